@@ -1,0 +1,48 @@
+# `make help` lists what there is to make. On a machine without make: tools/make TARGET.
+SHELL := /bin/bash
+# Rust's own installer puts its programs there, and not on every shell's PATH.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+BIN := .venv/bin
+CARGO := cargo --locked
+MANIFEST := --manifest-path core/Cargo.toml
+# Fabrics are made of network namespaces, which only root may make.
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint lint-python lint-rust format bench clean
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+
+setup:  ## install what is missing: Debian packages, .venv, the Rust programs
+	@tools/setup.sh
+
+demo: setup  ## watch a fabric freeze under PAUSE, and one that cannot
+	$(SUDO) $(BIN)/knotless run deadlock
+
+test: setup lint  ## every check and test that this machine can run
+	tools/test.sh
+
+lint: lint-python lint-rust  ## format, lint and types, without changing anything
+
+lint-python:
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+lint-rust:
+	cargo fmt $(MANIFEST) --all --check
+	$(CARGO) clippy $(MANIFEST) --quiet --all-targets -- -D warnings
+
+format:  ## put everything in the settled format
+	$(BIN)/ruff check --fix --quiet . || true
+	$(BIN)/ruff format .
+	cargo fmt $(MANIFEST) --all
+
+bench: setup  ## measure the emulated fabric against plain links
+	$(SUDO) $(BIN)/python -m bench
+
+clean:  ## remove what setup and the tests made here (not results/, not Debian packages)
+	rm -rf .venv build core/target core/fuzz/target *.egg-info \
+	    .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

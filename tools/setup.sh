@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# Install whatever Knotless needs and is missing: Debian packages, the Python environment in
+# .venv, the Rust programs in core/target. Safe to repeat; with nothing to do it takes a second.
+# Runs as root or as a user who may use sudo (which is asked for only if packages are missing).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+PATH=$PATH:$HOME/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
+
+RUST_MINIMUM=1.85
+
+say() { echo "setup: $*"; }
+die() { echo "setup: $*" >&2; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# --- Debian packages -------------------------------------------------------------------------
+
+# What is missing is found by what it provides, so that programs from elsewhere count too.
+missing_packages() {
+    local command
+    for command in ovs-vswitchd:openvswitch-switch iperf3:iperf3 ethtool:ethtool socat:socat \
+        iptables:iptables ifconfig:net-tools tcpdump:tcpdump ip:iproute2 ping:iputils-ping \
+        git:git make:make cc:gcc; do
+        have "${command%%:*}" || echo "${command#*:}"
+    done
+    /usr/bin/python3 -c 'import mininet' 2>/dev/null || echo mininet
+    /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
+    if ! rust_is_new_enough; then
+        echo rustc-web cargo-web rustfmt-web rust-web-clippy
+    else
+        have rustfmt || echo rustfmt-web
+        have cargo-clippy || echo rust-web-clippy
+    fi
+}
+
+rust_is_new_enough() {
+    local version
+    have cargo && version=$(rustc --version 2>/dev/null | awk '{ print $2 }') && [ -n "$version" ] &&
+        [ "$(printf '%s\n' "$RUST_MINIMUM" "$version" | sort -V | head -n 1)" = "$RUST_MINIMUM" ]
+}
+
+install_packages() {
+    local as_root=() packages=("$@")
+    have apt-get || die "missing: ${packages[*]} (Debian package names), and there is no apt-get"
+    if [ "$(id -u)" != 0 ]; then
+        have sudo || die "run as root, or install these yourself: ${packages[*]}"
+        as_root=(sudo)
+    fi
+    say "installing ${packages[*]}"
+    apt_get() {
+        # --no-remove: a package of the user's that is in the way is the user's to remove.
+        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y \
+            -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" </dev/null
+    }
+    # The lists of packages may be absent or old: fetch them only if they are.
+    if ! apt_get install --no-install-recommends --no-remove "${packages[@]}" >/dev/null 2>&1; then
+        apt_get update
+        apt_get install --no-install-recommends --no-remove "${packages[@]}" >/dev/null ||
+            die "apt-get could not install: ${packages[*]} (its reasons are above)"
+    fi
+}
+
+# --- Python ----------------------------------------------------------------------------------
+
+python_inputs() {
+    # The path counts: the scripts of an environment that was moved do not run.
+    { pwd; cat requirements.txt requirements-dev.txt pyproject.toml compat/*.toml compat/*.py compat/*.pth compat/*.txt tools/setup.sh
+      /usr/bin/python3 --version; } | sha256sum
+}
+
+python_works() {
+    [ "$(cat .venv/setup-stamp 2>/dev/null)" = "$(python_inputs)" ] &&
+        [ -x .venv/bin/ryu-manager ] && [ -x .venv/bin/knotless ] && [ -x .venv/bin/pytest ] &&
+        .venv/bin/python -c 'import eventlet.wsgi, ryu.base.app_manager, mininet
+eventlet.wsgi.ALREADY_HANDLED' 2>/dev/null
+}
+
+make_python() {
+    say "making the Python environment in .venv"
+    .venv/bin/python -c '' 2>/dev/null || rm -rf .venv
+    # Debian's own interpreter with its packages: Mininet is one of them.
+    /usr/bin/python3 -m venv --system-site-packages .venv
+    PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=compat/build-constraints.txt \
+        .venv/bin/pip install --quiet --use-pep517 ./compat \
+        -r requirements.txt -r requirements-dev.txt -e . </dev/null
+    python_inputs >.venv/setup-stamp
+}
+
+# --- all of it -------------------------------------------------------------------------------
+
+mapfile -t packages < <(missing_packages | tr ' ' '\n')
+[ ${#packages[@]} = 0 ] || install_packages "${packages[@]}"
+rust_is_new_enough || die "rustc and cargo $RUST_MINIMUM or newer are needed; found: $(rustc --version 2>&1 || true)"
+
+if ! python_works; then
+    make_python
+    python_works || die "the Python environment does not work: remove .venv and run this again"
+fi
+
+[ ! -f core/Cargo.toml ] ||
+    cargo build --release --locked --quiet --manifest-path core/Cargo.toml </dev/null
+say "ready"
