@@ -22,3 +22,7 @@ class SpecError(KnotlessError):
 
 class FabricError(KnotlessError):
     """A fabric that contradicts itself: dangling port, duplicate MAC, unknown switch."""
+
+
+class EmulationError(KnotlessError):
+    """A fabric that cannot be started, reached or removed on this machine as it is."""

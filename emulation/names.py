@@ -1,0 +1,113 @@
+"""What everything of one running fabric is called, and where it lies.
+
+All that belongs to a running fabric can be found from its name alone, so that it can be
+removed after any crash.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from topologies.errors import EmulationError
+
+RUN_DIRECTORY = Path("/run/knotless")
+"""Where running fabrics keep their state; mode 0700, root's."""
+NETNS_DIRECTORY = Path("/run/netns")
+DEFAULT_NAME = "default"
+MARK = "KNOTLESS_FABRIC"
+"""Environment variable that every process of a running fabric carries: the fabric's name."""
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,23}")
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of one running fabric; make one with :func:`names_of`."""
+
+    name: str
+
+    @property
+    def directory(self) -> Path:
+        """The state directory."""
+        return RUN_DIRECTORY / self.name
+
+    @property
+    def state_file(self) -> Path:
+        """What runs: see :mod:`emulation.state`."""
+        return self.directory / "state.json"
+
+    @property
+    def fabric_file(self) -> Path:
+        """The fabric as JSON, for the controller and for ``knotless check --live``."""
+        return self.directory / "fabric.json"
+
+    @property
+    def controller_file(self) -> Path:
+        """The controller's configuration."""
+        return self.directory / "controller.yaml"
+
+    @property
+    def emulator_file(self) -> Path:
+        """The link emulator's configuration."""
+        return self.directory / "emulator.json"
+
+    @property
+    def emulator_socket(self) -> Path:
+        """The link emulator's control socket."""
+        return self.directory / "emulator.sock"
+
+    @property
+    def ovs_directory(self) -> Path:
+        """Run directory of the private Open vSwitch (``OVS_RUNDIR``)."""
+        return self.directory / "ovs"
+
+    @property
+    def controller_socket(self) -> Path:
+        """Where switches reach the controller; OVS allows it only in its run directory."""
+        return self.ovs_directory / "controller.sock"
+
+    @property
+    def switches_namespace(self) -> str:
+        """Network namespace of Open vSwitch, its bridges and their ports."""
+        return f"kn-{self.name}"
+
+    @property
+    def links_namespace(self) -> str:
+        """Network namespace of the link emulator's ends of all links, and of nothing else."""
+        return f"kn-{self.name}-links"
+
+    def host_namespace(self, host: str) -> str:
+        """Network namespace of a host. No fabric's name has a dot, so no two can meet."""
+        return f"kn-{self.name}.{host}"
+
+    def log_file(self, role: str) -> Path:
+        """Where the process that plays ``role`` writes what it has to say."""
+        return self.directory / f"{role}.log"
+
+
+def names_of(name: str) -> Names:
+    """Return the names of the fabric called ``name``.
+
+    Raises :class:`EmulationError` for a name that could not be told from another's, or
+    that would not fit in a socket's path (108 bytes).
+    """
+    if not _NAME.fullmatch(name) or name.endswith("-links"):
+        raise EmulationError(
+            f"--name {name!r}: a name is 1 to 24 of a-z, 0-9 and '-', "
+            "begins with none of '-' and does not end in '-links'"
+        )
+    return Names(name)
+
+
+def running_names() -> list[str]:
+    """Names of all fabrics that have a state directory, running or dead, sorted."""
+    if not RUN_DIRECTORY.is_dir():
+        return []
+    return sorted(
+        entry.name
+        for entry in RUN_DIRECTORY.iterdir()
+        if entry.is_dir() and _NAME.fullmatch(entry.name)
+    )

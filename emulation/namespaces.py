@@ -1,0 +1,81 @@
+"""Network namespaces and what is in them, by iproute2's ``ip``."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Sequence
+
+from emulation.names import NETNS_DIRECTORY
+from topologies.errors import EmulationError
+
+
+def ip_batch(lines: Iterable[str], *, namespace: str | None = None, force: bool = False) -> None:
+    """Run ``ip`` commands in one process, in ``namespace`` where one is given.
+
+    With ``force`` it goes on after a line that fails and says nothing. Raises
+    :class:`EmulationError` with the first complaint otherwise. Lines must be made of
+    names that have been checked: a line break in one would be a command.
+    """
+    text = "".join(f"{line}\n" for line in lines)
+    if not text:
+        return
+    argv = ["ip", *(["-n", namespace] if namespace else []), *(["-force"] if force else [])]
+    done = subprocess.run(
+        [*argv, "-batch", "-"], input=text, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0 and not force:
+        complaint = " ".join((done.stderr or done.stdout).split()[:30])
+        raise EmulationError(f"ip in namespace {namespace or 'root'}: {complaint}")
+
+
+def enter(namespace: str, argv: Sequence[str]) -> list[str]:
+    """Return the command that runs ``argv`` in a network namespace (and changes nothing else)."""
+    return ["nsenter", f"--net={NETNS_DIRECTORY / namespace}", "--", *argv]
+
+
+_QUIET = """set -e
+for which in all default; do
+    setting=/proc/sys/net/ipv6/conf/$which/disable_ipv6
+    [ ! -e "$setting" ] || echo 1 > "$setting"
+done
+ip link set lo up"""
+
+
+def add(namespace: str) -> None:
+    """Make a network namespace in which the kernel says nothing by itself (no IPv6)."""
+    ip_batch([f"netns add {namespace}"])
+    done = subprocess.run(
+        enter(namespace, ["sh", "-c", _QUIET]), capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise EmulationError(f"namespace {namespace}: {done.stderr.strip()}")
+
+
+def interfaces(namespace: str) -> list[str]:
+    """Names of the veth interfaces in a namespace; empty where it does not exist."""
+    done = subprocess.run(
+        ["ip", "-n", namespace, "-o", "link", "show", "type", "veth"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        return []
+    return [line.split(": ")[1].split("@")[0] for line in done.stdout.splitlines()]
+
+
+def remove_veths(namespace: str) -> None:
+    """Delete every veth pair that has an end in ``namespace``, if that exists.
+
+    Do this before removing the namespaces: one that something still holds would keep its
+    interfaces, and their names, for as long.
+    """
+    ip_batch(
+        [f"link delete {name}" for name in interfaces(namespace)], namespace=namespace, force=True
+    )
+
+
+def remove(namespaces: Sequence[str]) -> None:
+    """Remove those of the namespaces that exist."""
+    existing = [name for name in namespaces if (NETNS_DIRECTORY / name).exists()]
+    ip_batch([f"netns delete {name}" for name in existing], force=True)

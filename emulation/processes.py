@@ -1,0 +1,164 @@
+"""Processes by identity: a pid and the time at which it began.
+
+A pid alone may by now belong to somebody else. Signals go through a pidfd that is opened
+before the start time is compared, so that a stranger is never hit.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from emulation.names import MARK, NETNS_DIRECTORY
+
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True, order=True)
+class Process:
+    """A process: ``start`` is its start time in clock ticks since boot (proc(5), field 22)."""
+
+    pid: int
+    start: int
+
+
+def identify(pid: int) -> Process | None:
+    """Return who ``pid`` is now, or None where nobody is or it is already dead (a zombie)."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The command may hold spaces and brackets: count from the last bracket on.
+    fields = text[text.rindex(")") + 2 :].split()
+    if fields[0] in "ZX":
+        return None
+    return Process(pid, int(fields[19]))
+
+
+def alive(process: Process) -> bool:
+    """Whether this very process still runs."""
+    return identify(process.pid) == process
+
+
+def ourselves() -> Process:
+    """Return the process that asks."""
+    process = identify(os.getpid())
+    if process is None:  # pragma: no cover - a process that runs is not a zombie
+        raise ProcessLookupError(os.getpid())
+    return process
+
+
+def _pids() -> Iterator[int]:
+    return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal())
+
+
+def marked(name: str) -> set[Process]:
+    """Processes that were started with the mark of the fabric called ``name``."""
+    mark = f"{MARK}={name}".encode()
+    found = set()
+    for pid in _pids():
+        try:
+            environment = (_PROC / str(pid) / "environ").read_bytes()
+        except OSError:
+            continue
+        if mark in environment.split(b"\0"):
+            found.add(identify(pid))
+    return {process for process in found if process is not None}
+
+
+def living_in(namespaces: Iterable[str]) -> set[Process]:
+    """Processes in any of the named network namespaces (names that do not exist: none)."""
+    inodes = set()
+    for namespace in namespaces:
+        try:
+            status = (NETNS_DIRECTORY / namespace).stat()
+        except OSError:
+            continue
+        inodes.add((status.st_dev, status.st_ino))
+    # A name that is left without its namespace is a plain file: nobody lives in it.
+    found = set()
+    for pid in _pids() if inodes else ():
+        try:
+            status = (_PROC / str(pid) / "ns" / "net").stat()
+        except OSError:
+            continue
+        if (status.st_dev, status.st_ino) in inodes:
+            found.add(identify(pid))
+    return {process for process in found if process is not None}
+
+
+def family() -> set[int]:
+    """Pids of this process and its ancestors, whom it must never end."""
+    pids = set()
+    pid = os.getpid()
+    while pid > 0 and pid not in pids:
+        pids.add(pid)
+        try:
+            text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            break
+        pid = int(text[text.rindex(")") + 2 :].split()[1])
+    return pids
+
+
+def end(processes: Iterable[Process], *, patience_s: float = 3.0) -> None:
+    """End processes: ask (TERM and, for shells, HUP), wait, then insist (KILL).
+
+    Returns when all are gone, or ``patience_s`` and two seconds more have passed.
+    """
+    open_fds: dict[int, int] = {}
+    for process in processes:
+        try:
+            fd = os.pidfd_open(process.pid)
+        except ProcessLookupError:
+            continue
+        if alive(process):
+            open_fds[fd] = process.pid
+        else:
+            os.close(fd)
+    for wanted, wait_s in (
+        ((signal.SIGTERM, signal.SIGHUP), patience_s),
+        ((signal.SIGKILL,), 2.0),
+    ):
+        for fd in open_fds:
+            for number in wanted:
+                try:
+                    signal.pidfd_send_signal(fd, number)
+                except ProcessLookupError:
+                    break
+        _await_exits(open_fds, wait_s)
+    for fd in open_fds:
+        os.close(fd)
+
+
+def await_exit(process: Process, wait_s: float) -> bool:
+    """Wait for a process to end; return whether it has."""
+    try:
+        fd = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        return True
+    open_fds = {fd: process.pid} if alive(process) else {}
+    if not open_fds:
+        os.close(fd)
+    _await_exits(open_fds, wait_s)
+    for left in open_fds:
+        os.close(left)
+    return not open_fds
+
+
+def _await_exits(open_fds: dict[int, int], wait_s: float) -> None:
+    """Wait until the pidfds in ``open_fds`` report their exits; close and remove those."""
+    poll = select.poll()
+    for fd in open_fds:
+        poll.register(fd, select.POLLIN)
+    deadline = time.monotonic() + wait_s
+    while open_fds and (left_s := deadline - time.monotonic()) > 0:
+        for fd, _ in poll.poll(left_s * 1000):
+            poll.unregister(fd)
+            del open_fds[fd]
+            os.close(fd)

@@ -1,0 +1,80 @@
+"""What is written down of a running fabric, so that anyone can find and end it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from emulation.names import NETNS_DIRECTORY, Names
+from emulation.processes import Process, alive
+
+
+@dataclass
+class State:
+    """``state.json`` of a running fabric.
+
+    ``owner`` is the process that holds the hosts' shells: when it is dead, so is the
+    fabric. ``processes`` are the parts by role; ``namespaces`` are the network namespaces
+    that this fabric may remove. ``phase`` is starting or ready.
+    """
+
+    name: str
+    fabric: str
+    owner: Process
+    phase: str = "starting"
+    started_at: float = field(default_factory=time.time)
+    processes: dict[str, Process] = field(default_factory=dict)
+    namespaces: list[str] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def running(self) -> bool:
+        """Whether the owner is alive."""
+        return alive(self.owner)
+
+    def missing(self) -> list[str]:
+        """Roles of the parts that have died."""
+        return sorted(role for role, process in self.processes.items() if not alive(process))
+
+
+def write(names: Names, state: State) -> None:
+    """Write the state so that a reader, or a crash, sees all of it or what was before."""
+    new = names.state_file.with_suffix(".new")
+    with new.open("w", encoding="utf-8") as file:
+        json.dump(dataclasses.asdict(state), file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(names.state_file)
+
+
+def read(names: Names) -> State | None:
+    """Return the state of a fabric, or None where there is none.
+
+    A directory without a readable state was left by a crash between two steps, and is
+    taken as a dead fabric that owns every namespace of its name.
+    """
+    if not names.directory.is_dir():
+        return None
+    try:
+        fields = json.loads(names.state_file.read_text(encoding="utf-8"))
+        fields["owner"] = Process(**fields["owner"])
+        fields["processes"] = {r: Process(**p) for r, p in fields["processes"].items()}
+        return State(**fields)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return State(names.name, "unknown", Process(0, 0), namespaces=existing_namespaces(names))
+
+
+def existing_namespaces(names: Names) -> list[str]:
+    """Network namespaces that exist under this fabric's names."""
+    if not NETNS_DIRECTORY.is_dir():
+        return []
+    fixed = {names.switches_namespace, names.links_namespace}
+    return sorted(
+        entry.name
+        for entry in NETNS_DIRECTORY.iterdir()
+        if entry.name in fixed or entry.name.startswith(names.host_namespace(""))
+    )

@@ -1,0 +1,219 @@
+"""Which interface each port of a fabric becomes, and what the link emulator is told of it.
+
+Pure: nothing here touches the machine. Emulated, a link is two veth pairs with the
+emulator between them; plain, it is one veth pair, as in Mininet.
+
+                switches' namespace    links' namespace    host's namespace
+    s1 -- s2    s1-eth2 ........ k0    k0, k1
+                s2-eth3 ........ k1
+    h1 -- s1                           k2, k3 ............ h1-eth0 (with k2)
+                s1-eth1 ........ k3
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from emulation.names import Names
+from topologies.errors import EmulationError
+from topologies.fabric import Fabric, Host
+
+HOST_MTU = 1500
+INNER_MTU = 1600
+"""Bytes behind the Ethernet header between switch and emulator: a VLAN tag and the
+emulator's trailer (16 bytes) must fit on top of a host's longest frame."""
+NFQUEUE = 1
+"""Each host has its own network namespace, so the same queue number serves for all."""
+FLOW_CONTROLS = ("none", "host", "switch", "all", "pfc")
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_INTERFACE_LIMIT = 15  # IFNAMSIZ without its final zero byte
+_RESERVED = {"lo", "ovs-netdev", "default", "all"}
+
+
+@dataclass(frozen=True)
+class End:
+    """One end of a cable: the port of a switch, or the interface of a host (``port`` 0).
+
+    ``interface`` is what the switch or host has; ``inner`` is the emulator's.
+    """
+
+    owner: str
+    port: int
+    interface: str
+    inner: str
+    host: Host | None = None
+
+
+@dataclass(frozen=True)
+class Cable:
+    """A link of the fabric, or the link of one of its hosts (which is then end ``a``)."""
+
+    name: str
+    a: End
+    b: End
+    rate_mbps: float
+    delay_us: float
+
+    @property
+    def ends(self) -> tuple[End, End]:
+        """Both ends."""
+        return (self.a, self.b)
+
+
+def wire(fabric: Fabric) -> tuple[Cable, ...]:
+    """Name every interface of a fabric: links first, then hosts, in the fabric's order.
+
+    Raises :class:`EmulationError` for a name that cannot be that of an interface.
+    """
+    _check_names(fabric)
+    inner = (f"k{i}" for i in range(2 * (len(fabric.links) + len(fabric.hosts))))
+
+    def end(owner: str, port: int, host: Host | None = None) -> End:
+        return End(owner, port, f"{owner}-eth{port}", next(inner), host)
+
+    cables = [
+        Cable(
+            f"{link.a}:{link.a_port}-{link.b}:{link.b_port}",
+            end(link.a, link.a_port),
+            end(link.b, link.b_port),
+            link.rate_mbps,
+            link.delay_us,
+        )
+        for link in fabric.links
+    ] + [
+        Cable(
+            host.name,
+            end(host.name, 0, host),
+            end(host.switch, host.port),
+            host.rate_mbps,
+            host.delay_us,
+        )
+        for host in fabric.hosts
+    ]
+    taken = {switch.name for switch in fabric.switches} | _RESERVED
+    for cable in cables:
+        for side in cable.ends:
+            if len(side.interface) > _INTERFACE_LIMIT or side.interface in taken:
+                raise EmulationError(
+                    f"{side.owner}: its interface {side.interface} would clash or be longer "
+                    f"than {_INTERFACE_LIMIT} characters: choose another name"
+                )
+            taken.add(side.interface)
+    return tuple(cables)
+
+
+def _check_names(fabric: Fabric) -> None:
+    seen: set[str] = set()
+    for name in [switch.name for switch in fabric.switches] + [host.name for host in fabric.hosts]:
+        if not _NAME.fullmatch(name) or len(name) > _INTERFACE_LIMIT or name in _RESERVED:
+            raise EmulationError(
+                f"{name!r} cannot name an interface: "
+                f"use at most {_INTERFACE_LIMIT} letters, digits, '_' and '-'"
+            )
+        if name in seen:
+            raise EmulationError(f"{name!r} names two switches or hosts")
+        seen.add(name)
+
+
+def ports(cables: Sequence[Cable]) -> dict[str, dict[int, str]]:
+    """Switch -> {its port: the interface}, ports in ascending order."""
+    found: dict[str, dict[int, str]] = {}
+    for cable in cables:
+        for end in cable.ends:
+            if end.host is None:
+                found.setdefault(end.owner, {})[end.port] = end.interface
+    return {owner: dict(sorted(by_port.items())) for owner, by_port in found.items()}
+
+
+def emulated_pairs(cables: Sequence[Cable], names: Names) -> Iterator[str]:
+    """Commands for ``ip -batch`` in the links' namespace that make and open all pairs."""
+    for cable in cables:
+        for end in cable.ends:
+            yield (
+                f"link add {end.inner} mtu {INNER_MTU} type veth "
+                f"peer name {end.interface} {_placed(end, names, INNER_MTU)}"
+            )
+            yield f"link set {end.inner} up"
+
+
+def plain_pairs(cables: Sequence[Cable], names: Names) -> Iterator[str]:
+    """Commands for ``ip -batch`` in the switches' namespace for links without an emulator."""
+    for cable in cables:
+        yield (
+            f"link add {cable.b.interface} type veth "
+            f"peer name {cable.a.interface} {_placed(cable.a, names, HOST_MTU)}"
+        )
+
+
+def switch_ends(cables: Sequence[Cable]) -> Iterator[str]:
+    """Commands for ``ip -batch`` in the switches' namespace that open the switches' ports."""
+    for by_port in ports(cables).values():
+        for interface in by_port.values():
+            yield f"link set {interface} up"
+
+
+def _placed(end: End, names: Names, inner_mtu: int) -> str:
+    """The rest of a ``link add``: MTU, address and namespace of a switch's or host's end."""
+    if end.host is None:
+        return f"mtu {inner_mtu} netns {names.switches_namespace}"
+    return f"mtu {HOST_MTU} address {end.host.mac} netns {names.host_namespace(end.owner)}"
+
+
+def link_flow_control(cable: Cable, flow_control: str) -> str:
+    """What one link does under one of the settings of paper 004 (and PFC): off, pause, pfc."""
+    if flow_control == "pfc":
+        return "pfc"
+    on_host = cable.a.host is not None
+    on = {"none": False, "host": on_host, "switch": not on_host, "all": True}
+    if flow_control not in on:
+        raise EmulationError(
+            f"flow control {flow_control!r}: it is one of {', '.join(FLOW_CONTROLS)}"
+        )
+    return "pause" if on[flow_control] else "off"
+
+
+def emulator_config(
+    cables: Sequence[Cable],
+    names: Names,
+    *,
+    flow_control: str,
+    buffer: Mapping[str, int] | None = None,
+    settings: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """Return the emulator's configuration (docs/emulator-protocol.md).
+
+    ``buffer`` holds the buffer keys of that page, for every link alike; ``settings`` its
+    top-level numbers, such as ``tick_us``.
+    """
+
+    def side(end: End) -> dict[str, Any]:
+        if end.host is None:
+            return {"switch": end.owner, "port": end.port, "interface": end.inner}
+        return {
+            "host": end.owner,
+            "interface": end.inner,
+            "host_namespace": f"/run/netns/{names.host_namespace(end.owner)}",
+            "host_interface": end.interface,
+            "nfqueue": NFQUEUE,
+        }
+
+    return {
+        "namespace": f"/run/netns/{names.links_namespace}",
+        **(settings or {}),
+        "links": [
+            {
+                "name": cable.name,
+                "a": side(cable.a),
+                "b": side(cable.b),
+                "rate_mbps": cable.rate_mbps,
+                "delay_us": cable.delay_us,
+                "flow_control": link_flow_control(cable, flow_control),
+                **({"buffer": dict(buffer)} if buffer else {}),
+            }
+            for cable in cables
+        ],
+    }
