@@ -1,0 +1,157 @@
+"""What a family of fabrics is, and how a fabric is put together from its cables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from topologies.errors import SpecError
+from topologies.fabric import (
+    DEFAULT_DELAY_US,
+    DEFAULT_RATE_MBPS,
+    Fabric,
+    Grid,
+    Host,
+    Link,
+    Switch,
+)
+from topologies.numbering import (
+    MAX_HOSTS,
+    MAX_HOSTS_PER_SWITCH,
+    MAX_SWITCHES,
+    host_ip,
+    host_mac,
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A parsed spec: ``name`` as written canonically, the sizes, and the options.
+
+    ``options`` holds the family's own integer options, defaults filled in.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    hosts: int = 1
+    rate_mbps: float = DEFAULT_RATE_MBPS
+    delay_us: float = DEFAULT_DELAY_US
+    options: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Family:
+    """One kind of fabric. A module of :mod:`topologies.families` holds one or more.
+
+    ``usage`` is shown to users; ``sizes`` is the least and the greatest count of sizes
+    in a spec; ``hosts`` tells whether ``hosts=K`` is an option; ``options`` maps the family's
+    own options to their defaults.
+    """
+
+    name: str
+    usage: str
+    summary: str
+    sizes: tuple[int, int]
+    build: Callable[[Request], Fabric]
+    hosts: bool = True
+    options: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Cable:
+    """A link without its ports: switches ``a`` and ``b`` by index.
+
+    At each end, the cables of a switch take its ports in the order of their keys.
+    """
+
+    a: int
+    a_key: tuple[int, ...]
+    b: int
+    b_key: tuple[int, ...]
+
+
+def need_switches(spec: str, count: int) -> None:
+    """Raise SpecError when ``count`` switches cannot be numbered; call before building them."""
+    if count > MAX_SWITCHES:
+        raise SpecError(
+            f"{spec}: {count} switches are too many, at most {MAX_SWITCHES} are possible"
+        )
+
+
+def assemble(
+    request: Request,
+    hosts_per_switch: Sequence[int],
+    cables: Sequence[Cable],
+    grid: Grid | None = None,
+) -> Fabric:
+    """Number switches, hosts and ports, and return the fabric.
+
+    Host ports come first, from 1; then the cables by their keys. Links are listed by
+    (switch, port) of their end ``a``.
+
+    Raises
+    ------
+    SpecError
+        More switches or hosts than can be numbered.
+
+    """
+    need_switches(request.name, len(hosts_per_switch))
+    _check_hosts(request.name, hosts_per_switch)
+    switches = tuple(Switch(f"s{i + 1}", i + 1) for i in range(len(hosts_per_switch)))
+    hosts: list[Host] = []
+    for i, count in enumerate(hosts_per_switch):
+        hosts += [
+            Host(
+                f"h{len(hosts) + p}",
+                host_mac(i + 1, p),
+                host_ip(i + 1, p),
+                switches[i].name,
+                p,
+                request.rate_mbps,
+                request.delay_us,
+            )
+            for p in range(1, count + 1)
+        ]
+    ports = _number_ports(hosts_per_switch, cables)
+    ordered = sorted(range(len(cables)), key=lambda c: (cables[c].a, ports[c][0]))
+    links = tuple(
+        Link(
+            switches[cables[c].a].name,
+            ports[c][0],
+            switches[cables[c].b].name,
+            ports[c][1],
+            request.rate_mbps,
+            request.delay_us,
+        )
+        for c in ordered
+    )
+    return Fabric(request.name, switches, tuple(hosts), links, grid)
+
+
+def _check_hosts(spec: str, hosts_per_switch: Sequence[int]) -> None:
+    most = max(hosts_per_switch, default=0)
+    if most > MAX_HOSTS_PER_SWITCH:
+        raise SpecError(
+            f"{spec}: {most} hosts on a switch are too many,"
+            f" at most {MAX_HOSTS_PER_SWITCH} are possible"
+        )
+    if sum(hosts_per_switch) > MAX_HOSTS:
+        raise SpecError(
+            f"{spec}: {sum(hosts_per_switch)} hosts are too many, at most {MAX_HOSTS} are possible"
+        )
+
+
+def _number_ports(
+    hosts_per_switch: Sequence[int], cables: Sequence[Cable]
+) -> list[tuple[int, int]]:
+    """Return the ports (at a, at b) of each cable."""
+    ends: list[list[tuple[tuple[int, ...], int, int]]] = [[] for _ in hosts_per_switch]
+    for c, cable in enumerate(cables):
+        ends[cable.a].append((cable.a_key, c, 0))
+        ends[cable.b].append((cable.b_key, c, 1))
+    ports = [[0, 0] for _ in cables]
+    for switch, of_switch in enumerate(ends):
+        first = hosts_per_switch[switch] + 1
+        for port, (_, c, end) in enumerate(sorted(of_switch), first):
+            ports[c][end] = port
+    return [(a, b) for a, b in ports]

@@ -1,0 +1,46 @@
+"""Addresses and names by number, so that a destination address tells its switch.
+
+Switch ``i`` (from 0) is ``s{i+1}`` with dpid ``i + 1``. The host on port ``p`` of the switch
+numbered ``n = i + 1`` has MAC ``02:00:00:NN:NN:PP`` and IP ``10.N.N.P``: rules can then match
+all hosts of a switch by one masked address.
+"""
+
+from __future__ import annotations
+
+MAX_SWITCHES = 65_535
+"""Two bytes of a MAC number the switch."""
+MAX_HOSTS_PER_SWITCH = 254
+"""The last byte of an IP numbers the host; 0 and 255 are better left alone."""
+MAX_HOSTS = 262_144
+"""Far above what can be emulated or simulated here; it keeps a slip of the keyboard cheap."""
+MAX_PORT = 65_279
+"""The highest port number that Open vSwitch gives (0xfeff)."""
+
+SWITCH_MAC_MASK = 0xFFFFFFFFFF00
+"""Masks a numbered MAC to its switch."""
+_MAC_PREFIX = 0x02 << 40
+
+
+def switch_mac(number: int) -> int:
+    """Return the MAC (48 bits) that all hosts of switch ``number`` share, last byte zero."""
+    return _MAC_PREFIX | number << 8
+
+
+def host_mac(number: int, port: int) -> str:
+    """Return the MAC of the host on ``port`` of switch ``number`` (from 1)."""
+    return mac_text(switch_mac(number) | port)
+
+
+def host_ip(number: int, port: int) -> str:
+    """Return the IPv4 address of the host on ``port`` of switch ``number`` (from 1)."""
+    return f"10.{number >> 8}.{number & 0xFF}.{port}"
+
+
+def mac_text(value: int) -> str:
+    """Return 48 bits as ``aa:bb:cc:dd:ee:ff``."""
+    return ":".join(f"{value >> shift & 0xFF:02x}" for shift in range(40, -8, -8))
+
+
+def mac_value(text: str) -> int:
+    """Return the 48 bits of ``aa:bb:cc:dd:ee:ff``; the text must be well formed."""
+    return int(text.replace(":", ""), 16)
