@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from emulation import namespaces, processes, state
 from emulation.names import MARK, RUN_DIRECTORY, Names
@@ -23,6 +23,9 @@ from topologies.errors import EmulationError
 
 OWNER_PATIENCE_S = 20.0
 """How long an owner that has been asked to end may take for it (64 hosts: about 6 s)."""
+
+READY_LIMIT_S = 20.0
+"""How long a part may take until it says that it is ready."""
 
 
 def require_root() -> None:
@@ -87,6 +90,21 @@ class Runtime:
             self.state.processes[role] = identity
             self.save()
         return child
+
+    def await_ready(self, role: str, child: subprocess.Popen[bytes]) -> None:
+        """Wait for the line ``ready`` of a part that was started with its output in a pipe.
+
+        Raises :class:`EmulationError` with the last line it logged if it ends first, or
+        says nothing for :data:`READY_LIMIT_S`.
+        """
+        if child.stdout is None:
+            raise ValueError(f"{role} was not started with a pipe")
+        with child.stdout as pipe:
+            spoke, _, _ = select.select([pipe], [], [], READY_LIMIT_S)
+            line = os.read(pipe.fileno(), 64) if spoke else b""
+        if line.strip() != b"ready":
+            processes.end([self.state.processes[role]] if role in self.state.processes else [])
+            raise EmulationError(f"the {role} does not start: {self.last_words(role)}")
 
     def last_words(self, role: str) -> str:
         """The last line that a part has logged, for an error of one line."""
@@ -177,8 +195,3 @@ def _sweep(names: Names, known: State) -> None:
     shutil.rmtree(names.directory, ignore_errors=True)
     if names.directory.exists():
         raise EmulationError(f"{names.directory} cannot be removed")
-
-
-def open_log(names: Names, role: str) -> IO[str]:
-    """Open the log of ``role`` for appending."""
-    return names.log_file(role).open("a", encoding="utf-8", buffering=1)

@@ -1,0 +1,163 @@
+"""The controller of a running fabric: Ryu in the machine's own network namespace."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import yaml
+
+from emulation.names import REPOSITORY
+from emulation.runtime import Runtime
+from topologies.errors import EmulationError
+
+ADDRESS = "127.0.0.1"
+OPENFLOW_PORT = 6653
+REST_PORT = 8080
+READY_LIMIT_S = 60.0
+"""How long every switch may take to have its rules, beside :data:`RULES_PER_S`."""
+RULES_PER_S = 5000
+REQUEST_LIMIT_S = 10.0
+_POLL_S = 0.05
+
+
+def free_port(wanted: int, what: str) -> int:
+    """Return ``wanted`` if nobody listens there, or any free port for 0.
+
+    Raises :class:`EmulationError` naming who holds it, where that can be seen.
+    """
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((ADDRESS, wanted))
+            probe.listen(1)
+        except OSError as error:
+            raise EmulationError(
+                f"{what} {wanted} is taken{_holder(wanted)}: "
+                "stop that, or choose another port (see --help)"
+            ) from error
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def _holder(port: int) -> str:
+    """Who listens on a port, as ``' by NAME (pid N)'``, or nothing if that cannot be seen."""
+    for connection in psutil.net_connections("tcp"):
+        if (
+            connection.status == psutil.CONN_LISTEN
+            and connection.laddr
+            and connection.laddr.port == port
+            and connection.pid
+        ):
+            try:
+                name = psutil.Process(connection.pid).name()
+            except psutil.NoSuchProcess:
+                continue
+            return f" by {name} (pid {connection.pid})"
+    return ""
+
+
+def start(runtime: Runtime, plan: dict[str, Any], *, openflow_port: int, rest_port: int) -> None:
+    """Start ``ryu-manager`` on the fabric of this runtime; ``plan`` holds engine, vcs and so on.
+
+    It does not wait: the switches are made meanwhile (:func:`await_ready`).
+    """
+    names = runtime.names
+    manager = Path(sys.executable).with_name("ryu-manager")
+    command = str(manager) if manager.is_file() else shutil.which("ryu-manager")
+    if command is None:
+        raise EmulationError("ryu-manager is not installed: run 'make setup'")
+    config = {
+        "fabric": names.fabric_file.name,
+        **{key: value for key, value in plan.items() if value is not None},
+        "rest": {"host": ADDRESS, "port": rest_port},
+    }
+    names.controller_file.write_text(yaml.safe_dump(config), encoding="utf-8")
+    runtime.spawn(
+        "controller",
+        [
+            *(command, "--ofp-listen-host", ADDRESS),
+            *("--ofp-tcp-listen-port", str(openflow_port), "controller/app.py"),
+        ],
+        environment={"KNOTLESS_CONFIG": str(names.controller_file)},
+        directory=REPOSITORY,
+    )
+
+
+def start_forwarder(runtime: Runtime, openflow_port: int) -> None:
+    """Open the way from the switches to a controller on ``openflow_port`` (any controller)."""
+    child = runtime.spawn(
+        "forwarder",
+        [
+            *(sys.executable, "-m", "emulation.forwarder"),
+            *(str(runtime.names.controller_socket), str(openflow_port)),
+        ],
+        directory=REPOSITORY,
+        stdout=subprocess.PIPE,
+    )
+    runtime.await_ready("forwarder", child)
+
+
+def status(rest_port: int) -> dict[str, Any]:
+    """Return the controller's ``GET /status``; raises :class:`EmulationError` if it is away."""
+    connection = http.client.HTTPConnection(ADDRESS, rest_port, timeout=REQUEST_LIMIT_S)
+    try:
+        connection.request("GET", "/status")
+        answer = connection.getresponse()
+        text = answer.read()
+        if answer.status != http.HTTPStatus.OK:
+            raise EmulationError(f"the controller answers {answer.status} to GET /status")
+        found = json.loads(text)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise EmulationError(f"the controller does not answer on port {rest_port}") from error
+    finally:
+        connection.close()
+    if not isinstance(found, dict):
+        raise EmulationError("the controller's GET /status is no JSON object")
+    return found
+
+
+def await_ready(runtime: Runtime, rest_port: int) -> dict[str, Any]:
+    """Wait until every switch has acknowledged exactly its rules; return the status.
+
+    Raises :class:`EmulationError` with the controller's last words if it ends, or with
+    its problems if it is not ready in time.
+    """
+    begun = time.monotonic()
+    problems: list[str] = ["it does not answer"]
+    limit_s = READY_LIMIT_S
+    while time.monotonic() - begun < limit_s:
+        child = runtime.children["controller"]
+        if child.poll() is not None:
+            raise EmulationError(f"the controller has ended: {_reason(runtime)}")
+        try:
+            found = status(rest_port)
+        except EmulationError:
+            pass
+        else:
+            if found.get("ready"):
+                return found
+            problems = [str(problem) for problem in found.get("problems", [])]
+            rules = int((found.get("plan") or {}).get("rules") or 0)
+            limit_s = READY_LIMIT_S + rules / RULES_PER_S
+        time.sleep(_POLL_S)
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    raise EmulationError(
+        f"the controller is not ready after {limit_s:.0f} s: "
+        f"{problems[0] if problems else 'switches have not acknowledged their rules'}{more}"
+    )
+
+
+def _reason(runtime: Runtime) -> str:
+    """Why a controller has ended: its own one line where it has written one."""
+    text = runtime.names.log_file("controller").read_text(encoding="utf-8", errors="replace")
+    own = [line for line in text.splitlines() if line.startswith("knotless: ")]
+    return own[-1].removeprefix("knotless: ") if own else runtime.last_words("controller")

@@ -1,0 +1,193 @@
+"""The link emulator: starting it, and a typed client of docs/emulator-protocol.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict, cast
+
+from emulation.names import REPOSITORY
+from emulation.runtime import Runtime
+from topologies.errors import EmulationError
+
+BINARY = REPOSITORY / "core" / "target" / "release" / "knotless-emulator"
+REQUEST_LIMIT_S = 20.0
+_ANSWER_LIMIT_BYTES = 1 << 28
+
+
+class PriorityCounters(TypedDict):
+    """Counters of one priority of one channel."""
+
+    priority: int
+    tx_frames: int
+    tx_bytes: int
+    paused_us: int
+    pauses: int
+    queue_bytes: int
+    queue_peak_bytes: int
+    account_bytes: int
+    account_peak_bytes: int
+
+
+ChannelCounters = TypedDict(
+    "ChannelCounters",
+    {
+        "channel": str,
+        "from": str,
+        "to": str,
+        "link": str,
+        "rate_mbps": float,
+        "tx_frames": int,
+        "tx_bytes": int,
+        "rx_frames": int,
+        "rx_bytes": int,
+        "dropped_frames": int,
+        "drops": dict[str, int],
+        "priorities": list[PriorityCounters],
+    },
+)
+"""Counters of one channel (written so because ``from`` is a word of Python's)."""
+
+
+class Counters(TypedDict):
+    """The answer to ``counters``; ``now_us`` is the daemon's monotonic clock."""
+
+    now_us: int
+    channels: list[ChannelCounters]
+    lost_frames: int
+    nfqueue: Any
+
+
+@dataclass(frozen=True)
+class Deadlock:
+    """Channels that wait for each other, each written ``SWITCH:PORT/PRIORITY``.
+
+    ``cycle`` is one cycle among them from its smallest channel on (order of the fabric's
+    switches, port, priority), ``members`` all that are caught; ``since_us`` is on the
+    daemon's clock.
+    """
+
+    since_us: int
+    cycle: tuple[str, ...]
+    members: tuple[str, ...]
+
+
+class Daemon:
+    """A client of the running link emulator. Every call is one connection and one request.
+
+    All raise :class:`EmulationError` where the emulator cannot be reached or refuses.
+    ``order`` is the place of each switch in the fabric.
+    """
+
+    def __init__(self, path: Path, order: Mapping[str, int]) -> None:
+        self._path = path
+        self._order = order
+
+    def request(self, do: str, **fields: Any) -> dict[str, Any]:
+        """Send one request and return its answer without ``ok``."""
+        line = json.dumps({"do": do, **fields}).encode() + b"\n"
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(REQUEST_LIMIT_S)
+                connection.connect(str(self._path))
+                connection.sendall(line)
+                with connection.makefile("rb") as reader:
+                    text = reader.readline(_ANSWER_LIMIT_BYTES)
+        except OSError as error:
+            raise EmulationError(f"the link emulator does not answer: {error}") from error
+        try:
+            answer = json.loads(text)
+            ok = answer.pop("ok")
+        except (ValueError, KeyError, AttributeError) as error:
+            raise EmulationError(f"the link emulator answers {text[:80]!r} to {do!r}") from error
+        if not ok:
+            raise EmulationError(f"the link emulator refuses {do!r}: {answer.get('error')}")
+        return dict(answer)
+
+    def status(self) -> dict[str, Any]:
+        """Version, uptime, lateness, validity, deadlock, frames in the network."""
+        return self.request("status")
+
+    def counters(self) -> Counters:
+        """Counters of every channel and priority since the last reset."""
+        return cast(Counters, self.request("counters"))
+
+    def deadlock(self) -> Deadlock | None:
+        """Return the deadlock that stands now, or None."""
+        found = self.request("deadlock")["deadlock"]
+        if found is None:
+            return None
+        return Deadlock(
+            int(found["since_us"]),
+            tuple(self._from_smallest(found["cycle"])),
+            tuple(sorted(found["members"], key=self._place)),
+        )
+
+    def reset(
+        self,
+        *,
+        flow_control: str | None = None,
+        links: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """Empty every queue and set every counter to zero; change settings where given.
+
+        ``flow_control`` is one of none, host, switch, all, pfc, for all links at once;
+        ``links`` holds changes by link name.
+        """
+        fields: dict[str, Any] = {}
+        if flow_control is not None:
+            fields["flow_control"] = flow_control
+        if links:
+            fields["links"] = [dict(link) for link in links]
+        self.request("reset", **fields)
+
+    def set_link(self, name: str, *, up: bool) -> None:
+        """Cut a link, or mend it."""
+        self.request("link", name=name, up=up)
+
+    def capture(self, link: str, file: Path) -> None:
+        """Begin to write both directions of a link, PAUSE frames included, to a pcap file."""
+        self.request("capture", link=link, file=str(file))
+
+    def capture_stop(self, link: str) -> int:
+        """End a capture and return how many packets it holds."""
+        return int(self.request("capture-stop", link=link)["packets"])
+
+    def _place(self, channel: str) -> tuple[int, int, int]:
+        switch, _, rest = channel.partition(":")
+        port, _, priority = rest.partition("/")
+        return (self._order.get(switch, len(self._order)), int(port or 0), int(priority or 0))
+
+    def _from_smallest(self, cycle: Sequence[str]) -> list[str]:
+        """Turn a cycle so that it begins with its smallest channel in the fabric's order."""
+        if not cycle:
+            return []
+        start = min(range(len(cycle)), key=lambda i: self._place(cycle[i]))
+        return [*cycle[start:], *cycle[:start]]
+
+
+def start(runtime: Runtime, config: Mapping[str, Any]) -> None:
+    """Start the link emulator on ``config`` and wait until it says that it is ready.
+
+    Raises :class:`EmulationError` where it is not built or does not start.
+    """
+    names = runtime.names
+    if not os.access(BINARY, os.X_OK):
+        raise EmulationError(f"{BINARY} is not built: run 'make setup'")
+    with names.emulator_file.open("w", encoding="utf-8") as file:
+        json.dump(config, file, indent=1)
+    child = runtime.spawn(
+        "emulator",
+        [
+            str(BINARY),
+            *("--config", str(names.emulator_file)),
+            *("--socket", str(names.emulator_socket)),
+        ],
+        stdout=subprocess.PIPE,
+    )
+    runtime.await_ready("emulator", child)

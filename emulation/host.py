@@ -1,0 +1,92 @@
+"""A host: a network namespace with one interface, whose sending the emulator can hold back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import Any
+
+from emulation import namespaces
+from emulation.mn import Host
+from emulation.names import MARK, Names
+from emulation.wiring import NFQUEUE
+from topologies import fabric as description
+from topologies.errors import EmulationError
+
+_CONFIGURE = """set -e
+interface=$1 address=$2 queue=$3
+for which in all default; do
+    setting=/proc/sys/net/ipv6/conf/$which/disable_ipv6
+    [ ! -e "$setting" ] || echo 1 > "$setting"
+done
+ip link set lo up
+ip address add "$address" dev "$interface"
+ethtool -K "$interface" tx off tso off gso off gro off rxvlan off txvlan off
+[ -z "$queue" ] || iptables -w -A OUTPUT ! -o lo -j NFQUEUE --queue-num "$queue"
+ip link set "$interface" up
+"""
+"""Values come as arguments, never as text of the script: a fabric file is not to be trusted."""
+
+
+class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
+    """A Mininet host in a namespace of its own, which is also called ``kn-FABRIC.HOST``.
+
+    ``popen``, ``cmd`` and the prompt work as in Mininet. Everything started here carries
+    the fabric's mark, so that it is found and ended with the fabric.
+    """
+
+    def __init__(self, name: str, *, names: Names, host: description.Host, **params: Any) -> None:
+        self._names = names
+        self.description = host
+        super().__init__(name, **params)
+        # A host's own mount namespace shows the names of the others' network namespaces
+        # but not these themselves, of which every `ip` in a host would complain.
+        self.cmd("mount -t tmpfs tmpfs /run/netns")
+
+    def _popen(self, cmd: list[str], **params: Any) -> subprocess.Popen[bytes]:
+        environment = params.pop("env", None) or os.environ
+        process: subprocess.Popen[bytes] = super()._popen(
+            cmd, env={**environment, MARK: self._names.name}, **params
+        )
+        return process
+
+    @property
+    def namespace(self) -> str:
+        """The name of this host's network namespace."""
+        return self._names.host_namespace(self.name)
+
+    def configure(self, interface: str, *, held: bool) -> None:
+        """Set up addresses and offloads and open the interface.
+
+        No offloads: the emulator's trailer goes behind the frame, so checksums must be
+        final and frames no longer than the wire's. ``held`` puts outgoing IP packets into
+        the queue that the emulator lets go (NFQUEUE), so that a sender blocks as with a
+        paused network card instead of losing packets.
+        """
+        done = subprocess.run(
+            namespaces.enter(
+                self.namespace,
+                [
+                    *("sh", "-c", _CONFIGURE, "sh"),
+                    *(interface, f"{self.description.ip}/8", str(NFQUEUE) if held else ""),
+                ],
+            ),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            complaint = " ".join((done.stderr or done.stdout).split())[:300]
+            raise EmulationError(f"{self.name}: cannot be configured: {complaint}")
+
+    def told(self, interface: Any) -> None:
+        """Let Mininet know the addresses that :meth:`configure` has set."""
+        interface.ip, interface.prefixLen = self.description.ip, "8"
+        interface.mac = self.description.mac
+
+    def learn(self, others: list[description.Host], interface: str) -> None:
+        """Enter the addresses of ``others`` for good, so that no ARP is needed."""
+        namespaces.ip_batch(
+            (f"neigh replace {o.ip} lladdr {o.mac} dev {interface} nud permanent" for o in others),
+            namespace=self.namespace,
+        )

@@ -1,0 +1,23 @@
+"""The border to Mininet: its classes, of which ours are kinds.
+
+Mininet 2.3 imports distutils, which warns on Python 3.11; and it is not typed.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+from topologies.errors import EmulationError
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    try:
+        from mininet.cli import CLI
+        from mininet.link import Intf, Link
+        from mininet.log import setLogLevel
+        from mininet.net import Mininet
+        from mininet.node import Host, OVSSwitch
+    except ImportError as error:
+        raise EmulationError("Mininet is not installed: apt-get install mininet") from error
+
+__all__ = ["CLI", "Host", "Intf", "Link", "Mininet", "OVSSwitch", "setLogLevel"]

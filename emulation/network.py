@@ -1,0 +1,276 @@
+"""A fabric that runs: switches, hosts, link emulator and controller, and their end.
+
+with EmulatedFabric(load("ring,4"), name="mine", engine="updown") as fabric:
+    fabric.host("h1").popen(["ping", "-c", "1", "10.0.3.1"]).wait()
+    fabric.daemon.counters()
+"""
+
+from __future__ import annotations
+
+import resource
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from emulation import controller as control
+from emulation import daemon as emulator
+from emulation import namespaces, wiring
+from emulation.daemon import Daemon
+from emulation.host import EmulatedHost
+from emulation.link import EmulatedLink
+from emulation.mn import Mininet, setLogLevel
+from emulation.names import DEFAULT_NAME, Names, names_of
+from emulation.ovs import PrivateOvs
+from emulation.runtime import Runtime, claim
+from emulation.switch import EmulatedSwitch
+from emulation.tools import require_tools
+from topologies import files
+from topologies.errors import EmulationError
+from topologies.fabric import Fabric
+from topologies.validate import validate
+
+LEARNED_ADDRESSES_LIMIT = 1024
+"""The kernel's gc_thresh3: how many addresses all hosts together may learn by ARP."""
+
+
+def _silent(_step: str) -> None:
+    """Report progress to nobody."""
+
+
+@dataclass
+class EmulatedFabric:
+    """A fabric to run, and, between :meth:`start` and :meth:`stop`, the running one.
+
+    The plan's keys (``engine`` to ``root``) are the controller's. ``flow_control`` is one
+    of none, host, switch, all, pfc. ``buffer`` (bytes, the keys of
+    docs/emulator-protocol.md) is that of every link; ``timing`` holds the emulator's
+    top-level numbers such as ``tick_us``. ``controller`` is ours, the user's own on
+    ``openflow_port`` (remote), or none: then switches have no rules but what is given them
+    by hand. A port of 0 is any free one. ``links`` plain leaves the emulator out: veth
+    pairs alone, no rates, no flow control. With ``static_arp`` hosts know each other's
+    addresses from the start; None does so where there are more pairs than the kernel lets
+    hosts learn. ``progress`` is called with one line for each step.
+    """
+
+    fabric: Fabric
+    _: KW_ONLY
+    name: str = DEFAULT_NAME
+    engine: str = "updown"
+    vcs: int | None = None
+    select: str = "spread"
+    tagging: str = "switch"
+    root: str | None = None
+    flow_control: str = "all"
+    buffer: Mapping[str, int] | None = None
+    timing: Mapping[str, int] | None = None
+    controller: Literal["ryu", "remote", "none"] = "ryu"
+    openflow_port: int = control.OPENFLOW_PORT
+    rest_port: int = control.REST_PORT
+    links: Literal["emulated", "plain"] = "emulated"
+    static_arp: bool | None = None
+    progress: Callable[[str], None] = _silent
+    names: Names = field(init=False)
+    daemon: Daemon = field(init=False)
+    ovs: PrivateOvs = field(init=False)
+    net: Any = field(init=False, default=None)
+    _runtime: Runtime | None = field(init=False, default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.names = names_of(self.name)
+        self.daemon = Daemon(self.names.emulator_socket, self.fabric.switch_index)
+
+    def start(self) -> None:
+        """Start everything, and return when every switch has its rules.
+
+        Raises :class:`topologies.errors.KnotlessError`, of one line, when it cannot;
+        whatever was made by then is removed first, as it is at Ctrl-C.
+        """
+        validate(self.fabric)
+        cables = wiring.wire(self.fabric)
+        wiring.link_flow_control(cables[0], self.flow_control)
+        require_tools()
+        self._runtime, was_dead = claim(self.names, self.fabric.name)
+        if was_dead:
+            self.progress(f"removed what was left of an earlier fabric {self.name!r}")
+        try:
+            self._start(self._runtime, cables)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End everything and remove all that was made; nothing is left to be done twice."""
+        runtime, self._runtime = self._runtime, None
+        if runtime is None:
+            return
+        with _uninterrupted():
+            runtime.release()
+            for node in self.net.hosts + self.net.switches if self.net else ():
+                node.terminate()
+            self.net = None
+
+    def __enter__(self) -> Self:
+        """Start; see :meth:`start`."""
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop; see :meth:`stop`."""
+        self.stop()
+
+    def host(self, name: str) -> EmulatedHost:
+        """Return the Mininet host of that name: ``popen``, ``cmd``, ``pid``."""
+        if self.net is None or name not in self.fabric.host_index:
+            raise EmulationError(f"fabric {self.name!r} runs no host {name!r}")
+        host: EmulatedHost = self.net[name]
+        return host
+
+    def controller_status(self) -> dict[str, Any]:
+        """Return what the controller's ``GET /status`` says."""
+        return control.status(self.rest_port)
+
+    def restart_controller(self) -> None:
+        """End the controller at once, as a crash would, start it anew, and wait until ready."""
+        runtime = self._running()
+        runtime.children["controller"].kill()
+        runtime.stop("controller")
+        self._start_controller(runtime)
+        control.await_ready(runtime, self.rest_port)
+
+    def _running(self) -> Runtime:
+        if self._runtime is None:
+            raise EmulationError(f"fabric {self.name!r} is not running")
+        return self._runtime
+
+    def _start(self, runtime: Runtime, cables: tuple[wiring.Cable, ...]) -> None:
+        names = self.names
+        names.fabric_file.write_text(files.to_text(self.fabric), encoding="utf-8")
+        self._start_controller(runtime)
+        runtime.state.namespaces = [
+            names.switches_namespace,
+            names.links_namespace,
+            *(names.host_namespace(host.name) for host in self.fabric.hosts),
+        ]
+        runtime.state.settings = self.settings()
+        runtime.save()
+        self.progress("namespaces and Open vSwitch")
+        namespaces.add(names.switches_namespace)
+        namespaces.add(names.links_namespace)
+        self.ovs = PrivateOvs(runtime)
+        self.ovs.start()
+        self.progress(f"{len(self.fabric.hosts)} hosts")
+        self._make_nodes()
+        self.progress(f"{len(cables)} links")
+        self._make_links(cables)
+        if self.links == "emulated":
+            self.progress("link emulator")
+            config = wiring.emulator_config(
+                cables,
+                names,
+                flow_control=self.flow_control,
+                buffer=self.buffer,
+                settings=self.timing,
+            )
+            emulator.start(runtime, config)
+        self.progress(f"{len(self.fabric.switches)} switches")
+        if self.controller != "none":
+            control.start_forwarder(runtime, self.openflow_port)
+        self.ovs.add_switches(self.fabric.switches, wiring.ports(cables), self.controller != "none")
+        self._configure_hosts()
+        if self.controller == "ryu":
+            self.progress("rules")
+            control.await_ready(runtime, self.rest_port)
+        runtime.state.phase = "ready"
+        runtime.save()
+
+    def settings(self) -> dict[str, Any]:
+        """Return what this fabric was started with, as plain values."""
+        keys = (
+            *("engine", "vcs", "select", "tagging", "root", "flow_control"),
+            *("controller", "openflow_port", "rest_port", "links"),
+        )
+        return {key: getattr(self, key) for key in keys}
+
+    def _start_controller(self, runtime: Runtime) -> None:
+        if self.controller != "ryu":
+            return
+        self.progress("controller")
+        self.openflow_port = control.free_port(self.openflow_port, "OpenFlow port")
+        self.rest_port = control.free_port(self.rest_port, "REST port")
+        plan = {key: getattr(self, key) for key in ("engine", "vcs", "select", "tagging", "root")}
+        control.start(runtime, plan, openflow_port=self.openflow_port, rest_port=self.rest_port)
+
+    def _make_nodes(self) -> None:
+        setLogLevel("warning")
+        # Mininet's own initialisation would change settings of the whole machine (sysctl).
+        Mininet.inited = True
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self.net = Mininet(controller=None, build=False)
+        for host in self.fabric.hosts:
+            self.net.addHost(
+                host.name, cls=EmulatedHost, names=self.names, host=host, ip=f"{host.ip}/8"
+            )
+        for switch in self.fabric.switches:
+            self.net.addSwitch(
+                switch.name,
+                cls=EmulatedSwitch,
+                names=self.names,
+                environment=self.ovs.environment,
+                dpid=f"{switch.dpid:x}",
+            )
+        self.net.built = True
+        namespaces.ip_batch(f"netns attach {node.namespace} {node.pid}" for node in self.net.hosts)
+
+    def _make_links(self, cables: tuple[wiring.Cable, ...]) -> None:
+        names = self.names
+        if self.links == "emulated":
+            pairs, where = wiring.emulated_pairs(cables, names), names.links_namespace
+        else:
+            pairs, where = wiring.plain_pairs(cables, names), names.switches_namespace
+        namespaces.ip_batch(pairs, namespace=where)
+        namespaces.ip_batch(wiring.switch_ends(cables), namespace=names.switches_namespace)
+        for cable in cables:
+            link = EmulatedLink(self.net[cable.a.owner], self.net[cable.b.owner], cable=cable)
+            self.net.links.append(link)
+
+    def _configure_hosts(self) -> None:
+        hosts = self.fabric.hosts
+        known = self.static_arp
+        if known is None:
+            known = len(hosts) * (len(hosts) - 1) > LEARNED_ADDRESSES_LIMIT
+
+        def configure(node: EmulatedHost) -> None:
+            interface = node.defaultIntf()
+            node.configure(interface.name, held=self.links == "emulated")
+            node.told(interface)
+            if known:
+                node.learn([host for host in hosts if host.name != node.name], interface.name)
+
+        with ThreadPoolExecutor(max_workers=4) as pool:
+            list(pool.map(configure, self.net.hosts))
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Put off Ctrl-C and TERM: a removal that is cut short leaves what it was to remove."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    former = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, former, strict=True):
+            signal.signal(number, handler)

@@ -1,0 +1,184 @@
+"""A private Open vSwitch in a network namespace of its own, userspace datapath.
+
+It has its own run directory and database, so the machine's own Open vSwitch, if there is
+one, neither sees it nor is touched.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from emulation.runtime import Runtime
+from topologies.errors import EmulationError
+from topologies.fabric import Switch
+
+SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
+START_LIMIT_S = 15
+CHANGE_LIMIT_S = 60
+
+_TUNABLES = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=4096"}
+"""Packet buffers come and go in bursts longer than malloc's default cache of 7 each."""
+
+
+class PrivateOvs:
+    """The private Open vSwitch of one running fabric."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._directory = runtime.names.ovs_directory
+        self._socket = self._directory / "db.sock"
+        self.environment = {
+            "OVS_RUNDIR": str(self._directory),
+            "OVS_DBDIR": str(self._directory),
+            "OVS_LOGDIR": str(self._directory),
+        }
+
+    def start(self) -> None:
+        """Start the database and the switch daemon.
+
+        Raises :class:`EmulationError` with the last line of the log of whichever fails.
+        """
+        self._directory.mkdir(mode=0o700)
+        database = self._directory / "conf.db"
+        if not SCHEMA.is_file():
+            raise EmulationError(
+                f"Open vSwitch is not installed ({SCHEMA} is missing): "
+                "apt-get install openvswitch-switch"
+            )
+        self._run(["ovsdb-tool", "create", str(database), str(SCHEMA)])
+        self._runtime.spawn(
+            "ovsdb-server",
+            ["ovsdb-server", f"--remote=punix:{self._socket}", "--pidfile", str(database)],
+            environment=self.environment,
+        )
+        self._await_database()
+        # One thread each: the machine's cores are for the packets.
+        threads = [f"other_config:n-{kind}-threads=1" for kind in ("handler", "revalidator")]
+        self.vsctl(["init"], ["set", "Open_vSwitch", ".", *threads], options=["--no-wait"])
+        self._runtime.spawn(
+            "ovs-vswitchd",
+            ["ovs-vswitchd", f"unix:{self._socket}", "--pidfile"],
+            namespace=self._runtime.names.switches_namespace,
+            environment={**self.environment, **_TUNABLES},
+        )
+
+    def add_switches(
+        self,
+        switches: Sequence[Switch],
+        ports: Mapping[str, Mapping[int, str]],
+        controller: bool,
+    ) -> None:
+        """Make a bridge for each switch, with its ports at their numbers, in one transaction.
+
+        A switch that has no controller, or has lost it, keeps the rules it has and
+        forwards nothing by itself (fail mode secure). Raises :class:`EmulationError`
+        where a port could not be opened or did not get its number.
+        """
+        commands: list[list[str]] = []
+        for number, switch in enumerate(switches):
+            commands += [
+                ["add-br", switch.name],
+                [
+                    *("set", "bridge", switch.name, "datapath_type=netdev", "fail_mode=secure"),
+                    "protocols=OpenFlow13",
+                    f"other_config:datapath-id={switch.dpid:016x}",
+                    f"other_config:dp-desc={switch.name}",
+                    "other_config:disable-in-band=true",
+                ],
+            ]
+            if controller:
+                commands += [
+                    [
+                        *(f"--id=@c{number}", "create", "controller"),
+                        f'target="unix:{self._runtime.names.controller_socket}"',
+                        "max_backoff=1000",
+                        "inactivity_probe=15000",
+                    ],
+                    ["set", "bridge", switch.name, f"controller=@c{number}"],
+                ]
+            for port, interface in ports.get(switch.name, {}).items():
+                commands += [
+                    ["add-port", switch.name, interface],
+                    ["set", "interface", interface, f"ofport_request={port}"],
+                ]
+        if commands:
+            self.vsctl(*commands)
+        self._check_ports(ports)
+
+    def vsctl(self, *commands: Sequence[str], options: Sequence[str] = ()) -> str:
+        """Run ``ovs-vsctl`` commands as one transaction and return what it prints."""
+        argv = ["ovs-vsctl", f"--timeout={CHANGE_LIMIT_S}", *options]
+        for command in commands:
+            argv += ["--", *command]
+        return self._run(argv)
+
+    def connected(self) -> dict[str, bool]:
+        """Switch -> whether its controller is connected."""
+        rows = self._rows("Bridge", "name,controller")
+        links = {str(row[0]): row[1] for row in self._rows("Controller", "_uuid,is_connected")}
+        return {name: links.get(str(uuid)) is True for name, uuid in rows}
+
+    def _check_ports(self, ports: Mapping[str, Mapping[int, str]]) -> None:
+        numbers = {
+            name: (number, error)
+            for name, number, error in self._rows("Interface", "name,ofport,error")
+        }
+        for owner, by_port in ports.items():
+            for port, interface in by_port.items():
+                number, error = numbers.get(interface, (None, "it is missing"))
+                if number != port:
+                    why = error if isinstance(error, str) else f"it got number {number}"
+                    raise EmulationError(f"{owner}: port {port} ({interface}) not opened: {why}")
+
+    def _rows(self, table: str, columns: str) -> list[list[Any]]:
+        text = self.vsctl([f"--columns={columns}", "list", table], options=["--format=json"])
+        rows: list[list[Any]] = json.loads(text)["data"]
+        return rows
+
+    def _run(self, argv: Sequence[str]) -> str:
+        try:
+            done = subprocess.run(
+                argv, env=self._full_environment(), capture_output=True, text=True, check=False
+            )
+        except FileNotFoundError as error:
+            raise EmulationError(
+                f"Open vSwitch is not installed ({error.filename} not found): "
+                "apt-get install openvswitch-switch"
+            ) from error
+        if done.returncode != 0:
+            lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+            for role in ("ovsdb-server", "ovs-vswitchd"):
+                if role in self._runtime.state.processes and not self._runs(role):
+                    lines.append(f"{role} has died: {self._runtime.last_words(role)}")
+            raise EmulationError(f"{argv[0]}: {lines[-1]}")
+        return done.stdout
+
+    def _runs(self, role: str) -> bool:
+        child = self._runtime.children.get(role)
+        return child is not None and child.poll() is None
+
+    def _full_environment(self) -> dict[str, str]:
+        return {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin", **self.environment}
+
+    def _await_database(self) -> None:
+        deadline = time.monotonic() + START_LIMIT_S
+        while True:
+            with socket.socket(socket.AF_UNIX) as probe:
+                try:
+                    probe.connect(str(self._socket))
+                except OSError:
+                    pass
+                else:
+                    return
+            if not self._runs("ovsdb-server") or time.monotonic() > deadline:
+                raise EmulationError(
+                    "Open vSwitch's ovsdb-server does not start: "
+                    + self._runtime.last_words("ovsdb-server")
+                )
+            time.sleep(0.01)
