@@ -1,0 +1,77 @@
+"""What runs: the parts of a fabric, its controller's readiness, lateness and deadlock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulation import controller, state
+from emulation.daemon import Daemon
+from emulation.names import Names
+from emulation.state import State
+from topologies import files
+from topologies.errors import EmulationError, KnotlessError
+
+
+def report(names: Names) -> dict[str, Any] | None:
+    """Return what is known of a fabric as plain values, or None where there is none.
+
+    Keys: ``name fabric phase owner parts settings controller emulator problems``; ``phase``
+    is starting, ready or dead; ``problems`` are texts of one line, none of them in good
+    health; ``controller`` and ``emulator`` are their own status, null where they have none.
+    """
+    found = state.read(names)
+    if found is None:
+        return None
+    problems: list[str] = []
+    if not found.running:
+        problems.append(
+            f"its owner has died: 'knotless down --name {names.name}' removes what is left"
+        )
+    problems += [f"{role} has died: {names.log_file(role)} may say why" for role in found.missing()]
+    return {
+        "name": found.name,
+        "fabric": found.fabric,
+        "phase": found.phase if found.running else "dead",
+        "started_at": found.started_at,
+        "owner": found.owner.pid,
+        "parts": {
+            role: {"pid": process.pid, "alive": role not in found.missing()}
+            for role, process in sorted(found.processes.items())
+        },
+        "settings": found.settings,
+        "controller": _controller(found, problems),
+        "emulator": _emulator(names, found, problems),
+        "problems": problems,
+    }
+
+
+def _controller(found: State, problems: list[str]) -> dict[str, Any] | None:
+    if "controller" not in found.processes or "controller" in found.missing():
+        return None
+    try:
+        status = controller.status(int(found.settings.get("rest_port", controller.REST_PORT)))
+    except EmulationError as error:
+        if found.phase == "ready":
+            problems.append(str(error))
+        return None
+    problems += [f"controller: {problem}" for problem in status.get("problems", [])]
+    return status
+
+
+def _emulator(names: Names, found: State, problems: list[str]) -> dict[str, Any] | None:
+    if "emulator" not in found.processes or "emulator" in found.missing():
+        return None
+    try:
+        daemon = Daemon(names.emulator_socket, files.read(names.fabric_file).switch_index)
+        status = daemon.status()
+        deadlock = daemon.deadlock()
+    except KnotlessError as error:
+        if found.phase == "ready":
+            problems.append(str(error))
+        return None
+    if deadlock is not None:
+        status["deadlock"] = {"since_us": deadlock.since_us, "cycle": list(deadlock.cycle)}
+        problems.append(f"deadlock: {' waits for '.join([*deadlock.cycle, deadlock.cycle[0]])}")
+    if not status.get("valid", True):
+        problems.append("the link emulator is later than its limit: this machine is too busy")
+    return status

@@ -1,0 +1,37 @@
+"""``knotless down``: end fabrics, and remove what a crash has left of them."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from emulation.names import DEFAULT_NAME, names_of, running_names
+from emulation.runtime import remove, require_root
+
+EXAMPLE = """\b
+Example: knotless down
+         knotless down --all
+"""
+
+
+@click.command("down", epilog=EXAMPLE)
+@click.option("--name", help=f"Name of the fabric.  [default: {DEFAULT_NAME}]")
+@click.option("--all", "every", is_flag=True, help="All fabrics, whoever started them.")
+@click.option("--json", "as_json", is_flag=True, help="Print the names removed as JSON.")
+def command(name: str | None, every: bool, as_json: bool) -> None:
+    """End a fabric and remove all that it made, and nothing else.
+
+    It does not matter who started it, whether it still runs, or what of it has died.
+    """
+    require_root()
+    if every and name is not None:
+        raise click.UsageError("--all and --name exclude each other")
+    wanted = running_names() if every else [name or DEFAULT_NAME]
+    removed = [one for one in wanted if remove(names_of(one))]
+    if as_json:
+        click.echo(json.dumps({"removed": removed}))
+    elif removed:
+        click.echo(f"removed {', '.join(removed)}")
+    else:
+        click.echo("nothing is running" if every else f"no fabric {wanted[0]!r} is running")

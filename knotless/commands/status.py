@@ -1,0 +1,65 @@
+"""``knotless status``: what runs, and how it is."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from emulation.names import names_of, running_names
+from emulation.report import report
+from emulation.runtime import require_root
+
+EXAMPLE = """\b
+Example: knotless status
+         knotless status --name default --json
+"""
+
+
+@click.command("status", epilog=EXAMPLE)
+@click.option("--name", help="Only the fabric of this name.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def command(name: str | None, as_json: bool) -> None:
+    """Say which fabrics run, whether their switches have their rules, and what is wrong.
+
+    Exit status 1 if anything is wrong with one of them, or the one that is named does
+    not run.
+    """
+    require_root()
+    names = [name] if name is not None else running_names()
+    found = [one for one in (report(names_of(each)) for each in names) if one is not None]
+    if as_json:
+        click.echo(json.dumps({"fabrics": found}))
+    elif not found:
+        click.echo(f"no fabric {name!r} is running" if name else "nothing is running")
+    for one in [] if as_json else found:
+        _tell(one)
+    if any(one["problems"] for one in found) or (name is not None and not found):
+        sys.exit(1)
+
+
+def _tell(one: dict[str, Any]) -> None:
+    """Print one fabric."""
+    click.echo(f"{one['name']}: {one['fabric']}, {one['phase']}")
+    parts = (f"{role} {part['pid']}" for role, part in one["parts"].items() if part["alive"])
+    click.echo(f"  runs: {', '.join(parts) or 'nothing'}")
+    if controller := one["controller"]:
+        switches = controller.get("switches", {})
+        ready = "ready" if controller.get("ready") else "not ready"
+        rules = sum(switch.get("rules") or 0 for switch in switches.values())
+        port = one["settings"].get("rest_port")
+        click.echo(
+            f"  controller: {ready}, engine {controller.get('engine')}, "
+            f"{rules} rules on {len(switches)} switches, http://127.0.0.1:{port}/status"
+        )
+    if emulator := one["emulator"]:
+        late = emulator["lateness_us"]
+        click.echo(
+            f"  emulator: {emulator['frames_in_network']} frames in the network, "
+            f"late by {late['p99']} us (99 of 100 frames; limit {late['limit']} us), "
+            f"{'deadlocked' if emulator['deadlock'] else 'no deadlock'}"
+        )
+    for problem in one["problems"]:
+        click.echo(f"  problem: {problem}")

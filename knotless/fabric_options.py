@@ -1,0 +1,90 @@
+"""The options that every command which starts a fabric has, and what they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import click
+
+from topologies import load
+from topologies.fabric import Fabric, Host, Link
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Part = TypeVar("Part", Host, Link)
+
+_RATE = click.FloatRange(min=0, min_open=True)
+
+_PARAMETERS = [
+    click.argument("spec"),
+    click.option("--engine", default="updown", show_default=True, help="Routing engine."),
+    click.option("--vcs", type=click.IntRange(1, 8), help="Virtual channels the plan may use."),
+    click.option(
+        "--select", type=click.Choice(["spread", "low-port"]), default="spread", show_default=True
+    ),
+    click.option(
+        "--tagging", type=click.Choice(["switch", "host"]), default="switch", show_default=True
+    ),
+    click.option("--root", help="Root switch, for engines that have one."),
+    click.option(
+        "--flow-control",
+        type=click.Choice(["none", "host", "switch", "all", "pfc"]),
+        default="all",
+        show_default=True,
+        help="Links that send PAUSE: none, hosts' only, switches' only, all; or all send PFC.",
+    ),
+    click.option("--rate", type=_RATE, metavar="MBPS", help="Rate of every link, Mbit/s."),
+    click.option(
+        "--delay", type=click.FloatRange(min=0), metavar="US", help="Delay of every link, us."
+    ),
+    click.option("--name", default="default", show_default=True, help="Name of this fabric."),
+    click.option(
+        "--controller",
+        type=click.Choice(["ryu", "remote", "none"]),
+        default="ryu",
+        show_default=True,
+        help="Start ours; use one that listens on --port already; or none.",
+    ),
+    click.option(
+        "--port",
+        "openflow_port",
+        type=click.IntRange(0, 65535),
+        default=6653,
+        show_default=True,
+        help="OpenFlow port of the controller on 127.0.0.1; 0 is any free one.",
+    ),
+    click.option(
+        "--rest-port",
+        type=click.IntRange(0, 65535),
+        default=8080,
+        show_default=True,
+        help="REST port of our controller on 127.0.0.1; 0 is any free one.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print what runs as JSON."),
+]
+
+
+def fabric_options(command: Command) -> Command:
+    """Give a command SPEC and the options of a fabric that is to run."""
+    for parameter in reversed(_PARAMETERS):
+        command = parameter(command)
+    return command
+
+
+def fabric_of(spec: str, rate: float | None, delay: float | None) -> Fabric:
+    """Load a fabric; give every link ``rate`` (Mbit/s) and ``delay`` (us) where stated."""
+    fabric = load(spec)
+
+    def changed(part: Part) -> Part:
+        return replace(
+            part,
+            rate_mbps=part.rate_mbps if rate is None else rate,
+            delay_us=part.delay_us if delay is None else delay,
+        )
+
+    return replace(
+        fabric,
+        hosts=tuple(changed(host) for host in fabric.hosts),
+        links=tuple(changed(link) for link in fabric.links),
+    )
