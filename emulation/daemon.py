@@ -103,7 +103,7 @@ class Daemon:
         try:
             answer = json.loads(text)
             ok = answer.pop("ok")
-        except (ValueError, KeyError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise EmulationError(f"the link emulator answers {text[:80]!r} to {do!r}") from error
         if not ok:
             raise EmulationError(f"the link emulator refuses {do!r}: {answer.get('error')}")
