@@ -1,0 +1,223 @@
+"""Rules and groups as OpenFlow 1.3 messages, and back from a switch's statistics.
+
+Only the parser that Ryu hands out with a datapath is needed, no connection.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ryu.ofproto import ofproto_v1_3 as ofp
+from ryu.ofproto import ofproto_v1_3_parser as parser
+
+from controller.reconcile import (
+    Change,
+    FoundGroup,
+    FoundRule,
+    GroupChange,
+    RuleChange,
+    match_order,
+)
+from routing.rules import Action, Field, Group, Output, PopVlan, PushVlan, Rule, SetField, ToGroup
+
+VLAN_TPID = 0x8100
+_ALL_METADATA = 0xFFFFFFFFFFFFFFFF
+_ALL_COOKIE = 0xFFFFFFFFFFFFFFFF
+_TYPES = {field.name: field.type for field in ofp.oxm_types}
+# Fields that do not fill their bytes: the mask that means 'all of it'.
+_NARROW = {"vlan_vid": 0x1FFF, "vlan_pcp": 0x7, "ip_dscp": 0x3F, "ip_ecn": 0x3, "mpls_tc": 0x7}
+_RULE_COMMANDS = {
+    "add": ofp.OFPFC_ADD,
+    "modify": ofp.OFPFC_MODIFY_STRICT,
+    "delete": ofp.OFPFC_DELETE_STRICT,
+}
+_GROUP_COMMANDS = {
+    "add": ofp.OFPGC_ADD,
+    "modify": ofp.OFPGC_MODIFY,
+    "delete": ofp.OFPGC_DELETE,
+}
+
+
+class UnknownToUsError(Exception):
+    """An entry in a switch that uses something which no rule of ours has."""
+
+
+# --- values to messages ----------------------------------------------------------------------
+
+
+def change_message(datapath: Any, change: Change) -> Any:
+    """Return the message that makes ``change`` and touches no other entry."""
+    if isinstance(change, RuleChange):
+        return _flow_mod(datapath, change)
+    return _group_mod(datapath, change)
+
+
+def _flow_mod(datapath: Any, change: RuleChange) -> Any:
+    rule = change.rule
+    delete = change.command == "delete"
+    return parser.OFPFlowMod(
+        datapath,
+        cookie=rule.cookie,
+        # Only our own entry goes, should someone else have replaced it in the meantime.
+        cookie_mask=_ALL_COOKIE if delete else 0,
+        table_id=rule.table,
+        command=_RULE_COMMANDS[change.command],
+        priority=rule.priority,
+        buffer_id=ofp.OFP_NO_BUFFER,
+        out_port=ofp.OFPP_ANY,
+        out_group=ofp.OFPG_ANY,
+        match=match_of(rule.match),
+        instructions=[] if delete else _instructions(rule),
+    )
+
+
+def _group_mod(datapath: Any, change: GroupChange) -> Any:
+    buckets = [
+        parser.OFPBucket(
+            watch_port=ofp.OFPP_ANY, watch_group=ofp.OFPG_ANY, actions=[_action(a) for a in bucket]
+        )
+        for bucket in (() if change.command == "delete" else change.group.buckets)
+    ]
+    return parser.OFPGroupMod(
+        datapath,
+        _GROUP_COMMANDS[change.command],
+        ofp.OFPGT_ALL,
+        change.group.group_id,
+        buckets,
+    )
+
+
+def match_of(fields: tuple[Field, ...]) -> Any:
+    """Return ``fields`` as an OpenFlow match."""
+    return parser.OFPMatch(
+        **{
+            f.name: _to_ryu(f.name, f.value)
+            if f.mask is None
+            else (_to_ryu(f.name, f.value), _to_ryu(f.name, f.mask))
+            for f in fields
+        }
+    )
+
+
+def _instructions(rule: Rule) -> list[Any]:
+    instructions = []
+    if rule.actions:
+        actions = [_action(action) for action in rule.actions]
+        instructions.append(parser.OFPInstructionActions(ofp.OFPIT_APPLY_ACTIONS, actions))
+    if rule.metadata is not None:
+        instructions.append(parser.OFPInstructionWriteMetadata(rule.metadata, _ALL_METADATA))
+    if rule.goto is not None:
+        instructions.append(parser.OFPInstructionGotoTable(rule.goto))
+    return instructions
+
+
+def _action(action: Action) -> Any:
+    match action:
+        case Output(port):
+            return parser.OFPActionOutput(port, ofp.OFPCML_NO_BUFFER)
+        case PushVlan():
+            return parser.OFPActionPushVlan(VLAN_TPID)
+        case PopVlan():
+            return parser.OFPActionPopVlan()
+        case SetField(name, value):
+            return parser.OFPActionSetField(**{name: _to_ryu(name, value)})
+        case ToGroup(group_id):
+            return parser.OFPActionGroup(group_id)
+
+
+def _to_ryu(name: str, value: int) -> Any:
+    """Return ``value`` as Ryu writes field ``name``: a MAC as text, a number as it is."""
+    kind = _TYPES[name]
+    return kind.to_user(value.to_bytes(kind.size, "big"))
+
+
+# --- statistics to values --------------------------------------------------------------------
+
+
+def found_rule(stats: Any) -> FoundRule:
+    """Return what one entry of a flow statistics reply says.
+
+    Its ``rule`` is None when the entry has something that Knotless never writes: a time-out,
+    a flag, an unknown action. Matches compare equal with those of compiled rules.
+    """
+    match = match_order(f for f in map(_field, stats.match.items()) if f is not None)
+    rule: Rule | None = None
+    if not (stats.idle_timeout or stats.hard_timeout or stats.flags):
+        try:
+            rule = _rule(stats, match)
+        except UnknownToUsError:
+            rule = None
+    uses = _groups_used(stats.instructions)
+    return FoundRule(stats.table_id, stats.priority, match, stats.cookie, rule, uses)
+
+
+def found_group(stats: Any) -> FoundGroup:
+    """Return what one entry of a group description reply says; ``group`` None if not ours."""
+    group: Group | None = None
+    if stats.type == ofp.OFPGT_ALL:
+        try:
+            buckets = tuple(tuple(map(_value, bucket.actions)) for bucket in stats.buckets)
+            group = Group(stats.group_id, buckets)
+        except UnknownToUsError:
+            group = None
+    return FoundGroup(stats.group_id, group)
+
+
+def _field(item: tuple[str, Any]) -> Field | None:
+    name, content = item
+    value, mask = content if isinstance(content, tuple) else (content, None)
+    kind = _TYPES.get(name)
+    if kind is None:
+        # Of another maker's experiment: it can be in no match of ours, so any value will do.
+        return Field(name, 0)
+    number = int.from_bytes(kind.from_user(value), "big")
+    if mask is None:
+        return Field(name, number)
+    bits = int.from_bytes(kind.from_user(mask), "big")
+    full = _NARROW.get(name, (1 << (8 * kind.size)) - 1)
+    if not bits:
+        return None
+    return Field(name, number) if bits & full == full else Field(name, number & bits, bits)
+
+
+def _rule(stats: Any, match: tuple[Field, ...]) -> Rule:
+    actions: tuple[Action, ...] = ()
+    metadata: int | None = None
+    goto: int | None = None
+    for instruction in stats.instructions:
+        if instruction.type == ofp.OFPIT_APPLY_ACTIONS:
+            actions = tuple(map(_value, instruction.actions))
+        elif instruction.type == ofp.OFPIT_GOTO_TABLE:
+            goto = instruction.table_id
+        elif (
+            instruction.type == ofp.OFPIT_WRITE_METADATA
+            and instruction.metadata_mask == _ALL_METADATA
+        ):
+            metadata = instruction.metadata
+        else:
+            raise UnknownToUsError(f"instruction {instruction.type}")
+    return Rule(stats.table_id, stats.priority, match, actions, metadata, goto, stats.cookie)
+
+
+def _value(action: Any) -> Action:
+    if action.type == ofp.OFPAT_OUTPUT:
+        return Output(action.port)
+    if action.type == ofp.OFPAT_PUSH_VLAN and action.ethertype == VLAN_TPID:
+        return PushVlan()
+    if action.type == ofp.OFPAT_POP_VLAN:
+        return PopVlan()
+    if action.type == ofp.OFPAT_GROUP:
+        return ToGroup(action.group_id)
+    if action.type == ofp.OFPAT_SET_FIELD and action.key in _TYPES:
+        kind = _TYPES[action.key]
+        return SetField(action.key, int.from_bytes(kind.from_user(action.value), "big"))
+    raise UnknownToUsError(f"action {action.type}")
+
+
+def _groups_used(instructions: list[Any]) -> frozenset[int]:
+    return frozenset(
+        action.group_id
+        for instruction in instructions
+        for action in getattr(instruction, "actions", ())
+        if action.type == ofp.OFPAT_GROUP
+    )

@@ -1,0 +1,141 @@
+"""One connected switch: asking for what it holds, changing it, and hearing what it refused.
+
+A session's methods wait for the switch, each in the green thread of that switch alone; the
+event handlers of :mod:`controller.app` pass what arrives to :meth:`Session.deliver`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ryu.lib import hub
+from ryu.ofproto import ofproto_parser
+from ryu.ofproto import ofproto_v1_3 as ofp
+from ryu.ofproto import ofproto_v1_3_parser as parser
+
+from controller import messages
+from controller.reconcile import Change, FoundGroup, FoundRule
+
+REPLY_TIMEOUT_S = 30.0
+"""How long a connected switch may take for one reply: installing thousands of rules takes it
+seconds, and its barrier reply comes after them."""
+_WRITE_BYTES = 1 << 16
+
+
+class SwitchGoneError(Exception):
+    """The connection ended, or the switch stopped answering."""
+
+
+class Session:
+    """One connection of one switch; ``datapath`` is Ryu's."""
+
+    def __init__(self, datapath: Any) -> None:
+        self.datapath = datapath
+        self._replies: dict[int, Any] = {}
+        self._sent: dict[int, Change] = {}
+        self._refused: list[tuple[Change | None, str]] = []
+        self._gone = False
+
+    # --- called by the event handlers --------------------------------------------------------
+
+    def deliver(self, message: Any) -> None:
+        """Pass a reply to whoever waits for it; replies to nobody are dropped."""
+        queue = self._replies.get(message.xid)
+        if queue is not None:
+            queue.put(message)
+
+    def refuse(self, message: Any) -> None:
+        """Note an error message, and which change it is about."""
+        xid = message.xid
+        if len(message.data) >= ofp.OFP_HEADER_SIZE:
+            # The failed request's own header, in case the error has another id.
+            xid = ofproto_parser.header(message.data)[3]
+        reason = ofp.ofp_error_code_to_str(message.type, message.code)
+        self._refused.append((self._sent.get(xid), reason))
+        if xid in self._replies:
+            self._replies[xid].put(None)
+
+    def end(self) -> None:
+        """The connection is over: wake whoever waits."""
+        self._gone = True
+        for queue in self._replies.values():
+            queue.put(None)
+
+    # --- called in the switch's own green thread ---------------------------------------------
+
+    def rules(self) -> list[FoundRule]:
+        """Return every rule that the switch holds, of all tables."""
+        request = parser.OFPFlowStatsRequest(
+            self.datapath, 0, ofp.OFPTT_ALL, ofp.OFPP_ANY, ofp.OFPG_ANY, 0, 0, parser.OFPMatch()
+        )
+        return [messages.found_rule(stats) for stats in self._ask(request)]
+
+    def groups(self) -> list[FoundGroup]:
+        """Return every group that the switch holds."""
+        request = parser.OFPGroupDescStatsRequest(self.datapath, 0)
+        return [messages.found_group(stats) for stats in self._ask(request)]
+
+    def change(self, changes: tuple[Change, ...]) -> list[tuple[Change | None, str]]:
+        """Make ``changes``, wait until the switch has made them; return those it refused.
+
+        With each comes OpenFlow's name of the reason.
+        """
+        self._sent.clear()
+        self._refused.clear()
+        buffer = bytearray()
+        for change in changes:
+            message = messages.change_message(self.datapath, change)
+            self._sent[self.datapath.set_xid(message)] = change
+            message.serialize()
+            # Many messages in one write: one write for each would take longer than OVS does.
+            buffer += message.buf
+            if len(buffer) >= _WRITE_BYTES:
+                self._send(buffer)
+                buffer = bytearray()
+        self._send(buffer)
+        self.barrier()
+        return list(self._refused)
+
+    def barrier(self, timeout_s: float = REPLY_TIMEOUT_S) -> None:
+        """Return when the switch has done all that it was sent; raises SwitchGoneError."""
+        for _ in self._replies_to(parser.OFPBarrierRequest(self.datapath), timeout_s):
+            return
+
+    def answers(self, timeout_s: float) -> bool:
+        """Whether there still is a switch at the other end."""
+        try:
+            self.barrier(timeout_s)
+        except SwitchGoneError:
+            return False
+        return True
+
+    def _ask(self, request: Any) -> Iterator[Any]:
+        for reply in self._replies_to(request, REPLY_TIMEOUT_S):
+            yield from reply.body
+            if not reply.flags & ofp.OFPMPF_REPLY_MORE:
+                return
+
+    def _replies_to(self, request: Any, timeout_s: float) -> Iterator[Any]:
+        if self._gone:
+            raise SwitchGoneError("the connection is over")
+        xid = self.datapath.set_xid(request)
+        queue = self._replies[xid] = hub.Queue()
+        try:
+            if not self.datapath.send_msg(request):
+                raise SwitchGoneError("the connection is over")
+            while True:
+                reply = queue.get(timeout=timeout_s)
+                if reply is None:
+                    raise SwitchGoneError("the connection is over")
+                yield reply
+        except hub.QueueEmpty:
+            raise SwitchGoneError(f"no answer within {timeout_s:g} s") from None
+        finally:
+            del self._replies[xid]
+
+    def _send(self, buffer: bytearray) -> None:
+        if buffer and not self.datapath.send(bytes(buffer)):
+            raise SwitchGoneError("the connection is over")
+        # Let the other switches, and this one's echo requests, have their turn.
+        hub.sleep(0)
