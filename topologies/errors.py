@@ -26,3 +26,11 @@ class FabricError(KnotlessError):
 
 class EmulationError(KnotlessError):
     """A fabric that cannot be started, reached or removed on this machine as it is."""
+
+
+class PlanError(KnotlessError):
+    """Routes that cannot be had: unknown engine, too few virtual channels or VLANs."""
+
+
+class RuleError(KnotlessError):
+    """Rules that cannot be read, or that do not fit the fabric they are said to be for."""

@@ -1,0 +1,227 @@
+"""From a plan to OpenFlow 1.3 rules: four tables in every switch.
+
+- admission: a host's own untagged frames get their VLAN and first priority; frames from other
+  switches pass when their VLAN is in use; all else is counted and dropped.
+- forward: (VLAN,) destination -> output port, kept in the metadata. Broadcast and multicast
+  go along the tree of the source's switch, by groups.
+- virtual channel: (in port, out port, priority) -> new priority.
+- output: untag for a host, or send on.
+
+Where the fabric's MACs follow :mod:`topologies.numbering`, one masked address stands for all
+hosts of a switch; otherwise there is one rule for each host.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+
+from routing.broadcast import broadcast_rules
+from routing.matches import (
+    TAGGED,
+    UNTAGGED,
+    VLAN_PRESENT,
+    Addresses,
+    make_rule,
+    switch_addresses,
+    vlan_ranges,
+)
+from routing.plan import Plan
+from routing.rules import (
+    ADMISSION,
+    FORWARD,
+    OUTPUT,
+    VIRTUAL_CHANNEL,
+    Action,
+    FabricRules,
+    Field,
+    Output,
+    PopVlan,
+    PushVlan,
+    Rule,
+    SetField,
+    SwitchRules,
+)
+from topologies.errors import PlanError
+from topologies.fabric import Fabric, Host
+from topologies.numbering import mac_value
+
+LINK_LOCAL = Field("eth_dst", 0x0180C2000000, 0xFFFFFFFFFFF0)
+"""MAC control (PAUSE, PFC), LLDP and their kin: never forwarded (IEEE 802.1Q, 8.6.3)."""
+
+
+def compile_rules(plan: Plan) -> FabricRules:
+    """Return the rules of every switch, in the order of the fabric's switches.
+
+    Raises
+    ------
+    PlanError
+        The plan changes virtual channels in a way that (in port, out port, priority) does not
+        determine, so that the tables cannot express it.
+
+    """
+    fabric = plan.fabric
+    addresses = switch_addresses(fabric)
+    forward = _forward(plan, addresses)
+    changes = _priority_changes(plan)
+    first = _first_priorities(plan, addresses)
+    broadcast = broadcast_rules(plan, addresses)
+    rules: FabricRules = {}
+    for i, switch in enumerate(fabric.switches):
+        made = [
+            *_admission(plan, i, first),
+            *_local(fabric, switch.name),
+            *forward[i],
+            *broadcast[i].rules,
+            *changes[i],
+            *_output(fabric, switch.name),
+            make_rule(FORWARD, 0, ()),
+            make_rule(VIRTUAL_CHANNEL, 0, (), goto=OUTPUT),
+            make_rule(OUTPUT, 0, ()),
+        ]
+        made.sort(key=lambda rule: (rule.table, -rule.priority, rule.match))
+        rules[switch.name] = SwitchRules(tuple(made), broadcast[i].groups)
+    return rules
+
+
+FirstPriorities = tuple[np.typing.NDArray[np.uint8], dict[int, list[tuple[Field, int]]]]
+"""The usual first priority of each row, and for each row the destinations that differ."""
+
+
+def _first_priorities(plan: Plan, addresses: Addresses) -> FirstPriorities:
+    """Return the priority that hosts of each row are admitted with."""
+    routes = plan.routes
+    usual = np.zeros(len(plan.vlans), dtype=np.uint8)
+    others: dict[int, list[tuple[Field, int]]] = defaultdict(list)
+    if routes.channels.shape[2] == 0:
+        return usual, others
+    taken = (routes.channels[:, :, 0] >= 0) & (plan.receivers > 0)[None, :]
+    for row in range(len(usual)):
+        priorities = routes.priorities[row, taken[row], 0]
+        if not len(priorities):
+            continue
+        usual[row] = np.bincount(priorities).argmax()
+        for d in np.nonzero(taken[row] & (routes.priorities[row, :, 0] != usual[row]))[0].tolist():
+            others[row] += [
+                (Field("eth_dst", value, mask), int(routes.priorities[row, d, 0]))
+                for value, mask in addresses[d]
+            ]
+    return usual, others
+
+
+def _admission(plan: Plan, switch: int, first: FirstPriorities) -> Iterator[Rule]:
+    name = plan.fabric.switches[switch].name
+    usual, others = first
+    yield make_rule(ADMISSION, 500, (LINK_LOCAL,))
+    for port, host in plan.fabric.hosts_at[name].items():
+        row = int(plan.routes.rows[plan.fabric.host_index[host.name]])
+        vlan = int(plan.vlans[row])
+        own = (Field("in_port", port), UNTAGGED, Field("eth_src", mac_value(host.mac)))
+        yield make_rule(ADMISSION, 300, own, _tag(vlan, int(usual[row])), goto=FORWARD)
+        for destination, priority in others.get(row, ()):
+            yield make_rule(ADMISSION, 400, (*own, destination), _tag(vlan, priority), goto=FORWARD)
+        yield make_rule(ADMISSION, 200, (Field("in_port", port), TAGGED))
+        yield make_rule(ADMISSION, 100, (Field("in_port", port),))
+    vlans = len(np.unique(plan.vlans))
+    for port in plan.fabric.neighbours[name]:
+        for vlan_range in vlan_ranges(vlans):
+            yield make_rule(ADMISSION, 300, (Field("in_port", port), vlan_range), goto=FORWARD)
+    yield make_rule(ADMISSION, 0, ())
+
+
+def _tag(vlan: int, priority: int) -> tuple[Action, ...]:
+    return (
+        PushVlan(),
+        SetField("vlan_vid", VLAN_PRESENT | vlan),
+        SetField("vlan_pcp", priority),
+    )
+
+
+def _local(fabric: Fabric, name: str) -> Iterator[Rule]:
+    for port, host in fabric.hosts_at[name].items():
+        to_host = (Field("eth_dst", mac_value(host.mac)),)
+        yield make_rule(FORWARD, 400, to_host, metadata=port, goto=VIRTUAL_CHANNEL)
+
+
+def _forward(plan: Plan, addresses: Addresses) -> list[list[Rule]]:
+    """Return each switch's rules towards the other switches.
+
+    Where all VLANs that come by agree on a destination, one rule without a VLAN does; else
+    the commonest next hop has it, and the VLANs that differ have rules above it. No frame
+    is seen at a switch in a VLAN whose paths do not come by, so the rest does not matter.
+    """
+    channels, paths = plan.channels, plan.routes.channels
+    row, destination, hop = np.nonzero(paths >= 0)
+    channel = paths[row, destination, hop]
+    wanted = np.unique(
+        np.stack([channels.tail[channel], destination, plan.vlans[row], channel]), axis=1
+    )
+    by_cell: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for switch, d, vlan, c in wanted.T.tolist():
+        by_cell[switch, d].append((vlan, c))
+    rules: list[list[Rule]] = [[] for _ in channels.names]
+    for (switch, d), choices in by_cell.items():
+        usual = Counter(c for _, c in choices).most_common(1)[0][0]
+        for value, mask in addresses.get(d, ()):
+            to = Field("eth_dst", value, mask)
+            port = int(channels.out_port[usual])
+            rules[switch].append(
+                make_rule(FORWARD, 200, (to,), metadata=port, goto=VIRTUAL_CHANNEL)
+            )
+            for vlan, c in choices:
+                if c != usual:
+                    match = (Field("vlan_vid", VLAN_PRESENT | vlan), to)
+                    port = int(channels.out_port[c])
+                    rules[switch].append(
+                        make_rule(FORWARD, 300, match, metadata=port, goto=VIRTUAL_CHANNEL)
+                    )
+    return rules
+
+
+def _priority_changes(plan: Plan) -> list[list[Rule]]:
+    """Return each switch's rules that change the virtual channel.
+
+    Raises
+    ------
+    PlanError
+        One (in port, out port, priority) would have to become two priorities.
+
+    """
+    channels, routes = plan.channels, plan.routes
+    used = (plan.receivers > 0)[None, :, None]
+    turning = (routes.channels[:, :, 1:] >= 0) & used
+    before, after = routes.channels[:, :, :-1][turning], routes.channels[:, :, 1:][turning]
+    was, becomes = routes.priorities[:, :, :-1][turning], routes.priorities[:, :, 1:][turning]
+    rules: list[list[Rule]] = [[] for _ in channels.names]
+    seen: dict[tuple[int, int, int], int] = {}
+    for a, b, p, q in np.unique(np.stack([before, after, was, becomes]), axis=1).T.tolist():
+        switch = int(channels.tail[b])
+        in_port, out_port = int(channels.in_port[a]), int(channels.out_port[b])
+        if seen.setdefault((a, b, p), q) != q:
+            raise PlanError(
+                f"{channels.names[switch]}: frames from port {in_port} to port {out_port} on"
+                f" priority {p} would have to go on as both {seen[a, b, p]} and {q}"
+            )
+        if p != q:
+            match = (
+                Field("in_port", in_port),
+                Field("metadata", out_port),
+                TAGGED,
+                Field("vlan_pcp", p),
+            )
+            change = (SetField("vlan_pcp", q),)
+            rules[switch].append(make_rule(VIRTUAL_CHANNEL, 100, match, change, goto=OUTPUT))
+    return rules
+
+
+def _output(fabric: Fabric, name: str) -> Iterator[Rule]:
+    hosts: dict[int, Host] = dict(fabric.hosts_at[name])
+    for port in hosts:
+        back = (Field("in_port", port), Field("metadata", port))
+        yield make_rule(OUTPUT, 200, back)
+        to_host = (Field("metadata", port), TAGGED)
+        yield make_rule(OUTPUT, 100, to_host, (PopVlan(), Output(port)))
+    for port in fabric.neighbours[name]:
+        yield make_rule(OUTPUT, 100, (Field("metadata", port),), (Output(port),))

@@ -1,0 +1,1 @@
+"""One module for each routing engine; :mod:`routing.engine` finds them all."""

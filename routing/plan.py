@@ -1,0 +1,268 @@
+"""A plan: an engine's paths through a fabric, with the VLAN of each source."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from routing.cdg import cycle_names, find_cycle, virtual_channel
+from routing.channels import PRIORITIES, Channels, Ints, channels_of
+from routing.engine import MAX_VCS, SELECTIONS, Routes, Task, engine_named
+from routing.vlan import TAGGINGS, assign_vlans
+from routing.walks import distances, graph_of
+from topologies.errors import PlanError
+from topologies.fabric import Fabric
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One switch of a path: where the frame comes in and goes out, and its priority on leaving.
+
+    The last hop goes out to a host, untagged: priority 0.
+    """
+
+    switch: str
+    in_port: int
+    out_port: int
+    priority: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that the rules of a fabric are compiled from.
+
+    ``vlans`` has one entry for each row of ``routes``. ``routing_ms`` is what it took.
+    """
+
+    fabric: Fabric
+    engine: str
+    select: str
+    channels: Channels
+    routes: Routes
+    vlans: Ints
+    routing_ms: float
+
+    def path(self, source: str, destination: str) -> list[Hop]:
+        """Return the switches that a frame from one host to another passes, by host names."""
+        from_host, to_host = (self._host(name) for name in (source, destination))
+        row = int(self.routes.rows[from_host])
+        fabric, channels = self.fabric, self.channels
+        target = fabric.hosts[to_host]
+        d = fabric.switch_index[target.switch]
+        in_port = fabric.hosts[from_host].port
+        hops = []
+        taken = zip(self.routes.channels[row, d], self.routes.priorities[row, d], strict=True)
+        for c, priority in taken:
+            if c < 0:
+                break
+            name = channels.names[channels.tail[c]]
+            hops.append(Hop(name, in_port, int(channels.out_port[c]), int(priority)))
+            in_port = int(channels.in_port[c])
+        hops.append(Hop(target.switch, in_port, target.port, 0))
+        return hops
+
+    def vlan_of(self, host: str) -> int:
+        """Return the VLAN in which ``host`` sends."""
+        return int(self.vlans[self.routes.rows[self._host(host)]])
+
+    def _host(self, name: str) -> int:
+        try:
+            return self.fabric.host_index[name]
+        except KeyError:
+            raise PlanError(f"{self.fabric.name} has no host {name!r}") from None
+
+    @cached_property
+    def senders(self) -> Ints:
+        """Return how many hosts send by each row."""
+        return np.bincount(self.routes.rows, minlength=len(self.vlans)).astype(np.int32)
+
+    @cached_property
+    def receivers(self) -> Ints:
+        """Return how many hosts each switch has."""
+        at = [self.fabric.switch_index[host.switch] for host in self.fabric.hosts]
+        return np.bincount(at, minlength=len(self.channels.names)).astype(np.int32)
+
+    @cached_property
+    def row_switch(self) -> Ints:
+        """Return the switch of the hosts of each row."""
+        switch = np.zeros(len(self.vlans), dtype=np.int32)
+        at = [self.fabric.switch_index[host.switch] for host in self.fabric.hosts]
+        switch[self.routes.rows] = at
+        return switch
+
+    @property
+    def vcs(self) -> int:
+        """How many virtual channels the plan uses."""
+        used = self.routes.channels >= 0
+        most = int(self.routes.priorities[used].max(initial=0))
+        return 1 + max(most, int(self.routes.tree_priorities.max(initial=0)))
+
+    @cached_property
+    def loads(self) -> NDArray[np.int64]:
+        """Return the paths between hosts that take each channel."""
+        taken = self.routes.channels
+        pairs = (self.senders[:, None] * self.receivers[None, :])[:, :, None]
+        weights = np.broadcast_to(pairs, taken.shape)[taken >= 0]
+        counted = np.bincount(taken[taken >= 0], weights=weights, minlength=len(self.channels))
+        return counted.astype(np.int64)
+
+    def dependencies(self) -> set[tuple[int, int]]:
+        """Return the channel dependency graph of unicast and broadcast together."""
+        routes = self.routes
+        nodes = np.where(
+            routes.channels >= 0, routes.channels.astype(np.int64) * PRIORITIES, -1
+        ) + np.where(routes.channels >= 0, routes.priorities, 0)
+        nodes = nodes[:, self.receivers > 0, :]
+        before, after = nodes[:, :, :-1], nodes[:, :, 1:]
+        both = after >= 0
+        size = len(self.channels) * PRIORITIES
+        edges = np.unique(before[both] * size + after[both])
+        return {divmod(edge, size) for edge in edges.tolist()} | set(self._tree_dependencies())
+
+    def _tree_dependencies(self) -> Iterable[tuple[int, int]]:
+        trees, priorities = self.routes.tree_channels, self.routes.tree_priorities
+        tail = self.channels.tail
+        source, target = np.nonzero(trees >= 0)
+        after = trees[source, target]
+        above = tail[after]
+        before = trees[source, above]
+        inner = before >= 0
+        nodes = np.unique(
+            np.stack(
+                [
+                    virtual_channels(before[inner], priorities[source, above][inner]),
+                    virtual_channels(after[inner], priorities[source, target][inner]),
+                ]
+            ),
+            axis=1,
+        )
+        return zip(*nodes.tolist(), strict=True)
+
+    @cached_property
+    def cycle(self) -> list[str]:
+        """Return a cycle of channel dependencies (``s1:2/0`` ...), or an empty list."""
+        return cycle_names(self.channels, find_cycle(self.dependencies()))
+
+    def summary(self) -> dict[str, object]:
+        """Return the plan's figures, as ``knotless plan --json`` prints them.
+
+        The mean number of switches counts all ordered pairs of hosts, a host to itself included,
+        as Table 1 of Otsuka et al. does; ``load_bound`` is the mean load of a channel when all
+        pairs take shortest paths, which no plan's greatest load can be under.
+        """
+        from routing.compile import compile_rules  # it needs Plan
+
+        began = time.perf_counter()
+        rules = compile_rules(self)
+        compile_ms = 1000 * (time.perf_counter() - began)
+        lengths = (self.routes.channels >= 0).sum(axis=2)
+        pairs = self.senders[:, None].astype(np.int64) * self.receivers[None, :]
+        shortest = shortest_hops(self.channels)[self.row_switch]
+        counts = [len(of_switch.rules) for of_switch in rules.values()]
+        return {
+            "fabric": self.fabric.name,
+            "engine": self.engine,
+            "select": self.select,
+            "vcs": self.vcs,
+            "vlans": len(np.unique(self.vlans)),
+            "mean_switches": float((pairs * (lengths + 1)).sum() / pairs.sum()),
+            "max_switches": int((lengths + 1)[pairs > 0].max()),
+            "max_channel_load": int(self.loads.max(initial=0)),
+            "load_bound": float((pairs * shortest).sum() / max(1, len(self.channels))),
+            "minimal": bool((lengths == shortest)[pairs > 0].all()),
+            "acyclic": not self.cycle,
+            "cycle": self.cycle,
+            "routing_ms": round(self.routing_ms, 3),
+            "compile_ms": round(compile_ms, 3),
+            "rules": sum(counts),
+            "rules_max_switch": max(counts),
+        }
+
+
+def virtual_channels(channel: Ints, priority: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return the node of the channel dependency graph for each channel and priority."""
+    return virtual_channel(1, 0) * channel.astype(np.int64) + priority
+
+
+def shortest_hops(channels: Channels) -> Ints:
+    """Return (switches, switches): the fewest channels from one switch to another."""
+    switches = np.arange(len(channels.names), dtype=np.int32)
+    every = np.arange(len(channels), dtype=np.int32)
+    graph = graph_of(channels, switches, switches, [(channels.tail, channels.head, every)])
+    return distances(graph)
+
+
+def make_plan(
+    fabric: Fabric,
+    engine: str,
+    *,
+    vcs: int | None = None,
+    select: str = "spread",
+    tagging: str = "switch",
+    root: str | None = None,
+) -> Plan:
+    """Route ``fabric`` with the engine of that name and assign VLANs.
+
+    ``vcs`` is the number of virtual channels that the plan may use (None: the engine's own
+    choice), ``root`` the name of the root switch for engines that have one (else the first).
+
+    Raises
+    ------
+    PlanError
+        A choice that does not exist, an engine that cannot route this fabric, or more
+        virtual channels or VLANs needed than there may be.
+
+    """
+    chosen = engine_named(engine)
+    if vcs is not None and not 1 <= vcs <= MAX_VCS:
+        raise PlanError(f"vcs must be 1 to {MAX_VCS}, not {vcs}")
+    if select not in SELECTIONS:
+        raise PlanError(f"select must be one of {', '.join(SELECTIONS)}, not {select!r}")
+    if tagging not in TAGGINGS:
+        raise PlanError(f"tagging must be one of {', '.join(TAGGINGS)}, not {tagging!r}")
+    if tagging == "host":
+        raise PlanError("tagging by hosts is not available yet; use tagging switch")
+    if root is not None and not chosen.has_root:
+        raise PlanError(f"{engine} has no root switch; leave root out")
+    if root is not None and root not in fabric.switch_index:
+        raise PlanError(f"root: {fabric.name} has no switch {root!r}")
+    began = time.perf_counter()
+    channels = channels_of(fabric)
+    root_index = 0 if root is None else fabric.switch_index[root]
+    routes = chosen.route(Task(fabric, channels, vcs, select, root_index))
+    routes = _without_useless_branches(fabric, channels, routes)
+    vlans = assign_vlans(channels, routes.channels)
+    elapsed_ms = 1000 * (time.perf_counter() - began)
+    plan = Plan(fabric, engine, select, channels, routes, vlans, elapsed_ms)
+    if plan.vcs > (MAX_VCS if vcs is None else vcs):
+        raise PlanError(
+            f"{engine} needs {plan.vcs} virtual channels on {fabric.name},"
+            f" {vcs or MAX_VCS} are allowed"
+        )
+    return plan
+
+
+def _without_useless_branches(fabric: Fabric, channels: Channels, routes: Routes) -> Routes:
+    """Cut from the broadcast trees what leads to no host, and trees that no host uses."""
+    has_host = np.zeros(len(channels.names), dtype=bool)
+    has_host[[fabric.switch_index[host.switch] for host in fabric.hosts]] = True
+    trees = routes.tree_channels.copy()
+    trees[~has_host, :] = -1
+    if not has_host.all():
+        for tree in trees:
+            needed = has_host & (tree >= 0)
+            while True:
+                parents = np.zeros_like(needed)
+                parents[channels.tail[tree[needed]]] = True
+                more = needed | (parents & (tree >= 0))
+                if (more == needed).all():
+                    break
+                needed = more
+            tree[~needed] = -1
+    priorities = np.where(trees >= 0, routes.tree_priorities, 0).astype(np.uint8)
+    return Routes(routes.rows, routes.channels, routes.priorities, trees, priorities)
