@@ -127,7 +127,7 @@ class Runtime:
     def release(self) -> None:
         """End every part and remove all that was made."""
         with _lock():
-            _sweep(self.names, self.state)
+            sweep(self.names, self.state)
         for child in self.children.values():
             child.wait()
 
@@ -148,7 +148,7 @@ def claim(names: Names, fabric: str) -> tuple[Runtime, bool]:
                 f"stop it with 'knotless down --name {names.name}' or choose another --name"
             )
         if former is not None:
-            _sweep(names, former)
+            sweep(names, former)
         foreign = state.existing_namespaces(names)
         if foreign:
             raise EmulationError(
@@ -167,17 +167,22 @@ def remove(names: Names) -> bool:
     found = state.read(names)
     if found is None:
         return False
-    if found.running and found.owner.pid not in processes.family():
+    if found.running:
+        if found.owner.pid in processes.family():
+            raise EmulationError(
+                f"fabric {names.name!r} is held by the very process that this was asked from: "
+                "leave its prompt instead"
+            )
         processes.end([found.owner], patience_s=OWNER_PATIENCE_S)
     with _lock():
         left = state.read(names)
         # Its owner may have removed everything, and somebody else begun anew.
         if left is not None and not left.running:
-            _sweep(names, left)
+            sweep(names, left)
     return True
 
 
-def _sweep(names: Names, known: State) -> None:
+def sweep(names: Names, known: State) -> None:
     """Remove all that is known of a fabric but its owner, and at last its directory."""
     spaces = sorted({*known.namespaces})
     hosts = [space for space in spaces if "." in space]

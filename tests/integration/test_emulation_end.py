@@ -1,0 +1,239 @@
+"""A fabric ends without a trace, however it ends, and touches nothing that is not its own.
+
+Links here are plain and there is no controller: neither has a part in what is tested, and
+so it can be tested without them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from emulation import namespaces, processes, runtime, state, wiring
+from emulation.names import Names
+from emulation.network import EmulatedFabric
+from topologies import load
+from topologies.errors import KnotlessError
+
+pytestmark = pytest.mark.integration
+
+Remains = Callable[[Names], list[str]]
+
+
+def plain(names: Names, spec: str = "ring,4") -> EmulatedFabric:
+    return EmulatedFabric(load(spec), name=names.name, controller="none", links="plain")
+
+
+def pings(fabric: EmulatedFabric) -> bool:
+    _, _, status = fabric.host("h1").pexec("ping", "-c", "1", "-W", "5", "10.0.1.2")
+    return bool(status == 0)
+
+
+def root_interfaces() -> set[str]:
+    return {entry.name for entry in Path("/sys/class/net").iterdir()}
+
+
+def namespace_inodes(names: Names) -> set[int]:
+    return {
+        (Path("/run/netns") / space).stat().st_ino for space in state.existing_namespaces(names)
+    }
+
+
+def inodes_in_use() -> set[int]:
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*/ns/net"):
+        try:
+            found.add(entry.stat().st_ino)
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def other_process(names: Names) -> Iterator[Callable[[], subprocess.Popen[str]]]:
+    """Return a function that runs a fabric in a process of its own, which we may kill."""
+    code = (
+        "import sys; from emulation.network import EmulatedFabric; from topologies import load\n"
+        "from emulation.supervisor import end_at_signal; end_at_signal()\n"
+        "with EmulatedFabric(load('ring,4'), name=sys.argv[1], controller='none',\n"
+        "                    links='plain') as fabric:\n"
+        "    fabric.host('h1').popen(['sleep', '1000'])\n"
+        "    fabric.host('h2').popen(['setsid', 'env', '-i', '/bin/sleep', '1000'])\n"
+        "    print('up', flush=True); sys.stdin.read()\n"
+    )
+    started: list[subprocess.Popen[str]] = []
+
+    def start() -> subprocess.Popen[str]:
+        child = subprocess.Popen(
+            [sys.executable, "-c", code, names.name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(child)
+        assert child.stdout is not None
+        assert child.stdout.readline() == "up\n"
+        return child
+
+    yield start
+    for child in started:
+        child.kill()
+        child.communicate()
+
+
+def test_nothing_is_left_and_nothing_else_was_touched(names: Names, remains: Remains) -> None:
+    fabric = plain(names)
+    before = root_interfaces()
+    with fabric:
+        ours = {end.interface for cable in wiring.wire(fabric.fabric) for end in cable.ends}
+        assert not (root_interfaces() - before) & ours
+        inodes = namespace_inodes(names)
+        assert len(inodes) == 2 + 4
+        assert len(remains(names)) > 6
+        assert set(namespaces.interfaces(names.host_namespace("h1"))) == {"h1-eth0"}
+    assert remains(names) == []
+    assert not inodes & inodes_in_use()
+
+
+def test_state_and_sockets_are_roots_alone(names: Names) -> None:
+    with plain(names):
+        assert names.directory.stat().st_mode & 0o777 == 0o700
+        assert names.ovs_directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_hosts_offload_nothing_and_speak_no_ipv6(names: Names) -> None:
+    with plain(names) as fabric:
+        features = fabric.host("h1").cmd("ethtool -k h1-eth0")
+        for feature in (
+            "tx-checksumming",
+            "tcp-segmentation-offload",
+            "generic-segmentation-offload",
+            "generic-receive-offload",
+            "rx-vlan-offload",
+            "tx-vlan-offload",
+        ):
+            assert f"{feature}: off" in features
+        assert "inet6" not in fabric.host("h1").cmd("ip address")
+        assert "inet 10.0.1.1/8" in fabric.host("h1").cmd("ip address")
+
+
+def test_ports_have_the_numbers_of_the_fabric(names: Names) -> None:
+    with plain(names, "torus,2,3,hosts=2") as fabric:
+        for switch, ports in wiring.ports(wiring.wire(fabric.fabric)).items():
+            for number, interface in ports.items():
+                found = fabric.ovs.vsctl(["get", "interface", interface, "ofport"])
+                assert found.strip() == str(number), (switch, interface)
+
+
+def test_plain_links_carry_frames(names: Names) -> None:
+    with plain(names, "flat,2") as fabric:
+        fabric.net["s1"].dpctl("add-flow", "actions=normal")
+        assert pings(fabric)
+
+
+@pytest.mark.parametrize("part", ["owner", "ovsdb-server", "ovs-vswitchd", "host"])
+def test_what_a_kill_leaves_is_removed(
+    part: str,
+    names: Names,
+    remains: Remains,
+    other_process: Callable[[], subprocess.Popen[str]],
+) -> None:
+    owner = other_process()
+    found = state.read(names)
+    assert found is not None
+    inodes = namespace_inodes(names)
+    if part == "host":
+        victims = processes.living_in([names.host_namespace("h1")])
+    else:
+        victims = {found.owner if part == "owner" else found.processes[part]}
+    assert victims
+    for victim in victims:
+        os.kill(victim.pid, signal.SIGKILL)
+        processes.await_exit(victim, 10)
+    if part == "owner":
+        owner.wait(10)
+        assert "directory" in " ".join(remains(names))
+    assert runtime.remove(names)
+    assert remains(names) == []
+    assert not inodes & inodes_in_use()
+    assert not runtime.remove(names)
+    with plain(names):
+        assert remains(names)
+    assert remains(names) == []
+
+
+def test_the_next_start_removes_what_a_kill_has_left_and_says_so(
+    names: Names, other_process: Callable[[], subprocess.Popen[str]]
+) -> None:
+    owner = other_process()
+    owner.kill()
+    owner.wait(10)
+    said: list[str] = []
+    fabric = plain(names)
+    fabric.progress = said.append
+    with fabric:
+        assert any("removed" in line for line in said)
+        found = state.read(names)
+        assert found is not None
+        assert found.owner == processes.ourselves()
+
+
+def test_a_second_start_is_refused_and_harms_nothing(names: Names) -> None:
+    with plain(names) as fabric:
+        with pytest.raises(KnotlessError, match="already running") as caught:
+            plain(names).start()
+        assert "\n" not in str(caught.value)
+        assert fabric.host("h1").cmd("echo here").strip() == "here"
+
+
+def test_a_namespace_that_is_not_ours_is_left_alone(names: Names) -> None:
+    space = names.switches_namespace
+    namespaces.ip_batch([f"netns add {space}"])
+    try:
+        with pytest.raises(KnotlessError, match="not made by knotless"):
+            plain(names).start()
+        assert state.existing_namespaces(names) == [space]
+        assert not names.directory.exists()
+    finally:
+        namespaces.remove([space])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_it_in_good_order(
+    number: signal.Signals,
+    names: Names,
+    remains: Remains,
+    other_process: Callable[[], subprocess.Popen[str]],
+) -> None:
+    owner = other_process()
+    owner.send_signal(number)
+    assert owner.wait(30) != 0
+    assert remains(names) == []
+
+
+def test_an_open_vswitch_that_does_not_start_is_one_line(
+    names: Names, remains: Remains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "ovsdb-server"
+    broken.write_text("#!/bin/sh\necho first >&2\necho 'no room on disk' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(KnotlessError, match=r"ovsdb-server does not start: no room on disk$"):
+        plain(names).start()
+    assert remains(names) == []
+
+
+def test_two_fabrics_live_side_by_side(names: Names, remains: Remains) -> None:
+    beside = type(names)(f"{names.name}-b")
+    with plain(names, "flat,2") as first:
+        first.net["s1"].dpctl("add-flow", "actions=normal")
+        with plain(beside, "flat,2"):
+            assert remains(beside)
+        assert remains(beside) == []
+        assert pings(first)
