@@ -15,7 +15,7 @@ ALL_TABLES = ("admission", "forward", "virtual_channel", "output")
 ADMISSION, FORWARD, VIRTUAL_CHANNEL, OUTPUT = range(4)
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Field:
     """One matched field, by its OpenFlow name, with a mask where not all bits count.
 
@@ -29,6 +29,14 @@ class Field:
     name: str
     value: int
     mask: int | None = None
+
+    def __lt__(self, other: Field) -> bool:
+        """Order by name, value and mask, no mask first."""
+        return self._order < other._order
+
+    @property
+    def _order(self) -> tuple[str, int, int]:
+        return (self.name, self.value, -1 if self.mask is None else self.mask)
 
 
 @dataclass(frozen=True, order=True)

@@ -1,0 +1,75 @@
+"""Options that several subcommands share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from topologies.errors import KnotlessError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+def routing_options(function: Function) -> Function:
+    """Add what a plan needs: --engine, --vcs, --select, --tagging, --root."""
+    options = [
+        click.option("--engine", required=True, help="Routing engine (? lists them)."),
+        click.option("--vcs", type=int, help="Virtual channels that the plan may use (1 to 8)."),
+        click.option(
+            "--select",
+            default="spread",
+            show_default=True,
+            help="Among equal paths: spread the hosts of a switch, or low-port first.",
+        ),
+        click.option(
+            "--tagging",
+            default="switch",
+            show_default=True,
+            help="Who puts the VLAN tag on: switch (by its port) or host.",
+        ),
+        click.option("--root", help="Root switch of engines that have one (else the first)."),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def print_json(values: Mapping[str, object]) -> None:
+    """Print ``values`` as one JSON object."""
+    click.echo(json.dumps(values, indent=1))
+
+
+def print_table(title: str, values: Mapping[str, object]) -> None:
+    """Print names and values for people."""
+    table = Table(title=title, show_header=False, title_justify="left")
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in values.items():
+        table.add_row(name.replace("_", " "), _shown(value))
+    Console().print(table)
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a file that the user named; KnotlessError when that cannot be done."""
+    try:
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - the user's own path
+            file.write(text)
+    except OSError as error:
+        raise KnotlessError(f"{path!r} cannot be written: {error.strerror}") from None
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, list):
+        return " ".join(map(str, value)) or "-"
+    return str(value)

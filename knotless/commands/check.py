@@ -1,0 +1,56 @@
+"""``knotless check``: walk rules, ours or not, and say whether they deliver and can deadlock."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from knotless.commands._options import json_option, print_json, print_table
+from routing.flowdir import read_dir
+from routing.live import read_live
+from routing.verdict import Verdict, check
+from topologies.errors import KnotlessError
+
+
+@click.command(name="check")
+@click.argument("directory", required=False)
+@click.option("--live", is_flag=True, help="Check what the switches of a running fabric hold.")
+@click.option("--name", default="default", show_default=True, help="The running fabric's name.")
+@click.option(
+    "--flow-control",
+    default="pfc",
+    show_default=True,
+    help="What stops a sender: pfc one priority, pause (802.3x) the whole channel.",
+)
+@json_option
+def command(directory: str | None, live: bool, name: str, flow_control: str, as_json: bool) -> None:
+    """Walk the rules in DIRECTORY (as knotless flows writes it) for every pair of hosts.
+
+    Exit status 0 only if all is delivered and no cycle of channel dependencies is left, 1 if not.
+
+    Example: knotless check rules --flow-control pause
+    """
+    if live == (directory is not None):
+        raise KnotlessError("check needs either a directory of rules or --live")
+    fabric, rules = read_live(name) if directory is None else read_dir(directory)
+    verdict = check(fabric, rules, flow_control=flow_control)
+    if as_json:
+        print_json(verdict.as_json())
+    else:
+        _print(verdict)
+    sys.exit(0 if verdict.good else 1)
+
+
+def _print(verdict: Verdict) -> None:
+    values = verdict.as_json()
+    problems = verdict.problems
+    values.pop("fabric")
+    values.pop("problems")
+    print_table(f"check of {verdict.fabric}", values)
+    for problem in problems:
+        click.echo(problem)
+    if verdict.good:
+        click.echo("All pairs are delivered, and nothing can deadlock.")
+    elif not verdict.acyclic:
+        click.echo(f"This can deadlock: {' -> '.join([*verdict.cycle, verdict.cycle[0]])}")

@@ -1,0 +1,77 @@
+"""A directory of rules: ``fabric.json``, and ``NAME.flows`` and ``NAME.groups`` a switch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from routing import ofctl
+from routing.rules import FabricRules
+from topologies.errors import RuleError
+from topologies.fabric import Fabric
+from topologies.files import read, to_text
+
+MAX_FILE_BYTES = 256 * 1024 * 1024
+
+
+def write_dir(fabric: Fabric, rules: FabricRules, directory: str | Path) -> None:
+    """Write ``fabric`` and its ``rules``; files of the same names are replaced.
+
+    Raises
+    ------
+    RuleError
+        The directory or a file cannot be written.
+
+    """
+    folder = Path(directory)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "fabric.json").write_text(to_text(fabric))
+        for name, of_switch in rules.items():
+            flows, groups = ofctl.write(of_switch)
+            (folder / f"{name}.flows").write_text(flows)
+            (folder / f"{name}.groups").write_text(groups)
+    except OSError as error:
+        raise RuleError(f"{error.filename!r} cannot be written: {error.strerror}") from None
+
+
+def read_dir(directory: str | Path) -> tuple[Fabric, FabricRules]:
+    """Return the fabric and the rules in ``directory``.
+
+    A switch without a ``.groups`` file has no groups; one without a ``.flows`` file has no rules,
+    which the check will tell.
+
+    Raises
+    ------
+    FabricError
+        ``fabric.json`` is missing or bad.
+    RuleError
+        A file cannot be read or understood.
+
+    """
+    folder = Path(directory)
+    fabric = read(folder / "fabric.json")
+    rules: FabricRules = {}
+    for switch in fabric.switches:
+        flows = _text(folder / f"{switch.name}.flows")
+        groups = _text(folder / f"{switch.name}.groups")
+        if flows is None:
+            continue
+        try:
+            rules[switch.name] = ofctl.parse(flows, groups or "")
+        except RuleError as error:
+            raise error.within(str(folder / switch.name)) from None
+    return fabric, rules
+
+
+def _text(path: Path) -> str | None:
+    """Return what the file holds, None when there is none."""
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise RuleError(f"{path}: larger than {MAX_FILE_BYTES >> 20} MiB")
+        return path.read_text()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RuleError(f"{str(path)!r} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise RuleError(f"{str(path)!r} is not UTF-8 text") from None

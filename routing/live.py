@@ -1,0 +1,67 @@
+"""The rules that the switches of a running fabric hold, read by ovs-ofctl."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from routing import ofctl
+from routing.rules import FabricRules
+from topologies.errors import RuleError
+from topologies.fabric import Fabric
+from topologies.files import read
+
+RUN_DIRECTORY = Path("/run/knotless")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
+_TIMEOUT_S = 60
+
+
+def read_live(name: str) -> tuple[Fabric, FabricRules]:
+    """Return the running fabric called ``name`` and the rules that its switches hold now.
+
+    Raises
+    ------
+    RuleError
+        No such fabric runs, this is not root, or a switch does not answer.
+
+    """
+    if not _NAME.fullmatch(name):
+        raise RuleError(f"{name!r} is no name of a running fabric")
+    folder = RUN_DIRECTORY / name
+    if os.geteuid() != 0:
+        raise RuleError("check --live reads the switches' sockets: run it as root")
+    if not (folder / "fabric.json").exists():
+        raise RuleError(f"no fabric {name!r} is running; start one with knotless up")
+    fabric = read(folder / "fabric.json")
+    rules: FabricRules = {}
+    for switch in fabric.switches:
+        flows = _dump(folder / "ovs", switch.name, "dump-flows")
+        groups = _dump(folder / "ovs", switch.name, "dump-groups")
+        try:
+            rules[switch.name] = ofctl.parse(flows, groups)
+        except RuleError as error:
+            raise error.within(switch.name) from None
+    return fabric, rules
+
+
+def _dump(ovs: Path, switch: str, what: str) -> str:
+    command = ["ovs-ofctl", "-O", "OpenFlow13", "--no-names", what, f"unix:{ovs / switch}.mgmt"]
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, "OVS_RUNDIR": str(ovs)},
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise RuleError("ovs-ofctl is not installed; run make setup") from None
+    except subprocess.TimeoutExpired:
+        raise RuleError(f"{switch}: no answer to {what} within {_TIMEOUT_S} s") from None
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or ["ovs-ofctl failed"]
+        raise RuleError(f"{switch}: {lines[-1]}")
+    return done.stdout
