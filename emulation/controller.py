@@ -92,6 +92,23 @@ def start(runtime: Runtime, plan: dict[str, Any], *, openflow_port: int, rest_po
     )
 
 
+def await_listening(runtime: Runtime, openflow_port: int) -> None:
+    """Wait until our controller accepts connections, if we have one.
+
+    A switch that is refused tries again only after seconds. Raises :class:`EmulationError`
+    with the controller's reason if it ends first.
+    """
+    child = runtime.children.get("controller")
+    deadline = time.monotonic() + READY_LIMIT_S
+    while child is not None and time.monotonic() < deadline:
+        if child.poll() is not None:
+            raise EmulationError(f"the controller has ended: {_reason(runtime)}")
+        with socket.socket() as probe:
+            if probe.connect_ex((ADDRESS, openflow_port)) == 0:
+                return
+        time.sleep(_POLL_S)
+
+
 def start_forwarder(runtime: Runtime, openflow_port: int) -> None:
     """Open the way from the switches to a controller on ``openflow_port`` (any controller)."""
     child = runtime.spawn(

@@ -184,6 +184,7 @@ class EmulatedFabric:
             emulator.start(runtime, config)
         self.progress(f"{len(self.fabric.switches)} switches")
         if self.controller != "none":
+            control.await_listening(runtime, self.openflow_port)
             control.start_forwarder(runtime, self.openflow_port)
         self.ovs.add_switches(self.fabric.switches, wiring.ports(cables), self.controller != "none")
         self._configure_hosts()

@@ -12,6 +12,7 @@ import os
 import select
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ OWNER_PATIENCE_S = 20.0
 
 READY_LIMIT_S = 20.0
 """How long a part may take until it says that it is ready."""
+_LINE_LIMIT_BYTES = 64
 
 
 def require_root() -> None:
@@ -99,10 +101,19 @@ class Runtime:
         """
         if child.stdout is None:
             raise ValueError(f"{role} was not started with a pipe")
+        line = b""
+        deadline = time.monotonic() + READY_LIMIT_S
         with child.stdout as pipe:
-            spoke, _, _ = select.select([pipe], [], [], READY_LIMIT_S)
-            line = os.read(pipe.fileno(), 64) if spoke else b""
-        if line.strip() != b"ready":
+            # The whole line: one who still writes at it when we close is killed by that.
+            poll = select.poll()
+            poll.register(pipe, select.POLLIN)
+            while b"\n" not in line and len(line) < _LINE_LIMIT_BYTES:
+                spoke = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+                piece = os.read(pipe.fileno(), _LINE_LIMIT_BYTES) if spoke else b""
+                if not piece:
+                    break
+                line += piece
+        if line != b"ready\n":
             processes.end([self.state.processes[role]] if role in self.state.processes else [])
             raise EmulationError(f"the {role} does not start: {self.last_words(role)}")
 

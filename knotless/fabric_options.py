@@ -61,6 +61,13 @@ _PARAMETERS = [
         show_default=True,
         help="REST port of our controller on 127.0.0.1; 0 is any free one.",
     ),
+    click.option(
+        "--links",
+        type=click.Choice(["emulated", "plain"]),
+        default="emulated",
+        show_default=True,
+        help="Plain: veth pairs alone, without rates, delays and flow control.",
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print what runs as JSON."),
 ]
 

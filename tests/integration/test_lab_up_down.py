@@ -1,0 +1,247 @@
+"""The commands that start, show and end a fabric, as a user types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from emulation import processes, state
+from emulation.names import Names
+from emulation.processes import Process
+
+pytestmark = pytest.mark.integration
+
+Knotless = Callable[..., subprocess.CompletedProcess[str]]
+Remains = Callable[[Names], list[str]]
+
+FREE_PORTS = ("--port", "0", "--rest-port", "0")
+
+
+def up(knotless: Knotless, names: Names, *more: str) -> subprocess.CompletedProcess[str]:
+    return knotless("up", "ring,4", "--name", names.name, *FREE_PORTS, *more)
+
+
+def status(knotless: Knotless, names: Names) -> tuple[int, dict[str, Any]]:
+    done = knotless("status", "--name", names.name, "--json")
+    return done.returncode, json.loads(done.stdout)["fabrics"][0]
+
+
+class Lab:
+    """``knotless lab`` at a terminal."""
+
+    def __init__(self, *words: str) -> None:
+        self._terminal, far = pty.openpty()
+        self.process = subprocess.Popen(
+            [str(Path(sys.executable).with_name("knotless")), "lab", *words],
+            stdin=far,
+            stdout=far,
+            stderr=far,
+            start_new_session=True,
+            env={**os.environ, "TERM": "dumb"},
+        )
+        os.close(far)
+        self.seen = ""
+
+    def expect(self, text: str, within_s: float = 60) -> str:
+        """Wait for ``text``; return what came before it."""
+        deadline = time.monotonic() + within_s
+        while text not in self.seen:
+            left_s = deadline - time.monotonic()
+            assert left_s > 0, f"no {text!r} in {self.seen!r}"
+            if select.select([self._terminal], [], [], left_s)[0]:
+                try:
+                    piece = os.read(self._terminal, 4096)
+                except OSError:
+                    piece = b""
+                assert piece, f"it ended without {text!r}: {self.seen!r}"
+                self.seen += piece.decode(errors="replace")
+        before, _, self.seen = self.seen.partition(text)
+        return before
+
+    def type(self, text: str) -> None:
+        os.write(self._terminal, text.encode())
+
+    def wait(self, within_s: float = 60) -> int:
+        """Read on until it ends, and return its exit status."""
+        deadline = time.monotonic() + within_s
+        while self.process.poll() is None:
+            assert time.monotonic() < deadline, self.seen
+            if select.select([self._terminal], [], [], 0.1)[0]:
+                try:
+                    self.seen += os.read(self._terminal, 4096).decode(errors="replace")
+                except OSError:
+                    continue
+        return self.process.returncode
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._terminal)
+
+
+@pytest.fixture
+def lab(names: Names) -> Iterator[Callable[..., Lab]]:
+    """Return a function that opens a lab under this test's name."""
+    opened: list[Lab] = []
+
+    def start(*words: str) -> Lab:
+        opened.append(Lab(*words, "--name", names.name, *FREE_PORTS))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.close()
+
+
+def test_up_ping_all_down(knotless: Knotless, names: Names, remains: Remains) -> None:
+    done = up(knotless, names)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "4 switches, 4 hosts" in done.stdout
+    code, found = status(knotless, names)
+    assert (code, found["phase"], found["problems"]) == (0, "ready", [])
+    assert found["controller"]["ready"] is True
+    assert set(found["parts"]) == {
+        *("ovsdb-server", "ovs-vswitchd", "controller", "forwarder", "emulator")
+    }
+    for here in range(1, 5):
+        for there in range(1, 5):
+            ping = [
+                *("nsenter", f"--net=/run/netns/{names.host_namespace(f'h{here}')}"),
+                *("ping", "-c", "1", "-W", "5", f"10.0.{there}.1"),
+            ]
+            assert subprocess.run(ping, capture_output=True, check=False).returncode == 0
+    _, found = status(knotless, names)
+    assert found["emulator"]["deadlock"] is None
+    done = knotless("down", "--name", names.name)
+    assert (done.returncode, done.stdout) == (0, f"removed {names.name}\n")
+    assert remains(names) == []
+    done = knotless("down", "--name", names.name)
+    assert done.returncode == 0
+    assert "no fabric" in done.stdout
+
+
+def test_a_second_up_is_one_line(knotless: Knotless, names: Names) -> None:
+    assert up(knotless, names).returncode == 0
+    done = up(knotless, names)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert "already running" in done.stderr
+    code, found = status(knotless, names)
+    assert (code, found["phase"]) == (0, "ready")
+
+
+@pytest.mark.parametrize(
+    "part", ["owner", "emulator", "ovs-vswitchd", "ovsdb-server", "controller", "forwarder"]
+)
+def test_a_killed_part_is_told_cleaned_and_survived(
+    part: str, knotless: Knotless, names: Names, remains: Remains
+) -> None:
+    assert up(knotless, names).returncode == 0
+    running = state.read(names)
+    assert running is not None
+    victim: Process = running.owner if part == "owner" else running.processes[part]
+    os.kill(victim.pid, signal.SIGKILL)
+    assert processes.await_exit(victim, 10)
+    code, found = status(knotless, names)
+    assert code == 1
+    assert any(f"{part} has died" in problem for problem in found["problems"])
+    assert knotless("down", "--name", names.name).returncode == 0
+    assert remains(names) == []
+    assert up(knotless, names).returncode == 0
+
+
+def test_up_over_a_dead_one_removes_it_and_says_so(knotless: Knotless, names: Names) -> None:
+    assert up(knotless, names).returncode == 0
+    running = state.read(names)
+    assert running is not None
+    os.kill(running.owner.pid, signal.SIGKILL)
+    assert processes.await_exit(running.owner, 10)
+    done = up(knotless, names)
+    assert done.returncode == 0
+    assert "removed what was left" in done.stderr
+
+
+def test_up_that_fails_leaves_nothing(knotless: Knotless, names: Names, remains: Remains) -> None:
+    done = up(knotless, names, "--engine", "no-such-engine")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "no-such-engine" in done.stderr
+    assert remains(names) == []
+
+
+def test_a_taken_port_names_its_holder(knotless: Knotless, names: Names) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+        done = knotless("up", "ring,4", "--name", names.name, "--port", str(port))
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert f"port {port} is taken by" in done.stderr
+    assert f"pid {os.getpid()}" in done.stderr
+
+
+def test_root_is_required(knotless: Knotless, names: Names) -> None:
+    for words in (("up", "ring,4"), ("lab", "ring,4"), ("down",), ("status",)):
+        done = knotless(*words, "--name", names.name, user=65534, group=65534)
+        assert done.returncode == 2, words
+        assert "needs root" in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_lab_gives_the_prompt_and_leaves_nothing(
+    lab: Callable[..., Lab], names: Names, remains: Remains
+) -> None:
+    one = lab("ring,4")
+    one.expect("mininet> ")
+    one.type("pingall\n")
+    assert "0% dropped" in one.expect("mininet> ")
+    one.type("deadlock\n")
+    assert "no deadlock" in one.expect("mininet> ")
+    one.type("counters s1\n")
+    assert "lost frames: 0" in one.expect("mininet> ")
+    one.type("link s1 s2 down\nh1 ping -c 1 -W 1 10.0.2.1\n")
+    assert "100% packet loss" in one.expect("packet loss") + "100% packet loss"
+    one.type("exit\n")
+    assert one.wait() == 0
+    assert remains(names) == []
+
+
+def test_ctrl_c_while_it_starts_leaves_nothing(
+    lab: Callable[..., Lab], names: Names, remains: Remains
+) -> None:
+    one = lab("ring,4")
+    one.expect("links")
+    one.process.send_signal(signal.SIGINT)
+    assert one.wait() == 130
+    assert remains(names) == []
+
+
+def test_a_closed_terminal_ends_the_lab(
+    lab: Callable[..., Lab], names: Names, remains: Remains
+) -> None:
+    one = lab("ring,4")
+    one.expect("mininet> ")
+    one.process.send_signal(signal.SIGHUP)
+    assert one.wait() != 0
+    assert remains(names) == []
+
+
+def test_down_ends_a_lab_that_somebody_else_holds(
+    lab: Callable[..., Lab], knotless: Knotless, names: Names, remains: Remains
+) -> None:
+    one = lab("ring,4")
+    one.expect("mininet> ")
+    assert knotless("down", "--name", names.name).returncode == 0
+    assert one.wait() != 0
+    assert remains(names) == []
