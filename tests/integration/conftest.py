@@ -1,11 +1,27 @@
-"""Integration tests need root: elsewhere they are skipped, and say so."""
+"""Integration tests need root: elsewhere they are skipped, and say so.
 
+They share a name of their own for each, the command, and a look at the ground.
+"""
+
+from __future__ import annotations
+
+import itertools
 import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from emulation import processes, runtime, state
+from emulation.names import Names, names_of
+
 HERE = Path(__file__).parent
+_COUNT = itertools.count()
+
+Knotless = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -15,3 +31,46 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.integration)
             if os.geteuid() != 0:
                 item.add_marker(pytest.mark.skip(reason="needs root"))
+
+
+@pytest.fixture
+def names() -> Iterator[Names]:
+    """Return the names of a fabric that is this test's alone; it is removed afterwards."""
+    found = names_of(f"test-{os.getpid()}-{next(_COUNT)}")
+    yield found
+    # A test that failed may have left it running in this very process.
+    if left := state.read(found):
+        runtime.sweep(found, left)
+
+
+@pytest.fixture
+def knotless() -> Knotless:
+    """Return a function that runs the command ``knotless`` and waits for its end."""
+
+    def run(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(Path(sys.executable).with_name("knotless")), *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            **options,
+        )
+
+    return run
+
+
+@pytest.fixture
+def remains() -> Callable[[Names], list[str]]:
+    """Return a function that lists whatever there is of a fabric on this machine."""
+
+    def look(names: Names) -> list[str]:
+        found = [f"namespace {space}" for space in state.existing_namespaces(names)]
+        if names.directory.exists():
+            found.append(f"directory {names.directory}")
+        found += [f"process {process.pid}" for process in processes.marked(names.name)]
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8")
+        found += [line for line in mounts.splitlines() if names.name in line]
+        return found
+
+    return look
