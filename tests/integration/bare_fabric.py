@@ -97,12 +97,6 @@ class BareFabric:
             log.close()
         for namespace in reversed(self._namespaces):
             subprocess.run(["ip", "netns", "delete", namespace], check=False)
-        shutil.copytree(
-            self.directory,
-            "/tmp/h3/last",
-            dirs_exist_ok=True,
-            ignore=lambda d, n: [x for x in n if not x.endswith("log")],
-        )
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def _add_namespace(self, name: str) -> None:
@@ -171,7 +165,7 @@ class BareFabric:
             *("max_backoff=1000", "--"),
             *("add-br", name, "--", "set", "bridge", name, "datapath_type=netdev"),
             *("fail_mode=secure", "protocols=OpenFlow13", "controller=@c"),
-            f"other_config:datapath-id={dpid:016x}",
+            *("other_config:disable-in-band=true", f"other_config:datapath-id={dpid:016x}"),
         )
 
     def add_port(self, bridge: str, interface: str, number: int) -> None:

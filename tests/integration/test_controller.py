@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -149,18 +150,21 @@ def test_repair_loses_no_frame(ready: BareFabric) -> None:
     )
     assert len(ready.flows("s3")) == len(before["s3"]) - 1
     ping = subprocess.Popen(
-        ready.command_on(source.name, "ping", "-q", "-i", "0.01", "-c", "600", target.ip),
+        ready.command_on(source.name, "ping", "-i", "0.01", target.ip),
         stdout=subprocess.PIPE,
         text=True,
     )
     try:
         ready.start_controller(CONFIG)
         ready.await_ready()
-        assert ping.poll() is None, "the ping must outlast the repair"
+        ping.send_signal(signal.SIGINT)
         text, _ = ping.communicate(timeout=60)
     finally:
         ping.kill()
-    assert "600 received, 0% packet loss" in text
+    answered = [int(number) for number in re.findall(r"icmp_seq=(\d+) ttl", text)]
+    assert len(answered) > 10
+    # The very last one may still have been on its way.
+    assert answered == list(range(1, answered[-1] + 1))
     assert {name: flows.keys() for name, flows in all_flows(ready).items()} == {
         name: flows.keys() for name, flows in before.items()
     }
