@@ -1,0 +1,64 @@
+"""What one run of the deadlock experiment found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+SAMPLE_TYPES = {
+    "row": "int32",
+    "routes": "string",
+    "flow_control": "string",
+    "protocol": "string",
+    "repeat": "int32",
+    "t_s": "double",
+    "flow": "string",
+    "goodput_mbps": "double",
+    "delivered_frames": "int64",
+    "lost_frames": "int64",
+}
+"""Columns of samples.parquet: one line for each flow at each reading of the counters.
+
+``row`` counts the rows of run.json from 0. ``t_s`` is the time since the counters were set
+to zero, before the senders started; ``goodput_mbps`` is the mean since the line before;
+``delivered_frames`` and ``lost_frames`` (of the whole fabric) count from zero.
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run; ``flows`` names the flows in the order of the lists.
+
+    ``flows_mbps`` is goodput (payload) in the measuring window of ``window_s`` seconds;
+    ``cycle`` is what the emulator's detector named, ``predicted_cycle`` what the static
+    check finds in the rules; both start at their smallest member and follow the frames.
+    ``frozen_after_s`` counts from the first frame sent. ``problems`` say why a row is not
+    valid, one line each.
+    """
+
+    routes: str
+    flow_control: str
+    protocol: str
+    repeat: int
+    flows: list[str]
+    flows_mbps: list[float]
+    theory_mbps: float
+    theory_flows_mbps: list[float]
+    lost_frames: int
+    deadlock: bool
+    cycle: list[str]
+    predicted_cycle: list[str]
+    lateness_us_p99: float
+    valid: bool
+    window_s: float
+    frozen_after_s: float | None = None
+    drops: dict[str, int] = field(default_factory=dict)
+    sent_frames: int = 0
+    delivered_frames: int = 0
+    iperf3_flows_mbps: list[float | None] = field(default_factory=list)
+    iperf3_lost: int | None = None
+    problems: list[str] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return asdict(self)

@@ -1,0 +1,130 @@
+"""The ring, its routes, who sends to whom, and what theory and the static check say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from experiments import theory
+from experiments.deadlock.matrix import Case
+from experiments.experiment import ExperimentError
+from routing import FabricRules, Plan, check, compile_rules, make_plan
+from topologies import load
+from topologies.fabric import Fabric
+
+SWITCHES = 4
+HOPS_ROUND = 2
+"""Each host sends this many switches round the ring, as in Otsuka et al., Fig. 8 (a)."""
+MAX_PATHS_ON_A_CHANNEL = 2
+"""As in the paper, so that the routes of a pair differ in nothing but their cycle."""
+DEFAULT_RATE_MBPS = 10.0
+
+ROUTING: Mapping[str, Mapping[str, Any]] = {
+    "cyclic": {"engine": "dor", "vcs": 1, "select": "low-port"},
+    "acyclic": {"engine": "updown", "select": "spread"},
+    "dateline": {"engine": "dor", "vcs": 2, "select": "low-port"},
+}
+"""What :func:`routing.make_plan` is asked for. With low-port every tie goes the same way
+round, and with one virtual channel the ring of channels is then a cycle of dependencies."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One host that sends to another; ``channels`` are the switch ports it leaves by."""
+
+    source: str
+    destination: str
+    channels: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return it as results name it."""
+        return f"{self.source}>{self.destination}"
+
+    @property
+    def last_channel(self) -> str:
+        """The channel that delivers to the destination."""
+        return self.channels[-1]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A fabric with one kind of routes, planned and compiled."""
+
+    routes: str
+    fabric: Fabric
+    plan: Plan
+    rules: FabricRules
+    flows: tuple[Flow, ...]
+
+    def predicted_cycle(self, flow_control: str) -> list[str]:
+        """Return the cycle of channels that the static check finds in the rules.
+
+        802.3x PAUSE stops all priorities of a link, PFC one: so the channels of the graph
+        are those of ``flow_control``. The cycle is the routes' own, whether or not that
+        flow control lets it freeze.
+        """
+        kind = "pfc" if flow_control == "pfc" else "pause"
+        return list(check(self.fabric, self.rules, flow_control=kind).cycle)
+
+    def theory_mbps(self, protocol: theory.Protocol) -> list[float]:
+        """Return each flow's max-min fair share, as goodput in Mbit/s."""
+        capacity: dict[Hashable, float] = {h.name: h.rate_mbps for h in self.fabric.hosts}
+        for link in self.fabric.links:
+            capacity[f"{link.a}:{link.a_port}"] = link.rate_mbps
+            capacity[f"{link.b}:{link.b_port}"] = link.rate_mbps
+        for host in self.fabric.hosts:
+            capacity[f"{host.switch}:{host.port}"] = host.rate_mbps
+        loads = []
+        for flow in self.flows:
+            load: dict[Hashable, float] = {}
+            back = channels_of(self.plan, flow.destination, flow.source)
+            for channels, ack in (((flow.source, *flow.channels), False), (back, True)):
+                for channel in channels:
+                    tagged = channel not in (flow.source, channels[-1])
+                    more = theory.load_per_payload(protocol, tagged=tagged, ack=ack)
+                    load[channel] = load.get(channel, 0.0) + more
+            loads.append(load)
+        return theory.fair_shares(loads, capacity)
+
+
+def channels_of(plan: Plan, source: str, destination: str) -> tuple[str, ...]:
+    """Return the switch ports by which frames of this pair leave, the host's last."""
+    return tuple(f"{hop.switch}:{hop.out_port}" for hop in plan.path(source, destination))
+
+
+def paths_on_channels(flows: Sequence[Flow]) -> dict[str, int]:
+    """Count the flows on each channel between switches."""
+    counts: dict[str, int] = {}
+    for flow in flows:
+        for channel in flow.channels[:-1]:
+            counts[channel] = counts.get(channel, 0) + 1
+    return counts
+
+
+def make(routes: str, rate_mbps: float = DEFAULT_RATE_MBPS) -> Scenario:
+    """Plan the ring with these routes.
+
+    Raises ExperimentError when a channel carries more than two flows, or the flows do not
+    all have the same fair share: then a comparison of routes would compare loads.
+    """
+    fabric = load(f"ring,{SWITCHES},rate={rate_mbps:g}")
+    plan = make_plan(fabric, **ROUTING[routes])
+    names = [host.name for host in fabric.hosts]
+    pairs = [(name, names[(i + HOPS_ROUND) % SWITCHES]) for i, name in enumerate(names)]
+    flows = tuple(Flow(a, b, channels_of(plan, a, b)) for a, b in pairs)
+    most = max(paths_on_channels(flows).values())
+    if most != MAX_PATHS_ON_A_CHANNEL:
+        raise ExperimentError(
+            f"{routes} routes put {most} flows on one channel, not {MAX_PATHS_ON_A_CHANNEL}"
+        )
+    scenario = Scenario(routes, fabric, plan, compile_rules(plan), flows)
+    shares = scenario.theory_mbps("udp")
+    if max(shares) - min(shares) > 1e-6 * max(shares):
+        raise ExperimentError(f"{routes} routes give the flows unequal fair shares: {shares}")
+    return scenario
+
+
+def scenarios(cases: Sequence[Case], rate_mbps: float) -> dict[str, Scenario]:
+    """Plan the ring for every kind of routes that the cases need."""
+    return {r: make(r, rate_mbps) for r in dict.fromkeys(case.routes for case in cases)}

@@ -1,0 +1,119 @@
+"""What an experiment is to the command line, and the list of those there are.
+
+An experiment is a folder of this package whose ``__init__.py`` has one ``EXPERIMENT``. The
+modules beside the folders (results, report, plots, theory, iperf) are what they share.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
+
+import experiments
+from topologies.errors import KnotlessError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class ExperimentError(KnotlessError):
+    """An experiment that does not exist, or a setting of one that makes no sense."""
+
+
+@dataclass(frozen=True)
+class Common:
+    """The settings every experiment has; None leaves the choice to the experiment."""
+
+    quick: bool = False
+    repeats: int = 1
+    seed: int = 1
+    duration_s: float | None = None
+    rate_mbps: float | None = None
+
+
+class Progress(Protocol):
+    """Where an experiment says how far it is."""
+
+    def begin(self, what: str) -> None:
+        """Say what is being done now."""
+
+    def advance(self) -> None:
+        """Say that one of the campaign's steps is done."""
+
+
+Record = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], None]
+"""Called with each finished row and its samples."""
+
+
+class Campaign(Protocol):
+    """An experiment with its settings, checked, with nothing built yet."""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Everything that decides what is run, for ``run.json``."""
+
+    @property
+    def steps(self) -> int:
+        """How often ``run`` will call ``progress.advance``."""
+
+    def run(self, record: Record, progress: Progress) -> None:
+        """Build, measure, take down."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure for the report: its file name without suffix, and what a reader sees in it."""
+
+    name: str
+    caption: str
+    figure: Figure
+
+
+@dataclass(frozen=True)
+class Presentation:
+    """How a run is shown: on the terminal, and in ``report.html``."""
+
+    title: str
+    lead: str
+    sentences: Sequence[str]
+    columns: Sequence[str]
+    table: Sequence[Sequence[str]]
+    notes: Sequence[tuple[str, str]] = ()
+    plots: Sequence[Plot] = field(default=())
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment.
+
+    ``options`` are its own options on the command line; ``prepare`` gets their values by
+    name and raises KnotlessError for those that make no sense, before anything is built.
+    ``present`` gets what :func:`experiments.results.read` returns, and whether to draw.
+    """
+
+    name: str
+    summary: str
+    example: str
+    options: tuple[click.Option, ...]
+    sample_types: Mapping[str, str]
+    prepare: Callable[[Common, Mapping[str, Any]], Campaign]
+    present: Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], bool], Presentation]
+
+
+def names() -> list[str]:
+    """Return the experiments' names, in alphabetical order."""
+    return sorted(found.name for found in pkgutil.iter_modules(experiments.__path__) if found.ispkg)
+
+
+def load(name: str) -> Experiment:
+    """Return the experiment of that name; raises ExperimentError when there is none."""
+    if name not in names():
+        raise ExperimentError(f"experiment {name!r}: there is {', '.join(names())}")
+    found = importlib.import_module(f"experiments.{name}").EXPERIMENT
+    assert isinstance(found, Experiment)  # noqa: S101 - a slip of ours, not of the user
+    return found

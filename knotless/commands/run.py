@@ -1,0 +1,171 @@
+"""``knotless run``: run an experiment and write its results."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from experiments import experiment as catalogue
+from experiments.experiment import Campaign, Common, Experiment, Presentation
+
+MAX_REPEATS = 1000
+
+
+class BarProgress:
+    """A progress bar on standard error, with the time left."""
+
+    def __init__(self, steps: int) -> None:
+        self._bar = Bar(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+        self._task = self._bar.add_task("", total=steps)
+
+    def __enter__(self) -> BarProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def begin(self, what: str) -> None:
+        """Show what is being done."""
+        self._bar.update(self._task, description=what)
+
+    def advance(self) -> None:
+        """Show one more step done."""
+        self._bar.advance(self._task)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def execute(
+    chosen: Experiment, campaign: Campaign, seed: int, out: Path
+) -> tuple[dict[str, Any], Path, Presentation]:
+    """Run a campaign into a new folder; report whatever was measured, however it ended."""
+    from experiments import report
+    from experiments.results import Results
+
+    results = Results(chosen.name, campaign.parameters, seed, chosen.sample_types, out)
+    former = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        with results, BarProgress(campaign.steps) as progress:
+            campaign.run(results.add, progress)
+    except BaseException:
+        if results.rows:
+            path, _ = report.make(results.directory, chosen)
+            click.echo(f"knotless: incomplete; what was measured is in {path}", err=True)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, former)
+    path, shown = report.make(results.directory, chosen)
+    return results.run, path, shown
+
+
+def show(shown: Presentation, path: Path) -> None:
+    """Print a table and the findings."""
+    console = Console()
+    table = Table(title=shown.title, title_justify="left")
+    for column in shown.columns:
+        table.add_column(column)
+    for line in shown.table:
+        table.add_row(*line)
+    console.print(table)
+    for sentence in shown.sentences:
+        console.print(sentence, highlight=False, soft_wrap=True)
+    console.print(f"Report: {path}", highlight=False, soft_wrap=True)
+
+
+def _run(name: str, values: Mapping[str, Any]) -> None:
+    chosen = catalogue.load(name)
+    own = {option.name: values[option.name] for option in chosen.options if option.name}
+    common = Common(
+        quick=values["quick"],
+        repeats=values["repeats"],
+        seed=values["seed"],
+        duration_s=values["duration"],
+        rate_mbps=values["rate"],
+    )
+    campaign = chosen.prepare(common, own)
+    from emulation.runtime import require_root
+
+    require_root()
+    run, path, shown = execute(chosen, campaign, common.seed, Path(values["out"]))
+    if values["as_json"]:
+        head = {"experiment": name, "status": run["status"], "report": str(path)}
+        click.echo(json.dumps({**head, "rows": run["rows"]}, allow_nan=False))
+    else:
+        show(shown, path)
+
+
+def _command_of(name: str) -> click.Command:
+    """Make the command of one experiment: the options all share, and its own."""
+    chosen = catalogue.load(name)
+    shared: list[click.Parameter] = [
+        click.Option(["--quick"], is_flag=True, help="A small set that makes the point."),
+        click.Option(
+            ["--repeats"],
+            type=click.IntRange(1, MAX_REPEATS),
+            default=1,
+            show_default=True,
+            help="Runs of each case.",
+        ),
+        click.Option(["--seed"], type=click.IntRange(0, 2**32 - 1), default=1, show_default=True),
+        click.Option(["--duration"], type=float, metavar="S", help="Measured seconds of a run."),
+        click.Option(["--rate"], type=float, metavar="MBPS", help="Rate of every link, Mbit/s."),
+        click.Option(
+            ["--out"],
+            default="results",
+            show_default=True,
+            metavar="DIR",
+            help="Where the run's own folder is made.",
+        ),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print the rows as JSON."),
+    ]
+
+    def callback(**values: Any) -> None:
+        _run(name, values)
+
+    return click.Command(
+        name,
+        params=[*chosen.options, *shared],
+        callback=callback,
+        help=chosen.summary,
+        epilog=f"Example: {chosen.example}",
+    )
+
+
+class Experiments(click.Group):
+    """Every experiment there is, as a command."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the experiments' names."""
+        del ctx
+        return catalogue.names()
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return an experiment's command, or None when there is none of that name."""
+        del ctx
+        return _command_of(cmd_name) if cmd_name in catalogue.names() else None
+
+
+command = Experiments(
+    "run",
+    help="Run an experiment; its results go to results/EXPERIMENT-TIME-ID/.",
+    epilog="Example: sudo knotless run deadlock --quick --json",
+)
