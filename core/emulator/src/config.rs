@@ -1,0 +1,259 @@
+//! The configuration file, as docs/emulator-protocol.md describes it.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use switch_model::{Buffer, FlowControl, Time, MICROSECOND};
+
+use crate::error::Error;
+
+/// The longest frame with FCS that default buffers are made for.
+const LONGEST_FRAME: u32 = 1522;
+/// What the daemon may be late without losing a frame, with default headroom.
+const LATENESS_ALLOWED: Time = 2000 * MICROSECOND;
+const MOST_US: f64 = 10_000_000.0;
+const MOST_MBPS: f64 = 400_000.0;
+const MOST_BYTES: u64 = 1 << 40;
+
+/// The whole configuration.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The namespace in which the daemon's interfaces are.
+    pub namespace: PathBuf,
+    /// Time between two wake-ups.
+    #[serde(default = "defaults::tick_us")]
+    pub tick_us: u64,
+    /// The 99th percentile of lateness above which a run is not valid.
+    #[serde(default = "defaults::lateness_limit_us")]
+    pub lateness_limit_us: u64,
+    /// How long a deadlock must have stood before it is reported.
+    #[serde(default = "defaults::deadlock_us")]
+    pub deadlock_us: u64,
+    /// Seed of everything random.
+    #[serde(default = "defaults::seed")]
+    pub seed: u64,
+    /// The order of the switches; by default their names in natural order (s2 before s10).
+    #[serde(default)]
+    pub switches: Vec<String>,
+    /// The links.
+    pub links: Vec<LinkConfig>,
+}
+
+mod defaults {
+    pub fn tick_us() -> u64 {
+        200
+    }
+    pub fn lateness_limit_us() -> u64 {
+        1000
+    }
+    pub fn deadlock_us() -> u64 {
+        500_000
+    }
+    pub fn seed() -> u64 {
+        1
+    }
+}
+
+/// A link and its settings.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkConfig {
+    /// Its name.
+    pub name: String,
+    /// One end.
+    pub a: EndConfig,
+    /// The other end.
+    pub b: EndConfig,
+    /// Line rate, Mbit/s.
+    pub rate_mbps: f64,
+    /// One-way delay, microseconds.
+    pub delay_us: f64,
+    /// What both ends do when a buffer fills.
+    #[serde(default)]
+    pub flow_control: FlowMode,
+    /// Limits of both ends.
+    #[serde(default)]
+    pub buffer: BufferConfig,
+    /// Empty a queue that has been paused for longer than this; absent: never.
+    pub watchdog_us: Option<f64>,
+}
+
+/// One end of a link: the port of a switch or a host.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndConfig {
+    /// Name of the switch.
+    pub switch: Option<String>,
+    /// Its port.
+    pub port: Option<u32>,
+    /// Name of the host.
+    pub host: Option<String>,
+    /// The daemon's interface.
+    pub interface: String,
+    /// The host's namespace, for its NFQUEUE.
+    pub host_namespace: Option<PathBuf>,
+    /// The host's interface, for messages.
+    pub host_interface: Option<String>,
+    /// Number of the NFQUEUE to which the host sends its outgoing IP packets.
+    pub nfqueue: Option<u16>,
+}
+
+/// Flow control of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FlowMode {
+    /// None.
+    #[default]
+    Off,
+    /// IEEE 802.3x.
+    Pause,
+    /// IEEE 802.1Qbb.
+    Pfc,
+}
+
+impl From<FlowMode> for FlowControl {
+    fn from(mode: FlowMode) -> Self {
+        match mode {
+            FlowMode::Off => FlowControl::Off,
+            FlowMode::Pause => FlowControl::Pause,
+            FlowMode::Pfc => FlowControl::Pfc,
+        }
+    }
+}
+
+/// Limits in bytes; what is absent gets a default that loses nothing at the link's rate and delay.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BufferConfig {
+    /// Egress queue of each priority, for frames that no flow control covers.
+    pub queue_bytes: Option<u64>,
+    /// Account over which the sender is paused.
+    pub xoff_bytes: Option<u64>,
+    /// Account at which it is resumed.
+    pub xon_bytes: Option<u64>,
+    /// Room above XOFF.
+    pub headroom_bytes: Option<u64>,
+}
+
+/// The settings of a link that a reset may change.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Line rate, Mbit/s.
+    pub rate_mbps: f64,
+    /// One-way delay, microseconds.
+    pub delay_us: f64,
+    /// Flow control.
+    pub flow_control: FlowMode,
+    /// Limits.
+    pub buffer: BufferConfig,
+    /// Watchdog, microseconds.
+    pub watchdog_us: Option<f64>,
+}
+
+impl LinkConfig {
+    /// The settings alone.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            rate_mbps: self.rate_mbps,
+            delay_us: self.delay_us,
+            flow_control: self.flow_control,
+            buffer: self.buffer,
+            watchdog_us: self.watchdog_us,
+        }
+    }
+}
+
+impl Settings {
+    /// Line rate, bits a second.
+    pub fn rate_bps(&self) -> u64 {
+        (self.rate_mbps * 1e6).round() as u64
+    }
+
+    /// One-way delay.
+    pub fn delay(&self) -> Time {
+        (self.delay_us * MICROSECOND as f64).round() as Time
+    }
+
+    /// The limits, with defaults where nothing is said.
+    pub fn limits(&self) -> Buffer {
+        let in_flight = |time| Buffer::headroom_needed(self.rate_bps(), time, LONGEST_FRAME);
+        let xon_bytes = self
+            .buffer
+            .xon_bytes
+            .or(self.buffer.xoff_bytes.map(|xoff| xoff / 2));
+        let xon_bytes = xon_bytes.unwrap_or_else(|| in_flight(self.delay()).max(16_384));
+        Buffer {
+            queue_bytes: self.buffer.queue_bytes.unwrap_or(131_072),
+            xoff_bytes: self.buffer.xoff_bytes.unwrap_or(2 * xon_bytes),
+            xon_bytes,
+            headroom_bytes: self
+                .buffer
+                .headroom_bytes
+                .unwrap_or_else(|| in_flight(self.delay() + LATENESS_ALLOWED).max(16_384)),
+        }
+    }
+
+    /// Refuse what makes no sense.
+    ///
+    /// # Errors
+    /// One line that names the setting.
+    pub fn validate(&self, link: &str) -> Result<(), Error> {
+        let within = |key: &str, value: f64, least: f64, most: f64| {
+            if value.is_finite() && (least..=most).contains(&value) {
+                return Ok(());
+            }
+            Err(Error::Config(format!(
+                "link {link}: {key} {value} is not in {least}..{most}"
+            )))
+        };
+        within("rate_mbps", self.rate_mbps, 0.001, MOST_MBPS)?;
+        within("delay_us", self.delay_us, 0.0, MOST_US)?;
+        within("watchdog_us", self.watchdog_us.unwrap_or(1.0), 1.0, 1e12)?;
+        let limits = self.limits();
+        let largest = limits
+            .queue_bytes
+            .max(limits.xoff_bytes)
+            .max(limits.headroom_bytes);
+        within("buffer", largest as f64, 1.0, MOST_BYTES as f64)?;
+        if limits.xon_bytes >= limits.xoff_bytes {
+            return Err(Error::Config(format!(
+                "link {link}: xon_bytes {} must be below xoff_bytes {}",
+                limits.xon_bytes, limits.xoff_bytes
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Config {
+    /// Read and check a configuration file.
+    ///
+    /// # Errors
+    /// One line that names the file and what is wrong in it.
+    pub fn read(path: &Path) -> Result<Config, Error> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::Config(format!("{}: {error}", path.display())))?;
+        Config::parse(&text).map_err(|error| Error::Config(format!("{}: {error}", path.display())))
+    }
+
+    /// Check a configuration text.
+    ///
+    /// # Errors
+    /// One line that says what is wrong.
+    pub fn parse(text: &str) -> Result<Config, Error> {
+        let config: Config =
+            serde_json::from_str(text).map_err(|error| Error::Config(error.to_string()))?;
+        if !(20..=100_000).contains(&config.tick_us) {
+            let text = format!("tick_us {} is not in 20..100000", config.tick_us);
+            return Err(Error::Config(text));
+        }
+        if config.links.is_empty() {
+            return Err(Error::Config("links: there is none".into()));
+        }
+        for link in &config.links {
+            link.settings().validate(&link.name)?;
+        }
+        Ok(config)
+    }
+}

@@ -1,0 +1,184 @@
+//! The control protocol: one JSON object a line each way (docs/emulator-protocol.md).
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::{json, Value};
+use switch_model::{Time, MICROSECOND};
+
+use crate::capture::Capture;
+use crate::config::{BufferConfig, FlowMode};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::report;
+
+/// A request.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
+enum Request {
+    Status {},
+    Counters {},
+    Deadlock {},
+    Reset {
+        #[serde(default)]
+        links: Vec<LinkChange>,
+        flow_control: Option<FabricFlow>,
+    },
+    Link {
+        name: String,
+        up: bool,
+    },
+    Capture {
+        link: String,
+        file: PathBuf,
+    },
+    CaptureStop {
+        link: String,
+    },
+    Shutdown {},
+}
+
+/// New settings of a link.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinkChange {
+    name: String,
+    flow_control: Option<FlowMode>,
+    rate_mbps: Option<f64>,
+    delay_us: Option<f64>,
+    buffer: Option<BufferConfig>,
+    watchdog_us: Option<f64>,
+}
+
+/// Flow control of all links at once, by the names of paper 004.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum FabricFlow {
+    None,
+    Host,
+    Switch,
+    All,
+    Pfc,
+}
+
+impl FabricFlow {
+    fn of_link(self, is_host_link: bool) -> FlowMode {
+        match self {
+            FabricFlow::All => FlowMode::Pause,
+            FabricFlow::Pfc => FlowMode::Pfc,
+            FabricFlow::Host if is_host_link => FlowMode::Pause,
+            FabricFlow::Switch if !is_host_link => FlowMode::Pause,
+            _ => FlowMode::Off,
+        }
+    }
+}
+
+/// What requests are answered from.
+#[derive(Debug)]
+pub struct Control {
+    /// Unix time of virtual time 0, nanoseconds.
+    pub epoch_ns: u64,
+    /// The limit of lateness.
+    pub lateness_limit_us: u64,
+    /// Frames that the kernel lost between switch or host and daemon, either way.
+    pub kernel_lost: u64,
+    /// Whether the daemon is to end.
+    pub ending: bool,
+}
+
+impl Control {
+    /// Answer one line. Never fails: what is wrong is said in the answer.
+    pub fn answer(&mut self, line: &[u8], now: Time, engine: &mut Engine) -> String {
+        let result = serde_json::from_slice(line)
+            .map_err(|error| Error::Request(error.to_string()))
+            .and_then(|request| self.meet(request, now, engine));
+        let mut answer = match result {
+            Ok(answer) => answer,
+            Err(error) => json!({ "ok": false, "error": error.to_string() }),
+        };
+        if let Value::Object(fields) = &mut answer {
+            fields.entry("ok").or_insert(Value::Bool(true));
+        }
+        answer.to_string()
+    }
+
+    fn meet(&mut self, request: Request, now: Time, engine: &mut Engine) -> Result<Value, Error> {
+        match request {
+            Request::Status {} => Ok(report::status(engine, now, self)),
+            Request::Counters {} => Ok(report::counters(engine, now)),
+            Request::Deadlock {} => Ok(json!({ "deadlock": report::deadlock(engine) })),
+            Request::Reset {
+                links,
+                flow_control,
+            } => {
+                self.reset(&links, flow_control, engine)?;
+                Ok(json!({}))
+            }
+            Request::Link { name, up } => {
+                let link = engine.world().fabric.link(&name)?;
+                engine.set_link(now, link, up);
+                Ok(json!({}))
+            }
+            Request::Capture { link, file } => self.capture(&link, file, engine),
+            Request::CaptureStop { link } => {
+                let index = engine.world().fabric.link(&link)?;
+                let capture = engine.world_mut().captures.remove(&index);
+                let capture =
+                    capture.ok_or_else(|| Error::Request(format!("{link:?} is not captured")))?;
+                let packets = capture
+                    .finish()
+                    .map_err(|error| Error::Request(format!("capture of {link:?}: {error}")))?;
+                Ok(json!({ "packets": packets }))
+            }
+            Request::Shutdown {} => {
+                self.ending = true;
+                Ok(json!({}))
+            }
+        }
+    }
+
+    /// All or nothing: a bad setting leaves everything as it was.
+    fn reset(
+        &mut self,
+        changes: &[LinkChange],
+        flow_control: Option<FabricFlow>,
+        engine: &mut Engine,
+    ) -> Result<(), Error> {
+        let mut fabric = engine.world().fabric.clone();
+        if let Some(flow) = flow_control {
+            for link in 0..fabric.links.len() {
+                let mode = flow.of_link(fabric.is_host_link(link));
+                fabric.links[link].settings.flow_control = mode;
+            }
+        }
+        for change in changes {
+            let link = fabric.link(&change.name)?;
+            let settings = &mut fabric.links[link].settings;
+            settings.flow_control = change.flow_control.unwrap_or(settings.flow_control);
+            settings.rate_mbps = change.rate_mbps.unwrap_or(settings.rate_mbps);
+            settings.delay_us = change.delay_us.unwrap_or(settings.delay_us);
+            settings.buffer = change.buffer.unwrap_or(settings.buffer);
+            settings.watchdog_us = change.watchdog_us.or(settings.watchdog_us);
+            settings.validate(&change.name)?;
+        }
+        engine.reset(fabric);
+        self.kernel_lost = 0;
+        Ok(())
+    }
+
+    fn capture(&self, link: &str, file: PathBuf, engine: &mut Engine) -> Result<Value, Error> {
+        let index = engine.world().fabric.link(link)?;
+        if engine.world().captures.contains_key(&index) {
+            return Err(Error::Request(format!("{link:?} is captured already")));
+        }
+        let capture = Capture::create(&file, self.epoch_ns)
+            .map_err(|error| Error::Request(format!("{}: {error}", file.display())))?;
+        engine.world_mut().captures.insert(index, capture);
+        Ok(json!({}))
+    }
+}
+
+/// Microseconds of a time.
+pub(crate) fn microseconds(time: Time) -> u64 {
+    time / MICROSECOND
+}

@@ -1,0 +1,290 @@
+//! The fabric as the emulator sees it: links, their two ends, and the channels in canonical order.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::PathBuf;
+
+use switch_model::{
+    transmission_time, ChannelConfig, ChannelId, FlowControl, VirtualChannel, MICROSECOND,
+};
+
+use crate::config::{Config, EndConfig, Settings};
+use crate::error::Error;
+
+/// A place in [`Fabric::ends`].
+pub type EndId = usize;
+
+/// What an end of a link belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A switch, by its place in [`Fabric::switches`], and its port.
+    Switch {
+        /// Place of the switch.
+        switch: usize,
+        /// Port number.
+        port: u32,
+    },
+    /// A host.
+    Host {
+        /// Its name.
+        name: String,
+        /// Where its NFQUEUE is, if it has one.
+        nfqueue: Option<(PathBuf, u16)>,
+    },
+}
+
+/// One end of a link.
+#[derive(Clone, Debug)]
+pub struct End {
+    /// What it belongs to.
+    pub owner: Owner,
+    /// The daemon's interface, whose peer is the port of the switch or host.
+    pub interface: String,
+    /// The channel that leaves the owner here.
+    pub outgoing: ChannelId,
+    /// The channel that comes in here.
+    pub incoming: ChannelId,
+    /// Its link.
+    pub link: usize,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub struct ChannelInfo {
+    /// `SWITCH:PORT`, or the host that it leaves.
+    pub name: String,
+    /// The end that sends.
+    pub from: EndId,
+    /// The end that receives.
+    pub to: EndId,
+    /// Its link.
+    pub link: usize,
+}
+
+/// A link.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// Its ends, a and b.
+    pub ends: [EndId; 2],
+    /// Its settings.
+    pub settings: Settings,
+}
+
+/// All of it.
+#[derive(Clone, Debug)]
+pub struct Fabric {
+    /// Names of the switches in their order.
+    pub switches: Vec<String>,
+    /// The links as configured.
+    pub links: Vec<Link>,
+    /// The ends of all links.
+    pub ends: Vec<End>,
+    /// Channels of switches by switch and port, then those of hosts.
+    pub channels: Vec<ChannelInfo>,
+}
+
+impl Fabric {
+    /// Build it, refusing what contradicts itself.
+    ///
+    /// # Errors
+    /// One line that names the link.
+    pub fn new(config: &Config) -> Result<Fabric, Error> {
+        let switches = switch_order(config)?;
+        let mut fabric = Fabric {
+            switches,
+            links: Vec::new(),
+            ends: Vec::new(),
+            channels: Vec::new(),
+        };
+        let mut seen = HashSet::new();
+        for (index, link) in config.links.iter().enumerate() {
+            let claim = |seen: &mut HashSet<String>, what: String| {
+                if seen.insert(what.clone()) {
+                    return Ok(());
+                }
+                Err(Error::Config(format!(
+                    "link {}: {what} is used twice",
+                    link.name
+                )))
+            };
+            claim(&mut seen, format!("name {}", link.name))?;
+            for end in [&link.a, &link.b] {
+                let owner = fabric.owner(&link.name, end)?;
+                claim(&mut seen, format!("interface {}", end.interface))?;
+                claim(&mut seen, fabric.describe(&owner))?;
+                let none = ChannelId(u32::MAX);
+                let interface = end.interface.clone();
+                let end = End {
+                    owner,
+                    interface,
+                    outgoing: none,
+                    incoming: none,
+                    link: index,
+                };
+                fabric.ends.push(end);
+            }
+            let ends = [fabric.ends.len() - 2, fabric.ends.len() - 1];
+            if ends
+                .iter()
+                .all(|&end| matches!(fabric.ends[end].owner, Owner::Host { .. }))
+            {
+                let text = format!("link {}: one of its ends must be a switch", link.name);
+                return Err(Error::Config(text));
+            }
+            fabric.links.push(Link {
+                name: link.name.clone(),
+                ends,
+                settings: link.settings(),
+            });
+        }
+        fabric.number_channels();
+        Ok(fabric)
+    }
+
+    fn owner(&self, link: &str, end: &EndConfig) -> Result<Owner, Error> {
+        let wrong =
+            |text: &str| Error::Config(format!("link {link}: interface {}: {text}", end.interface));
+        if end.interface.is_empty() || end.interface.len() > 15 {
+            return Err(wrong("an interface has a name of 1 to 15 bytes"));
+        }
+        match (&end.switch, end.port, &end.host) {
+            (Some(switch), Some(port), None) => {
+                let switch = self.switches.iter().position(|name| name == switch);
+                let switch = switch.ok_or_else(|| wrong("its switch is not among `switches`"))?;
+                Ok(Owner::Switch { switch, port })
+            }
+            (None, None, Some(host)) => {
+                let nfqueue = match (&end.host_namespace, end.nfqueue) {
+                    (Some(path), Some(number)) => Some((path.clone(), number)),
+                    (None, Some(_)) => return Err(wrong("nfqueue needs host_namespace")),
+                    _ => None,
+                };
+                Ok(Owner::Host {
+                    name: host.clone(),
+                    nfqueue,
+                })
+            }
+            _ => Err(wrong("an end has either switch and port, or host")),
+        }
+    }
+
+    /// `SWITCH:PORT` or the host's name.
+    pub fn describe(&self, owner: &Owner) -> String {
+        match owner {
+            Owner::Switch { switch, port } => format!("{}:{port}", self.switches[*switch]),
+            Owner::Host { name, .. } => name.clone(),
+        }
+    }
+
+    fn number_channels(&mut self) {
+        let mut order: Vec<EndId> = (0..self.ends.len()).collect();
+        // Stable: hosts stay in the order of the links.
+        order.sort_by_key(|&end| match self.ends[end].owner {
+            Owner::Switch { switch, port } => (switch, port),
+            Owner::Host { .. } => (usize::MAX, 0),
+        });
+        for end in order {
+            let channel = ChannelId(self.channels.len() as u32);
+            let link = self.ends[end].link;
+            let far = self.links[link].ends[usize::from(self.links[link].ends[0] == end)];
+            self.ends[end].outgoing = channel;
+            self.ends[far].incoming = channel;
+            let name = self.describe(&self.ends[end].owner);
+            self.channels.push(ChannelInfo {
+                name,
+                from: end,
+                to: far,
+                link,
+            });
+        }
+    }
+
+    /// The end that receives from a channel.
+    pub fn receiver(&self, channel: ChannelId) -> &End {
+        &self.ends[self.channels[channel.index()].to]
+    }
+
+    /// Whether the channel goes to a switch, and to which.
+    pub fn to_switch(&self, channel: ChannelId) -> Option<usize> {
+        match self.receiver(channel).owner {
+            Owner::Switch { switch, .. } => Some(switch),
+            Owner::Host { .. } => None,
+        }
+    }
+
+    /// Whether a link goes to a host.
+    pub fn is_host_link(&self, link: usize) -> bool {
+        let host = |end: &EndId| matches!(self.ends[*end].owner, Owner::Host { .. });
+        self.links[link].ends.iter().any(host)
+    }
+
+    /// A link by its name.
+    ///
+    /// # Errors
+    /// One line when there is none.
+    pub fn link(&self, name: &str) -> Result<usize, Error> {
+        let found = self.links.iter().position(|link| link.name == name);
+        found.ok_or_else(|| Error::Request(format!("there is no link {name:?}")))
+    }
+
+    /// `SWITCH:PORT/PRIORITY`.
+    pub fn virtual_channel(&self, channel: VirtualChannel) -> String {
+        format!(
+            "{}/{}",
+            self.channels[channel.channel.index()].name,
+            channel.class
+        )
+    }
+
+    /// What the model is told of each channel.
+    pub fn channel_configs(&self) -> impl Iterator<Item = ChannelConfig> + '_ {
+        self.channels.iter().enumerate().map(|(index, info)| {
+            let settings = self.links[info.link].settings;
+            let flow_control = FlowControl::from(settings.flow_control);
+            let rate_bps = settings.rate_bps();
+            ChannelConfig {
+                rate_bps,
+                delay: settings.delay(),
+                flow_control,
+                buffer: settings.limits(),
+                to_switch: self.to_switch(ChannelId(index as u32)).is_some(),
+                watchdog: settings
+                    .watchdog_us
+                    .map(|us| (us * MICROSECOND as f64) as u64),
+                jitter: match flow_control {
+                    FlowControl::Off => transmission_time(1542, rate_bps),
+                    _ => 0,
+                },
+            }
+        })
+    }
+}
+
+fn switch_order(config: &Config) -> Result<Vec<String>, Error> {
+    let named: BTreeSet<&String> = config
+        .links
+        .iter()
+        .flat_map(|link| [&link.a.switch, &link.b.switch])
+        .flatten()
+        .collect();
+    if config.switches.is_empty() {
+        let sorted: BTreeMap<_, _> = named
+            .into_iter()
+            .map(|name| (natural(name), name))
+            .collect();
+        return Ok(sorted.into_values().cloned().collect());
+    }
+    let mut seen = HashSet::new();
+    match config.switches.iter().find(|name| !seen.insert(*name)) {
+        Some(twice) => Err(Error::Config(format!("switches: {twice} is there twice"))),
+        None => Ok(config.switches.clone()),
+    }
+}
+
+/// A key by which s2 comes before s10.
+fn natural(name: &str) -> (&str, usize, &str, &str) {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = name[stem.len()..].trim_start_matches('0');
+    (stem, number.len(), number, name)
+}

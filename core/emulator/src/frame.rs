@@ -1,0 +1,177 @@
+//! Ethernet frames behind checked wrappers: what the emulator reads of them and writes into them.
+
+/// Destination and source address and EtherType.
+pub const HEADER_BYTES: usize = 14;
+/// An 802.1Q tag.
+pub const TAG_BYTES: usize = 4;
+const FCS_BYTES: u32 = 4;
+const TYPE_MAC_CONTROL: u16 = 0x8808;
+const OPCODE_PAUSE: u16 = 0x0001;
+const OPCODE_PFC: u16 = 0x0101;
+const CONTROL_ADDRESS: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x01];
+const SHORTEST: usize = 60;
+/// Bit times in one quantum of a PAUSE frame.
+pub const QUANTUM_BITS: u64 = 512;
+
+/// Length with FCS of a frame that is `bytes` long without; short ones are padded.
+pub fn length_with_fcs(bytes: usize) -> u32 {
+    (bytes as u32).max(SHORTEST as u32) + FCS_BYTES
+}
+
+/// A frame that is long enough to have a header.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'bytes>(&'bytes [u8]);
+
+impl<'bytes> Frame<'bytes> {
+    /// None when it is too short.
+    pub fn new_checked(bytes: &'bytes [u8]) -> Option<Self> {
+        (bytes.len() >= HEADER_BYTES).then_some(Frame(bytes))
+    }
+
+    /// The EtherType behind the addresses: 0x8100 for a tagged frame.
+    pub fn ether_type(&self) -> u16 {
+        u16::from_be_bytes([self.0[12], self.0[13]])
+    }
+
+    /// Priority (PCP) of the outer tag, if there is one.
+    pub fn priority(&self) -> Option<u8> {
+        let tagged = matches!(self.ether_type(), 0x8100 | 0x88a8);
+        (tagged && self.0.len() >= HEADER_BYTES + TAG_BYTES).then(|| self.0[14] >> 5)
+    }
+
+    /// Whether the frame is for the MAC alone (IEEE 802.3 clause 31) and never forwarded.
+    pub fn is_mac_control(&self) -> bool {
+        self.ether_type() == TYPE_MAC_CONTROL
+    }
+
+    /// What a PAUSE or PFC frame asks for; None for every other frame.
+    pub fn pause(&self) -> Option<PauseRequest> {
+        if !self.is_mac_control() || self.0[..6] != CONTROL_ADDRESS {
+            return None;
+        }
+        let word = |at: usize| -> Option<u16> {
+            let bytes = self.0.get(at..at + 2)?;
+            Some(u16::from_be_bytes([bytes[0], bytes[1]]))
+        };
+        match word(14)? {
+            OPCODE_PAUSE => Some(PauseRequest::All(word(16)?)),
+            OPCODE_PFC => {
+                let enabled = word(16)?;
+                let mut quanta = [None; 8];
+                for (class, quanta) in quanta.iter_mut().enumerate() {
+                    let asked = word(18 + 2 * class)?;
+                    *quanta = (enabled & (1 << class) != 0).then_some(asked);
+                }
+                Some(PauseRequest::Classes(quanta))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The content of a PAUSE or PFC frame; times are in quanta of 512 bit times, 0 is 'go on'.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PauseRequest {
+    /// IEEE 802.3x: everything.
+    All(u16),
+    /// IEEE 802.1Qbb: the classes that are named.
+    Classes([Option<u16>; 8]),
+}
+
+/// The MAC control frame, without FCS, that asks for this.
+pub fn pause_frame(source: [u8; 6], request: PauseRequest) -> [u8; SHORTEST] {
+    let mut frame = [0; SHORTEST];
+    frame[..6].copy_from_slice(&CONTROL_ADDRESS);
+    frame[6..12].copy_from_slice(&source);
+    frame[12..14].copy_from_slice(&TYPE_MAC_CONTROL.to_be_bytes());
+    let mut put = |at: usize, value: u16| frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
+    match request {
+        PauseRequest::All(quanta) => {
+            put(14, OPCODE_PAUSE);
+            put(16, quanta);
+        }
+        PauseRequest::Classes(classes) => {
+            put(14, OPCODE_PFC);
+            let named =
+                |(class, quanta): (usize, &Option<u16>)| u16::from(quanta.is_some()) << class;
+            put(16, classes.iter().enumerate().map(named).sum());
+            for (class, quanta) in classes.iter().enumerate() {
+                put(18 + 2 * class, quanta.unwrap_or(0));
+            }
+        }
+    }
+    frame
+}
+
+/// Copy a received frame to `buffer`, its VLAN tag, which the kernel keeps apart, back in place.
+pub fn restore_tag(buffer: &mut Vec<u8>, bytes: &[u8], tag: Option<(u16, u16)>) {
+    buffer.clear();
+    match (tag, bytes.split_at_checked(12)) {
+        (Some((tpid, tci)), Some((addresses, rest))) => {
+            buffer.extend_from_slice(addresses);
+            buffer.extend_from_slice(&tpid.to_be_bytes());
+            buffer.extend_from_slice(&tci.to_be_bytes());
+            buffer.extend_from_slice(rest);
+        }
+        _ => buffer.extend_from_slice(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn requests() -> impl Strategy<Value = PauseRequest> {
+        prop_oneof![
+            any::<u16>().prop_map(PauseRequest::All),
+            any::<[Option<u16>; 8]>().prop_map(PauseRequest::Classes),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            match Frame::new_checked(&bytes) {
+                Some(frame) => {
+                    let _ = (frame.priority(), frame.pause(), frame.is_mac_control());
+                }
+                None => prop_assert!(bytes.len() < HEADER_BYTES),
+            }
+        }
+
+        #[test]
+        fn pause_frames_say_what_they_were_made_of(request in requests(), source: [u8; 6]) {
+            let frame = pause_frame(source, request);
+            prop_assert_eq!(Frame::new_checked(&frame).unwrap().pause(), Some(request));
+        }
+
+        #[test]
+        fn cut_pause_frames_are_survived(request in requests(), length in 0usize..60) {
+            let frame = pause_frame([2; 6], request);
+            let _ = Frame::new_checked(&frame[..length]).and_then(|frame| frame.pause());
+        }
+
+        #[test]
+        fn a_tag_goes_back_behind_the_addresses(
+            bytes in proptest::collection::vec(any::<u8>(), 14..80), vid in 0u16..4096, pcp in 0u8..8,
+        ) {
+            let mut buffer = vec![1, 2, 3];
+            let tci = u16::from(pcp) << 13 | vid;
+            restore_tag(&mut buffer, &bytes, Some((0x8100, tci)));
+            prop_assert_eq!(Frame::new_checked(&buffer).unwrap().priority(), Some(pcp));
+            prop_assert_eq!(&buffer[16..], &bytes[12..]);
+            restore_tag(&mut buffer, &bytes, None);
+            prop_assert_eq!(&buffer, &bytes);
+        }
+    }
+
+    #[test]
+    fn a_pause_frame_to_a_station_is_not_a_request() {
+        let mut frame = pause_frame([2; 6], PauseRequest::All(9));
+        frame[0] = 2;
+        let frame = Frame::new_checked(&frame).unwrap();
+        assert!(frame.is_mac_control());
+        assert_eq!(frame.pause(), None);
+    }
+}

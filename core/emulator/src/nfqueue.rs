@@ -1,0 +1,179 @@
+//! Messages of nfnetlink_queue (Linux uapi: linux/netfilter/nfnetlink_queue.h).
+
+const SUBSYSTEM: u16 = 3 << 8;
+const PACKET: u16 = SUBSYSTEM;
+const CONFIG: u16 = SUBSYSTEM | 2;
+const VERDICT_BATCH: u16 = SUBSYSTEM | 3;
+const ERROR: u16 = 2;
+
+const FLAG_REQUEST: u16 = 1;
+const FLAG_ACK: u16 = 4;
+
+const ATTRIBUTE_PACKET_HEADER: u16 = 1;
+const ATTRIBUTE_VERDICT: u16 = 2;
+const ATTRIBUTE_PAYLOAD: u16 = 10;
+const ATTRIBUTE_WHOLE_LENGTH: u16 = 13;
+const CONFIG_COMMAND: u16 = 1;
+const CONFIG_COPY: u16 = 2;
+const CONFIG_LIMIT: u16 = 3;
+
+const HEADER_BYTES: usize = 20;
+const COPY_PACKET: u8 = 2;
+const ACCEPT: u32 = 1;
+/// Packets that the kernel may hold for us; a host's sockets block long before.
+const LIMIT: u32 = 65536;
+
+/// A packet that waits for its verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Its number; they ascend.
+    pub id: u32,
+    /// Its length from the IP header on.
+    pub bytes: u32,
+}
+
+/// Become the one who decides on queue `number`.
+pub fn bind(number: u16) -> Vec<u8> {
+    message(
+        CONFIG,
+        FLAG_REQUEST | FLAG_ACK,
+        number,
+        &[(CONFIG_COMMAND, &[1, 0, 0, 0])],
+    )
+}
+
+/// Ask for a single byte of each packet: then its whole length is told besides.
+pub fn set_up(number: u16) -> Vec<u8> {
+    let copy = [0, 0, 0, 1, COPY_PACKET];
+    let attributes: [(u16, &[u8]); 2] =
+        [(CONFIG_COPY, &copy), (CONFIG_LIMIT, &LIMIT.to_be_bytes())];
+    message(CONFIG, FLAG_REQUEST | FLAG_ACK, number, &attributes)
+}
+
+/// Let all packets up to `id` go.
+pub fn accept_up_to(number: u16, id: u32) -> Vec<u8> {
+    let mut verdict = [0; 8];
+    verdict[..4].copy_from_slice(&ACCEPT.to_be_bytes());
+    verdict[4..].copy_from_slice(&id.to_be_bytes());
+    message(
+        VERDICT_BATCH,
+        FLAG_REQUEST,
+        number,
+        &[(ATTRIBUTE_VERDICT, &verdict)],
+    )
+}
+
+fn message(kind: u16, flags: u16, number: u16, attributes: &[(u16, &[u8])]) -> Vec<u8> {
+    let mut bytes = vec![0; HEADER_BYTES];
+    bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+    bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
+    bytes[18..20].copy_from_slice(&number.to_be_bytes());
+    for (kind, value) in attributes {
+        bytes.extend((value.len() as u16 + 4).to_ne_bytes());
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(*value);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+    }
+    let length = bytes.len() as u32;
+    bytes[..4].copy_from_slice(&length.to_ne_bytes());
+    bytes
+}
+
+/// The packets that a datagram from the kernel tells of.
+pub fn packets(datagram: &[u8]) -> impl Iterator<Item = Held> + '_ {
+    messages(datagram)
+        .filter(|(kind, _)| *kind == PACKET)
+        .filter_map(|(_, body)| packet(body))
+}
+
+/// The error number in the acknowledgement of a request, 0 for success.
+pub fn acknowledgement(datagram: &[u8]) -> Option<i32> {
+    let (_, body) = messages(datagram).find(|(kind, _)| *kind == ERROR)?;
+    Some(-i32::from_ne_bytes(*body.first_chunk()?)).filter(|code| *code >= 0)
+}
+
+/// Each netlink message as its type and what follows the 16-byte header.
+fn messages(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = u32::from_ne_bytes(*rest.first_chunk()?) as usize;
+        let kind = u16::from_ne_bytes(rest.get(4..6)?.try_into().ok()?);
+        let body = rest.get(16..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, body))
+    })
+}
+
+fn packet(body: &[u8]) -> Option<Held> {
+    let mut rest = body.get(4..)?;
+    let (mut id, mut copied, mut whole) = (None, None, None);
+    while let Some(head) = rest.first_chunk::<4>() {
+        let length = usize::from(u16::from_ne_bytes([head[0], head[1]]));
+        let kind = u16::from_ne_bytes([head[2], head[3]]) & 0x3fff;
+        let value = rest.get(4..length)?;
+        match kind {
+            ATTRIBUTE_PACKET_HEADER => id = Some(u32::from_be_bytes(*value.first_chunk()?)),
+            ATTRIBUTE_PAYLOAD => copied = Some(value.len() as u32),
+            ATTRIBUTE_WHOLE_LENGTH => whole = Some(u32::from_be_bytes(*value.first_chunk()?)),
+            _ => {}
+        }
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Some(Held {
+        id: id?,
+        bytes: whole.or(copied)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn told(id: u32, bytes: u32) -> Vec<u8> {
+        let mut header = [0; 7];
+        header[..4].copy_from_slice(&id.to_be_bytes());
+        let whole = bytes.to_be_bytes();
+        let attributes: [(u16, &[u8]); 3] = [
+            (ATTRIBUTE_PACKET_HEADER, &header),
+            (ATTRIBUTE_PAYLOAD, &[0x45]),
+            (ATTRIBUTE_WHOLE_LENGTH, &whole),
+        ];
+        message(PACKET, 0, 1, &attributes)
+    }
+
+    #[test]
+    fn reads_packets_told_together() {
+        let datagram = [told(7, 1500), told(8, 60)].concat();
+        let held: Vec<Held> = packets(&datagram).collect();
+        assert_eq!(
+            held,
+            [Held { id: 7, bytes: 1500 }, Held { id: 8, bytes: 60 }]
+        );
+    }
+
+    #[test]
+    fn a_packet_without_its_whole_length_was_copied_whole() {
+        let attributes: [(u16, &[u8]); 2] = [
+            (ATTRIBUTE_PACKET_HEADER, &[0, 0, 0, 9, 8, 0, 3]),
+            (ATTRIBUTE_PAYLOAD, &[0; 1]),
+        ];
+        let held: Vec<Held> = packets(&message(PACKET, 0, 1, &attributes)).collect();
+        assert_eq!(held, [Held { id: 9, bytes: 1 }]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = packets(&bytes).count();
+            let _ = acknowledgement(&bytes);
+        }
+
+        #[test]
+        fn damaged_messages_are_survived(id: u32, at in 0usize..48, value: u8) {
+            let mut bytes = told(id, 100);
+            let at = at % bytes.len();
+            bytes[at] = value;
+            prop_assert!(packets(&bytes).count() <= 3);
+        }
+    }
+}

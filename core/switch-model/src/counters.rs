@@ -1,0 +1,74 @@
+//! What is counted on a channel.
+
+use crate::{Time, PRIORITIES};
+
+/// Why a frame was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropCause {
+    /// The egress queue was full and no flow control covers the frame.
+    Queue,
+    /// The ingress account was over XOFF plus headroom.
+    Headroom,
+    /// The queue was paused for longer than the watchdog's limit.
+    Watchdog,
+    /// The link was cut.
+    Down,
+    /// The switch had no output for it.
+    Unforwarded,
+}
+
+impl DropCause {
+    /// All causes, in the order of [`ChannelCounters::drops`].
+    pub const ALL: [(DropCause, &'static str); 5] = [
+        (DropCause::Queue, "queue"),
+        (DropCause::Headroom, "headroom"),
+        (DropCause::Watchdog, "watchdog"),
+        (DropCause::Down, "down"),
+        (DropCause::Unforwarded, "unforwarded"),
+    ];
+}
+
+/// Counters of one priority (sender side) and one class (account, receiver side).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PriorityCounters {
+    /// Frames whose transmission began.
+    pub tx_frames: u64,
+    /// Their bytes, FCS included.
+    pub tx_bytes: u64,
+    /// Times that the priority was stopped.
+    pub pauses: u64,
+    /// Time for which it was stopped, in pauses that have ended.
+    pub paused: Time,
+    /// Bytes in the egress queue now.
+    pub queue_bytes: u64,
+    /// The most there ever were.
+    pub queue_peak_bytes: u64,
+    /// Bytes on the receiver's account of this class now.
+    pub account_bytes: u64,
+    /// The most there ever were.
+    pub account_peak_bytes: u64,
+}
+
+/// Counters of a channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelCounters {
+    /// Frames that the receiver took in.
+    pub rx_frames: u64,
+    /// Their bytes, FCS included.
+    pub rx_bytes: u64,
+    /// Lost frames by [`DropCause`], in the order of [`DropCause::ALL`].
+    pub drops: [u64; DropCause::ALL.len()],
+    /// By priority.
+    pub priorities: [PriorityCounters; PRIORITIES],
+}
+
+impl ChannelCounters {
+    /// All frames lost.
+    pub fn dropped(&self) -> u64 {
+        self.drops.iter().sum()
+    }
+
+    pub(crate) fn count_drop(&mut self, cause: DropCause) {
+        self.drops[cause as usize] += 1;
+    }
+}
