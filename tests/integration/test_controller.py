@@ -244,6 +244,26 @@ def test_a_switch_that_comes_back_is_repaired(ready: BareFabric) -> None:
     assert ready.flows("s1").keys() == before.keys()
 
 
+def test_what_a_switch_refuses_is_told(ready: BareFabric) -> None:
+    ready.kill_controller()
+    ready.ofctl("del-flows", "s2")
+    ready.vsctl(
+        *("--id=@full", "create", "flow_table", "flow_limit=1", "overflow_policy=refuse", "--"),
+        *("set", "bridge", "s2", "flow_tables:1=@full"),
+    )
+    try:
+        ready.start_controller(CONFIG)
+        until("the refusal", lambda: "refused" in str(ready.get("/status")))
+        status = ready.get("/status")
+        assert not status["ready"]
+        assert not status["switches"]["s2"]["installed"]
+        assert status["problems"][0].startswith("s2 (dpid 2) refused to add the rule in table 1,")
+        assert "OFPFMFC_TABLE_FULL" in status["problems"][0]
+    finally:
+        ready.vsctl("clear", "bridge", "s2", "flow_tables")
+        ready.kill_controller()
+
+
 def test_a_cyclic_plan_is_installed_and_loudly_said(ring: BareFabric) -> None:
     ring.kill_controller()
     ring.start_controller("fabric: ring,4\nengine: minimal\nselect: low-port\n")

@@ -1,0 +1,93 @@
+"""The controller's process: a mistake gets one clear line and exit status 2."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.bare_fabric import REPOSITORY, RYU_MANAGER
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port of the loopback address on which somebody listens, sharing allowed."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def fails(config: str | None, *flags: str, directory: Path) -> str:
+    """Start the controller, which must end with status 2; return its own line."""
+    environment = {key: value for key, value in os.environ.items() if key != "KNOTLESS_CONFIG"}
+    if config is not None:
+        path = directory / "lab.yaml"
+        path.write_text(config)
+        environment["KNOTLESS_CONFIG"] = str(path)
+    done = subprocess.run(
+        [RYU_MANAGER, *flags, REPOSITORY / "controller/app.py"],
+        cwd=directory,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    (line,) = [row for row in done.stderr.splitlines() if row.startswith("knotless: ")]
+    return line
+
+
+def test_the_openflow_port_is_taken_even_by_one_who_would_share(taken: int, tmp_path: Path) -> None:
+    line = fails("fabric: ring,4", f"--ofp-tcp-listen-port={taken}", directory=tmp_path)
+    assert f"cannot listen for OpenFlow on 127.0.0.1 port {taken}" in line
+
+
+def test_the_rest_port_of_the_configuration_is_taken(taken: int, tmp_path: Path) -> None:
+    config = f"fabric: ring,4\nrest: {{port: {taken}}}"
+    line = fails(config, f"--ofp-tcp-listen-port={free_port()}", directory=tmp_path)
+    assert f"cannot listen for REST on 127.0.0.1 port {taken}" in line
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ("fabrik: ring,4", "lab.yaml: unknown key 'fabrik'"),
+        ("fabric: ring,four", "lab.yaml: fabric: "),
+        ("fabric: lost.json", "lost.json"),
+        ("fabric: ring,4\nengine: magic", "magic"),
+        ("fabric: ring,4\nroot: s9\n", "s9"),
+    ],
+)
+def test_a_mistake_in_the_configuration(config: str, words: str, tmp_path: Path) -> None:
+    ports = (f"--ofp-tcp-listen-port={free_port()}", f"--wsapi-port={free_port()}")
+    assert words in fails(config, *ports, directory=tmp_path)
+
+
+def test_the_named_configuration_is_not_there(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [RYU_MANAGER, REPOSITORY / "controller/app.py"],
+        cwd=tmp_path,
+        env={**os.environ, "KNOTLESS_CONFIG": "/nowhere/lab.yaml"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "knotless: /nowhere/lab.yaml: no such file" in done.stderr

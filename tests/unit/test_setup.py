@@ -1,0 +1,58 @@
+"""The set-up's own promises, as far as they can be seen without setting a machine up."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def test_ryu_runs_unedited_with_an_eventlet_that_lacks_a_name() -> None:
+    program = (
+        "import eventlet.wsgi, ryu.app.wsgi, inspect;"
+        "assert eventlet.wsgi.ALREADY_HANDLED == ();"
+        "assert 'ALREADY_HANDLED' not in inspect.getsource(eventlet.wsgi)"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True)
+
+
+def test_the_import_hook_is_there_once_and_minds_no_other_module() -> None:
+    program = (
+        "import sys, knotless_ryu_compat as compat; compat.install(); compat.install();"
+        "hooks = [f for f in sys.meta_path if isinstance(f, compat.AlreadyHandledFinder)];"
+        "assert len(hooks) == 1, hooks;"
+        "assert hooks[0].find_spec('json', None) is None"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_make_help_lists_the_targets() -> None:
+    done = subprocess.run(
+        ["make", "help"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    targets = [line.split()[1] for line in done.stdout.splitlines()]
+    assert {"setup", "demo", "test", "lint", "format", "bench", "clean"} <= set(targets)
+
+
+@pytest.mark.parametrize("script", ["tools/setup.sh", "tools/test.sh", "tools/make", ".ci/run"])
+def test_scripts_are_runnable_and_parse(script: str) -> None:
+    path = REPOSITORY / script
+    assert path.stat().st_mode & 0o111
+    interpreter = path.read_text().splitlines()[0].removeprefix("#!").split()
+    subprocess.run([*interpreter, "-n", path], check=True)
+
+
+@pytest.mark.skipif(shutil.which("vagrant") is None, reason="vagrant is not installed")
+def test_the_vagrantfile_is_valid(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["vagrant", "validate", "--ignore-provider"],
+        cwd=REPOSITORY,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "VAGRANT_HOME": str(tmp_path / "v")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr or done.stdout
