@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
+Channel = TypeVar("Channel", bound=Hashable)
 Protocol = Literal["udp", "tcp"]
 
 UDP_PAYLOAD_BYTES = 1472
@@ -46,7 +47,7 @@ def load_per_payload(protocol: Protocol, *, tagged: bool, ack: bool = False) -> 
 
 
 def fair_shares(
-    loads: Sequence[Mapping[Hashable, float]], capacity_mbps: Mapping[Hashable, float]
+    loads: Sequence[Mapping[Channel, float]], capacity_mbps: Mapping[Channel, float]
 ) -> list[float]:
     """Share channels among flows max-min fairly.
 
@@ -61,7 +62,7 @@ def fair_shares(
     shares = [0.0] * len(loads)
     rising = set(range(len(loads)))
     while rising:
-        used: dict[Hashable, float] = {}
+        used: dict[Channel, float] = {}
         for i in rising:
             for channel, load in loads[i].items():
                 used[channel] = used.get(channel, 0.0) + load

@@ -24,10 +24,10 @@ SWITCH_RADIUS = 0.27
 COLOURS = {"cyclic": plots.RED, "acyclic": plots.BLUE, "dateline": plots.GREEN}
 WORDS = {
     "none": "no flow control",
-    "host": "PAUSE, host links",
-    "switch": "PAUSE, switch links",
-    "all": "PAUSE, all links",
-    "pfc": "PFC, all links",
+    "host": "PAUSE on host links",
+    "switch": "PAUSE on switch links",
+    "all": "PAUSE on all links",
+    "pfc": "PFC on all links",
 }
 
 
@@ -59,10 +59,10 @@ def _ring(axes: Axes, row: Row, planned: scenario.Scenario) -> None:
         axes.plot([x, x * scale], [y, y * scale], color=plots.MUTED, linewidth=1.2, zorder=1)
         _node(axes, (x * scale, y * scale), host.name, "square", plots.MUTED)
         _node(axes, (x, y), host.switch, "circle", plots.INK)
-    axes.text(0, 0, _outcome(row), ha="center", va="center", fontsize=9.5, linespacing=1.5)
+    axes.text(0, -1.85, _outcome(row), ha="center", va="center", fontsize=11)
     state = "frozen" if row["deadlock"] else "running"
     axes.set_title(f"{row['routes'].capitalize()} routes, {WORDS[row['flow_control']]}: {state}")
-    axes.set(xlim=(-1.95, 1.95), ylim=(-1.95, 1.95), aspect="equal")
+    axes.set(xlim=(-1.95, 1.95), ylim=(-2.05, 1.85), aspect="equal")
     axes.axis("off")
 
 
@@ -86,7 +86,7 @@ def _channel(axes: Axes, start: Point, end: Point, colour: str, label: str) -> N
         },
     )
     if label:
-        away = 0.36 if abs(ux) < abs(uy) else 0.24
+        away = 0.42 if abs(ux) < abs(uy) else 0.34
         middle = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2)
         sign = 1 / CHANNEL_APART
         axes.text(
@@ -117,7 +117,7 @@ def _node(axes: Axes, at: Point, name: str, shape: str, colour: str) -> None:
 def _outcome(row: Row) -> str:
     low, high = min(row["flows_mbps"]), max(row["flows_mbps"])
     each = f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}"
-    return f"{each} Mbit/s a flow\n{row['lost_frames']:,} frames lost"
+    return f"{each} Mbit/s a flow, {row['lost_frames']:,} frames lost"
 
 
 def goodput(rows: Sequence[Row]) -> Figure:
@@ -184,40 +184,40 @@ def _column(axes: Axes, x: int, rows: Sequence[Row]) -> None:
 
 
 def timeline(rows: Sequence[Row], samples: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw what all flows together delivered, over time, a line for each of ``rows``.
+    """Draw what all flows together delivered, over time, a panel for each of ``rows``.
 
     ``rows`` carry their number in run.json as ``index``.
     """
-    figure = plots.new_figure(8.2, 3.6)
-    axes = figure.subplots()
-    styles = {"none": ":", "all": "-", "pfc": "-", "switch": "--", "host": "-."}
-    for row in rows:
-        total: dict[float, float] = {}
-        for sample in samples:
-            if sample["row"] == row["index"]:
-                total[sample["t_s"]] = total.get(sample["t_s"], 0.0) + sample["goodput_mbps"]
-        times = sorted(total)
-        colour = COLOURS[row["routes"]]
-        axes.plot(
-            times,
-            [total[t] for t in times],
-            color=colour,
-            linestyle=styles[row["flow_control"]],
-            linewidth=2 if row["deadlock"] else 1.5,
-            label=f"{row['routes']}, {WORDS[row['flow_control']]}",
-        )
-        if row["deadlock"] and row["frozen_after_s"] is not None:
-            axes.axvline(row["frozen_after_s"], color=colour, linewidth=1, linestyle=":")
-            axes.annotate(
-                f"nothing moves from {row['frozen_after_s']:.2f} s on",
-                (row["frozen_after_s"], 0),
-                xytext=(6, 9),
-                textcoords="offset points",
-                color=colour,
-                fontsize=9,
-            )
-    axes.set(xlabel="seconds since the counters were set to zero", ylabel="Mbit/s, all flows")
-    axes.set_ylim(bottom=0)
-    axes.set_xlim(left=0)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    height = (len(rows) + 1) // 2
+    figure = plots.new_figure(9.2, 2.5 * height)
+    panels = figure.subplots(height, 2, squeeze=False, sharex=True, sharey=True)
+    for axes, row in zip(panels.flat, rows, strict=False):
+        _timeline(axes, row, samples)
+    for axes in panels.flat[len(rows) :]:
+        axes.axis("off")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("Mbit/s, all flows")
+    figure.supxlabel("seconds since the counters were set to zero", fontsize=10)
+    panels[0, 0].set_ylim(bottom=0)
+    panels[0, 0].set_xlim(left=0)
     return figure
+
+
+def _timeline(axes: Axes, row: Row, samples: Sequence[Mapping[str, Any]]) -> None:
+    total: dict[float, float] = {}
+    for sample in samples:
+        if sample["row"] == row["index"]:
+            total[sample["t_s"]] = total.get(sample["t_s"], 0.0) + sample["goodput_mbps"]
+    times = sorted(total)
+    axes.plot(times, [total[t] for t in times], color=COLOURS[row["routes"]], linewidth=1.8)
+    axes.axhline(sum(row["theory_flows_mbps"]), color=plots.MUTED, linewidth=1, linestyle="--")
+    axes.set_title(f"{row['routes'].capitalize()} routes, {WORDS[row['flow_control']]}")
+    if row["deadlock"] and row["frozen_after_s"] is not None:
+        axes.axvline(row["frozen_after_s"], color=plots.INK, linewidth=1, linestyle=":")
+        axes.annotate(
+            f"frozen from {row['frozen_after_s']:.2f} s on",
+            (row["frozen_after_s"], 0),
+            xytext=(8, 12),
+            textcoords="offset points",
+            fontsize=9,
+        )

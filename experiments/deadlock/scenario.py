@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,7 +69,7 @@ class Scenario:
 
     def theory_mbps(self, protocol: theory.Protocol) -> list[float]:
         """Return each flow's max-min fair share, as goodput in Mbit/s."""
-        capacity: dict[Hashable, float] = {h.name: h.rate_mbps for h in self.fabric.hosts}
+        capacity: dict[str, float] = {h.name: h.rate_mbps for h in self.fabric.hosts}
         for link in self.fabric.links:
             capacity[f"{link.a}:{link.a_port}"] = link.rate_mbps
             capacity[f"{link.b}:{link.b_port}"] = link.rate_mbps
@@ -77,7 +77,7 @@ class Scenario:
             capacity[f"{host.switch}:{host.port}"] = host.rate_mbps
         loads = []
         for flow in self.flows:
-            load: dict[Hashable, float] = {}
+            load: dict[str, float] = {}
             back = channels_of(self.plan, flow.destination, flow.source)
             for channels, ack in (((flow.source, *flow.channels), False), (back, True)):
                 for channel in channels:

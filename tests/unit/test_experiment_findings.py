@@ -1,0 +1,58 @@
+"""What the report says of a run: it must say so when things are not as they should be."""
+
+from __future__ import annotations
+
+from experiments.deadlock.show import present, sentences, table
+from tests.unit.deadlock_rows import KNOT, row
+
+
+def said(*rows: dict[str, object]) -> str:
+    return " ".join(sentences(list(rows)))
+
+
+def test_the_freeze_is_told_with_its_knot_and_that_it_was_predicted() -> None:
+    text = said(*[row("cyclic", "all", repeat=i) for i in range(1, 11)])
+    assert "froze in 10 of 10 runs" in text
+    assert " ".join(KNOT) in text
+    assert "exactly the knot that the static check had predicted" in text
+    assert "0 frames were lost" in text
+
+
+def test_a_knot_that_was_not_predicted_is_told() -> None:
+    text = said(row("cyclic", "all", predicted_cycle=["s1:3/0", "s4:3/0"]))
+    assert "not always the knot" in text
+    assert "exactly" not in text
+    assert "NOT as predicted" in " ".join(
+        table([row("cyclic", "all", predicted_cycle=[])])[0],
+    )
+
+
+def test_runs_that_did_not_freeze_are_counted() -> None:
+    moving = row("cyclic", "all", deadlock=False, cycle=[], flows_mbps=[4.7] * 4)
+    assert "froze in 1 of 2 runs" in said(row("cyclic", "all"), moving)
+    assert "did not freeze" in said(moving)
+
+
+def test_the_acyclic_routes_are_praised_only_for_what_they_did() -> None:
+    good = said(row("acyclic", "all"))
+    assert "did not freeze" in good
+    assert "lost no frame" in good
+    assert "within 0.1 % of its fair share" in good
+    bad = said(row("acyclic", "all", lost_frames=3, flows_mbps=[4.0] * 4))
+    assert "LOST 3 frames" in bad
+    assert "16.2 % off" in bad
+    assert "FROZE" in said(row("acyclic", "all", deadlock=True, frozen_after_s=1.0))
+
+
+def test_invalid_runs_are_left_out_and_that_is_said() -> None:
+    late = row("acyclic", "all", valid=False, problems=["late"], flows_mbps=[1.0] * 4)
+    text = said(row("acyclic", "all"), late)
+    assert "1 of 2 runs are not valid" in text
+    assert "within 0.1 %" in text
+    assert table([late])[0][-1] == "NO: late"
+
+
+def test_a_run_without_rows_can_be_shown() -> None:
+    shown = present({"rows": [], "parameters": {"rate_mbps": 10.0}}, [], True)
+    assert shown.table == []
+    assert shown.plots == []

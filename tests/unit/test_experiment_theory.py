@@ -1,0 +1,63 @@
+"""Wire bytes and fair shares, against sums done by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments import theory
+from experiments.deadlock import matrix, scenario
+
+
+def test_a_full_datagram_takes_1542_bytes_of_line_between_switches() -> None:
+    assert theory.wire_bytes("udp", 1472, tagged=True) == 14 + 4 + 20 + 8 + 1472 + 4 + 8 + 12
+    assert theory.wire_bytes("udp", 1472, tagged=False) == 1538
+
+
+def test_a_tiny_frame_takes_the_line_time_of_the_smallest() -> None:
+    assert theory.wire_bytes("udp", 1, tagged=False) == 64 + 20
+
+
+def test_an_acknowledgement_is_charged_half_a_segment_each() -> None:
+    assert theory.load_per_payload("tcp", tagged=True, ack=True) == 94 / (2 * 1448)
+    assert theory.load_per_payload("udp", tagged=True, ack=True) == 0
+
+
+def test_fair_shares_rise_until_a_channel_is_full() -> None:
+    # The classic: one long flow over both channels, one short on each, one channel wider.
+    loads = [{"a": 1.0, "b": 1.0}, {"a": 1.0}, {"b": 1.0}]
+    assert theory.fair_shares(loads, {"a": 10.0, "b": 30.0}) == pytest.approx([5, 5, 25])
+
+
+def test_fair_shares_count_what_a_payload_costs() -> None:
+    assert theory.fair_shares([{"a": 2.0}, {"a": 2.0}], {"a": 8.0}) == pytest.approx([2, 2])
+
+
+def test_a_flow_without_a_channel_is_refused() -> None:
+    with pytest.raises(ValueError, match="no channel"):
+        theory.fair_shares([{}], {})
+
+
+@pytest.mark.parametrize("routes", matrix.ROUTES)
+def test_every_routes_put_two_flows_on_the_fullest_channel(routes: str) -> None:
+    planned = scenario.make(routes)
+    assert max(scenario.paths_on_channels(planned.flows).values()) == 2
+    assert planned.theory_mbps("udp") == pytest.approx([10 * 1472 / 1542 / 2] * 4)
+    assert [str(flow) for flow in planned.flows] == ["h1>h3", "h2>h4", "h3>h1", "h4>h2"]
+    assert all(len(flow.channels) == 3 for flow in planned.flows)
+
+
+def test_tcp_shares_leave_room_for_acknowledgements() -> None:
+    # On the cyclic ring each channel has two flows' segments and two flows' ACKs.
+    shares = scenario.make("cyclic").theory_mbps("tcp")
+    assert shares == pytest.approx([10 * 1448 / (2 * 1518 + 2 * 24 + 94)] * 4, rel=0.01)
+    assert shares == pytest.approx([10 / (2 * (1542 + 47) / 1448)] * 4)
+
+
+def test_the_static_check_tells_the_routes_apart() -> None:
+    ring = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
+    assert scenario.make("cyclic").predicted_cycle("all") == ring
+    assert scenario.make("cyclic").predicted_cycle("pfc") == ring
+    assert scenario.make("acyclic").predicted_cycle("all") == []
+    assert scenario.make("dateline").predicted_cycle("pfc") == []
+    # 802.3x stops all priorities at once, so there two virtual channels would not help.
+    assert scenario.make("dateline").predicted_cycle("all") == ring
