@@ -16,6 +16,7 @@ import psutil
 import yaml
 
 from emulation.names import REPOSITORY
+from emulation.ovs import PrivateOvs
 from emulation.runtime import Runtime
 from topologies.errors import EmulationError
 
@@ -106,6 +107,32 @@ def await_listening(runtime: Runtime, openflow_port: int) -> None:
         with socket.socket() as probe:
             if probe.connect_ex((ADDRESS, openflow_port)) == 0:
                 return
+        time.sleep(_POLL_S)
+
+
+def require_listening(openflow_port: int) -> None:
+    """Raise :class:`EmulationError` unless the user's own controller listens on the port."""
+    with socket.socket() as probe:
+        if probe.connect_ex((ADDRESS, openflow_port)) != 0:
+            raise EmulationError(
+                f"no controller listens on {ADDRESS}:{openflow_port}: "
+                "start it first, for example 'ryu-manager controller/app.py'"
+            )
+
+
+def await_connected(ovs: PrivateOvs) -> None:
+    """Wait until the user's own controller has greeted every switch.
+
+    What it then does with them is its own affair. Raises :class:`EmulationError` naming a
+    switch that it has not greeted in time.
+    """
+    deadline = time.monotonic() + READY_LIMIT_S
+    while missing := sorted(name for name, there in ovs.connected().items() if not there):
+        if time.monotonic() > deadline:
+            raise EmulationError(
+                f"the controller has not greeted {missing[0]} and {len(missing) - 1} more "
+                f"switches in {READY_LIMIT_S:.0f} s: does it speak OpenFlow 1.3?"
+            )
         time.sleep(_POLL_S)
 
 

@@ -18,6 +18,6 @@ with warnings.catch_warnings():
         from mininet.net import Mininet
         from mininet.node import Host, OVSSwitch
     except ImportError as error:
-        raise EmulationError("Mininet is not installed: apt-get install mininet") from error
+        raise EmulationError(f"apt-get install mininet: it cannot be imported: {error}") from error
 
 __all__ = ["CLI", "Host", "Intf", "Link", "Mininet", "OVSSwitch", "setLogLevel"]

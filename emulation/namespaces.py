@@ -8,6 +8,9 @@ from collections.abc import Iterable, Sequence
 from emulation.names import NETNS_DIRECTORY
 from topologies.errors import EmulationError
 
+INTERFACE_GROUP = 6653
+"""The kernel's group number (ip-link(8)) of one end of each veth pair that we make."""
+
 
 def ip_batch(lines: Iterable[str], *, namespace: str | None = None, force: bool = False) -> None:
     """Run ``ip`` commands in one process, in ``namespace`` where one is given.
@@ -51,28 +54,14 @@ def add(namespace: str) -> None:
         raise EmulationError(f"namespace {namespace}: {done.stderr.strip()}")
 
 
-def interfaces(namespace: str) -> list[str]:
-    """Names of the veth interfaces in a namespace; empty where it does not exist."""
-    done = subprocess.run(
-        ["ip", "-n", namespace, "-o", "link", "show", "type", "veth"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        return []
-    return [line.split(": ")[1].split("@")[0] for line in done.stdout.splitlines()]
-
-
-def remove_veths(namespace: str) -> None:
-    """Delete every veth pair that has an end in ``namespace``, if that exists.
+def remove_pairs(namespace: str) -> None:
+    """Delete every veth pair of ours that has an end in ``namespace``, if that exists.
 
     Do this before removing the namespaces: one that something still holds would keep its
-    interfaces, and their names, for as long.
+    interfaces, and their names, for as long. Ours are of :data:`INTERFACE_GROUP`, so that
+    the kernel deletes all at once; one by one takes 20 ms each.
     """
-    ip_batch(
-        [f"link delete {name}" for name in interfaces(namespace)], namespace=namespace, force=True
-    )
+    ip_batch([f"link delete group {INTERFACE_GROUP}"], namespace=namespace, force=True)
 
 
 def remove(namespaces: Sequence[str]) -> None:

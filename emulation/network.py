@@ -94,6 +94,8 @@ class EmulatedFabric:
         cables = wiring.wire(self.fabric)
         wiring.link_flow_control(cables[0], self.flow_control)
         require_tools()
+        if self.controller == "remote":
+            control.require_listening(self.openflow_port)
         self._runtime, was_dead = claim(self.names, self.fabric.name)
         if was_dead:
             self.progress(f"removed what was left of an earlier fabric {self.name!r}")
@@ -191,6 +193,9 @@ class EmulatedFabric:
         if self.controller == "ryu":
             self.progress("rules")
             control.await_ready(runtime, self.rest_port)
+        elif self.controller == "remote":
+            self.progress("waiting for the controller to greet every switch")
+            control.await_connected(self.ovs)
         runtime.state.phase = "ready"
         runtime.save()
 

@@ -77,7 +77,7 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
         """Print what ``tell`` returns, or the one line of its error, and stay at the prompt."""
         out: TextIO = self.stdout
         try:
-            text = tell()
+            text = tell() if self._fabric.links == "emulated" else "plain links: no emulator"
         except KnotlessError as error:
             text = f"knotless: {error}"
         if text:

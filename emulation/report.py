@@ -46,12 +46,14 @@ def report(names: Names) -> dict[str, Any] | None:
 
 
 def _controller(found: State, problems: list[str]) -> dict[str, Any] | None:
-    if "controller" not in found.processes or "controller" in found.missing():
+    remote = found.settings.get("controller") == "remote"
+    if not remote and ("controller" not in found.processes or "controller" in found.missing()):
         return None
     try:
         status = controller.status(int(found.settings.get("rest_port", controller.REST_PORT)))
     except EmulationError as error:
-        if found.phase == "ready":
+        # The user's own controller need not have our REST interface.
+        if found.phase == "ready" and not remote:
             problems.append(str(error))
         return None
     problems += [f"controller: {problem}" for problem in status.get("problems", [])]

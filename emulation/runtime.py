@@ -206,7 +206,7 @@ def sweep(names: Names, known: State) -> None:
     }
     processes.end(victim for victim in victims if victim.pid not in family)
     for space in fixed:
-        namespaces.remove_veths(space)
+        namespaces.remove_pairs(space)
     namespaces.remove([*hosts, *fixed])
     shutil.rmtree(names.directory, ignore_errors=True)
     if names.directory.exists():

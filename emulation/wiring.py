@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulation.names import Names
+from emulation.namespaces import INTERFACE_GROUP
 from topologies.errors import EmulationError
 from topologies.fabric import Fabric, Host
 
@@ -134,7 +135,7 @@ def emulated_pairs(cables: Sequence[Cable], names: Names) -> Iterator[str]:
     for cable in cables:
         for end in cable.ends:
             yield (
-                f"link add {end.inner} mtu {INNER_MTU} type veth "
+                f"link add {end.inner} group {INTERFACE_GROUP} mtu {INNER_MTU} type veth "
                 f"peer name {end.interface} {_placed(end, names, INNER_MTU)}"
             )
             yield f"link set {end.inner} up"
@@ -144,7 +145,7 @@ def plain_pairs(cables: Sequence[Cable], names: Names) -> Iterator[str]:
     """Commands for ``ip -batch`` in the switches' namespace for links without an emulator."""
     for cable in cables:
         yield (
-            f"link add {cable.b.interface} type veth "
+            f"link add {cable.b.interface} group {INTERFACE_GROUP} type veth "
             f"peer name {cable.a.interface} {_placed(cable.a, names, HOST_MTU)}"
         )
 
