@@ -37,7 +37,7 @@ def draw_fabric(fabric: Fabric, path: str) -> None:
     places = place_switches(fabric)
     xs, ys = zip(*places.values(), strict=True)
     width, height = max(xs) - min(xs) + 2.2, max(ys) - min(ys) + 2.2
-    scale = min(1.6, 40 / max(width, height))
+    scale = min(1.0, 40 / max(width, height))
     figure = Figure(figsize=(max(4, width * scale), max(3, height * scale + 0.4)))
     axes = figure.add_axes((0, 0, 1, 1))
     draw_on(axes, fabric, places)

@@ -79,30 +79,44 @@ def choose(graph: StateGraph, hops: Ints, select: str, ranks: int) -> list[Ints]
     none = np.full(hops.shape, -1, dtype=np.int32)
     if len(graph.tail) == 0:
         return [none]
-    tails, first = np.unique(graph.tail, return_index=True)
-    good = hops[:, graph.head] + 1 == hops[:, graph.tail]
+    good = good_edges(graph, hops)
+    tails, counts = candidates(graph, good)
+    if select != "spread":
+        return [pick(graph, good, np.zeros_like(counts))]
+    planes = max(1, min(ranks, lcm(*np.unique(counts[counts > 0]).tolist())))
+    mixed = _mix(graph.switch[tails], hops.shape[0])
+    return [pick(graph, good, mixed + plane) for plane in range(planes)]
+
+
+def good_edges(graph: StateGraph, hops: Ints) -> NDArray[np.bool_]:
+    """Return (switches, edges): whether the edge lies on a shortest walk to the switch."""
+    good: NDArray[np.bool_] = hops[:, graph.head] + 1 == hops[:, graph.tail]
     good &= hops[:, graph.tail] < _FAR
+    return good
+
+
+def candidates(graph: StateGraph, good: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Return the states with edges, and (switches, those states): how many of these are good."""
+    tails, first = np.unique(graph.tail, return_index=True)
+    return tails, np.add.reduceat(good, first, axis=1, dtype=np.int32)
+
+
+def pick(graph: StateGraph, good: NDArray[np.bool_], wanted: Ints) -> Ints:
+    """Return (switches, states): the good edge number ``wanted`` modulo their count, or -1.
+
+    Good edges are counted by port; ``wanted`` is as the counts of :func:`candidates`.
+    """
+    tails, first = np.unique(graph.tail, return_index=True)
     counts = np.add.reduceat(good, first, axis=1, dtype=np.int32)
-    planes = 1
-    if select == "spread":
-        planes = max(1, min(ranks, lcm(*np.unique(counts[counts > 0]).tolist())))
     segment = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(graph.tail))))
     upto = np.cumsum(good, axis=1, dtype=np.int32)
     before = (upto - good)[:, first]
     place = upto - 1 - before[:, segment]
-    mixed = _mix(graph.switch[tails], hops.shape[0])
-    chosen = []
-    for plane in range(planes):
-        if select == "spread":
-            wanted = (mixed + plane) % np.maximum(counts, 1)
-        else:
-            wanted = np.zeros_like(counts)
-        take = good & (place == wanted[:, segment])
-        edges = none.copy()
-        destination, edge = np.nonzero(take)
-        edges[destination, graph.tail[edge]] = edge
-        chosen.append(edges)
-    return chosen
+    take = good & (place == (wanted % np.maximum(counts, 1))[:, segment])
+    edges: Ints = np.full((good.shape[0], len(graph.switch)), -1, dtype=np.int32)
+    destination, edge = np.nonzero(take)
+    edges[destination, graph.tail[edge]] = edge
+    return edges
 
 
 def walk(graph: StateGraph, choice: Ints, starts: Ints) -> Ints:
@@ -114,6 +128,14 @@ def walk(graph: StateGraph, choice: Ints, starts: Ints) -> Ints:
         The channels taken, then -1.
 
     """
+    edges = walk_edges(graph, choice, starts)
+    if len(graph.channel) == 0:
+        return edges
+    return np.where(edges >= 0, graph.channel[edges], -1).astype(np.int32)
+
+
+def walk_edges(graph: StateGraph, choice: Ints, starts: Ints) -> Ints:
+    """Return what :func:`walk` does, as numbers of edges instead of channels."""
     rows = len(starts)
     destinations = np.arange(choice.shape[0])[None, :]
     state = np.broadcast_to(graph.start[starts][:, None], (rows, choice.shape[0]))
@@ -123,7 +145,7 @@ def walk(graph: StateGraph, choice: Ints, starts: Ints) -> Ints:
         going = edge >= 0
         if not going.any():
             break
-        steps.append(np.where(going, graph.channel[edge], -1).astype(np.int32))
+        steps.append(edge.astype(np.int32))
         state = np.where(going, graph.head[edge], state)
     if not steps:
         return np.full((rows, choice.shape[0], 0), -1, dtype=np.int32)

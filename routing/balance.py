@@ -1,0 +1,143 @@
+"""Shortest walks spread by load: each destination's tree avoids what the ones before it fill.
+
+The walks of one rank of hosts to one destination are chosen together, so that they agree at
+every state; then the next rank's, the next destination's, with the loads of those before in
+mind. After a first round each tree is taken out and chosen again, knowing all the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from routing.channels import Ints
+from routing.engine import Task
+from routing.walks import StateGraph, choose, distances
+
+Floats = NDArray[np.float64]
+
+_STEEPNESS = 6.0
+"""How much dearer a channel becomes as it fills: the cost is exp(steepness * load / highest)."""
+
+
+@dataclass(frozen=True)
+class _Level:
+    """The edges that leave the states at one distance from a destination, grouped by state.
+
+    edges : the edge numbers; first : where each state's edges begin; states : the states.
+    """
+
+    edges: Ints
+    first: Ints
+    states: Ints
+
+
+def choose_walks(
+    task: Task, graph: StateGraph, hops: Ints | None = None, rounds: int = 2
+) -> list[Ints]:
+    """Choose the edge that leads on, for each rank of hosts, destination and state.
+
+    ``low-port`` takes the lowest port at each state. ``spread`` takes the way whose channels
+    are least loaded by all that was chosen before, the lowest port where that is equal.
+    ``hops`` are the distances where they are known.
+
+    Returns
+    -------
+    list of (switches, states)
+        Edge numbers, -1 where no way is needed: for a host of rank r, entry r modulo the length.
+
+    """
+    if hops is None:
+        hops = distances(graph)
+    receivers = np.bincount(task.host_switches, minlength=len(graph.start))
+    if task.select != "spread" or len(graph.tail) == 0:
+        chosen = choose(graph, hops, "low-port", 1)
+    else:
+        chosen = _balanced(task, graph, hops, receivers, rounds)
+    for choice in chosen:
+        choice[receivers == 0] = -1
+    return chosen
+
+
+def _balanced(
+    task: Task, graph: StateGraph, hops: Ints, receivers: NDArray[np.intp], rounds: int
+) -> list[Ints]:
+    ranks = np.array(task.host_ranks)
+    at = np.array(task.host_switches)
+    planes = int(ranks.max()) + 1
+    senders = [np.bincount(at[ranks == p], minlength=len(graph.start)) for p in range(planes)]
+    chosen = [np.full(hops.shape, -1, dtype=np.int32) for _ in range(planes)]
+    channel_load = np.zeros(len(graph.channels))
+    state_load = np.zeros(len(graph.switch))
+    destinations = np.nonzero(receivers)[0].tolist()
+    levels = {d: _levels(graph, hops[d]) for d in destinations}
+    for number in range(rounds):
+        for d in destinations:
+            for plane in range(planes):
+                choice = chosen[plane][d]
+                flow = senders[plane] * receivers[d]
+                flow[d] = 0
+                if number:
+                    _load(graph, levels[d], choice, flow, channel_load, state_load, -1)
+                highest = max(1.0, float(channel_load.max()))
+                cost = np.exp(_STEEPNESS / highest * channel_load)[graph.channel]
+                cost += (1e-6 / highest) * state_load[graph.head]
+                _choose_cheapest(graph, levels[d], cost, choice)
+                _load(graph, levels[d], choice, flow, channel_load, state_load, 1)
+    return chosen
+
+
+def _levels(graph: StateGraph, hops: Ints) -> list[_Level]:
+    """Return the edges of shortest walks to one destination, nearest states first."""
+    far = hops[graph.tail]
+    good = np.nonzero(hops[graph.head] + 1 == far)[0]
+    good = good[far[good] <= len(graph.switch)]
+    edges = good[np.argsort(far[good], kind="stable")].astype(np.int32)
+    cuts = np.searchsorted(far[edges], np.arange(1, int(far[edges].max(initial=0)) + 2))
+    levels = []
+    for begin, end in zip(cuts[:-1], cuts[1:], strict=True):
+        of_level = edges[begin:end]
+        states, first = np.unique(graph.tail[of_level], return_index=True)
+        levels.append(_Level(of_level, first.astype(np.int32), states))
+    return levels
+
+
+def _choose_cheapest(graph: StateGraph, levels: list[_Level], cost: Floats, choice: Ints) -> None:
+    """Set ``choice`` (by state) to the first edge of a cheapest walk."""
+    total = np.zeros(len(graph.switch))
+    for level in levels:
+        through = cost[level.edges] + total[graph.head[level.edges]]
+        least = np.minimum.reduceat(through, level.first)
+        total[level.states] = least
+        counts = np.diff(level.first, append=len(level.edges))
+        place = np.where(
+            through == np.repeat(least, counts), np.arange(len(through)), len(through)
+        )
+        choice[level.states] = level.edges[np.minimum.reduceat(place, level.first)]
+
+
+def _load(
+    graph: StateGraph,
+    levels: list[_Level],
+    choice: Ints,
+    flow: NDArray[np.intp],
+    channel_load: Floats,
+    state_load: Floats,
+    sign: int,
+) -> None:
+    """Add (sign 1) or take away (-1) the paths that ``flow`` hosts a switch send by ``choice``."""
+    passing = np.zeros(len(graph.switch))
+    passing[graph.start] = flow
+    for level in reversed(levels):
+        amount = passing[level.states]
+        states, amount = level.states[amount > 0], amount[amount > 0]
+        edge = choice[states]
+        passing += np.bincount(graph.head[edge], weights=amount, minlength=len(passing))
+        channel_load += sign * np.bincount(
+            graph.channel[edge], weights=amount, minlength=len(channel_load)
+        )
+        state_load += sign * np.bincount(
+            graph.head[edge], weights=amount, minlength=len(state_load)
+        )

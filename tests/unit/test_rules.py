@@ -1,0 +1,143 @@
+"""What the compiled rules admit, and what they do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from routing import check, compile_rules, make_plan
+from routing.matches import vlan_ranges
+from routing.pipeline import Frame, Pipeline
+from routing.rules import COOKIE, Output
+from topologies import load
+from topologies.errors import PlanError
+from topologies.numbering import mac_value
+
+H1, H2, H9 = (mac_value(f"02:00:00:00:0{switch}:01") for switch in (1, 2, 9))
+EVERYONE = 0xFFFFFFFFFFFF
+PAUSE = 0x0180C2000001
+
+
+@pytest.fixture
+def s1() -> Pipeline:
+    plan = make_plan(load("ring,5"), "dor")
+    return Pipeline("s1", compile_rules(plan)["s1"])
+
+
+def test_own_untagged_frames_are_tagged_and_sent_on(s1: Pipeline) -> None:
+    assert s1.outputs(1, Frame(H2, H1, 0x0800)) == ((2, Frame(H2, H1, 0x0800, (2,))),)
+
+
+@pytest.mark.parametrize(
+    ("in_port", "frame"),
+    [
+        (1, Frame(H2, H9, 0x0800)),  # a forged source
+        (1, Frame(H2, H1, 0x0800, (2,))),  # tagged by the host itself
+        (1, Frame(H2, H1, 0x0800, (0,))),  # priority-tagged
+        (1, Frame(PAUSE, H1, 0x8808)),  # MAC control
+        (1, Frame(0x0180C200000E, H1, 0x88CC)),  # LLDP
+        (1, Frame(H9, H1, 0x0800)),  # to nobody
+        (1, Frame(H1, H1, 0x0800)),  # to itself
+        (1, Frame(H2 + 1, H1 + 1, 0x0800)),
+        (2, Frame(H1, H2, 0x0800)),  # untagged from another switch
+        (2, Frame(H1, H2, 0x0800, (1,))),  # VLANs that are not in use
+        (2, Frame(H1, H2, 0x0800, (3,))),
+        (2, Frame(H1, H2, 0x0800, (4094,))),
+        (2, Frame(PAUSE, H2, 0x8808, (2,))),
+        (7, Frame(H1, H2, 0x0800)),  # a port that the fabric has not
+        (7, Frame(H1, H2, 0x0800, (2,))),
+    ],
+)
+def test_all_else_is_dropped(s1: Pipeline, in_port: int, frame: Frame) -> None:
+    assert s1.outputs(in_port, frame) == ()
+    assert not s1.problems
+
+
+def test_a_priority_is_set_and_not_taken_from_the_host() -> None:
+    plan = make_plan(load("flat,2"), "updown")
+    s1 = Pipeline("s1", compile_rules(plan)["s1"])
+    a, b = (mac_value(host.mac) for host in plan.fabric.hosts)
+    assert s1.outputs(1, Frame(b, a, 0x0800)) == ((2, Frame(b, a, 0x0800)),)
+
+
+def test_dateline_raises_the_priority_behind_the_wrap_link() -> None:
+    rules = compile_rules(make_plan(load("ring,5"), "dor"))
+    s1 = Pipeline("s1", rules["s1"])
+    assert s1.outputs(3, Frame(H2, H9, 0x0800, (2,))) == (
+        (2, Frame(H2, H9, 0x0800, (1 << 13 | 2,))),
+    )
+
+
+def test_frames_are_never_dropped_without_being_counted() -> None:
+    plan = make_plan(load("torus,4,4,hosts=2"), "dor")
+    for of_switch in compile_rules(plan).values():
+        assert {rule.cookie for rule in of_switch.rules} == {COOKIE}
+        for table in range(4):
+            catch_all = [r for r in of_switch.rules if r.table == table and r.match == ()]
+            assert [rule.priority for rule in catch_all] == [0]
+
+
+def test_rules_have_distinct_keys_and_one_order() -> None:
+    for of_switch in compile_rules(make_plan(load("torus,4,4,hosts=2"), "minimal")).values():
+        keys = [rule.key for rule in of_switch.rules]
+        assert len(set(keys)) == len(keys)
+        assert keys == sorted(keys, key=lambda key: (key[0], -key[1], key[2]))
+        used = {port for group in of_switch.groups for b in group.buckets for port in b}
+        assert any(isinstance(action, Output) for action in used)
+
+
+def test_unnumbered_macs_get_a_rule_each() -> None:
+    fabric = load("ring,5,hosts=2")
+    hosts = tuple(
+        replace(host, mac=f"0a:00:00:00:00:{i + 1:02x}") for i, host in enumerate(fabric.hosts)
+    )
+    odd = replace(fabric, hosts=hosts)
+    rules = compile_rules(make_plan(odd, "dor"))
+    verdict = check(odd, rules)
+    assert verdict.good
+    assert verdict.problems == []
+    masked = [
+        field
+        for rule in rules["s1"].rules
+        for field in rule.match
+        if field.name == "eth_src" and field.mask is not None
+    ]
+    assert masked == []
+
+
+@pytest.mark.parametrize("vlans", [1, 2, 3, 7, 64, 100, 4093])
+def test_vlan_ranges_cover_just_the_vlans_in_use(vlans: int) -> None:
+    def covered(vlan: int) -> int:
+        return sum(
+            (vlan | 0x1000) & (0x1FFF if f.mask is None else f.mask) == f.value
+            for f in vlan_ranges(vlans)
+        )
+
+    assert [v for v in range(4096) if covered(v)] == list(range(2, 2 + vlans))
+    assert max(covered(v) for v in range(4096)) == 1
+    assert len(list(vlan_ranges(vlans))) <= 24
+
+
+def test_virtual_channels_by_pair_are_set_on_admission() -> None:
+    plan = make_plan(load("ring,5"), "dor", vcs=1)
+    priorities = plan.routes.priorities.copy()
+    priorities[0, 2, :] = 3
+    odd = replace(plan, routes=replace(plan.routes, priorities=priorities))
+    rules = compile_rules(odd)
+    h3 = mac_value("02:00:00:00:03:01")
+    s1 = Pipeline("s1", rules["s1"])
+    assert s1.outputs(1, Frame(h3, H1, 0x0800))[0][1].priority == 3
+    assert s1.outputs(1, Frame(H2, H1, 0x0800))[0][1].priority == 0
+    assert check(odd.fabric, rules).undelivered == 0
+
+
+def test_virtual_channels_that_no_table_can_change_are_refused() -> None:
+    plan = make_plan(load("ring,7"), "dor", vcs=1)
+    priorities = plan.routes.priorities.copy()
+    assert np.count_nonzero(plan.routes.channels[0, 2] >= 0) == 2
+    priorities[0, 2, 1] = 1  # h1 to h3 and h1 to h4 pass s2 by the same ports
+    odd = replace(plan, routes=replace(plan.routes, priorities=priorities))
+    with pytest.raises(PlanError, match="s2: frames from port 3 to port 2 on priority 0"):
+        compile_rules(odd)

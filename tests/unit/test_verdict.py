@@ -1,0 +1,206 @@
+"""The check finds what is wrong with rules: each kind of damage is done and must be told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from routing import FabricRules, SwitchRules, check, compile_rules, make_plan
+from routing.rules import (
+    CONTROLLER,
+    FORWARD,
+    IN_PORT,
+    OUTPUT,
+    Action,
+    Field,
+    Group,
+    Output,
+    PopVlan,
+    Rule,
+    SetField,
+    ToGroup,
+)
+from topologies import load
+from topologies.errors import RuleError
+
+TO_H2 = Field("eth_dst", 0x020000000200, 0xFFFFFFFFFF00)
+
+
+def _without(rules: FabricRules, switch: str, unwanted: Callable[[Rule], bool]) -> FabricRules:
+    kept = tuple(rule for rule in rules[switch].rules if not unwanted(rule))
+    assert len(kept) < len(rules[switch].rules)
+    return {**rules, switch: replace(rules[switch], rules=kept)}
+
+
+def _with(rules: FabricRules, switch: str, *more: Rule) -> FabricRules:
+    return {**rules, switch: replace(rules[switch], rules=(*rules[switch].rules, *more))}
+
+
+def _to(rules: FabricRules, switch: str, *actions: Action) -> FabricRules:
+    """Do ``actions`` with everything to h2 that passes ``switch``."""
+    return _with(rules, switch, Rule(FORWARD, 900, (TO_H2,), actions))
+
+
+DAMAGE: list[tuple[str, Callable[[FabricRules], FabricRules], int, str]] = [
+    (
+        "a switch without rules",
+        lambda rules: {k: v for k, v in rules.items() if k != "s3"},
+        6,
+        "s3: there are no rules for this switch",
+    ),
+    (
+        "a missing rule",
+        lambda rules: _without(rules, "s1", lambda rule: TO_H2 in rule.match),
+        2,
+        "h1 to h2: the frame is dropped",
+    ),
+    (
+        "the wrong host",
+        lambda rules: _to(rules, "s1", Output(1)),
+        2,
+        "h4 to h2: the frame arrives at h1",
+    ),
+    (
+        "a loop",
+        lambda rules: {
+            name: _to(rules, name, Output(3))[name] for name in ("s1", "s2", "s3", "s4")
+        },
+        3,
+        "h1 to h2: the frame goes round for ever",
+    ),
+    (
+        "a frame sent back",
+        lambda rules: _to(rules, "s1", Output(IN_PORT)),
+        2,
+        "h1 to h2: the frame arrives at h1",
+    ),
+    (
+        "a copy too many",
+        lambda rules: _with(
+            rules,
+            "s2",
+            Rule(OUTPUT, 900, (Field("metadata", 1),), (Output(1), Output(1))),
+        ),
+        3,
+        "h1 to h2: the frame arrives at h2, h2",
+    ),
+    (
+        "a tag left on",
+        lambda rules: _with(rules, "s2", Rule(OUTPUT, 900, (Field("metadata", 1),), (Output(1),))),
+        3,
+        "h1 to h2: the frame arrives tagged",
+    ),
+    (
+        "a changed address",
+        lambda rules: _with(
+            rules,
+            "s2",
+            Rule(FORWARD, 900, (TO_H2,), (PopVlan(), SetField("eth_src", 5), Output(1))),
+        ),
+        3,
+        "h1 to h2: the frame arrives changed",
+    ),
+    (
+        "a port with nothing there",
+        lambda rules: _to(rules, "s1", Output(9)),
+        2,
+        "s1: frames go out of port 9, where nothing is",
+    ),
+    (
+        "the controller",
+        lambda rules: _to(rules, "s1", Output(CONTROLLER)),
+        2,
+        "s1: a rule sends frames to the controller; they are not followed",
+    ),
+    (
+        "a group that is not there",
+        lambda rules: _to(rules, "s1", ToGroup(99)),
+        2,
+        "s1: a rule uses group 99, which is not there",
+    ),
+    (
+        "a group in itself",
+        lambda rules: {
+            **_to(rules, "s1", ToGroup(99)),
+            "s1": replace(
+                _to(rules, "s1", ToGroup(99))["s1"],
+                groups=(Group(99, ((ToGroup(99),), (ToGroup(99),))),),
+            ),
+        },
+        2,
+        "s1: group 99 uses groups without end",
+    ),
+    (
+        "a field that is not followed",
+        lambda rules: _with(rules, "s1", Rule(0, 900, (Field("tcp_dst", 80),))),
+        0,
+        "s1: a rule of table 0 matches tcp_dst, which is not followed here",
+    ),
+    (
+        "a table that goes back",
+        lambda rules: _with(rules, "s1", Rule(OUTPUT, 900, (TO_H2,), goto=0)),
+        2,
+        "s1: a rule of table 3 goes back to table 0",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("damage", "undelivered", "said"), [row[1:] for row in DAMAGE], ids=[row[0] for row in DAMAGE]
+)
+def test_damage_is_found(
+    damage: Callable[[FabricRules], FabricRules], undelivered: int, said: str
+) -> None:
+    fabric = load("ring,4")
+    rules = compile_rules(make_plan(fabric, "updown"))
+    assert check(fabric, rules).good
+    verdict = check(fabric, damage(rules))
+    assert verdict.undelivered == undelivered
+    assert said in verdict.problems
+    assert verdict.good == (undelivered == 0)
+
+
+def test_a_broadcast_that_misses_a_host_is_found() -> None:
+    fabric = load("ring,4")
+    rules = compile_rules(make_plan(fabric, "updown"))
+    bit = 0x010000000000
+    broken = _without(
+        rules, "s3", lambda rule: Field("eth_dst", bit, bit) in rule.match and rule.priority == 200
+    )
+    verdict = check(fabric, broken)
+    assert verdict.undelivered == 0
+    assert verdict.broadcasts_undelivered > 0
+    assert not verdict.good
+    assert "a broadcast of h1 reaches h3 not" in verdict.problems
+
+
+def test_a_cycle_of_broadcasts_alone_is_found() -> None:
+    fabric = load("ring,4")
+    rules = compile_rules(make_plan(fabric, "updown"))
+    flood = {}
+    for name, of_switch in rules.items():
+        dst = Field("eth_dst", 0xFFFFFFFFFFFF)
+        more = tuple(
+            Rule(FORWARD, 900, tuple(sorted((Field("in_port", port), dst))), (Output(2),))
+            for port in (1, 3)
+        )
+        flood[name] = SwitchRules((*of_switch.rules, *more), of_switch.groups)
+    verdict = check(fabric, flood)
+    assert verdict.cycle == ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
+    assert any("goes round for ever" in problem for problem in verdict.problems)
+
+
+def test_rules_that_do_not_fit_the_fabric_are_refused() -> None:
+    with pytest.raises(RuleError, match="'s9', a switch that ring,4 has not"):
+        check(load("ring,4"), {"s9": SwitchRules(())})
+    with pytest.raises(RuleError, match="pfc, pause"):
+        check(load("ring,4"), {}, flow_control="none")
+
+
+def test_problems_are_a_bounded_number_of_lines() -> None:
+    verdict = check(load("mesh,5,5"), {})
+    assert verdict.undelivered == verdict.pairs == 600
+    assert len(verdict.problems) < 120
+    assert verdict.problems[-1].startswith("and ")
