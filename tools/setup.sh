@@ -24,11 +24,17 @@ missing_packages() {
     done
     /usr/bin/python3 -c 'import mininet' 2>/dev/null || echo mininet
     /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
-    if ! rust_is_new_enough; then
-        echo rustc-web cargo-web rustfmt-web rust-web-clippy
-    else
-        have rustfmt || echo rustfmt-web
-        have cargo-clippy || echo rust-web-clippy
+    # A Rust from elsewhere brings its own rustfmt and clippy: see add_rust_components.
+    have rustup || rust_is_new_enough || echo rustc-web cargo-web
+    have rustup || have rustfmt || echo rustfmt-web
+    have rustup || have cargo-clippy || echo rust-web-clippy
+}
+
+add_rust_components() {
+    # rustup has a rustfmt on the PATH even where it has not installed one.
+    if have rustup && ! { cargo fmt --version && cargo clippy --version; } >/dev/null 2>&1; then
+        say "adding rustfmt and clippy to the Rust toolchain"
+        rustup --quiet component add rustfmt clippy
     fi
 }
 
@@ -89,13 +95,14 @@ make_python() {
 
 mapfile -t packages < <(missing_packages | tr ' ' '\n')
 [ ${#packages[@]} = 0 ] || install_packages "${packages[@]}"
-rust_is_new_enough || die "rustc and cargo $RUST_MINIMUM or newer are needed; found: $(rustc --version 2>&1 || true)"
+rust_is_new_enough ||
+    die "rustc and cargo $RUST_MINIMUM or newer are needed, not: $(rustc --version 2>&1 || true)"
+add_rust_components
 
 if ! python_works; then
     make_python
     python_works || die "the Python environment does not work: remove .venv and run this again"
 fi
 
-[ ! -f core/Cargo.toml ] ||
-    cargo build --release --locked --quiet --manifest-path core/Cargo.toml </dev/null
+cargo build --release --locked --quiet --manifest-path core/Cargo.toml </dev/null
 say "ready"
