@@ -8,6 +8,7 @@ mind. After a first round each tree is taken out and chosen again, knowing all t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from routing.walks import StateGraph, choose, distances
 
 Floats = NDArray[np.float64]
 
-_STEEPNESS = 6.0
+_STEEPNESS = 20.0
 """How much dearer a channel becomes as it fills: the cost is exp(steepness * load / highest)."""
 
 
@@ -97,7 +98,7 @@ def _levels(graph: StateGraph, hops: Ints) -> list[_Level]:
     edges = good[np.argsort(far[good], kind="stable")].astype(np.int32)
     cuts = np.searchsorted(far[edges], np.arange(1, int(far[edges].max(initial=0)) + 2))
     levels = []
-    for begin, end in zip(cuts[:-1], cuts[1:], strict=True):
+    for begin, end in pairwise(cuts.tolist()):
         of_level = edges[begin:end]
         states, first = np.unique(graph.tail[of_level], return_index=True)
         levels.append(_Level(of_level, first.astype(np.int32), states))
@@ -112,9 +113,7 @@ def _choose_cheapest(graph: StateGraph, levels: list[_Level], cost: Floats, choi
         least = np.minimum.reduceat(through, level.first)
         total[level.states] = least
         counts = np.diff(level.first, append=len(level.edges))
-        place = np.where(
-            through == np.repeat(least, counts), np.arange(len(through)), len(through)
-        )
+        place = np.where(through == np.repeat(least, counts), np.arange(len(through)), len(through))
         choice[level.states] = level.edges[np.minimum.reduceat(place, level.first)]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from routing.channels import Channels, Ints
+from routing.walks import StateGraph, graph_of
 
 Mask = NDArray[np.bool_]
 
@@ -41,6 +42,22 @@ def all_turns(channels: Channels) -> Turns:
     after = (first[channels.head[before]] + offset).astype(np.int32)
     onward = channels.head[after] != channels.tail[before]
     return Turns(before[onward], after[onward])
+
+
+def turn_graph(channels: Channels, turns: Turns) -> StateGraph:
+    """Return the legal walks of ``turns``: a state for each channel, then one for each start.
+
+    The state of a channel is 'came by it'; a path may start with any channel.
+    """
+    count = len(channels)
+    every = np.arange(count, dtype=np.int32)
+    switches = np.arange(len(channels.names), dtype=np.int32)
+    edges = [
+        (turns.before, turns.after, turns.after),
+        ((count + channels.tail).astype(np.int32), every, every),
+    ]
+    states = np.concatenate([channels.head, switches])
+    return graph_of(channels, states, (count + switches).astype(np.int32), edges)
 
 
 def is_acyclic(channels: int, turns: Turns) -> bool:

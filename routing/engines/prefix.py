@@ -33,7 +33,7 @@ def route(task: Task) -> Routes:
     switches = np.arange(len(channels.names), dtype=np.int32)
     every = np.arange(len(channels), dtype=np.int32)
     graph = graph_of(channels, switches, switches, [(channels.tail, channels.head, every)])
-    choices = [np.full((len(switches), len(switches)), -1, dtype=np.int32)]
+    choices: list[Ints] = [np.full((len(switches), len(switches)), -1, dtype=np.int32)]
     if len(channels):
         good = _longest_labels(channels, parent, levels(channels, parent, task.root))
         counts = candidates(graph, good)[1]
