@@ -35,7 +35,7 @@ _ALIVE_S = 2.0
 
 
 class KnotlessController(app_manager.RyuApp):
-    """Installs the rules of one declared fabric, and keeps them as declared."""
+    """Installs the rules of one declared fabric in every switch that connects."""
 
     OFP_VERSIONS: ClassVar = [ofp.OFP_VERSION]
     _CONTEXTS: ClassVar = {"wsgi": WSGIApplication}

@@ -32,7 +32,7 @@ class _Section(BaseModel):
 class Rest(_Section):
     """Where the REST interface listens."""
 
-    host: str = "127.0.0.1"
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Port = 8080
 
 

@@ -81,7 +81,6 @@ class Session:
 
         With each comes OpenFlow's name of the reason.
         """
-        self._sent.clear()
         self._refused.clear()
         buffer = bytearray()
         for change in changes:
@@ -95,6 +94,7 @@ class Session:
                 buffer = bytearray()
         self._send(buffer)
         self.barrier()
+        self._sent.clear()
         return list(self._refused)
 
     def barrier(self, timeout_s: float = REPLY_TIMEOUT_S) -> None:

@@ -244,6 +244,34 @@ def test_a_switch_that_comes_back_is_repaired(ready: BareFabric) -> None:
     assert ready.flows("s1").keys() == before.keys()
 
 
+INTRUDER = """
+import random, socket, struct
+dice = random.Random(1)
+hello = struct.pack("!BBHI", 4, 0, 8, 1)
+features = struct.pack("!BBHI", 4, 6, 32, 2) + struct.pack("!QIBB2xII", 3, 0, 254, 0, 0, 0)
+ports = struct.pack("!BBHI", 4, 19, 16, 3) + struct.pack("!HH4x", 13, 0)
+for number in range(60):
+    noise = dice.randbytes(dice.randrange(1, 400))
+    kind = dice.randrange(0, 30)
+    framed = struct.pack("!BBHI", 4, kind, 8 + len(noise), 4) + noise
+    opening = [b"", hello, hello + features, hello + features + ports][number % 4]
+    with socket.create_connection(("127.0.0.1", 6653), timeout=30) as s:
+        s.sendall(opening + (framed if number % 3 else noise))
+"""
+
+
+def test_garbage_on_the_openflow_port_harms_nobody(ready: BareFabric) -> None:
+    before = all_flows(ready)
+    ready.run(sys.executable, "-c", INTRUDER)
+    until("the intruders to be gone", lambda: bool(ready.await_ready()["ready"]))
+    assert {n: f.keys() for n, f in all_flows(ready).items()} == {
+        n: f.keys() for n, f in before.items()
+    }
+    # Some claimed to be s3 while s3 was there; that is remembered for a while.
+    assert "two switches say they are s3" in ready.controller_log()
+    ready.kill_controller()
+
+
 def test_what_a_switch_refuses_is_told(ready: BareFabric) -> None:
     ready.kill_controller()
     ready.ofctl("del-flows", "s2")
