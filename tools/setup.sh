@@ -69,7 +69,7 @@ install_packages() {
 
 python_inputs() {
     # The path counts: the scripts of an environment that was moved do not run.
-    { pwd; cat requirements.txt requirements-dev.txt pyproject.toml compat/*.toml compat/*.py compat/*.pth compat/*.txt tools/setup.sh
+    { pwd; cat requirements.txt requirements-dev.txt constraints.txt pyproject.toml compat/*.toml compat/*.py compat/*.pth compat/*.txt tools/setup.sh
       /usr/bin/python3 --version; } | sha256sum
 }
 
@@ -87,7 +87,7 @@ make_python() {
     /usr/bin/python3 -m venv --system-site-packages .venv
     PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=compat/build-constraints.txt \
         .venv/bin/pip install --quiet --use-pep517 ./compat \
-        -r requirements.txt -r requirements-dev.txt -e . </dev/null
+        -r requirements.txt -r requirements-dev.txt -c constraints.txt -e . </dev/null
     python_inputs >.venv/setup-stamp
 }
 
