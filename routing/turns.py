@@ -60,6 +60,17 @@ def turn_graph(channels: Channels, turns: Turns) -> StateGraph:
     return graph_of(channels, states, (count + switches).astype(np.int32), edges)
 
 
+def along_tree(channels: Channels, parent: Ints, turns: Turns) -> Mask:
+    """Return which turns paths take that go up the tree ``parent`` and then down it."""
+    down = np.zeros(len(channels), dtype=bool)
+    down[parent[parent >= 0]] = True
+    up = np.zeros(len(channels), dtype=bool)
+    up[channels.reverse[parent[parent >= 0]]] = True
+    before, after = turns.before, turns.after
+    mask: Mask = (up[before] & (up[after] | down[after])) | (down[before] & down[after])
+    return mask
+
+
 def is_acyclic(channels: int, turns: Turns) -> bool:
     """Tell whether ``turns`` close no cycle, by taking away channels that nothing turns into."""
     left = turns

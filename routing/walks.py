@@ -46,6 +46,13 @@ def graph_of(
     return StateGraph(channels, switch, start, tail[order], head[order], channel[order])
 
 
+def plain_graph(channels: Channels) -> StateGraph:
+    """Return the graph in which every path is legal: a state is a switch, an edge a channel."""
+    switches = np.arange(len(channels.names), dtype=np.int32)
+    every = np.arange(len(channels), dtype=np.int32)
+    return graph_of(channels, switches, switches, [(channels.tail, channels.head, every)])
+
+
 def distances(graph: StateGraph) -> Ints:
     """Return (switches, states): hops from each state to the destination switch; far if none."""
     switches = len(graph.start)

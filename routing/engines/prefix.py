@@ -16,7 +16,7 @@ from routing.channels import Channels, Ints
 from routing.engine import Engine, Routes, Task
 from routing.engines.minimal import breadth_first_trees
 from routing.engines.updown import levels, tree_from_everywhere
-from routing.walks import candidates, graph_of, pick
+from routing.walks import candidates, pick, plain_graph
 
 
 def route(task: Task) -> Routes:
@@ -30,10 +30,8 @@ def route(task: Task) -> Routes:
     """
     channels = task.channels
     parent = breadth_first_trees(channels)[task.root]
-    switches = np.arange(len(channels.names), dtype=np.int32)
-    every = np.arange(len(channels), dtype=np.int32)
-    graph = graph_of(channels, switches, switches, [(channels.tail, channels.head, every)])
-    choices: list[Ints] = [np.full((len(switches), len(switches)), -1, dtype=np.int32)]
+    graph = plain_graph(channels)
+    choices: list[Ints] = [np.full((len(parent), len(parent)), -1, dtype=np.int32)]
     if len(channels):
         good = _longest_labels(channels, parent, levels(channels, parent, task.root))
         counts = candidates(graph, good)[1]

@@ -17,7 +17,7 @@ from routing.balance import choose_walks
 from routing.channels import Channels, Ints, Priorities
 from routing.engine import Engine, Routes, Task
 from routing.engines.minimal import breadth_first_trees
-from routing.walks import graph_of
+from routing.walks import plain_graph
 
 
 def route(task: Task) -> Routes:
@@ -46,9 +46,7 @@ def route_reduced(task: Task) -> Routes:
 def _route(task: Task, parting: NDArray[np.bool_]) -> Routes:
     """Return shortest paths with one virtual channel more on leaving a ``parting`` switch."""
     channels = task.channels
-    switches = np.arange(len(channels.names), dtype=np.int32)
-    every = np.arange(len(channels), dtype=np.int32)
-    graph = graph_of(channels, switches, switches, [(channels.tail, channels.head, every)])
+    graph = plain_graph(channels)
     rows, edges = walk_all(task, graph, choose_walks(task, graph))
     paths = channels_along(graph, edges)
     steps = parting[channels.tail[paths]] if len(channels) else np.zeros(paths.shape, dtype=bool)
