@@ -1,0 +1,163 @@
+"""Whatever is thrown at the parsers, they answer with a value or one line of complaint."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from routing.ofctl import parse, write
+from routing.rules import (
+    Field,
+    Group,
+    Output,
+    PopVlan,
+    PushVlan,
+    Rule,
+    SetField,
+    SwitchRules,
+    ToGroup,
+)
+from routing.verdict import check
+from topologies import Fabric, KnotlessError, load
+from topologies.files import from_json, from_text, to_json
+from topologies.spec import build
+
+FABRIC = load("torus,3,2,hosts=2")
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def _one_line(error: KnotlessError) -> None:
+    assert str(error)
+    assert "\n" not in str(error)
+
+
+@given(
+    st.text()
+    | st.from_regex(r"(mesh|torus|ring|mtree|flat)(,[-0-9a-z=.]{0,6}){0,4}", fullmatch=True)
+)
+def test_specs(text: str) -> None:
+    try:
+        fabric = build(text)
+    except KnotlessError as error:
+        _one_line(error)
+    else:
+        assert build(fabric.name) == fabric
+
+
+def _places(obj: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [path] if path else []
+    if isinstance(obj, dict):
+        for key, value in obj.items():
+            found += _places(value, (*path, key))
+    elif isinstance(obj, list):
+        for place, value in enumerate(obj):
+            found += _places(value, (*path, place))
+    return found
+
+
+PLACES = _places(to_json(FABRIC))
+
+
+@given(st.sampled_from(PLACES), JSON, st.booleans())
+def test_a_fabric_with_one_thing_wrong(path: tuple[Any, ...], value: Any, drop: bool) -> None:
+    obj: Any = copy.deepcopy(to_json(FABRIC))
+    at = obj
+    for key in path[:-1]:
+        at = at[key]
+    if drop:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = value
+    try:
+        fabric = from_json(obj)
+    except KnotlessError as error:
+        _one_line(error)
+    else:
+        assert isinstance(fabric, Fabric)
+        assert from_text(json.dumps(to_json(fabric))) == fabric
+
+
+@given(st.text() | JSON.map(lambda value: json.dumps(value)))
+def test_json_text(text: str) -> None:
+    try:
+        from_text(text)
+    except KnotlessError as error:
+        _one_line(error)
+
+
+FLOW_TEXT = st.from_regex(
+    r"((table|priority|in_port|dl_vlan|vlan_tci|vlan_vid|dl_dst|metadata|cookie|x)="
+    r"(0x)?[0-9a-f:/]{0,19},){0,4} ?actions=((output|group|push_vlan|set_field|goto_table|drop|"
+    r"write_metadata|pop_vlan):?[0-9a-fx>()-]{0,8},){0,3}",
+    fullmatch=True,
+)
+
+
+@given(st.text() | FLOW_TEXT, st.text() | FLOW_TEXT.map(lambda text: f"group_id=1,bucket={text}"))
+def test_flow_text(flows: str, groups: str) -> None:
+    try:
+        rules = parse(flows, groups)
+    except KnotlessError as error:
+        _one_line(error)
+    else:
+        assert parse(*write(rules)) == rules
+
+
+PORT = st.integers(0, 5) | st.sampled_from([0xFFFFFFF8, 0xFFFFFFFD])
+FIELD = st.one_of(
+    st.builds(Field, st.just("in_port"), PORT),
+    st.builds(Field, st.just("metadata"), st.integers(0, 5)),
+    st.builds(Field, st.just("eth_dst"), st.sampled_from([0x020000000101, 0x020000000201])),
+    st.just(Field("eth_dst", 0x010000000000, 0x010000000000)),
+    st.just(Field("vlan_vid", 0x1000, 0x1000)),
+    st.builds(Field, st.just("vlan_vid"), st.sampled_from([0, 0x1002])),
+    st.builds(Field, st.just("vlan_pcp"), st.integers(0, 7)),
+    st.just(Field("tcp_dst", 80)),
+)
+ACTION = st.one_of(
+    st.builds(Output, PORT),
+    st.just(PushVlan()),
+    st.just(PopVlan()),
+    st.builds(
+        SetField, st.sampled_from(["vlan_vid", "vlan_pcp", "eth_dst", "x"]), st.integers(0, 7)
+    ),
+    st.builds(ToGroup, st.integers(1, 3)),
+)
+ACTIONS = st.lists(ACTION, max_size=3).map(tuple)
+RULE = st.builds(
+    Rule,
+    table=st.integers(0, 3),
+    priority=st.integers(0, 9),
+    match=st.lists(FIELD, max_size=2, unique_by=lambda field: field.name).map(
+        lambda fields: tuple(sorted(fields))
+    ),
+    actions=ACTIONS,
+    metadata=st.none() | st.integers(0, 5),
+    goto=st.none() | st.integers(0, 4),
+)
+RULES = st.builds(
+    SwitchRules,
+    rules=st.lists(RULE, max_size=8).map(tuple),
+    groups=st.lists(st.lists(ACTIONS, max_size=3).map(tuple), max_size=3).map(
+        lambda groups: tuple(Group(i + 1, buckets) for i, buckets in enumerate(groups))
+    ),
+)
+
+
+@given(st.dictionaries(st.sampled_from(["s1", "s2", "s3"]), RULES))
+def test_any_rules_are_judged(rules: dict[str, SwitchRules]) -> None:
+    fabric = load("ring,3")
+    verdict = check(fabric, rules)
+    assert 0 <= verdict.undelivered <= verdict.pairs == 6
+    assert verdict.acyclic == (verdict.cycle == [])
+    assert all("\n" not in problem for problem in verdict.problems)
+    assert check(fabric, dict(sorted(rules.items(), reverse=True))).cycle == verdict.cycle

@@ -1,0 +1,163 @@
+"""What every engine promises on every fabric."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from routing import Plan, check, compile_rules, make_plan
+from routing.flowdir import read_dir, write_dir
+from tests.independent import Walker
+from tests.property.fabrics import graphs, grids, shuffled
+from topologies import Fabric
+from topologies.errors import FabricError
+from topologies.files import from_json, to_json
+from topologies.validate import validate
+
+SELECT = st.sampled_from(["spread", "low-port"])
+FABRICS = st.one_of(graphs(), grids())
+FEW = settings(max_examples=30)
+"""For tests that walk every pair twice, once slowly."""
+
+
+def _plan_is_sound(plan: Plan) -> None:
+    """The rules deliver everything, by the check and by the second walker; figures agree."""
+    rules = compile_rules(plan)
+    verdict = check(plan.fabric, rules)
+    assert verdict.problems == []
+    assert (verdict.undelivered, verdict.broadcasts_undelivered) == (0, 0)
+    summary = plan.summary()
+    assert summary["cycle"] == verdict.cycle
+    with tempfile.TemporaryDirectory() as folder:
+        write_dir(plan.fabric, rules, folder)
+        assert read_dir(folder) == (plan.fabric, rules)
+        walker = Walker(Path(folder))
+        mean, most, load = walker.all_pairs()
+        assert (mean, most, load) == (
+            verdict.mean_switches,
+            verdict.max_switches,
+            verdict.max_channel_load,
+        )
+        assert load == summary["max_channel_load"]
+        assert abs(mean - float(str(summary["mean_switches"]))) < 1e-9
+        walker.broadcasts()
+        assert walker.has_cycle() != verdict.acyclic
+
+
+@FEW
+@given(FABRICS, SELECT)
+def test_minimal_is_minimal_and_delivers(fabric: Fabric, select: str) -> None:
+    plan = make_plan(fabric, "minimal", select=select)
+    assert plan.summary()["minimal"] is True
+    _plan_is_sound(plan)
+
+
+@FEW
+@given(FABRICS, SELECT, st.integers(1, 8), st.data())
+def test_updown_is_acyclic_and_delivers(
+    fabric: Fabric, select: str, vcs: int, data: st.DataObject
+) -> None:
+    root = data.draw(st.sampled_from([None, *[switch.name for switch in fabric.switches]]))
+    plan = make_plan(fabric, "updown", select=select, vcs=vcs, root=root)
+    assert plan.cycle == []
+    assert check(fabric, compile_rules(plan), flow_control="pause").acyclic
+    _plan_is_sound(plan)
+
+
+@FEW
+@given(grids(), SELECT)
+def test_dor_is_acyclic_and_minimal_with_datelines(fabric: Fabric, select: str) -> None:
+    plan = make_plan(fabric, "dor", select=select)
+    assert plan.cycle == []
+    assert plan.vcs <= 2
+    assert plan.summary()["minimal"] is True
+    _plan_is_sound(plan)
+
+
+@FEW
+@given(grids(), SELECT)
+def test_dor_with_one_virtual_channel_delivers_and_tells_its_cycle(
+    fabric: Fabric, select: str
+) -> None:
+    plan = make_plan(fabric, "dor", select=select, vcs=1)
+    assert plan.vcs == 1
+    if fabric.grid is None or not fabric.grid.wrap or max(fabric.grid.dims) < 4:
+        assert plan.cycle == []
+    elif select == "low-port":
+        assert plan.cycle != []
+    _plan_is_sound(plan)
+
+
+@given(FABRICS, SELECT, st.sampled_from(["minimal", "updown"]), st.data())
+def test_the_order_of_hosts_and_links_changes_nothing(
+    fabric: Fabric, select: str, engine: str, data: st.DataObject
+) -> None:
+    other = data.draw(shuffled(fabric))
+    a, b = (make_plan(each, engine, select=select) for each in (fabric, other))
+    for source in fabric.hosts:
+        for target in fabric.hosts:
+            assert a.path(source.name, target.name) == b.path(source.name, target.name)
+    assert a.cycle == b.cycle
+
+
+@given(FABRICS, SELECT)
+def test_no_path_depends_on_the_host_at_its_end(fabric: Fabric, select: str) -> None:
+    plan = make_plan(fabric, "updown", select=select, vcs=3)
+    for source in fabric.hosts:
+        by_switch: dict[str, set[str]] = {}
+        for target in fabric.hosts:
+            hops = plan.path(source.name, target.name)[:-1]
+            by_switch.setdefault(target.switch, set()).add(repr(hops))
+        assert all(len(paths) == 1 for paths in by_switch.values())
+
+
+def _has_fallback(flow: dict[str, Any]) -> bool:
+    """Without its rule a VLAN goes the way of the others, which may well lead there too."""
+    return flow["table"] == 1 and "vlan_vid" in [field[0] for field in flow["match"]]
+
+
+@FEW
+@given(FABRICS, st.data())
+def test_a_wound_to_the_rules_never_passes_unseen(fabric: Fabric, data: st.DataObject) -> None:
+    """Take one rule away that carries traffic: something must fail."""
+    rules = compile_rules(make_plan(fabric, "updown"))
+    with tempfile.TemporaryDirectory() as folder:
+        write_dir(fabric, rules, folder)
+        walker = Walker(Path(folder))
+        walker.all_pairs()
+    used = [
+        (name, place)
+        for name, flows in walker.flows.items()
+        for place, flow in enumerate(flows)
+        if flow["hits"] and flow["priority"] > 0 and not _has_fallback(flow)
+    ]
+    if not used:
+        return
+    name, place = data.draw(st.sampled_from(used))
+    kept = rules[name].rules[:place] + rules[name].rules[place + 1 :]
+    broken = {**rules, name: type(rules[name])(kept, rules[name].groups)}
+    assert check(fabric, broken).undelivered > 0
+
+
+@given(FABRICS)
+def test_fabrics_survive_json(fabric: Fabric) -> None:
+    assert from_json(to_json(fabric)) == fabric
+
+
+@settings(max_examples=25)
+@given(grids())
+def test_removing_links_leaves_updown_sound(fabric: Fabric) -> None:
+    for place in range(len(fabric.links)):
+        links = fabric.links[:place] + fabric.links[place + 1 :]
+        cut = Fabric(fabric.name, fabric.switches, fabric.hosts, links)
+        try:
+            validate(cut)
+        except FabricError:
+            continue  # it fell apart
+        rules = compile_rules(make_plan(cut, "updown"))
+        assert check(cut, rules).good
+        return
