@@ -69,8 +69,8 @@ install_packages() {
 
 python_inputs() {
     # The path counts: the scripts of an environment that was moved do not run.
-    { pwd; cat requirements.txt requirements-dev.txt constraints.txt pyproject.toml compat/*.toml compat/*.py compat/*.pth compat/*.txt tools/setup.sh
-      /usr/bin/python3 --version; } | sha256sum
+    { pwd; /usr/bin/python3 --version
+      cat requirements*.txt constraints.txt pyproject.toml tools/setup.sh compat/*.*; } | sha256sum
 }
 
 python_works() {
