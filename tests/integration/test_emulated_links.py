@@ -1,0 +1,132 @@
+"""Links of a running fabric: rates, PAUSE from a host, cuts, captures, a restarted controller."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from scapy.utils import RawPcapReader
+
+from emulation.daemon import ChannelCounters
+from emulation.names import Names
+from emulation.network import EmulatedFabric
+from topologies import load
+
+pytestmark = pytest.mark.integration
+
+PAUSE = """
+import sys
+from scapy.all import Ether, Raw, sendp
+quanta = int(sys.argv[1])
+frame = Ether(dst="01:80:c2:00:00:01", src="02:00:00:00:01:01", type=0x8808)
+load = b"\\x00\\x01" + quanta.to_bytes(2, "big") + bytes(42)
+sendp(frame / Raw(load), iface="h1-eth0", verbose=False)
+"""
+
+
+@pytest.fixture
+def fabric(names: Names) -> Iterator[EmulatedFabric]:
+    with EmulatedFabric(
+        load("ring,4"), name=names.name, openflow_port=0, rest_port=0, static_arp=True
+    ) as running:
+        yield running
+
+
+def channel(fabric: EmulatedFabric, name: str) -> ChannelCounters:
+    return next(c for c in fabric.daemon.counters()["channels"] if c["channel"] == name)
+
+
+def eventually(condition: Callable[[], bool], within_s: float = 20) -> bool:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def pings(fabric: EmulatedFabric, *, wait_s: int = 5) -> bool:
+    """Whether h2 reaches h1."""
+    words = ("ping", "-c", "1", "-W", str(wait_s), "10.0.1.1")
+    _, _, status = fabric.host("h2").pexec(*words)
+    return bool(status == 0)
+
+
+def pause(fabric: EmulatedFabric, quanta: int) -> None:
+    """Let h1 send one 802.3x PAUSE frame, as any program may."""
+    out, error, status = fabric.host("h1").pexec(sys.executable, "-c", PAUSE, str(quanta))
+    assert status == 0, out + error
+
+
+def paused_us(fabric: EmulatedFabric, name: str) -> int:
+    return max(p["paused_us"] for p in channel(fabric, name)["priorities"])
+
+
+def test_a_hosts_pause_frame_stops_its_switch_and_nothing_else(fabric: EmulatedFabric) -> None:
+    assert pings(fabric)
+    fabric.daemon.reset()
+    # 65,535 quanta of 512 bit times at 10 Mbit/s: 3.4 s.
+    pause(fabric, 0xFFFF)
+    assert eventually(lambda: paused_us(fabric, "s1:1") > 0)
+    assert not pings(fabric, wait_s=1)
+    pause(fabric, 0)
+    assert eventually(lambda: pings(fabric, wait_s=1))
+    assert paused_us(fabric, "s2:1") == 0
+    assert fabric.daemon.counters()["lost_frames"] == 0
+
+
+def test_a_cut_link_carries_nothing_until_it_is_mended(fabric: EmulatedFabric) -> None:
+    assert pings(fabric)
+    fabric.daemon.set_link("h1", up=False)
+    assert not pings(fabric, wait_s=1)
+    fabric.daemon.set_link("h1", up=True)
+    assert eventually(lambda: pings(fabric, wait_s=1))
+
+
+def test_a_capture_holds_what_passed_and_the_pauses(fabric: EmulatedFabric, tmp_path: Path) -> None:
+    file = tmp_path / "h1.pcap"
+    fabric.daemon.capture("h1", file)
+    assert pings(fabric)
+    pause(fabric, 1)
+    assert eventually(lambda: any(p["pauses"] for p in channel(fabric, "s1:1")["priorities"]))
+    packets = fabric.daemon.capture_stop("h1")
+    with RawPcapReader(str(file)) as reader:
+        kinds = [int.from_bytes(frame[12:14], "big") for frame, _ in reader]
+    assert len(kinds) == packets
+    assert kinds.count(0x0800) == 2
+    assert kinds.count(0x8808) == 1
+
+
+def test_no_frame_is_faster_than_its_line(fabric: EmulatedFabric) -> None:
+    fabric.daemon.reset(links=[{"name": "h1", "rate_mbps": 1, "delay_us": 3000}])
+    out, _, status = fabric.host("h2").pexec(
+        "ping", "-c", "2", "-i", "0.2", "-s", "1416", "10.0.1.1"
+    )
+    assert status == 0, out
+    # There and back on h1's link alone: 1,458 bytes at 1 Mbit/s, and its delay.
+    least_ms = 2 * (1458 * 8 / 1000 + 3)
+    times = [float(ms) for ms in re.findall(r"time=([0-9.]+) ms", out)]
+    assert len(times) == 2
+    assert min(times) >= least_ms
+    assert channel(fabric, "s1:1")["rate_mbps"] == 1
+
+
+def test_a_killed_controller_may_come_back_without_a_frame_lost(fabric: EmulatedFabric) -> None:
+    fabric.daemon.reset()
+    with fabric.host("h2").popen(
+        ["ping", "-q", "-i", "0.02", "-c", "1000", "10.0.1.1"], text=True
+    ) as ping:
+        assert eventually(lambda: channel(fabric, "s1:1")["tx_frames"] > 0)
+        fabric.restart_controller()
+        assert fabric.controller_status()["ready"] is True
+        before = channel(fabric, "s1:1")["tx_frames"]
+        assert eventually(lambda: channel(fabric, "s1:1")["tx_frames"] > before)
+        ping.send_signal(signal.SIGINT)
+        out, _ = ping.communicate(timeout=30)
+    assert " 0% packet loss" in out, out
+    assert fabric.daemon.counters()["lost_frames"] == 0
