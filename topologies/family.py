@@ -18,6 +18,7 @@ from topologies.fabric import (
 from topologies.numbering import (
     MAX_HOSTS,
     MAX_HOSTS_PER_SWITCH,
+    MAX_LINKS,
     MAX_SWITCHES,
     host_ip,
     host_mac,
@@ -39,13 +40,19 @@ class Request:
     options: Mapping[str, int] = field(default_factory=dict)
 
 
+def one_host(sizes: tuple[int, ...]) -> int:
+    """Return 1: most families have one host a switch unless told otherwise."""
+    del sizes
+    return 1
+
+
 @dataclass(frozen=True)
 class Family:
     """One kind of fabric. A module of :mod:`topologies.families` holds one or more.
 
     ``usage`` is shown to users; ``sizes`` is the least and the greatest count of sizes
-    in a spec; ``hosts`` tells whether ``hosts=K`` is an option; ``options`` maps the family's
-    own options to their defaults.
+    in a spec; ``hosts`` tells whether ``hosts=K`` is an option, and ``default_hosts`` its
+    value for given sizes; ``options`` maps the family's own options to their defaults.
     """
 
     name: str
@@ -55,6 +62,7 @@ class Family:
     build: Callable[[Request], Fabric]
     hosts: bool = True
     options: Mapping[str, int] = field(default_factory=dict)
+    default_hosts: Callable[[tuple[int, ...]], int] = one_host
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,24 @@ def need_switches(spec: str, count: int) -> None:
         )
 
 
+def need_room(request: Request, leaves: int, others: int, links: int) -> None:
+    """Raise SpecError when a tree cannot be numbered; call before building its cables.
+
+    ``leaves`` switches have ``request.hosts`` hosts each, ``others`` have none.
+    """
+    need_switches(request.name, leaves + others)
+    _check_hosts(request.name, request.hosts, leaves * request.hosts)
+    if links > MAX_LINKS:
+        raise SpecError(
+            f"{request.name}: {links} links are too many, at most {MAX_LINKS} are possible"
+        )
+
+
+def join(low: int, high: int) -> Cable:
+    """Return the cable between two switches that takes ports in the order of the far switch."""
+    return Cable(low, (high,), high, (low,))
+
+
 def assemble(
     request: Request,
     hosts_per_switch: Sequence[int],
@@ -96,7 +122,7 @@ def assemble(
 
     """
     need_switches(request.name, len(hosts_per_switch))
-    _check_hosts(request.name, hosts_per_switch)
+    _check_hosts(request.name, max(hosts_per_switch, default=0), sum(hosts_per_switch))
     switches = tuple(Switch(f"s{i + 1}", i + 1) for i in range(len(hosts_per_switch)))
     hosts: list[Host] = []
     for i, count in enumerate(hosts_per_switch):
@@ -128,17 +154,14 @@ def assemble(
     return Fabric(request.name, switches, tuple(hosts), links, grid)
 
 
-def _check_hosts(spec: str, hosts_per_switch: Sequence[int]) -> None:
-    most = max(hosts_per_switch, default=0)
+def _check_hosts(spec: str, most: int, total: int) -> None:
     if most > MAX_HOSTS_PER_SWITCH:
         raise SpecError(
             f"{spec}: {most} hosts on a switch are too many,"
             f" at most {MAX_HOSTS_PER_SWITCH} are possible"
         )
-    if sum(hosts_per_switch) > MAX_HOSTS:
-        raise SpecError(
-            f"{spec}: {sum(hosts_per_switch)} hosts are too many, at most {MAX_HOSTS} are possible"
-        )
+    if total > MAX_HOSTS:
+        raise SpecError(f"{spec}: {total} hosts are too many, at most {MAX_HOSTS} are possible")
 
 
 def _number_ports(

@@ -13,6 +13,8 @@ MAX_HOSTS_PER_SWITCH = 254
 """The last byte of an IP numbers the host; 0 and 255 are better left alone."""
 MAX_HOSTS = 262_144
 """Far above what can be emulated or simulated here; it keeps a slip of the keyboard cheap."""
+MAX_LINKS = 1_000_000
+"""Likewise for the links of a tree."""
 MAX_PORT = 65_279
 """The highest port number that Open vSwitch gives (0xfeff)."""
 

@@ -22,7 +22,8 @@ def build(spec: str) -> Fabric:
     """Return the fabric that ``spec`` describes, for example ``mesh,4,2,hosts=2``.
 
     Every family has the options ``rate=MBPS`` and ``delay=US`` (of every link), and all but
-    ``flat`` have ``hosts=K`` (hosts on each switch that has hosts, 1 unless told).
+    ``flat`` have ``hosts=K`` (hosts on each switch that has hosts; 1 on grids, and elsewhere what
+    the family says).
 
     Raises
     ------
@@ -47,8 +48,9 @@ def parse(spec: str) -> tuple[Family, Request]:
     sizes = tuple(_whole(spec, "size", part) for part in parts if "=" not in part)
     _check_sizes(spec, family, sizes)
     given = _options(spec, family, [part for part in parts if "=" in part])
-    hosts = _whole(spec, "hosts", given.get("hosts", "1"))
-    if not 1 <= hosts <= MAX_HOSTS_PER_SWITCH:
+    default_hosts = family.default_hosts(sizes)
+    hosts = _whole(spec, "hosts", given["hosts"]) if "hosts" in given else default_hosts
+    if "hosts" in given and not 1 <= hosts <= MAX_HOSTS_PER_SWITCH:
         raise SpecError(f"{spec}: hosts must be 1 to {MAX_HOSTS_PER_SWITCH} a switch, not {hosts}")
     rate_mbps = _number(spec, "rate", given.get("rate", str(DEFAULT_RATE_MBPS)))
     if not 0 < rate_mbps <= MAX_RATE_MBPS:
@@ -63,7 +65,7 @@ def parse(spec: str) -> tuple[Family, Request]:
         key: _whole(spec, key, given.get(key, str(value))) for key, value in family.options.items()
     }
     canonical = [name, *map(str, sizes)]
-    canonical += [f"hosts={hosts}"] if hosts != 1 else []
+    canonical += [f"hosts={hosts}"] if hosts != default_hosts else []
     canonical += [f"{key}={value}" for key, value in own.items() if value != family.options[key]]
     canonical += [f"rate={rate_mbps:g}"] if rate_mbps != DEFAULT_RATE_MBPS else []
     canonical += [f"delay={delay_us:g}"] if delay_us != DEFAULT_DELAY_US else []

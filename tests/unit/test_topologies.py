@@ -21,6 +21,19 @@ FAMILIES = [
     ("torus,8,8,8", 512, 512, 1536),
     ("mtree,4,4", 16, 16, 15),
     ("flat,16", 1, 16, 0),
+    ("fattree,2,4,2", 14, 16, 24),
+    ("fattree2,18", 36, 324, 324),
+    ("fattree3,8", 80, 128, 256),
+    ("fattree3,2", 5, 2, 4),
+    ("clos,4,hosts=2", 8, 16, 16),
+    ("lsft,3", 26, 52, 52),
+    ("lsft,3,sides=2", 39, 104, 104),
+    ("lsft,3,hosts=1", 26, 13, 52),
+    ("lsft,17", 614, 5526, 5526),
+    ("irregular-a", 16, 64, 22),
+    ("irregular-b", 16, 64, 24),
+    ("random,128", 128, 512, 256),
+    ("random,6,degree=3,hosts=2", 6, 12, 9),
 ]
 
 
@@ -81,7 +94,7 @@ def test_defaults_do_not_show_in_the_name() -> None:
     [
         ("", "not a fabric spec"),
         ("meshh,4", "did you mean 'mesh'?"),
-        ("xyzzy,4", "known are flat, mesh"),
+        ("xyzzy,4", "known are clos, fattree"),
         ("mesh", "takes 1 to 16 sizes"),
         ("ring,4,4", "takes 1 sizes (ring,N)"),
         ("mesh,a", "must be a whole number"),
