@@ -36,13 +36,18 @@ class _Level:
 
 
 def choose_walks(
-    task: Task, graph: StateGraph, hops: Ints | None = None, rounds: int = 2
+    task: Task,
+    graph: StateGraph,
+    hops: Ints | None = None,
+    penalty: Floats | None = None,
+    rounds: int = 2,
 ) -> list[Ints]:
     """Choose the edge that leads on, for each rank of hosts, destination and state.
 
     ``low-port`` takes the lowest port at each state. ``spread`` takes the way whose channels
     are least loaded by all that was chosen before, the lowest port where that is equal.
-    ``hops`` are the distances where they are known.
+    ``hops`` are the distances where they are known; ``penalty`` (edges,) makes edges dearer,
+    by so many times what the most loaded channel costs.
 
     Returns
     -------
@@ -56,14 +61,21 @@ def choose_walks(
     if task.select != "spread" or len(graph.tail) == 0:
         chosen = choose(graph, hops, "low-port", 1)
     else:
-        chosen = _balanced(task, graph, hops, receivers, rounds)
+        if penalty is None:
+            penalty = np.zeros(len(graph.tail))
+        chosen = _balanced(task, graph, hops, receivers, penalty * np.exp(_STEEPNESS), rounds)
     for choice in chosen:
         choice[receivers == 0] = -1
     return chosen
 
 
 def _balanced(
-    task: Task, graph: StateGraph, hops: Ints, receivers: NDArray[np.intp], rounds: int
+    task: Task,
+    graph: StateGraph,
+    hops: Ints,
+    receivers: NDArray[np.intp],
+    penalty: Floats,
+    rounds: int,
 ) -> list[Ints]:
     ranks = np.array(task.host_ranks)
     at = np.array(task.host_switches)
@@ -84,7 +96,7 @@ def _balanced(
                     _load(graph, levels[d], choice, flow, channel_load, state_load, -1)
                 highest = max(1.0, float(channel_load.max()))
                 cost = np.exp(_STEEPNESS / highest * channel_load)[graph.channel]
-                cost += (1e-6 / highest) * state_load[graph.head]
+                cost += (1e-6 / highest) * state_load[graph.head] + penalty
                 _choose_cheapest(graph, levels[d], cost, choice)
                 _load(graph, levels[d], choice, flow, channel_load, state_load, 1)
     return chosen
