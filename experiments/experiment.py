@@ -76,12 +76,13 @@ class Plot:
 
 @dataclass(frozen=True)
 class Presentation:
-    """How a run is shown: on the terminal, and in ``report.html``."""
+    """How a run is shown: in ``report.html``, and its ``brief`` columns on the terminal."""
 
     title: str
     lead: str
     sentences: Sequence[str]
     columns: Sequence[str]
+    brief: Sequence[str]
     table: Sequence[Sequence[str]]
     notes: Sequence[tuple[str, str]] = ()
     plots: Sequence[Plot] = field(default=())

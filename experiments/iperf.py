@@ -58,17 +58,17 @@ def client_args(server_ip: str, protocol: Protocol, duration_s: float) -> list[s
 
 
 def parse_summary(text: str) -> Summary | None:
-    """Read the ``-J`` output of a client; None when the test did not come to its end."""
+    """Read the ``-J`` output of a client; None when the test did not come to its end.
+
+    Warnings may stand before the JSON.
+    """
     try:
-        end: Any = json.loads(text)["end"]
-        if "sum" in end:  # UDP: the sum holds the receiver's counts
-            total = end["sum"]
-            lost, datagrams = int(total["lost_packets"]), int(total["packets"])
-            sent_mbps = float(total["bits_per_second"]) / 1e6
-            if datagrams <= 0:
-                return None
-            return Summary(sent_mbps * (datagrams - lost) / datagrams, lost, datagrams)
-        return Summary(float(end["sum_received"]["bits_per_second"]) / 1e6, None, None)
+        end: Any = json.loads(text[text.index("{") :])["end"]
+        received = end["sum_received"]
+        goodput_mbps = float(received["bits_per_second"]) / 1e6
+        if "lost_packets" not in received:
+            return Summary(goodput_mbps, None, None)
+        return Summary(goodput_mbps, int(received["lost_packets"]), int(received["packets"]))
     except (ValueError, KeyError, TypeError):
         return None
 

@@ -17,8 +17,9 @@ TCP_SEGMENTS_PER_ACK = 2
 
 ETHERNET_HEADER_BYTES = 14
 VLAN_TAG_BYTES = 4
-WIRE_OVERHEAD_BYTES = 4 + 8 + 12
-"""FCS, preamble with start delimiter, and inter-frame gap of IEEE 802.3."""
+FCS_BYTES = 4
+GAP_BYTES = 8 + 12
+"""Preamble with start delimiter, and inter-frame gap of IEEE 802.3."""
 MIN_FRAME_BYTES = 64
 """IEEE 802.3's smallest frame, FCS included."""
 HEADER_BYTES: Mapping[str, int] = {
@@ -33,7 +34,7 @@ PAYLOAD_BYTES: Mapping[str, int] = {"udp": UDP_PAYLOAD_BYTES, "tcp": TCP_PAYLOAD
 def wire_bytes(protocol: Protocol, payload_bytes: int, *, tagged: bool) -> int:
     """Return the bytes of line time that one frame with this payload takes."""
     frame = HEADER_BYTES[protocol] + payload_bytes + (VLAN_TAG_BYTES if tagged else 0)
-    return max(frame + 4, MIN_FRAME_BYTES) + WIRE_OVERHEAD_BYTES - 4
+    return max(frame + FCS_BYTES, MIN_FRAME_BYTES) + GAP_BYTES
 
 
 def load_per_payload(protocol: Protocol, *, tagged: bool, ack: bool = False) -> float:

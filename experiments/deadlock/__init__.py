@@ -77,7 +77,7 @@ class DeadlockCampaign:
                 progress.advance()
                 for case in of_routes:
                     progress.begin(str(case))
-                    found, lines = measure.run_case(
+                    found, lines = measure.run_in_time(
                         lab, planned, case, duration_s=self.duration_s, seed=self.seed + row
                     )
                     record(found.as_json(), [{"row": row, **line} for line in lines])

@@ -11,8 +11,6 @@ from experiments.theory import Protocol
 ROUTES = ("cyclic", "acyclic", "dateline")
 FLOW_CONTROLS = ("none", "host", "switch", "all", "pfc")
 PROTOCOLS: tuple[Protocol, ...] = ("udp", "tcp")
-PAUSES_SWITCHES = frozenset({"switch", "all", "pfc"})
-"""Flow controls under which the links between switches can be paused, so can form a knot."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +21,11 @@ class Case:
     flow_control: str
     protocol: Protocol
     repeat: int = 1
+
+    @property
+    def loses(self) -> bool:
+        """Whether some link is without flow control, so that frames can be lost."""
+        return self.flow_control not in ("all", "pfc")
 
     def __str__(self) -> str:
         """Return it as a reader meets it in progress bars and errors."""

@@ -20,7 +20,7 @@ SAMPLE_TYPES = {
 """Columns of samples.parquet: one line for each flow at each reading of the counters.
 
 ``row`` counts the rows of run.json from 0. ``t_s`` is the time since the counters were set
-to zero, before the senders started; ``goodput_mbps`` is the mean since the line before;
+to zero; ``goodput_mbps`` is the mean since the line before;
 ``delivered_frames`` and ``lost_frames`` (of the whole fabric) count from zero.
 """
 
@@ -32,8 +32,10 @@ class Row:
     ``flows_mbps`` is goodput (payload) in the measuring window of ``window_s`` seconds;
     ``cycle`` is what the emulator's detector named, ``predicted_cycle`` what the static
     check finds in the rules; both start at their smallest member and follow the frames.
-    ``frozen_after_s`` counts from the first frame sent. ``problems`` say why a row is not
-    valid, one line each.
+    ``late`` says that lateness was over its limit. ``frozen_after_s`` is when the deadlock
+    began, on the time axis of the samples. ``problems`` say why a row is not valid, one
+    line each. ``earlier_attempts`` are the rows of the same case that the machine was too
+    late for, in order; nothing else is a reason to try again.
     """
 
     routes: str
@@ -50,6 +52,7 @@ class Row:
     predicted_cycle: list[str]
     lateness_us_p99: float
     valid: bool
+    late: bool
     window_s: float
     frozen_after_s: float | None = None
     drops: dict[str, int] = field(default_factory=dict)
@@ -58,6 +61,7 @@ class Row:
     iperf3_flows_mbps: list[float | None] = field(default_factory=list)
     iperf3_lost: int | None = None
     problems: list[str] = field(default_factory=list)
+    earlier_attempts: list[dict[str, Any]] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain values."""

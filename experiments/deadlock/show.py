@@ -25,10 +25,13 @@ COLUMNS = (
     "fair share",
     "lost",
     "deadlock",
-    "knot found",
+    "knot",
     "lateness p99",
     "valid",
+    "remarks",
 )
+BRIEF = ("routes", "flow control", "protocol", "Mbit/s a flow", "lost", "deadlock", "knot", "valid")
+"""The columns that fit on a terminal."""
 CLOSE_ENOUGH = 0.01
 """A flow within 1 % of its fair share got what theory says."""
 NOTHING_MBPS = 0.0005
@@ -43,8 +46,7 @@ def range_of(values: Sequence[float], digits: int = 2) -> str:
 def _knot(row: Row) -> str:
     if not row["deadlock"]:
         return "-"
-    same = "as predicted" if row["cycle"] == row["predicted_cycle"] else "NOT as predicted"
-    return f"{' '.join(row['cycle'])} ({same})"
+    return "as predicted" if row["cycle"] == row["predicted_cycle"] else "NOT as predicted"
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
@@ -61,7 +63,8 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
             f"after {row['frozen_after_s']:.2f} s" if row["deadlock"] else "no",
             _knot(row),
             f"{row['lateness_us_p99']:.0f} us",
-            "yes" if row["valid"] else "NO: " + "; ".join(row["problems"]),
+            "yes" if row["valid"] else "NO",
+            "; ".join([*([" ".join(row["cycle"])] if row["cycle"] else []), *row["problems"]]),
         ]
         for row in rows
     ]
@@ -104,6 +107,8 @@ def _sentences(rows: Sequence[Row], made: int) -> Iterator[str]:
             f"Without flow control {what} on the cyclic routes, "
             f"but {lost} of {sent} frames were lost."
         )
+    if again := sum(len(row["earlier_attempts"]) for row in rows):
+        yield f"{again} runs were made again because the machine was too busy to be on time."
     if len(rows) < made:
         yield f"{made - len(rows)} of {made} runs are not valid and are left out of these findings."
 
@@ -166,8 +171,8 @@ def notes(run: Mapping[str, Any]) -> list[tuple[str, str]]:
         (
             "Goodput",
             "From the emulator's counters of the channel that delivers to each receiving host: "
-            "bytes less headers, over the measuring window. The window opens one second after the "
-            "last flow has started; in a deadlock it opens when the detector has reported it, so "
+            "bytes less headers, over the measuring window. The window opens one second after all "
+            "flows have started; in a deadlock it opens when the detector has reported it, so "
             "that it shows the freeze and not the moments before. Counters, because in a deadlock "
             "iperf3 cannot report: its own connection is stuck in the same knot. Where "
             "iperf3 came to its end, its receiver's figures (over the whole test, start included) "
@@ -175,9 +180,12 @@ def notes(run: Mapping[str, Any]) -> list[tuple[str, str]]:
         ),
         (
             "Lost frames",
-            "Every drop of the emulated switches and links, counted exactly from before the "
-            "first sender started until the network was empty again. Without flow control the "
-            "host's own card never drops: it blocks the sender, and losses are in the switches.",
+            "Every drop of the emulated switches and links, counted exactly until the network "
+            "was empty again (in a deadlock: until the window's end). Counters begin at "
+            "zero before the first sender starts. Where some links have no flow control, iperf3's "
+            "own connection could be lost: there the senders start with PAUSE on every link, and "
+            "once all send, the fabric is emptied, flow control is set as stated, and counters "
+            "begin at zero. A host's own card never drops: it blocks the sender.",
         ),
         (
             "Deadlock and knot",
@@ -192,7 +200,9 @@ def notes(run: Mapping[str, Any]) -> list[tuple[str, str]]:
             "Lateness and validity",
             "Every queue is emulated in virtual time; lateness is by how much real frames came "
             "back too late from Open vSwitch. A run whose 99th percentile is over the limit, or in "
-            "which anything else went wrong, is marked not valid and left out of the findings.",
+            "which anything else went wrong, is marked not valid and left out of the findings. A "
+            "run that was late, and only such a run, is tried again, at most twice; run.json keeps "
+            "the late ones under earlier_attempts.",
         ),
     ]
 
@@ -257,6 +267,7 @@ def present(
         lead=LEAD,
         sentences=sentences(rows),
         columns=COLUMNS,
+        brief=BRIEF,
         table=table(rows),
         notes=notes(run),
         plots=draw_plots(run, samples) if draw else (),

@@ -81,10 +81,11 @@ def show(shown: Presentation, path: Path) -> None:
     """Print a table and the findings."""
     console = Console()
     table = Table(title=shown.title, title_justify="left")
-    for column in shown.columns:
+    for column in shown.brief:
         table.add_column(column)
     for line in shown.table:
-        table.add_row(*line)
+        cells = dict(zip(shown.columns, line, strict=True))
+        table.add_row(*(cells[column] for column in shown.brief))
     console.print(table)
     for sentence in shown.sentences:
         console.print(sentence, highlight=False, soft_wrap=True)

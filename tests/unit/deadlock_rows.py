@@ -30,6 +30,7 @@ def row(routes: str, flow_control: str, protocol: str = "udp", **changes: Any) -
         "predicted_cycle": KNOT if routes == "cyclic" else [],
         "lateness_us_p99": 180.0,
         "valid": True,
+        "late": False,
         "window_s": 2.0,
         "frozen_after_s": 0.9 if frozen else None,
         "sent_frames": 9000,
