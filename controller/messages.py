@@ -5,6 +5,7 @@ Only the parser that Ryu hands out with a datapath is needed, no connection.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from ryu.ofproto import ofproto_v1_3 as ofp
@@ -67,7 +68,7 @@ def _flow_mod(datapath: Any, change: RuleChange) -> Any:
         out_port=ofp.OFPP_ANY,
         out_group=ofp.OFPG_ANY,
         match=match_of(rule.match),
-        instructions=[] if delete else _instructions(rule),
+        instructions=() if delete else _instructions(rule.actions, rule.metadata, rule.goto),
     )
 
 
@@ -99,16 +100,20 @@ def match_of(fields: tuple[Field, ...]) -> Any:
     )
 
 
-def _instructions(rule: Rule) -> list[Any]:
+@lru_cache(maxsize=4096)
+def _instructions(
+    actions: tuple[Action, ...], metadata: int | None, goto: int | None
+) -> tuple[Any, ...]:
+    """Return the instructions of a rule; thousands of rules share a few."""
     instructions = []
-    if rule.actions:
-        actions = [_action(action) for action in rule.actions]
-        instructions.append(parser.OFPInstructionActions(ofp.OFPIT_APPLY_ACTIONS, actions))
-    if rule.metadata is not None:
-        instructions.append(parser.OFPInstructionWriteMetadata(rule.metadata, _ALL_METADATA))
-    if rule.goto is not None:
-        instructions.append(parser.OFPInstructionGotoTable(rule.goto))
-    return instructions
+    if actions:
+        applied = [_action(action) for action in actions]
+        instructions.append(parser.OFPInstructionActions(ofp.OFPIT_APPLY_ACTIONS, applied))
+    if metadata is not None:
+        instructions.append(parser.OFPInstructionWriteMetadata(metadata, _ALL_METADATA))
+    if goto is not None:
+        instructions.append(parser.OFPInstructionGotoTable(goto))
+    return tuple(instructions)
 
 
 def _action(action: Action) -> Any:
@@ -125,6 +130,7 @@ def _action(action: Action) -> Any:
             return parser.OFPActionGroup(group_id)
 
 
+@lru_cache(maxsize=65536)
 def _to_ryu(name: str, value: int) -> Any:
     """Return ``value`` as Ryu writes field ``name``: a MAC as text, a number as it is."""
     kind = _TYPES[name]
