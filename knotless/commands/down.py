@@ -8,6 +8,7 @@ import click
 
 from emulation.names import DEFAULT_NAME, names_of, running_names
 from emulation.runtime import remove, require_root
+from knotless.commands._options import json_option
 
 EXAMPLE = """\b
 Example: knotless down
@@ -18,7 +19,7 @@ Example: knotless down
 @click.command("down", epilog=EXAMPLE)
 @click.option("--name", help=f"Name of the fabric.  [default: {DEFAULT_NAME}]")
 @click.option("--all", "every", is_flag=True, help="All fabrics, whoever started them.")
-@click.option("--json", "as_json", is_flag=True, help="Print the names removed as JSON.")
+@json_option
 def command(name: str | None, every: bool, as_json: bool) -> None:
     """End a fabric and remove all that it made, and nothing else.
 

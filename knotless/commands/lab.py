@@ -13,7 +13,7 @@ from emulation.prompt import Prompt
 from emulation.report import report
 from emulation.runtime import require_root
 from emulation.supervisor import end_at_signal
-from knotless.fabric_options import fabric_of, fabric_options
+from knotless.commands._fabric import fabric_of, fabric_options
 
 EXAMPLE = """\b
 Example: knotless lab ring,4 --engine updown

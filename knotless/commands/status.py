@@ -11,6 +11,7 @@ import click
 from emulation.names import names_of, running_names
 from emulation.report import report
 from emulation.runtime import require_root
+from knotless.commands._options import json_option
 
 EXAMPLE = """\b
 Example: knotless status
@@ -20,7 +21,7 @@ Example: knotless status
 
 @click.command("status", epilog=EXAMPLE)
 @click.option("--name", help="Only the fabric of this name.")
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@json_option
 def command(name: str | None, as_json: bool) -> None:
     """Say which fabrics run, whether their switches have their rules, and what is wrong.
 

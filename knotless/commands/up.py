@@ -12,7 +12,7 @@ from emulation.names import names_of
 from emulation.report import report
 from emulation.runtime import require_root
 from emulation.supervisor import start
-from knotless.fabric_options import fabric_of, fabric_options
+from knotless.commands._fabric import fabric_of, fabric_options
 
 EXAMPLE = """\b
 Example: knotless up torus,4,4 --engine dor

@@ -238,3 +238,25 @@ def test_two_fabrics_live_side_by_side(names: Names, remains: Remains) -> None:
             assert remains(beside)
         assert remains(beside) == []
         assert pings(first)
+
+
+STEPS = ["controller", "namespaces", "hosts", "links", "emulator", "switches", "rules"]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_start_that_is_killed_at_any_step_is_removed(
+    step: str, names: Names, remains: Remains
+) -> None:
+    code = (
+        "import os, sys; from topologies import load\n"
+        "from emulation.network import EmulatedFabric\n"
+        "def progress(line):\n"
+        "    if sys.argv[2] in line: os.kill(os.getpid(), 9)\n"
+        "EmulatedFabric(load('ring,4'), name=sys.argv[1], openflow_port=0, rest_port=0,\n"
+        "               progress=progress).start()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, names.name, step]) as child:
+        assert child.wait(60) == -signal.SIGKILL
+    assert remains(names) != []
+    assert runtime.remove(names)
+    assert remains(names) == []

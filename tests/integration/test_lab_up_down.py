@@ -12,13 +12,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from emulation import processes, state
-from emulation.names import Names
+from emulation.names import REPOSITORY, Names
 from emulation.processes import Process
 
 pytestmark = pytest.mark.integration
@@ -197,6 +198,79 @@ def test_root_is_required(knotless: Knotless, names: Names) -> None:
         assert done.returncode == 2, words
         assert "needs root" in done.stderr
         assert done.stderr.count("\n") == 1
+
+
+def test_ctrl_c_at_up_leaves_nothing(names: Names, remains: Remains) -> None:
+    words = [str(Path(sys.executable).with_name("knotless")), "up", "ring,4"]
+    with subprocess.Popen([*words, "--name", names.name, *FREE_PORTS]) as child:
+        deadline = time.monotonic() + 30
+        while not names.directory.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) == 130
+    assert remains(names) == []
+
+
+def test_a_killed_up_takes_its_half_started_fabric_with_it(names: Names, remains: Remains) -> None:
+    words = [str(Path(sys.executable).with_name("knotless")), "up", "ring,4"]
+    with subprocess.Popen([*words, "--name", names.name, *FREE_PORTS]) as child:
+        deadline = time.monotonic() + 30
+        while (running := state.read(names)) is None or not running.running:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        child.kill()
+    assert processes.await_exit(running.owner, 60)
+    assert remains(names) == []
+
+
+def test_two_ups_at_once_make_one_fabric(knotless: Knotless, names: Names) -> None:
+    with ThreadPoolExecutor() as pool:
+        done = list(pool.map(lambda _: up(knotless, names), range(3)))
+    assert sorted(one.returncode for one in done) == [0, 2, 2]
+    code, found = status(knotless, names)
+    assert (code, found["phase"]) == (0, "ready")
+
+
+def test_a_controller_of_the_users_own_is_used(
+    knotless: Knotless, names: Names, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.yaml").write_text(f"fabric: ring,4\nrest: {{port: {free()}}}\n")
+    port = str(free())
+    done = knotless("up", "ring,4", "--name", names.name, "--controller", "remote", "--port", port)
+    assert done.returncode == 2
+    assert f"no controller listens on 127.0.0.1:{port}" in done.stderr
+    command = [str(Path(sys.executable).with_name("ryu-manager")), "--ofp-listen-host"]
+    with subprocess.Popen(
+        [*command, "127.0.0.1", "--ofp-tcp-listen-port", port, "controller/app.py"],
+        cwd=REPOSITORY,
+        env={**os.environ, "KNOTLESS_CONFIG": str(tmp_path / "mine.yaml")},
+        stderr=subprocess.DEVNULL,
+    ) as ryu:
+        try:
+            deadline = time.monotonic() + 60
+            while True:
+                with socket.socket() as probe:
+                    if probe.connect_ex(("127.0.0.1", int(port))) == 0:
+                        break
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            done = knotless(
+                *("up", "ring,4", "--name", names.name, "--controller", "remote", "--port", port)
+            )
+            assert (done.returncode, done.stderr) == (0, "")
+            _, found = status(knotless, names)
+            assert "controller" not in found["parts"]
+            assert knotless("down", "--name", names.name).returncode == 0
+            assert ryu.poll() is None
+        finally:
+            ryu.terminate()
+
+
+def free() -> int:
+    """Return a port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
 
 
 def test_lab_gives_the_prompt_and_leaves_nothing(

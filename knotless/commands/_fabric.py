@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from knotless.commands._options import json_option
 from topologies import load
 from topologies.fabric import Fabric, Host, Link
 
@@ -21,10 +22,18 @@ _PARAMETERS = [
     click.option("--engine", default="updown", show_default=True, help="Routing engine."),
     click.option("--vcs", type=click.IntRange(1, 8), help="Virtual channels the plan may use."),
     click.option(
-        "--select", type=click.Choice(["spread", "low-port"]), default="spread", show_default=True
+        "--select",
+        type=click.Choice(["spread", "low-port"]),
+        default="spread",
+        show_default=True,
+        help="Among equal paths: spread the hosts of a switch, or low-port first.",
     ),
     click.option(
-        "--tagging", type=click.Choice(["switch", "host"]), default="switch", show_default=True
+        "--tagging",
+        type=click.Choice(["switch", "host"]),
+        default="switch",
+        show_default=True,
+        help="Who puts the VLAN tag on: switch (by its port) or host.",
     ),
     click.option("--root", help="Root switch, for engines that have one."),
     click.option(
@@ -68,7 +77,7 @@ _PARAMETERS = [
         show_default=True,
         help="Plain: veth pairs alone, without rates, delays and flow control.",
     ),
-    click.option("--json", "as_json", is_flag=True, help="Print what runs as JSON."),
+    json_option,
 ]
 
 
