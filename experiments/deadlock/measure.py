@@ -117,18 +117,23 @@ class Watch:
 
 
 def settle(daemon: Daemon, flow_control: str) -> list[str]:
-    """Empty the fabric and wait until nothing moves in it; returns what is wrong."""
-    daemon.reset(flow_control=flow_control)
+    """Empty the fabric, wait until nothing moves in it, zero all; returns what is wrong.
+
+    It empties without flow control: what the hosts still held back when their senders
+    were killed would freeze a cyclic fabric again.
+    """
+    daemon.reset(flow_control="none")
     deadline = time.monotonic() + QUIET_LIMIT_S
-    before = -1
+    before, quiet = -1, False
     while time.monotonic() < deadline:
         sent = sum(int(channel["tx_frames"]) for channel in daemon.counters()["channels"])
-        if sent == before and int(daemon.status()["frames_in_network"]) == 0:
-            daemon.reset(flow_control=flow_control)
-            return []
+        quiet = sent == before and int(daemon.status()["frames_in_network"]) == 0
+        if quiet:
+            break
         before = sent
         time.sleep(READ_EVERY_S)
-    return [f"the fabric was not quiet {QUIET_LIMIT_S:g} s after the run before"]
+    daemon.reset(flow_control=flow_control)
+    return [] if quiet else [f"the fabric was not quiet {QUIET_LIMIT_S:g} s after the run before"]
 
 
 @contextlib.contextmanager

@@ -147,7 +147,7 @@ def _ran(who: str, how: str, rows: Sequence[Row]) -> str:
     near = f"within {100 * off:.1f} % of" if off <= CLOSE_ENOUGH else f"up to {100 * off:.1f} % off"
     return (
         f"{who}, with {how}, {froze} and {nothing}: each flow got {range_of(flows)} Mbit/s, "
-        f"{near} its fair share of {rows[0]['theory_mbps']:.3f}."
+        f"{near} the fair share of {rows[0]['theory_mbps']:.3f}."
     )
 
 
@@ -166,7 +166,10 @@ def notes(run: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"{rate:g} x 1472 / {udp} / 2 = {rate * 1472 / udp / 2:.3f} Mbit/s of payload. "
             f"TCP: segments of {theory.TCP_PAYLOAD_BYTES} bytes on {tcp}, and an acknowledgement "
             f"of {ack} bytes for every second segment on the way back; shares are max-min fair. "
-            "TCP's own dynamics are not in the sum.",
+            "It is what an ideal scheduler would give. Queues here are FIFO: a flow can wait behind "
+            "frames of another that is held up further on (head-of-line blocking), as on the "
+            "cyclic and dateline routes, where every flow merges with another twice; "
+            "and TCP's own dynamics are not in the sum.",
         ),
         (
             "Goodput",
