@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
+import psutil
 import pytest
 
-from tests.integration.bare_fabric import REPOSITORY, RYU_MANAGER
+from tests.integration.bare_fabric import REPOSITORY, RYU_MANAGER, until
 
 
 @pytest.fixture
@@ -91,3 +94,43 @@ def test_the_named_configuration_is_not_there(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert "knotless: /nowhere/lab.yaml: no such file" in done.stderr
+
+
+def test_with_no_configuration_it_serves_the_defaults_on_loopback_alone(tmp_path: Path) -> None:
+    openflow, rest = free_port(), free_port()
+    environment = {key: value for key, value in os.environ.items() if key != "KNOTLESS_CONFIG"}
+    with (tmp_path / "log").open("wb") as log:
+        controller = subprocess.Popen(
+            [
+                *(RYU_MANAGER, f"--ofp-tcp-listen-port={openflow}", f"--wsapi-port={rest}"),
+                REPOSITORY / "controller/app.py",
+            ],
+            cwd=tmp_path,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+
+        def listening() -> set[tuple[str, int]]:
+            assert controller.poll() is None, (tmp_path / "log").read_text()
+            return {
+                (connection.laddr.ip, connection.laddr.port)
+                for connection in psutil.Process(controller.pid).net_connections()
+                if connection.status == psutil.CONN_LISTEN
+            }
+
+        until("its sockets", lambda: len(listening()) >= 2)
+        # Not on every address, and not on the old OpenFlow port besides, as Ryu by itself.
+        assert listening() == {("127.0.0.1", openflow), ("127.0.0.1", rest)}
+        with urlopen(f"http://127.0.0.1:{rest}/status", timeout=60) as answer:
+            status = json.load(answer)
+        assert (status["fabric"], status["engine"]) == ("torus,4,4", "updown")
+        assert status["check"]["acyclic"] is True
+        assert "no knotless.yaml here: using the defaults" in (tmp_path / "log").read_text()
+        controller.terminate()
+        assert controller.wait(timeout=60) == 0
+    finally:
+        controller.kill()
+        controller.wait()
