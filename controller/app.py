@@ -55,7 +55,8 @@ class KnotlessController(app_manager.RyuApp):
         path = config.find()
         settings = config.read(path) if path else config.Config()
         _set_defaults(settings)
-        _refuse_taken_port(cfg.CONF.ofp_listen_host, _openflow_port(), "OpenFlow")
+        _refuse_tls()
+        _refuse_taken_port(cfg.CONF.ofp_listen_host, cfg.CONF.ofp_tcp_listen_port, "OpenFlow")
         _refuse_taken_port(cfg.CONF.wsapi_host, cfg.CONF.wsapi_port, "REST")
         if path is None:
             self.logger.info("no %s here: using the defaults", config.DEFAULT_FILE)
@@ -214,7 +215,6 @@ def _set_defaults(settings: config.Config) -> None:
     conf = cfg.CONF
     conf.set_default("ofp_listen_host", "127.0.0.1")
     conf.set_default("ofp_tcp_listen_port", OPENFLOW_PORT)
-    conf.set_default("ofp_ssl_listen_port", OPENFLOW_PORT)
     conf.set_default("wsapi_host", settings.rest.host)
     conf.set_default("wsapi_port", settings.rest.port)
     conf.set_default("echo_request_interval", 5.0)
@@ -223,10 +223,17 @@ def _set_defaults(settings: config.Config) -> None:
     logging.getLogger("ryu.lib.hub").setLevel(logging.WARNING)
 
 
-def _openflow_port() -> int:
-    tls = cfg.CONF.ctl_privkey is not None and cfg.CONF.ctl_cert is not None
-    port: int = cfg.CONF.ofp_ssl_listen_port if tls else cfg.CONF.ofp_tcp_listen_port
-    return port
+def _refuse_tls() -> None:
+    """Raise KnotlessError when Ryu is told to serve TLS.
+
+    Ryu 4.34's listener throws its certificate away with the first connection
+    (``ryu.lib.hub.StreamServer``), so that every switch but the first would fail.
+    """
+    if cfg.CONF.ctl_privkey or cfg.CONF.ctl_cert:
+        raise KnotlessError(
+            "--ctl-privkey and --ctl-cert: Ryu 4.34 can serve only one switch by TLS;"
+            " put a TLS proxy such as stunnel in front of the OpenFlow port instead"
+        )
 
 
 def _refuse_taken_port(host: str, port: int, what: str) -> None:

@@ -67,6 +67,12 @@ def test_the_rest_port_of_the_configuration_is_taken(taken: int, tmp_path: Path)
     assert f"cannot listen for REST on 127.0.0.1 port {taken}" in line
 
 
+def test_tls_that_would_serve_one_switch_only_is_refused(tmp_path: Path) -> None:
+    flags = ("--ctl-privkey=key.pem", "--ctl-cert=cert.pem")
+    line = fails("fabric: ring,4", *flags, directory=tmp_path)
+    assert "Ryu 4.34 can serve only one switch by TLS" in line
+
+
 @pytest.mark.parametrize(
     ("config", "words"),
     [
