@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from typing import Any
 
 from emulation import namespaces
@@ -13,17 +14,14 @@ from emulation.wiring import NFQUEUE
 from topologies import fabric as description
 from topologies.errors import EmulationError
 
-_CONFIGURE = """set -e
-interface=$1 address=$2 queue=$3
+_QUIETEN = """set -e
+interface=$1 queue=$2
 for which in all default; do
     setting=/proc/sys/net/ipv6/conf/$which/disable_ipv6
     [ ! -e "$setting" ] || echo 1 > "$setting"
 done
-ip link set lo up
-ip address add "$address" dev "$interface"
 ethtool -K "$interface" tx off tso off gso off gro off rxvlan off txvlan off
-[ -z "$queue" ] || iptables -w -A OUTPUT ! -o lo -j NFQUEUE --queue-num "$queue"
-ip link set "$interface" up
+[ -z "$queue" ] || exec iptables -w -A OUTPUT ! -o lo -j NFQUEUE --queue-num "$queue"
 """
 """Values come as arguments, never as text of the script: a fabric file is not to be trusted."""
 
@@ -35,10 +33,13 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
     the fabric's mark, so that it is found and ended with the fabric.
     """
 
-    def __init__(self, name: str, *, names: Names, host: description.Host, **params: Any) -> None:
+    def __init__(
+        self, name: str, *, names: Names, host: description.Host, prefix: int = 8, **params: Any
+    ) -> None:
         self._names = names
         self.description = host
-        super().__init__(name, **params)
+        self._prefix = prefix
+        super().__init__(name, ip=f"{host.ip}/{prefix}", **params)
         # A host's own mount namespace shows the names of the others' network namespaces
         # but not these themselves, of which every `ip` in a host would complain.
         self.cmd("mount -t tmpfs tmpfs /run/netns")
@@ -55,21 +56,21 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
         """The name of this host's network namespace."""
         return self._names.host_namespace(self.name)
 
-    def configure(self, interface: str, *, held: bool) -> None:
-        """Set up addresses and offloads and open the interface.
+    def configure(
+        self, interface: str, *, held: bool, known: Sequence[description.Host] = ()
+    ) -> None:
+        """Set up offloads and addresses and open the interface.
 
         No offloads: the emulator's trailer goes behind the frame, so checksums must be
         final and frames no longer than the wire's. ``held`` puts outgoing IP packets into
         the queue that the emulator lets go (NFQUEUE), so that a sender blocks as with a
-        paused network card instead of losing packets.
+        paused network card instead of losing packets. The addresses of ``known`` hosts
+        are entered for good, so that they need no ARP.
         """
         done = subprocess.run(
             namespaces.enter(
                 self.namespace,
-                [
-                    *("sh", "-c", _CONFIGURE, "sh"),
-                    *(interface, f"{self.description.ip}/8", str(NFQUEUE) if held else ""),
-                ],
+                ["sh", "-c", _QUIETEN, "sh", interface, str(NFQUEUE) if held else ""],
             ),
             capture_output=True,
             text=True,
@@ -78,15 +79,23 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
         if done.returncode != 0:
             complaint = " ".join((done.stderr or done.stdout).split())[:300]
             raise EmulationError(f"{self.name}: cannot be configured: {complaint}")
+        own = self.description
+        neighbours = (
+            f"neigh replace {host.ip} lladdr {host.mac} dev {interface} nud permanent"
+            for host in known
+            if host.name != own.name
+        )
+        namespaces.ip_batch(
+            [
+                "link set lo up",
+                f"address add {own.ip}/{self._prefix} brd + dev {interface}",
+                f"link set {interface} up",
+                *neighbours,
+            ],
+            namespace=self.namespace,
+        )
 
     def told(self, interface: Any) -> None:
         """Let Mininet know the addresses that :meth:`configure` has set."""
-        interface.ip, interface.prefixLen = self.description.ip, "8"
+        interface.ip, interface.prefixLen = self.description.ip, str(self._prefix)
         interface.mac = self.description.mac
-
-    def learn(self, others: list[description.Host], interface: str) -> None:
-        """Enter the addresses of ``others`` for good, so that no ARP is needed."""
-        namespaces.ip_batch(
-            (f"neigh replace {o.ip} lladdr {o.mac} dev {interface} nud permanent" for o in others),
-            namespace=self.namespace,
-        )

@@ -31,11 +31,12 @@ from emulation.switch import EmulatedSwitch
 from emulation.tools import require_tools
 from topologies import files
 from topologies.errors import EmulationError
-from topologies.fabric import Fabric
+from topologies.fabric import Fabric, Host, Switch
 from topologies.validate import validate
 
 LEARNED_ADDRESSES_LIMIT = 1024
 """The kernel's gc_thresh3: how many addresses all hosts together may learn by ARP."""
+NODES_AT_ONCE = 4
 
 
 def _silent(_step: str) -> None:
@@ -174,6 +175,7 @@ class EmulatedFabric:
         self._make_nodes()
         self.progress(f"{len(cables)} links")
         self._make_links(cables)
+        self._configure_hosts()
         if self.links == "emulated":
             self.progress("link emulator")
             config = wiring.emulator_config(
@@ -189,7 +191,6 @@ class EmulatedFabric:
             control.await_listening(runtime, self.openflow_port)
             control.start_forwarder(runtime, self.openflow_port)
         self.ovs.add_switches(self.fabric.switches, wiring.ports(cables), self.controller != "none")
-        self._configure_hosts()
         if self.controller == "ryu":
             self.progress("rules")
             control.await_ready(runtime, self.rest_port)
@@ -223,18 +224,25 @@ class EmulatedFabric:
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         self.net = Mininet(controller=None, build=False)
-        for host in self.fabric.hosts:
-            self.net.addHost(
-                host.name, cls=EmulatedHost, names=self.names, host=host, ip=f"{host.ip}/8"
-            )
-        for switch in self.fabric.switches:
-            self.net.addSwitch(
-                switch.name,
-                cls=EmulatedSwitch,
+
+        prefix = wiring.prefix_length(self.fabric)
+
+        def host(description: Host) -> EmulatedHost:
+            return EmulatedHost(description.name, names=self.names, host=description, prefix=prefix)
+
+        def switch(description: Switch) -> EmulatedSwitch:
+            return EmulatedSwitch(
+                description.name,
                 names=self.names,
                 environment=self.ovs.environment,
-                dpid=f"{switch.dpid:x}",
+                dpid=f"{description.dpid:x}",
             )
+
+        # Each waits for its shell's prompt, and a host's for a network namespace.
+        with ThreadPoolExecutor(max_workers=NODES_AT_ONCE) as pool:
+            self.net.hosts += pool.map(host, self.fabric.hosts)
+            self.net.switches += pool.map(switch, self.fabric.switches)
+        self.net.nameToNode |= {node.name: node for node in self.net.hosts + self.net.switches}
         self.net.built = True
         namespaces.ip_batch(f"netns attach {node.namespace} {node.pid}" for node in self.net.hosts)
 
@@ -258,12 +266,11 @@ class EmulatedFabric:
 
         def configure(node: EmulatedHost) -> None:
             interface = node.defaultIntf()
-            node.configure(interface.name, held=self.links == "emulated")
+            held = self.links == "emulated"
+            node.configure(interface.name, held=held, known=hosts if known else ())
             node.told(interface)
-            if known:
-                node.learn([host for host in hosts if host.name != node.name], interface.name)
 
-        with ThreadPoolExecutor(max_workers=4) as pool:
+        with ThreadPoolExecutor(max_workers=NODES_AT_ONCE) as pool:
             list(pool.map(configure, self.net.hosts))
 
 

@@ -120,6 +120,14 @@ def _check_names(fabric: Fabric) -> None:
         seen.add(name)
 
 
+def prefix_length(fabric: Fabric) -> int:
+    """Length of the IP prefix in which all hosts are neighbours: 8, as our fabrics have it.
+
+    Hosts of a fabric from a file may have any addresses: then everything is a neighbour (0).
+    """
+    return 8 if len({host.ip.split(".")[0] for host in fabric.hosts}) == 1 else 0
+
+
 def ports(cables: Sequence[Cable]) -> dict[str, dict[int, str]]:
     """Switch -> {its port: the interface}, ports in ascending order."""
     found: dict[str, dict[int, str]] = {}

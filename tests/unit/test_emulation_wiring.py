@@ -143,3 +143,10 @@ def test_a_switch_whose_name_is_no_interface_is_refused(name: str) -> None:
     )
     with pytest.raises(KnotlessError, match=name.split(".")[0]):
         wiring.wire(changed)
+
+
+def test_all_hosts_are_neighbours() -> None:
+    fabric = pair()
+    assert wiring.prefix_length(fabric) == 8
+    far = replace(fabric.hosts[1], ip="192.168.0.1")
+    assert wiring.prefix_length(replace(fabric, hosts=(fabric.hosts[0], far))) == 0
