@@ -1,0 +1,1 @@
+"""Benchmarks of the emulated fabric; ``python -m bench`` runs them (as root)."""

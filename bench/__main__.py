@@ -1,0 +1,140 @@
+"""``python -m bench``: channel-hops a second, emulated and plain, from one run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from bench.emulation import CLOSE_ENOUGH, Measurement, fair_share_mbps, measure, running, torus
+from emulation.runtime import require_root
+from experiments import machine
+from topologies.errors import KnotlessError
+
+RATES_MBPS = (10.0, 20.0, 30.0, 40.0, 50.0, 60.0)
+PLAIN_STEPS = (1.0, 1.5, 2.0, 3.0)
+"""What plain links are offered, in multiples of the emulated fabric's best."""
+
+
+def emulated(hosts_a_switch: int, console: Console) -> Iterator[Measurement]:
+    """Raise the links' rate until the fabric cannot follow; two failures end it."""
+    failures = 0
+    with running(hosts_a_switch, "emulated") as lab:
+        for rate_mbps in RATES_MBPS:
+            found = measure(lab, rate_mbps, None)
+            _tell(console, found)
+            yield found
+            failures += not found.good
+            if failures == 2:
+                return
+
+
+def plain(hosts_a_switch: int, best: Measurement, console: Console) -> Iterator[Measurement]:
+    """Offer plain links what the emulated fabric carried at its best, and more."""
+    share = fair_share_mbps(torus(hosts_a_switch), best.rate_mbps)
+    with running(hosts_a_switch, "plain") as lab:
+        for step in PLAIN_STEPS:
+            found = measure(lab, 0.0, share * step)
+            _tell(console, found)
+            yield found
+
+
+def _tell(console: Console, found: Measurement) -> None:
+    late = (
+        f", lateness p99 {found.lateness_us_p99:.0f} us"
+        if found.lateness_us_p99 is not None
+        else ""
+    )
+    at = f"{found.rate_mbps:g} Mbit/s links" if found.rate_mbps else "no rate"
+    console.print(
+        f"{found.links}, {found.hosts} hosts, {at}: {found.hops_per_s:,.0f} channel-hops/s, "
+        f"{found.delivered_mbps:.3f} of {found.offered_mbps:.3f} Mbit/s a host delivered{late}",
+        highlight=False,
+    )
+
+
+def table(found: list[Measurement]) -> Table:
+    """Return all measurements for people."""
+    shown = Table(title="4x4 torus, every host sending", title_justify="left")
+    for column in (
+        "links",
+        "hosts",
+        "link rate",
+        "hops/s",
+        "of theory",
+        "late p99",
+        "lost",
+        "cores",
+    ):
+        shown.add_column(column)
+    for one in found:
+        shown.add_row(
+            one.links,
+            str(one.hosts),
+            f"{one.rate_mbps:g}" if one.rate_mbps else "-",
+            f"{one.hops_per_s:,.0f}",
+            f"{one.of_theory:.3f}",
+            f"{one.lateness_us_p99:.0f} us" if one.lateness_us_p99 is not None else "-",
+            f"{one.lost_frames:,}",
+            " ".join(f"{name} {cores:.2f}" for name, cores in sorted(one.cpu.items())),
+        )
+    return shown
+
+
+def summary(found: list[Measurement]) -> dict[str, object]:
+    """Return, for each number of hosts, the best of both kinds of links that is good."""
+    best: dict[str, object] = {}
+    for hosts in sorted({one.hosts for one in found}):
+        for links in ("emulated", "plain"):
+            good = [one for one in found if (one.hosts, one.links) == (hosts, links) and one.good]
+            if good:
+                top = max(good, key=lambda one: one.hops_per_s)
+                best[f"{links}_{hosts}_hops_per_s"] = top.hops_per_s
+                if links == "emulated":
+                    best[f"emulated_{hosts}_highest_rate_mbps"] = max(o.rate_mbps for o in good)
+            every = [one for one in found if (one.hosts, one.links) == (hosts, links)]
+            most = max(every, key=lambda one: one.hops_per_s)
+            best[f"{links}_{hosts}_most_hops_per_s"] = most.hops_per_s
+    return best
+
+
+@click.command(epilog="Example: sudo .venv/bin/python -m bench --hosts 16")
+@click.option("--hosts", type=click.Choice(["16", "64", "both"]), default="both", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+def main(hosts: str, as_json: bool) -> None:
+    """Measure the emulated fabric against plain links on the same Open vSwitch.
+
+    Both are offered the same pattern by the same senders. Emulated links are raised in rate
+    until goodput is over 1 % off theory or lateness p99 over 1 ms; plain links have no
+    rate, and are offered what the emulated ones carried at their best, and more.
+    """
+    require_root()
+    console = Console(stderr=True)
+    found: list[Measurement] = []
+    for each in (1, 4) if hosts == "both" else (int(hosts) // 16,):
+        of_emulated = list(emulated(each, console))
+        good = [one for one in of_emulated if one.good] or of_emulated[:1]
+        found += of_emulated
+        found += plain(each, max(good, key=lambda one: one.rate_mbps), console)
+    if as_json:
+        head = {"machine": machine.machine(), "versions": machine.versions()}
+        rows = [one.as_json() for one in found]
+        click.echo(json.dumps({**head, "summary": summary(found), "measurements": rows}))
+        return
+    out = Console()
+    out.print(table(found))
+    out.print(f"good: within {CLOSE_ENOUGH:.0%} of theory (plain: of what was offered), in time")
+    for name, value in summary(found).items():
+        out.print(f"{name.replace('_', ' ')}: {value:,}", highlight=False)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KnotlessError as error:
+        click.echo(f"knotless: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,235 @@
+"""How much the emulated fabric carries, beside plain veth links on the same Open vSwitch.
+
+The fabric is a 4x4 torus; every host sends to the host of its own number one switch on in x
+and one in y. With one host a switch no two flows share a channel; with four, four flows
+of one switch share each. So the fair share is exact, and all of it is the fabric's to give.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import psutil
+
+from emulation.network import EmulatedFabric
+from experiments import theory
+from routing import make_plan
+from topologies import load
+from topologies.fabric import Fabric
+
+ROUTING: Mapping[str, Any] = {"engine": "dor", "vcs": 2}
+WARM_UP_S = 1.5
+WINDOW_S = 3.0
+CLOSE_ENOUGH = 0.01
+LATENESS_LIMIT_US = 1000.0
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One window of steady traffic.
+
+    ``hops_per_s`` counts each delivered frame once for every channel on its way, the hosts'
+    two included. ``of_theory`` is delivered to fair share (emulated), or to offered (plain).
+    ``cpu`` is in cores: of the emulator, Open vSwitch, sender and receiver together, and
+    all else, which is mostly the kernel's work on nobody's account.
+    """
+
+    links: str
+    hosts: int
+    rate_mbps: float
+    offered_mbps: float
+    delivered_mbps: float
+    of_theory: float
+    hops_per_s: float
+    lateness_us_p99: float | None
+    lost_frames: int
+    cpu: Mapping[str, float]
+
+    @property
+    def good(self) -> bool:
+        """Whether all came through, in time."""
+        in_time = self.lateness_us_p99 is None or self.lateness_us_p99 < LATENESS_LIMIT_US
+        return in_time and abs(self.of_theory - 1) <= CLOSE_ENOUGH
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {**asdict(self), "good": self.good}
+
+
+def torus(hosts_a_switch: int) -> Fabric:
+    """The fabric that is measured."""
+    return load(f"torus,4,4,hosts={hosts_a_switch}")
+
+
+def pairs(fabric: Fabric) -> list[tuple[int, int]]:
+    """Each host and the one of its number on the switch one on in x and in y."""
+    assert fabric.grid is not None  # noqa: S101 - a torus has one
+    x, y = fabric.grid.dims
+    each = len(fabric.hosts) // (x * y)
+    found = []
+    for index in range(len(fabric.hosts)):
+        switch, number = divmod(index, each)
+        far = (switch // x + 1) % y * x + (switch % x + 1) % x
+        found.append((index, far * each + number))
+    return found
+
+
+def hops(fabric: Fabric) -> float:
+    """The mean number of channels on a flow's way, the hosts' two included."""
+    plan = make_plan(fabric, **ROUTING)
+    names = [host.name for host in fabric.hosts]
+    lengths = [len(plan.path(names[a], names[b])) + 1 for a, b in pairs(fabric)]
+    return sum(lengths) / len(lengths)
+
+
+def fair_share_mbps(fabric: Fabric, rate_mbps: float) -> float:
+    """A flow's goodput when every host sends all it can."""
+    sharing = len(fabric.hosts) // len(fabric.switches)
+    return rate_mbps / sharing / theory.load_per_payload("udp", tagged=True)
+
+
+class Traffic:
+    """The sender and the receiver, running."""
+
+    def __init__(self, lab: EmulatedFabric, offered_mbps: float | None) -> None:
+        hosts = lab.fabric.hosts
+        rate = None if offered_mbps is None else offered_mbps * 1e6 / 8 / theory.UDP_PAYLOAD_BYTES
+        flows = [
+            {
+                "source_namespace": f"/run/netns/{lab.names.host_namespace(hosts[a].name)}",
+                "destination_namespace": f"/run/netns/{lab.names.host_namespace(hosts[b].name)}",
+                "destination_ip": hosts[b].ip,
+                "datagrams_per_s": rate,
+            }
+            for a, b in pairs(lab.fabric)
+        ]
+        self.processes: list[subprocess.Popen[bytes]] = []
+        for what in ("receive", "send"):
+            process = subprocess.Popen(
+                [sys.executable, "-m", "bench.traffic", what],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+            self.processes.append(process)
+            assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018
+            process.stdin.write(json.dumps(flows).encode())
+            process.stdin.close()
+            # The first report says that its sockets are open.
+            if not process.stdout.readline():
+                self.close()
+                raise RuntimeError(f"the traffic's {what} does not start")
+
+    def close(self) -> list[list[dict[str, float]]]:
+        """End both; returns the reports of the receiver and of the sender."""
+        reports = []
+        for process in reversed(self.processes):
+            process.kill()
+        for process in self.processes:
+            assert process.stdout is not None  # noqa: S101
+            with process.stdout:
+                out = process.stdout.read()
+            process.wait()
+            reports.append([json.loads(line) for line in out.splitlines() if line.endswith(b"}")])
+        return reports
+
+
+def _counted(reports: Sequence[Mapping[str, float]], begin: float, end: float) -> float:
+    """Datagrams a second between the reports nearest to both ends."""
+    first = min(reports, key=lambda report: abs(report["t"] - begin))
+    last = min(reports, key=lambda report: abs(report["t"] - end))
+    return (last["datagrams"] - first["datagrams"]) / max(1e-9, last["t"] - first["t"])
+
+
+def _cpu_s(groups: Mapping[str, Sequence[int]]) -> dict[str, float]:
+    spent = {}
+    for name, pids in groups.items():
+        times = [psutil.Process(pid).cpu_times() for pid in pids]
+        spent[name] = sum(t.user + t.system for t in times)
+    whole = psutil.cpu_times()
+    spent["all"] = sum(whole) - whole.idle - whole.iowait - whole.guest - whole.guest_nice
+    return spent
+
+
+def measure(lab: EmulatedFabric, rate_mbps: float, offered_mbps: float | None) -> Measurement:
+    """Send for a while on a running fabric, and measure the window after the warm-up."""
+    fabric, emulated = lab.fabric, lab.links == "emulated"
+    if emulated:
+        names = [link["name"] for link in json.loads(lab.names.emulator_file.read_text())["links"]]
+        changes = [{"name": name, "rate_mbps": rate_mbps} for name in names]
+        lab.daemon.reset(flow_control="pfc", links=changes)
+    traffic = Traffic(lab, offered_mbps)
+    try:
+        time.sleep(WARM_UP_S)
+        groups = _processes(lab, traffic)
+        cpu = _cpu_s(groups)
+        before = lab.daemon.counters() if emulated else None
+        begin = time.monotonic()
+        time.sleep(WINDOW_S)
+        end = time.monotonic()
+        after = lab.daemon.counters() if emulated else None
+        status = lab.daemon.status() if emulated else None
+        spent = _cpu_s(groups)
+    finally:
+        received, sent = traffic.close()
+    delivered = _counted(received, begin, end)
+    hops_per_s = delivered * hops(fabric)
+    if before is not None and after is not None:
+        moved = sum(c["rx_frames"] for c in after["channels"])
+        moved -= sum(c["rx_frames"] for c in before["channels"])
+        hops_per_s = moved * 1e6 / (after["now_us"] - before["now_us"])
+    payload_mbit = 8 * theory.UDP_PAYLOAD_BYTES / 1e6
+    share = fair_share_mbps(fabric, rate_mbps)
+    offered = _counted(sent, begin, end) * payload_mbit / len(fabric.hosts)
+    got = delivered * payload_mbit / len(fabric.hosts)
+    shares = {name: (spent[name] - cpu[name]) / (end - begin) for name in spent}
+    everything = shares.pop("all")
+    shares["other"] = max(0.0, everything - sum(shares.values()))
+    return Measurement(
+        links=lab.links,
+        hosts=len(fabric.hosts),
+        rate_mbps=rate_mbps,
+        offered_mbps=round(offered, 4),
+        delivered_mbps=round(got, 4),
+        of_theory=round(got / (share if emulated else max(offered, 1e-9)), 4),
+        hops_per_s=round(hops_per_s),
+        lateness_us_p99=status["lateness_us"]["p99"] if status is not None else None,
+        lost_frames=after["lost_frames"]
+        if after is not None
+        else max(0, round((_counted(sent, begin, end) - delivered) * WINDOW_S)),
+        cpu={name: round(value, 3) for name, value in shares.items()},
+    )
+
+
+def _processes(lab: EmulatedFabric, traffic: Traffic) -> dict[str, list[int]]:
+    """The processes whose CPU time is told apart."""
+    state = json.loads(lab.names.state_file.read_text(encoding="utf-8"))
+    pids = {role: int(process["pid"]) for role, process in state["processes"].items()}
+    groups = {"ovs": [pids["ovs-vswitchd"]], "traffic": [p.pid for p in traffic.processes]}
+    if "emulator" in pids:
+        groups["emulator"] = [pids["emulator"]]
+    return groups
+
+
+@contextmanager
+def running(hosts_a_switch: int, links: str) -> Iterator[EmulatedFabric]:
+    """Run the torus with that many hosts a switch, with emulated or plain links."""
+    lab = EmulatedFabric(
+        torus(hosts_a_switch),
+        name=f"bench-{secrets.token_hex(2)}",
+        flow_control="pfc",
+        links="emulated" if links == "emulated" else "plain",
+        openflow_port=0,
+        rest_port=0,
+        static_arp=True,
+        **ROUTING,
+    )
+    with lab:
+        yield lab
