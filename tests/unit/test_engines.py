@@ -29,6 +29,16 @@ TABLE_1 = [
     ("ring,4", "minimal", LOW, 2.0, 3, 3, True),
     ("ring,5,hosts=2", "dor", {"vcs": 1}, 2.2, 3, 12, True),
     ("flat,4", "updown", {}, 1.0, 1, 0, False),
+    ("fattree,2,4,2", "fattree", {}, 3.75, 5, 16, False),
+    ("lsft,2", "lsft", {}, 19 / 7, 3, 18, False),
+    ("mesh,4,4", "prefix", {}, 4.15625, 10, 55, False),
+    ("mesh,4,4", "lturn", {}, 3.5, 7, 16, False),
+    ("mesh,4,4", "rturn", {}, 3.5, 7, 16, False),
+    ("mesh,4,4", "lash", {}, 3.5, 7, 16, False),
+    ("torus,4,4", "dfsssp", {}, 3.0, 5, 8, False),
+    ("ring,5,hosts=2", "dl", {}, 2.2, 3, 12, False),
+    ("ring,5,hosts=2", "sbp", {}, 2.2, 3, 12, False),
+    ("ring,5,hosts=2", "sbp-reduced", {}, 2.2, 3, 12, False),
 ]
 
 

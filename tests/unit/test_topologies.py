@@ -32,7 +32,7 @@ SIZES = [
     ("irregular-a", 16, 64, 22),
     ("irregular-b", 16, 64, 24),
     ("random,128", 128, 512, 256),
-    ("random,6,degree=3,hosts=2", 6, 12, 9),
+    ("random,6,hosts=2,degree=3", 6, 12, 9),
 ]
 
 

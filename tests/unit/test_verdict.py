@@ -136,7 +136,7 @@ DAMAGE: list[tuple[str, Callable[[FabricRules], FabricRules], int, str]] = [
         "a field that is not followed",
         lambda rules: _with(rules, "s1", Rule(0, 900, (Field("tcp_dst", 80),))),
         0,
-        "s1: a rule of table 0 matches tcp_dst, which is not followed here",
+        "s1: a rule of table 0 matches tcp_dst: not followed here",
     ),
     (
         "a table that goes back",
