@@ -73,11 +73,7 @@ impl Agenda {
     /// Put an event down for `at`; among those of one time the first put down comes first.
     pub fn add(&mut self, at: Time, event: Event) {
         self.number += 1;
-        self.heap.push(Item {
-            at,
-            number: self.number,
-            event,
-        });
+        self.heap.push(Item { at, number: self.number, event });
     }
 
     /// The next event if it is due at `now`.

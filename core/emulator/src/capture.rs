@@ -34,12 +34,7 @@ impl Capture {
         file.write_all(&SNAP_BYTES.to_le_bytes())?;
         file.write_all(&LINK_TYPE_ETHERNET.to_le_bytes())?;
         file.flush()?;
-        Ok(Capture {
-            file,
-            epoch_ns,
-            packets: 0,
-            failed: None,
-        })
+        Ok(Capture { file, epoch_ns, packets: 0, failed: None })
     }
 
     /// Add a frame. An error is kept for [`Capture::finish`].
@@ -53,12 +48,7 @@ impl Capture {
     fn write(&mut self, at: Time, frame: &[u8]) -> io::Result<()> {
         let ns = self.epoch_ns + at / 1000;
         let length = frame.len() as u32;
-        for word in [
-            (ns / 1_000_000_000) as u32,
-            (ns % 1_000_000_000) as u32,
-            length,
-            length,
-        ] {
+        for word in [(ns / 1_000_000_000) as u32, (ns % 1_000_000_000) as u32, length, length] {
             self.file.write_all(&word.to_le_bytes())?;
         }
         self.file.write_all(frame)?;

@@ -178,10 +178,7 @@ impl Settings {
     /// The limits, with defaults where nothing is said.
     pub fn limits(&self) -> Buffer {
         let in_flight = |time| Buffer::headroom_needed(self.rate_bps(), time, LONGEST_FRAME);
-        let xon_bytes = self
-            .buffer
-            .xon_bytes
-            .or(self.buffer.xoff_bytes.map(|xoff| xoff / 2));
+        let xon_bytes = self.buffer.xon_bytes.or(self.buffer.xoff_bytes.map(|xoff| xoff / 2));
         let xon_bytes = xon_bytes.unwrap_or_else(|| in_flight(self.delay()).max(16_384));
         Buffer {
             queue_bytes: self.buffer.queue_bytes.unwrap_or(131_072),
@@ -203,18 +200,13 @@ impl Settings {
             if value.is_finite() && (least..=most).contains(&value) {
                 return Ok(());
             }
-            Err(Error::Config(format!(
-                "link {link}: {key} {value} is not in {least}..{most}"
-            )))
+            Err(Error::Config(format!("link {link}: {key} {value} is not in {least}..{most}")))
         };
         within("rate_mbps", self.rate_mbps, 0.001, MOST_MBPS)?;
         within("delay_us", self.delay_us, 0.0, MOST_US)?;
         within("watchdog_us", self.watchdog_us.unwrap_or(1.0), 1.0, 1e12)?;
         let limits = self.limits();
-        let largest = limits
-            .queue_bytes
-            .max(limits.xoff_bytes)
-            .max(limits.headroom_bytes);
+        let largest = limits.queue_bytes.max(limits.xoff_bytes).max(limits.headroom_bytes);
         within("buffer", largest as f64, 1.0, MOST_BYTES as f64)?;
         if limits.xon_bytes >= limits.xoff_bytes {
             return Err(Error::Config(format!(

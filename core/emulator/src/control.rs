@@ -107,10 +107,7 @@ impl Control {
             Request::Status {} => Ok(report::status(engine, now, self)),
             Request::Counters {} => Ok(report::counters(engine, now)),
             Request::Deadlock {} => Ok(json!({ "deadlock": report::deadlock(engine) })),
-            Request::Reset {
-                links,
-                flow_control,
-            } => {
+            Request::Reset { links, flow_control } => {
                 self.reset(&links, flow_control, engine)?;
                 Ok(json!({}))
             }

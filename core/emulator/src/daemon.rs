@@ -117,10 +117,7 @@ impl Daemon {
         let said = writeln!(std::io::stdout(), "ready").and_then(|()| std::io::stdout().flush());
         environment(said, || "standard output".into())?;
         let channels = self.engine.world().fabric.channels.len();
-        self.log.line(&format!(
-            "ready: {channels} channels, tick {} us",
-            self.tick_ns / 1000
-        ));
+        self.log.line(&format!("ready: {channels} channels, tick {} us", self.tick_ns / 1000));
         let mut ready = Vec::new();
         let mut busy_ns = monotonic_ns();
         let mut next_ns = busy_ns;
@@ -134,8 +131,9 @@ impl Daemon {
                 next_ns = monotonic_ns();
                 busy_ns = next_ns;
             } else {
-                // A tick that was missed is not made up for.
-                next_ns = (next_ns + self.tick_ns).max(now_ns);
+                // A tick that was missed is not made up for; and however much there is to do, others
+                // get a share of the core, since a real-time thread that never sleeps is stopped.
+                next_ns = (next_ns + self.tick_ns).max(now_ns + self.tick_ns / 8);
                 sleep_until(next_ns);
             }
             self.poll.wait(0, &mut ready);
@@ -179,11 +177,7 @@ impl Daemon {
         let now = self.now();
         // What the kernel lost before a reset does not count after it.
         self.control.kernel_lost += self.wires.ring.take_lost();
-        self.engine
-            .world_mut()
-            .captures
-            .values_mut()
-            .for_each(|capture| capture.flush());
+        self.engine.world_mut().captures.values_mut().for_each(|capture| capture.flush());
         let (control, engine, log) = (&mut self.control, &mut self.engine, &mut self.log);
         self.server.serve(&self.poll, KEY_CONTROL, |line| {
             let answer = control.answer(line, now, engine);
@@ -197,10 +191,7 @@ impl Daemon {
     fn tell_deadlock(&mut self) {
         let found = self.engine.detector().deadlock().is_some();
         if found && !self.deadlocked {
-            self.log.line(&format!(
-                "deadlock: {}",
-                crate::report::deadlock(&self.engine)
-            ));
+            self.log.line(&format!("deadlock: {}", crate::report::deadlock(&self.engine)));
         }
         self.deadlocked = found;
     }
@@ -210,11 +201,7 @@ impl Wires {
     fn open(config: &Config, fabric: &Fabric) -> Result<Wires, Error> {
         let mut nfqueues = Vec::new();
         for (id, end) in fabric.ends.iter().enumerate() {
-            let Owner::Host {
-                name,
-                nfqueue: Some((path, number)),
-            } = &end.owner
-            else {
+            let Owner::Host { name, nfqueue: Some((path, number)) } = &end.owner else {
                 continue;
             };
             let opened = netns::inside(path, || Nfqueue::open(*number));
@@ -230,13 +217,7 @@ impl Wires {
         for (end, &ifindex) in ifindexes.iter().enumerate() {
             ends[ifindex as usize] = Some(end);
         }
-        Ok(Wires {
-            ring,
-            sender,
-            ifindexes,
-            ends,
-            nfqueues,
-        })
+        Ok(Wires { ring, sender, ifindexes, ends, nfqueues })
     }
 
     /// Take all frames that are in the ring, but never more than fit in it once.
@@ -279,9 +260,7 @@ impl Wires {
         if outgoing.is_empty() {
             return 0;
         }
-        let frames = outgoing
-            .iter()
-            .map(|out| (self.ifindexes[out.end], out.frame.as_slice()));
+        let frames = outgoing.iter().map(|out| (self.ifindexes[out.end], out.frame.as_slice()));
         let failed = self.sender.send(frames);
         for out in outgoing {
             engine.recycle(out.frame);
@@ -298,11 +277,7 @@ fn open_packet_sockets(fabric: &Fabric) -> Result<PacketSockets, Error> {
     let mut largest = HOST_MTU + ADDED_BYTES;
     for end in &fabric.ends {
         let (index, mtu) = environment(interface(&end.interface), || {
-            format!(
-                "interface {} of {}",
-                end.interface,
-                fabric.describe(&end.owner)
-            )
+            format!("interface {} of {}", end.interface, fabric.describe(&end.owner))
         })?;
         if matches!(end.owner, Owner::Switch { .. }) && mtu < HOST_MTU + ADDED_BYTES {
             return Err(Error::Environment(format!(
@@ -316,8 +291,6 @@ fn open_packet_sockets(fabric: &Fabric) -> Result<PacketSockets, Error> {
         ifindexes.push(index);
     }
     let sender = environment(Sender::open(), || "packet socket".into())?;
-    let ring = environment(Ring::open(largest + 64, RING_BYTES), || {
-        "packet ring".into()
-    })?;
+    let ring = environment(Ring::open(largest + 64, RING_BYTES), || "packet ring".into())?;
     Ok((ring, sender, ifindexes))
 }

@@ -24,11 +24,7 @@ struct Candidate {
 impl Detector {
     /// A detector that reports what has stood for `patience`.
     pub fn new(patience: Time) -> Detector {
-        Detector {
-            patience,
-            next: 0,
-            candidate: None,
-        }
+        Detector { patience, next: 0, candidate: None }
     }
 
     /// Look, if it is time to.
@@ -49,51 +45,34 @@ impl Detector {
                     switch_model::FlowControl::Pfc => {
                         counters.priorities[usize::from(member.class)].tx_frames
                     }
-                    _ => counters
-                        .priorities
-                        .iter()
-                        .map(|priority| priority.tx_frames)
-                        .sum(),
+                    _ => counters.priorities.iter().map(|priority| priority.tx_frames).sum(),
                 }
             };
             deadlock.members.iter().map(frames).sum()
         };
         match &mut self.candidate {
             Some(candidate)
-                if candidate
-                    .deadlock
-                    .members
-                    .iter()
-                    .all(|m| found.members.contains(m))
+                if candidate.deadlock.members.iter().all(|m| found.members.contains(m))
                     && sent(&candidate.deadlock) == candidate.sent =>
             {
                 candidate.confirmed |= now - candidate.since >= self.patience;
                 // It may grow, but the cycle that was seen first stays its name.
-                let grown = Deadlock {
-                    members: found.members,
-                    cycle: candidate.deadlock.cycle.clone(),
-                };
+                let grown =
+                    Deadlock { members: found.members, cycle: candidate.deadlock.cycle.clone() };
                 candidate.sent = sent(&grown);
                 candidate.deadlock = grown;
             }
             _ => {
                 let sent = sent(&found);
-                self.candidate = Some(Candidate {
-                    since: now,
-                    sent,
-                    confirmed: false,
-                    deadlock: found,
-                });
+                self.candidate =
+                    Some(Candidate { since: now, sent, confirmed: false, deadlock: found });
             }
         }
     }
 
     /// The deadlock that stands, and since when.
     pub fn deadlock(&self) -> Option<(Time, &Deadlock)> {
-        let candidate = self
-            .candidate
-            .as_ref()
-            .filter(|candidate| candidate.confirmed)?;
+        let candidate = self.candidate.as_ref().filter(|candidate| candidate.confirmed)?;
         Some((candidate.since, &candidate.deadlock))
     }
 

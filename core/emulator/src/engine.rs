@@ -27,6 +27,8 @@ use crate::transit::{Copy, Found, Record, Stage, Transit};
 const GIVEN_UP: Time = 200_000 * MICROSECOND;
 /// Least room in a NIC's queue.
 const NIC_BYTES: u64 = 8192;
+/// MAC control frames of one host that may wait for the line.
+const MOST_REQUESTS: Time = 64;
 const SPARE_BUFFERS: usize = 8192;
 
 /// A frame to be sent by one of the daemon's interfaces.
@@ -79,6 +81,8 @@ pub struct Engine {
     model: Model<Vec<u8>>,
     world: World,
     nics: HashMap<EndId, Nic>,
+    /// When the MAC control frames of a host's end will all have left.
+    control_free: HashMap<EndId, Time>,
     detector: Detector,
     seed: u64,
     tick: Time,
@@ -93,15 +97,7 @@ impl Engine {
             .ends
             .iter()
             .enumerate()
-            .filter(|(_, end)| {
-                matches!(
-                    end.owner,
-                    Owner::Host {
-                        nfqueue: Some(_),
-                        ..
-                    }
-                )
-            })
+            .filter(|(_, end)| matches!(end.owner, Owner::Host { nfqueue: Some(_), .. }))
             .map(|(id, end)| (id, Nic::new(nic_limit(&fabric, end.link, tick))))
             .collect();
         let world = World {
@@ -120,6 +116,7 @@ impl Engine {
             model,
             world,
             nics,
+            control_free: HashMap::new(),
             detector: Detector::new(patience),
             seed,
             tick,
@@ -128,10 +125,7 @@ impl Engine {
 
     /// A buffer to receive a frame in.
     pub fn buffer(&mut self) -> Vec<u8> {
-        self.world
-            .spare
-            .pop()
-            .unwrap_or_else(|| Vec::with_capacity(2048))
+        self.world.spare.pop().unwrap_or_else(|| Vec::with_capacity(2048))
     }
 
     /// Give a buffer back.
@@ -169,11 +163,7 @@ impl Engine {
         let priority = parsed.priority().unwrap_or(0);
         let bytes = length_with_fcs(frame.len());
         let channel = self.world.fabric.ends[end].outgoing;
-        let queued = Queued {
-            priority,
-            bytes,
-            payload: frame,
-        };
+        let queued = Queued { priority, bytes, payload: frame };
         self.model.inject(now, channel, queued, &mut self.world);
     }
 
@@ -196,13 +186,19 @@ impl Engine {
         self.world.capture(link, now, frame);
         let config = self.model.config(incoming);
         let wire_time = transmission_time(wire_bytes(MIN_FRAME_BYTES), config.rate_bps);
-        let arrives = now + wire_time + config.delay;
+        // No faster than the line: a host cannot fill the agenda with requests.
+        let free = self.control_free.entry(end).or_default();
+        if *free > now + MOST_REQUESTS * wire_time {
+            self.world.extras.pauses_ignored += 1;
+            return;
+        }
+        *free = now.max(*free) + wire_time;
+        let arrives = *free + config.delay;
         let classes: Vec<(u8, u16)> = match (request, config.flow_control) {
             (PauseRequest::All(quanta), switch_model::FlowControl::Pause) => vec![(0, quanta)],
-            (PauseRequest::Classes(quanta), switch_model::FlowControl::Pfc) => (0..8)
-                .zip(quanta)
-                .filter_map(|(class, quanta)| Some((class, quanta?)))
-                .collect(),
+            (PauseRequest::Classes(quanta), switch_model::FlowControl::Pfc) => {
+                (0..8).zip(quanta).filter_map(|(class, quanta)| Some((class, quanta?))).collect()
+            }
             _ => {
                 self.world.extras.pauses_ignored += 1;
                 return;
@@ -211,14 +207,9 @@ impl Engine {
         let bit_time = |bits: u64| bits * switch_model::SECOND / config.rate_bps;
         self.world.extras.pauses_obeyed += 1;
         for (class, quanta) in classes {
-            let target = VirtualChannel {
-                channel: incoming,
-                class,
-            };
+            let target = VirtualChannel { channel: incoming, class };
             let duration = u64::from(quanta) * bit_time(QUANTUM_BITS);
-            self.world
-                .agenda
-                .add(arrives, Event::HostPause { target, duration });
+            self.world.agenda.add(arrives, Event::HostPause { target, duration });
         }
     }
 
@@ -274,11 +265,7 @@ impl Engine {
         let priority = frame.priority().unwrap_or(0);
         let bytes = length_with_fcs(copy.frame.len());
         let out = self.world.fabric.ends[copy.end].outgoing;
-        let queued = Queued {
-            priority,
-            bytes,
-            payload: copy.frame,
-        };
+        let queued = Queued { priority, bytes, payload: copy.frame };
         self.model.inject(now, out, queued, &mut self.world);
     }
 
@@ -287,11 +274,7 @@ impl Engine {
         let priority = tag.unwrap_or(priority);
         let bytes = length_with_fcs(copy.frame.len());
         let out = self.world.fabric.ends[copy.end].outgoing;
-        let queued = Queued {
-            priority,
-            bytes,
-            payload: copy.frame,
-        };
+        let queued = Queued { priority, bytes, payload: copy.frame };
         self.model.forward(at, entry, out, queued, &mut self.world);
     }
 
@@ -303,8 +286,7 @@ impl Engine {
         }
         while let Some(record) = self.world.transit.expired(now) {
             if matches!(record.stage, Stage::Away) {
-                self.model
-                    .count_drop(record.channel, DropCause::Unforwarded);
+                self.model.count_drop(record.channel, DropCause::Unforwarded);
             }
         }
         self.model.run_watchdog(now, &mut self.world);
@@ -316,11 +298,7 @@ impl Engine {
         match event {
             Event::Ended(channel) => self.model.ended(at, channel, world),
             Event::Arrived { sequence } => self.arrive(at, sequence),
-            Event::Delivered {
-                channel,
-                bytes,
-                frame,
-            } => {
+            Event::Delivered { channel, bytes, frame } => {
                 world.delivering -= 1;
                 if self.model.delivered(channel, bytes) {
                     let end = world.fabric.channels[channel.index()].to;
@@ -347,10 +325,7 @@ impl Engine {
             return;
         };
         self.world.transit.arrived();
-        match self
-            .model
-            .arrive(at, channel, priority, bytes, &mut self.world)
-        {
+        match self.model.arrive(at, channel, priority, bytes, &mut self.world) {
             Some(entry) => {
                 if let Found::Known(record) = self.world.transit.find(sequence) {
                     record.stage = Stage::Arrived(entry);
@@ -380,15 +355,15 @@ impl Engine {
 
     /// The number up to which the host's packets may go now.
     pub fn let_go(&mut self, now: Time, end: EndId) -> Option<u32> {
-        let queued = self
-            .model
-            .queued_bytes(self.world.fabric.ends[end].outgoing);
+        let queued = self.model.queued_bytes(self.world.fabric.ends[end].outgoing);
         self.nics.get_mut(&end)?.let_go(now, queued)
     }
 
-    /// Whether nothing is under way.
+    /// Whether nothing is under way, waits or is held.
     pub fn is_idle(&self) -> bool {
-        self.world.agenda.is_empty() && self.world.transit.away() == 0
+        self.world.agenda.is_empty()
+            && self.frames_in_network() == 0
+            && self.nics.values().all(Nic::is_idle)
     }
 
     /// Frames that are in queues, on links or in switches.
@@ -462,54 +437,24 @@ impl World {
 
 impl Effects<Vec<u8>> for World {
     fn started(&mut self, sent: Sent<Vec<u8>>) {
-        let Sent {
-            channel,
-            frame,
-            start,
-            ends,
-            arrives,
-        } = sent;
-        let Queued {
-            priority,
-            bytes,
-            mut payload,
-        } = frame;
+        let Sent { channel, frame, start, ends, arrives } = sent;
+        let Queued { priority, bytes, mut payload } = frame;
         if !self.captures.is_empty() {
             self.capture(self.fabric.channels[channel.index()].link, start, &payload);
         }
         self.agenda.add(ends, Event::Ended(channel));
         if self.fabric.to_switch(channel).is_none() {
             self.delivering += 1;
-            self.agenda.add(
-                arrives,
-                Event::Delivered {
-                    channel,
-                    bytes,
-                    frame: payload,
-                },
-            );
+            self.agenda.add(arrives, Event::Delivered { channel, bytes, frame: payload });
             return;
         }
         let expires = arrives.max(self.now) + GIVEN_UP;
         let stage = Stage::Away;
-        let sequence = self.transit.add(Record {
-            channel,
-            priority,
-            bytes,
-            arrives,
-            expires,
-            stage,
-        });
-        Trailer {
-            channel: channel.0,
-            sequence,
-        }
-        .append(&mut payload);
+        let sequence =
+            self.transit.add(Record { channel, priority, bytes, arrives, expires, stage });
+        Trailer { channel: channel.0, sequence }.append(&mut payload);
         let end = self.fabric.channels[channel.index()].to;
-        self.outbox.push(Outgoing {
-            end,
-            frame: payload,
-        });
+        self.outbox.push(Outgoing { end, frame: payload });
     }
 
     fn signal(&mut self, signal: Signal) {

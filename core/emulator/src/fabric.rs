@@ -91,22 +91,15 @@ impl Fabric {
     /// One line that names the link.
     pub fn new(config: &Config) -> Result<Fabric, Error> {
         let switches = switch_order(config)?;
-        let mut fabric = Fabric {
-            switches,
-            links: Vec::new(),
-            ends: Vec::new(),
-            channels: Vec::new(),
-        };
+        let mut fabric =
+            Fabric { switches, links: Vec::new(), ends: Vec::new(), channels: Vec::new() };
         let mut seen = HashSet::new();
         for (index, link) in config.links.iter().enumerate() {
             let claim = |seen: &mut HashSet<String>, what: String| {
                 if seen.insert(what.clone()) {
                     return Ok(());
                 }
-                Err(Error::Config(format!(
-                    "link {}: {what} is used twice",
-                    link.name
-                )))
+                Err(Error::Config(format!("link {}: {what} is used twice", link.name)))
             };
             claim(&mut seen, format!("name {}", link.name))?;
             for end in [&link.a, &link.b] {
@@ -115,28 +108,15 @@ impl Fabric {
                 claim(&mut seen, fabric.describe(&owner))?;
                 let none = ChannelId(u32::MAX);
                 let interface = end.interface.clone();
-                let end = End {
-                    owner,
-                    interface,
-                    outgoing: none,
-                    incoming: none,
-                    link: index,
-                };
+                let end = End { owner, interface, outgoing: none, incoming: none, link: index };
                 fabric.ends.push(end);
             }
             let ends = [fabric.ends.len() - 2, fabric.ends.len() - 1];
-            if ends
-                .iter()
-                .all(|&end| matches!(fabric.ends[end].owner, Owner::Host { .. }))
-            {
+            if ends.iter().all(|&end| matches!(fabric.ends[end].owner, Owner::Host { .. })) {
                 let text = format!("link {}: one of its ends must be a switch", link.name);
                 return Err(Error::Config(text));
             }
-            fabric.links.push(Link {
-                name: link.name.clone(),
-                ends,
-                settings: link.settings(),
-            });
+            fabric.links.push(Link { name: link.name.clone(), ends, settings: link.settings() });
         }
         fabric.number_channels();
         Ok(fabric)
@@ -160,10 +140,7 @@ impl Fabric {
                     (None, Some(_)) => return Err(wrong("nfqueue needs host_namespace")),
                     _ => None,
                 };
-                Ok(Owner::Host {
-                    name: host.clone(),
-                    nfqueue,
-                })
+                Ok(Owner::Host { name: host.clone(), nfqueue })
             }
             _ => Err(wrong("an end has either switch and port, or host")),
         }
@@ -191,12 +168,7 @@ impl Fabric {
             self.ends[end].outgoing = channel;
             self.ends[far].incoming = channel;
             let name = self.describe(&self.ends[end].owner);
-            self.channels.push(ChannelInfo {
-                name,
-                from: end,
-                to: far,
-                link,
-            });
+            self.channels.push(ChannelInfo { name, from: end, to: far, link });
         }
     }
 
@@ -230,11 +202,7 @@ impl Fabric {
 
     /// `SWITCH:PORT/PRIORITY`.
     pub fn virtual_channel(&self, channel: VirtualChannel) -> String {
-        format!(
-            "{}/{}",
-            self.channels[channel.channel.index()].name,
-            channel.class
-        )
+        format!("{}/{}", self.channels[channel.channel.index()].name, channel.class)
     }
 
     /// What the model is told of each channel.
@@ -249,9 +217,7 @@ impl Fabric {
                 flow_control,
                 buffer: settings.limits(),
                 to_switch: self.to_switch(ChannelId(index as u32)).is_some(),
-                watchdog: settings
-                    .watchdog_us
-                    .map(|us| (us * MICROSECOND as f64) as u64),
+                watchdog: settings.watchdog_us.map(|us| (us * MICROSECOND as f64) as u64),
                 jitter: match flow_control {
                     FlowControl::Off => transmission_time(1542, rate_bps),
                     _ => 0,
@@ -262,17 +228,10 @@ impl Fabric {
 }
 
 fn switch_order(config: &Config) -> Result<Vec<String>, Error> {
-    let named: BTreeSet<&String> = config
-        .links
-        .iter()
-        .flat_map(|link| [&link.a.switch, &link.b.switch])
-        .flatten()
-        .collect();
+    let named: BTreeSet<&String> =
+        config.links.iter().flat_map(|link| [&link.a.switch, &link.b.switch]).flatten().collect();
     if config.switches.is_empty() {
-        let sorted: BTreeMap<_, _> = named
-            .into_iter()
-            .map(|name| (natural(name), name))
-            .collect();
+        let sorted: BTreeMap<_, _> = named.into_iter().map(|name| (natural(name), name)).collect();
         return Ok(sorted.into_values().cloned().collect());
     }
     let mut seen = HashSet::new();

@@ -15,11 +15,7 @@ pub struct Lateness {
 
 impl Default for Lateness {
     fn default() -> Self {
-        Lateness {
-            counts: vec![0; STEPS + 1],
-            frames: 0,
-            max: 0,
-        }
+        Lateness { counts: vec![0; STEPS + 1], frames: 0, max: 0 }
     }
 }
 
@@ -39,11 +35,7 @@ impl Lateness {
         for (step, count) in self.counts.iter().enumerate() {
             seen += count;
             if seen >= wanted {
-                let bound = if step == STEPS {
-                    self.max
-                } else {
-                    step as u64 * STEP
-                };
+                let bound = if step == STEPS { self.max } else { step as u64 * STEP };
                 return bound.min(self.max) as f64 / MICROSECOND as f64;
             }
         }

@@ -19,9 +19,7 @@ impl Log {
     /// When the file cannot be opened.
     pub fn open(path: Option<&Path>) -> io::Result<Log> {
         let append = |path| File::options().append(true).create(true).open(path);
-        Ok(Log {
-            file: path.map(append).transpose()?,
-        })
+        Ok(Log { file: path.map(append).transpose()? })
     }
 
     /// Write a line. A log that cannot be written is no reason to stop.

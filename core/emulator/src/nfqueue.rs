@@ -34,12 +34,7 @@ pub struct Held {
 
 /// Become the one who decides on queue `number`.
 pub fn bind(number: u16) -> Vec<u8> {
-    message(
-        CONFIG,
-        FLAG_REQUEST | FLAG_ACK,
-        number,
-        &[(CONFIG_COMMAND, &[1, 0, 0, 0])],
-    )
+    message(CONFIG, FLAG_REQUEST | FLAG_ACK, number, &[(CONFIG_COMMAND, &[1, 0, 0, 0])])
 }
 
 /// Ask for a single byte of each packet: then its whole length is told besides.
@@ -55,12 +50,7 @@ pub fn accept_up_to(number: u16, id: u32) -> Vec<u8> {
     let mut verdict = [0; 8];
     verdict[..4].copy_from_slice(&ACCEPT.to_be_bytes());
     verdict[4..].copy_from_slice(&id.to_be_bytes());
-    message(
-        VERDICT_BATCH,
-        FLAG_REQUEST,
-        number,
-        &[(ATTRIBUTE_VERDICT, &verdict)],
-    )
+    message(VERDICT_BATCH, FLAG_REQUEST, number, &[(ATTRIBUTE_VERDICT, &verdict)])
 }
 
 fn message(kind: u16, flags: u16, number: u16, attributes: &[(u16, &[u8])]) -> Vec<u8> {
@@ -81,9 +71,7 @@ fn message(kind: u16, flags: u16, number: u16, attributes: &[(u16, &[u8])]) -> V
 
 /// The packets that a datagram from the kernel tells of.
 pub fn packets(datagram: &[u8]) -> impl Iterator<Item = Held> + '_ {
-    messages(datagram)
-        .filter(|(kind, _)| *kind == PACKET)
-        .filter_map(|(_, body)| packet(body))
+    messages(datagram).filter(|(kind, _)| *kind == PACKET).filter_map(|(_, body)| packet(body))
 }
 
 /// The error number in the acknowledgement of a request, 0 for success.
@@ -118,10 +106,7 @@ fn packet(body: &[u8]) -> Option<Held> {
         }
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
-    Some(Held {
-        id: id?,
-        bytes: whole.or(copied)?,
-    })
+    Some(Held { id: id?, bytes: whole.or(copied)? })
 }
 
 #[cfg(test)]
@@ -145,18 +130,13 @@ mod tests {
     fn reads_packets_told_together() {
         let datagram = [told(7, 1500), told(8, 60)].concat();
         let held: Vec<Held> = packets(&datagram).collect();
-        assert_eq!(
-            held,
-            [Held { id: 7, bytes: 1500 }, Held { id: 8, bytes: 60 }]
-        );
+        assert_eq!(held, [Held { id: 7, bytes: 1500 }, Held { id: 8, bytes: 60 }]);
     }
 
     #[test]
     fn a_packet_without_its_whole_length_was_copied_whole() {
-        let attributes: [(u16, &[u8]); 2] = [
-            (ATTRIBUTE_PACKET_HEADER, &[0, 0, 0, 9, 8, 0, 3]),
-            (ATTRIBUTE_PAYLOAD, &[0; 1]),
-        ];
+        let attributes: [(u16, &[u8]); 2] =
+            [(ATTRIBUTE_PACKET_HEADER, &[0, 0, 0, 9, 8, 0, 3]), (ATTRIBUTE_PAYLOAD, &[0; 1])];
         let held: Vec<Held> = packets(&message(PACKET, 0, 1, &attributes)).collect();
         assert_eq!(held, [Held { id: 9, bytes: 1 }]);
     }

@@ -59,11 +59,7 @@ impl Nic {
         if self.held.is_empty() {
             return None;
         }
-        while self
-            .let_go
-            .front()
-            .is_some_and(|(_, since)| now - since > UNSEEN)
-        {
+        while self.let_go.front().is_some_and(|(_, since)| now - since > UNSEEN) {
             self.forget_first();
             self.unseen += 1;
         }
@@ -85,22 +81,20 @@ impl Nic {
 
     /// The host has sent a frame of so many bytes (without FCS).
     pub fn seen(&mut self, frame_bytes: usize) {
-        let position = self
-            .let_go
-            .iter()
-            .position(|(bytes, _)| *bytes as usize == frame_bytes);
+        let position = self.let_go.iter().position(|(bytes, _)| *bytes as usize == frame_bytes);
         if let Some((bytes, _)) = position.and_then(|position| self.let_go.remove(position)) {
             self.let_go_bytes -= u64::from(bytes);
         }
     }
 
+    /// Whether it holds nothing.
+    pub fn is_idle(&self) -> bool {
+        self.held.is_empty()
+    }
+
     /// Counters so far.
     pub fn counters(&self) -> NicCounters {
-        NicCounters {
-            held: self.held.len() as u64,
-            accepted: self.accepted,
-            unseen: self.unseen,
-        }
+        NicCounters { held: self.held.len() as u64, accepted: self.accepted, unseen: self.unseen }
     }
 
     /// Set the counters to zero and the limit anew; what is held stays held.
@@ -124,10 +118,7 @@ mod tests {
     fn nic(packets: &[u32]) -> Nic {
         let mut nic = Nic::new(3000);
         let held = packets.iter().enumerate();
-        nic.held().extend(held.map(|(id, &bytes)| Held {
-            id: id as u32,
-            bytes,
-        }));
+        nic.held().extend(held.map(|(id, &bytes)| Held { id: id as u32, bytes }));
         nic
     }
 
@@ -154,13 +145,6 @@ mod tests {
         let mut nic = nic(&[1400, 1400, 1400]);
         assert_eq!(nic.let_go(0, 0), Some(1));
         assert_eq!(nic.let_go(UNSEEN + 1, 0), Some(2));
-        assert_eq!(
-            nic.counters(),
-            NicCounters {
-                held: 0,
-                accepted: 3,
-                unseen: 2
-            }
-        );
+        assert_eq!(nic.counters(), NicCounters { held: 0, accepted: 3, unseen: 2 });
     }
 }

@@ -41,10 +41,7 @@ pub fn deadlock(engine: &Engine) -> Value {
         return Value::Null;
     };
     let names = |channels: &[switch_model::VirtualChannel]| -> Vec<String> {
-        channels
-            .iter()
-            .map(|&channel| engine.world().fabric.virtual_channel(channel))
-            .collect()
+        channels.iter().map(|&channel| engine.world().fabric.virtual_channel(channel)).collect()
     };
     json!({
         "since_us": microseconds(since),

@@ -39,10 +39,7 @@ impl Server {
         let name = || path.display().to_string();
         match UnixStream::connect(path) {
             Ok(_) => {
-                return Err(Error::Environment(format!(
-                    "{}: another daemon listens here",
-                    name()
-                )))
+                return Err(Error::Environment(format!("{}: another daemon listens here", name())))
             }
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 environment(std::fs::remove_file(path), name)?;
@@ -54,11 +51,7 @@ impl Server {
         environment(std::fs::set_permissions(path, permissions), name)?;
         environment(listener.set_nonblocking(true), name)?;
         environment(poll.add(listener.as_raw_fd(), key), name)?;
-        Ok(Server {
-            path: path.to_path_buf(),
-            listener,
-            clients: Vec::new(),
-        })
+        Ok(Server { path: path.to_path_buf(), listener, clients: Vec::new() })
     }
 
     /// Take new connections, read what has come and answer each line by `answer`.
@@ -70,12 +63,7 @@ impl Server {
                 && poll.add(stream.as_raw_fd(), key).is_ok();
             if admitted {
                 let (input, output) = (Vec::new(), Vec::new());
-                self.clients.push(Client {
-                    stream,
-                    input,
-                    output,
-                    closed: false,
-                });
+                self.clients.push(Client { stream, input, output, closed: false });
             }
         }
         for client in &mut self.clients {
@@ -89,8 +77,7 @@ impl Server {
         for client in &mut self.clients {
             client.write();
         }
-        self.clients
-            .retain(|client| !(client.closed && client.output.is_empty()));
+        self.clients.retain(|client| !(client.closed && client.output.is_empty()));
         self.clients.iter().any(|client| !client.output.is_empty())
     }
 }
@@ -131,8 +118,7 @@ impl Client {
             self.output.push(b'\n');
         }
         if self.input.len() > LONGEST_LINE {
-            self.output
-                .extend(b"{\"ok\":false,\"error\":\"a line may be at most 1 MiB\"}\n");
+            self.output.extend(b"{\"ok\":false,\"error\":\"a line may be at most 1 MiB\"}\n");
             self.input.clear();
             self.closed = true;
         }

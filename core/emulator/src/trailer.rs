@@ -71,22 +71,8 @@ mod tests {
     #[test]
     fn only_the_last_trailer_counts() {
         let mut bytes = vec![0; 60];
-        Trailer {
-            channel: 1,
-            sequence: 1,
-        }
-        .append(&mut bytes);
-        Trailer {
-            channel: 2,
-            sequence: 2,
-        }
-        .append(&mut bytes);
-        assert_eq!(
-            Trailer::take(&mut bytes),
-            Some(Trailer {
-                channel: 2,
-                sequence: 2
-            })
-        );
+        Trailer { channel: 1, sequence: 1 }.append(&mut bytes);
+        Trailer { channel: 2, sequence: 2 }.append(&mut bytes);
+        assert_eq!(Trailer::take(&mut bytes), Some(Trailer { channel: 2, sequence: 2 }));
     }
 }

@@ -125,14 +125,7 @@ mod tests {
 
     fn record(expires: Time) -> Record {
         let channel = ChannelId(0);
-        Record {
-            channel,
-            priority: 0,
-            bytes: 64,
-            arrives: 0,
-            expires,
-            stage: Stage::Away,
-        }
+        Record { channel, priority: 0, bytes: 64, arrives: 0, expires, stage: Stage::Away }
     }
 
     #[test]

@@ -24,11 +24,7 @@ pub(crate) struct Queue<P> {
 
 impl<P> Queue<P> {
     fn new() -> Self {
-        Queue {
-            frames: VecDeque::new(),
-            bytes: 0,
-            uncovered_bytes: 0,
-        }
+        Queue { frames: VecDeque::new(), bytes: 0, uncovered_bytes: 0 }
     }
 
     pub fn push(&mut self, frame: Queued<P>) {
@@ -55,6 +51,8 @@ pub(crate) struct Account {
     pub bytes: u64,
     /// The receiver has told the sender to stop.
     pub stopping: bool,
+    /// Signals that the sender has not heard yet.
+    pub unheard: u32,
     /// When the last signal of this class reaches the sender: no later one may overtake it.
     pub last_signal: Time,
 }
@@ -108,11 +106,7 @@ impl<P> Channel<P> {
     pub fn set_paused(&mut self, now: Time, class: u8, until: Time) {
         let mask = self.config.flow_control.mask(class);
         self.paused_until[usize::from(class)] = until;
-        let changed = if until > 0 {
-            mask & !self.paused
-        } else {
-            mask & self.paused
-        };
+        let changed = if until > 0 { mask & !self.paused } else { mask & self.paused };
         self.paused ^= changed;
         for priority in (0..PRIORITIES).filter(|p| changed & (1 << p) != 0) {
             let counters = &mut self.counters.priorities[priority];

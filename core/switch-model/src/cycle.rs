@@ -53,10 +53,7 @@ mod tests {
 
     #[test]
     fn starts_at_the_smallest_and_follows_the_edges() {
-        assert_eq!(
-            smallest_cycle(&graph(&[(3, 1), (1, 7), (7, 3), (0, 1)])),
-            [1, 7, 3]
-        );
+        assert_eq!(smallest_cycle(&graph(&[(3, 1), (1, 7), (7, 3), (0, 1)])), [1, 7, 3]);
     }
 
     #[test]

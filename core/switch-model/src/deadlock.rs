@@ -41,10 +41,7 @@ impl<P> Model<P> {
             let before = members.len();
             let held = self.held_bytes(&waits, &members);
             members.retain(|member| {
-                let xon = self.channels[member.channel.index()]
-                    .config
-                    .buffer
-                    .xon_bytes;
+                let xon = self.channels[member.channel.index()].config.buffer.xon_bytes;
                 held.get(member).is_some_and(|&bytes| bytes > xon)
             });
             if members.is_empty() {
@@ -60,13 +57,11 @@ impl<P> Model<P> {
                 edges.entry(wait.account).or_default().insert(wait.queue);
             }
         }
-        Some(Deadlock {
-            cycle: smallest_cycle(&edges),
-            members: members.into_iter().collect(),
-        })
+        Some(Deadlock { cycle: smallest_cycle(&edges), members: members.into_iter().collect() })
     }
 
-    /// Virtual channels whose receiver has said stop and whose sender has heard it.
+    /// Virtual channels whose receiver has said stop and whose sender has heard it. While a signal is
+    /// under way it may yet be a resume, which lets a frame go.
     fn stopped(&self) -> BTreeSet<VirtualChannel> {
         let mut stopped = BTreeSet::new();
         for (index, state) in self.channels.iter().enumerate() {
@@ -74,12 +69,11 @@ impl<P> Model<P> {
                 continue;
             }
             for class in 0..PRIORITIES {
-                if state.accounts[class].stopping && state.paused_until[class] > 0 {
+                let account = &state.accounts[class];
+                let heard = account.unheard == 0 && state.paused_until[class] > 0;
+                if account.stopping && heard {
                     let channel = ChannelId(index as u32);
-                    stopped.insert(VirtualChannel {
-                        channel,
-                        class: class as u8,
-                    });
+                    stopped.insert(VirtualChannel { channel, class: class as u8 });
                 }
             }
         }

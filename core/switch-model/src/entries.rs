@@ -12,10 +12,7 @@ pub struct EntryId {
 
 impl EntryId {
     /// A frame that no account covers.
-    pub const NONE: EntryId = EntryId {
-        index: u32::MAX,
-        generation: 0,
-    };
+    pub const NONE: EntryId = EntryId { index: u32::MAX, generation: 0 };
 
     pub(crate) fn index(self) -> usize {
         self.index as usize
@@ -48,31 +45,16 @@ impl Entries {
         if let Some(index) = self.free.pop() {
             let slot = &mut self.slots[index as usize];
             let generation = slot.generation;
-            *slot = Entry {
-                account,
-                bytes,
-                copies: 1,
-                generation,
-            };
+            *slot = Entry { account, bytes, copies: 1, generation };
             return EntryId { index, generation };
         }
         let index = self.slots.len() as u32;
-        self.slots.push(Entry {
-            account,
-            bytes,
-            copies: 1,
-            generation: 1,
-        });
-        EntryId {
-            index,
-            generation: 1,
-        }
+        self.slots.push(Entry { account, bytes, copies: 1, generation: 1 });
+        EntryId { index, generation: 1 }
     }
 
     pub fn get(&self, id: EntryId) -> Option<&Entry> {
-        self.slots
-            .get(id.index())
-            .filter(|entry| entry.generation == id.generation)
+        self.slots.get(id.index()).filter(|entry| entry.generation == id.generation)
     }
 
     /// One more copy; false when the entry is gone.

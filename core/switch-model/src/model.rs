@@ -66,13 +66,16 @@ pub struct Model<P> {
     pub(crate) channels: Vec<Channel<P>>,
     pub(crate) entries: Entries,
     random: u64,
+    watched: bool,
 }
 
 impl<P> Model<P> {
     /// An empty fabric. `seed` is for [`ChannelConfig::jitter`] alone.
     pub fn new(configs: impl IntoIterator<Item = ChannelConfig>, seed: u64) -> Self {
+        let channels: Vec<Channel<P>> = configs.into_iter().map(Channel::new).collect();
         Model {
-            channels: configs.into_iter().map(Channel::new).collect(),
+            watched: channels.iter().any(|state| state.config.watchdog.is_some()),
+            channels,
             entries: Entries::default(),
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
         }
@@ -131,11 +134,7 @@ impl<P> Model<P> {
         frame: Frame<P>,
         fx: &mut impl Effects<P>,
     ) {
-        let entry = if self.entries.hold(entry) {
-            entry
-        } else {
-            EntryId::NONE
-        };
+        let entry = if self.entries.hold(entry) { entry } else { EntryId::NONE };
         self.enqueue(now, entry, out, frame, fx);
     }
 
@@ -166,12 +165,9 @@ impl<P> Model<P> {
     /// A pause signal of one of our switches has reached the sender.
     pub fn signalled(&mut self, now: Time, signal: Signal, fx: &mut impl Effects<P>) {
         let state = &mut self.channels[signal.target.channel.index()];
-        if state.up {
-            state.set_paused(
-                now,
-                signal.target.class,
-                if signal.stop { Time::MAX } else { 0 },
-            );
+        if state.up && state.epoch == signal.epoch {
+            state.accounts[usize::from(signal.target.class)].unheard -= 1;
+            state.set_paused(now, signal.target.class, if signal.stop { Time::MAX } else { 0 });
             self.start(now, signal.target.channel, fx);
         }
     }
@@ -217,6 +213,7 @@ impl<P> Model<P> {
         for class in 0..PRIORITIES as u8 {
             state.set_paused(now, class, 0);
             state.accounts[usize::from(class)].stopping = false;
+            state.accounts[usize::from(class)].unheard = 0;
         }
         if !up {
             for priority in 0..PRIORITIES as u8 {
@@ -233,6 +230,9 @@ impl<P> Model<P> {
     /// Empty the queues that have been paused for longer than their watchdog allows. They stay
     /// paused; the frames lost give their accounts back, which resumes what waited for them.
     pub fn run_watchdog(&mut self, now: Time, fx: &mut impl Effects<P>) {
+        if !self.watched {
+            return;
+        }
         for index in 0..self.channels.len() {
             let state = &self.channels[index];
             let Some(limit) = state.config.watchdog else {
@@ -283,21 +283,13 @@ impl<P> Model<P> {
 
     /// Bytes that wait in all egress queues of a channel.
     pub fn queued_bytes(&self, channel: ChannelId) -> u64 {
-        self.channels[channel.index()]
-            .queues
-            .iter()
-            .map(|queue| queue.bytes)
-            .sum()
+        self.channels[channel.index()].queues.iter().map(|queue| queue.bytes).sum()
     }
 
     /// Frames that wait in egress queues.
     pub fn waiting_frames(&self) -> u64 {
         let waiting = |state: &Channel<P>| -> usize {
-            state
-                .queues
-                .iter()
-                .map(|queue| queue.frames.len())
-                .sum::<usize>()
+            state.queues.iter().map(|queue| queue.frames.len()).sum::<usize>()
         };
         self.channels.iter().map(waiting).sum::<usize>() as u64
     }
@@ -315,30 +307,14 @@ impl<P> Model<P> {
         let full = entry == EntryId::NONE
             && queue.uncovered_bytes + u64::from(frame.bytes) > state.config.buffer.queue_bytes;
         if full || !state.up {
-            let cause = if state.up {
-                DropCause::Queue
-            } else {
-                DropCause::Down
-            };
+            let cause = if state.up { DropCause::Queue } else { DropCause::Down };
             state.counters.count_drop(cause);
             fx.dropped(out, cause, frame.payload);
             self.release(now, entry, fx);
             return;
         }
-        let Frame {
-            priority,
-            bytes,
-            payload,
-        } = frame;
-        state.push(
-            priority,
-            Queued {
-                entry,
-                bytes,
-                since: now,
-                payload,
-            },
-        );
+        let Frame { priority, bytes, payload } = frame;
+        state.push(priority, Queued { entry, bytes, since: now, payload });
         self.start(now, out, fx);
     }
 
@@ -360,9 +336,7 @@ impl<P> Model<P> {
         let mut arrives = ends + state.config.delay;
         if state.config.jitter > 0 {
             self.random = xorshift(self.random);
-            arrives = state
-                .last_arrival
-                .max(arrives + self.random % state.config.jitter);
+            arrives = state.last_arrival.max(arrives + self.random % state.config.jitter);
         }
         state.next_free = ends;
         state.last_arrival = arrives;
@@ -371,18 +345,8 @@ impl<P> Model<P> {
         let counters = &mut state.counters.priorities[usize::from(priority)];
         counters.tx_frames += 1;
         counters.tx_bytes += u64::from(queued.bytes);
-        let frame = Frame {
-            priority,
-            bytes: queued.bytes,
-            payload: queued.payload,
-        };
-        fx.started(Sent {
-            channel,
-            frame,
-            start,
-            ends,
-            arrives,
-        });
+        let frame = Frame { priority, bytes: queued.bytes, payload: queued.payload };
+        fx.started(Sent { channel, frame, start, ends, arrives });
     }
 
     /// One copy less of a frame; gives its account back and resumes the sender when it was the last.
@@ -409,16 +373,11 @@ impl<P> Model<P> {
         let state = &mut self.channels[target.channel.index()];
         let account = &mut state.accounts[usize::from(target.class)];
         account.stopping = stop;
+        account.unheard += 1;
         let arrives = account.last_signal.max(now + state.config.delay);
         account.last_signal = arrives;
         let epoch = state.epoch;
-        fx.signal(Signal {
-            target,
-            stop,
-            sent: now,
-            arrives,
-            epoch,
-        });
+        fx.signal(Signal { target, stop, sent: now, arrives, epoch });
     }
 
     fn flush(

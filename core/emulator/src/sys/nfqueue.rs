@@ -26,11 +26,7 @@ impl Nfqueue {
         let fd = socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_NETFILTER)?;
         // Without room for a burst the kernel would drop packets.
         set_option(&fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &(8i32 << 20))?;
-        let queue = Nfqueue {
-            fd,
-            number,
-            buffers: Box::new([[0; MESSAGE_BYTES]; BATCH]),
-        };
+        let queue = Nfqueue { fd, number, buffers: Box::new([[0; MESSAGE_BYTES]; BATCH]) };
         queue.request(&nfqueue::bind(number))?;
         queue.request(&nfqueue::set_up(number))?;
         Ok(queue)
@@ -52,16 +48,11 @@ impl Nfqueue {
     }
 
     fn receive_batch(&mut self, held: &mut impl Extend<Held>) -> usize {
-        let mut vectors = [libc::iovec {
-            iov_base: std::ptr::null_mut(),
-            iov_len: 0,
-        }; BATCH];
+        let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
         // SAFETY: mmsghdr is plain data, for which all zeroes is a value.
         let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
-        for ((message, vector), buffer) in messages
-            .iter_mut()
-            .zip(&mut vectors)
-            .zip(self.buffers.iter_mut())
+        for ((message, vector), buffer) in
+            messages.iter_mut().zip(&mut vectors).zip(self.buffers.iter_mut())
         {
             vector.iov_base = buffer.as_mut_ptr().cast();
             vector.iov_len = MESSAGE_BYTES;
@@ -73,13 +64,7 @@ impl Nfqueue {
         // until the call returns; there is no time-out to write back.
         let received = unsafe {
             let none = std::ptr::null_mut();
-            libc::recvmmsg(
-                fd,
-                messages.as_mut_ptr(),
-                BATCH as u32,
-                libc::MSG_DONTWAIT,
-                none,
-            )
+            libc::recvmmsg(fd, messages.as_mut_ptr(), BATCH as u32, libc::MSG_DONTWAIT, none)
         };
         let count = usize::try_from(received).unwrap_or(0);
         for (message, buffer) in messages.iter().zip(self.buffers.iter()).take(count) {

@@ -28,10 +28,7 @@ impl Poll {
     /// # Errors
     /// Whatever the kernel says.
     pub fn add(&self, fd: RawFd, key: u64) -> io::Result<()> {
-        let mut event = libc::epoll_event {
-            events: libc::EPOLLIN as u32,
-            u64: key,
-        };
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: key };
         // SAFETY: `event` is a live epoll_event; bad descriptors are an error, not undefined.
         check(unsafe {
             libc::epoll_ctl(self.fd.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event)
@@ -48,12 +45,7 @@ impl Poll {
             let size = events.len() as i32;
             libc::epoll_wait(self.fd.as_raw_fd(), events.as_mut_ptr(), size, timeout_ms)
         };
-        ready.extend(
-            events
-                .iter()
-                .take(count.max(0) as usize)
-                .map(|event| event.u64),
-        );
+        ready.extend(events.iter().take(count.max(0) as usize).map(|event| event.u64));
     }
 
     /// The descriptor, to watch this set by another one.
@@ -74,16 +66,8 @@ pub fn termination_signals() -> io::Result<OwnedFd> {
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
             libc::sigaddset(&mut set, signal);
         }
-        check(libc::sigprocmask(
-            libc::SIG_BLOCK,
-            &set,
-            std::ptr::null_mut(),
-        ))?;
-        let fd = check(libc::signalfd(
-            -1,
-            &set,
-            libc::SFD_CLOEXEC | libc::SFD_NONBLOCK,
-        ))?;
+        check(libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()))?;
+        let fd = check(libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
         Ok(OwnedFd::from_raw_fd(fd))
     }
 }
@@ -93,22 +77,12 @@ pub fn termination_signals() -> io::Result<OwnedFd> {
 /// # Errors
 /// Whatever the kernel says.
 pub fn peer_user(fd: RawFd) -> io::Result<u32> {
-    let mut peer = libc::ucred {
-        pid: 0,
-        uid: u32::MAX,
-        gid: u32::MAX,
-    };
+    let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut length = std::mem::size_of::<libc::ucred>() as libc::socklen_t;
     let pointer = std::ptr::from_mut(&mut peer).cast();
     // SAFETY: the pointer is to a live ucred and `length` is its size.
     check(unsafe {
-        libc::getsockopt(
-            fd,
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            pointer,
-            &mut length,
-        )
+        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, pointer, &mut length)
     })?;
     Ok(peer.uid)
 }

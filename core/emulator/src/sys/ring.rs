@@ -47,9 +47,7 @@ impl Ring {
     /// # Errors
     /// Whatever the kernel says: not root, no memory.
     pub fn open(max_frame_bytes: usize, total_bytes: usize) -> io::Result<Ring> {
-        let slot_bytes = (max_frame_bytes + 128)
-            .next_power_of_two()
-            .clamp(2048, BLOCK_BYTES);
+        let slot_bytes = (max_frame_bytes + 128).next_power_of_two().clamp(2048, BLOCK_BYTES);
         let blocks = total_bytes.div_ceil(BLOCK_BYTES).max(1);
         let map_bytes = blocks * BLOCK_BYTES;
         // Protocol 0: nothing arrives before the ring stands and bind() asks for it.
@@ -68,14 +66,7 @@ impl Ring {
         // SAFETY: a fresh shared mapping of the ring that the kernel has just set up; unmapped in Drop.
         let map = unsafe {
             let flags = libc::MAP_SHARED;
-            libc::mmap(
-                std::ptr::null_mut(),
-                map_bytes,
-                protection,
-                flags,
-                fd.as_raw_fd(),
-                0,
-            )
+            libc::mmap(std::ptr::null_mut(), map_bytes, protection, flags, fd.as_raw_fd(), 0)
         };
         if map == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -126,11 +117,7 @@ impl Ring {
         let header = unsafe { slot.cast::<libc::tpacket2_hdr>().read_volatile() };
         let address_at = align(std::mem::size_of::<libc::tpacket2_hdr>());
         // SAFETY: the kernel puts the sockaddr_ll behind the aligned header, within the slot.
-        let address = unsafe {
-            slot.add(address_at)
-                .cast::<libc::sockaddr_ll>()
-                .read_unaligned()
-        };
+        let address = unsafe { slot.add(address_at).cast::<libc::sockaddr_ll>().read_unaligned() };
         let start = usize::from(header.tp_mac).min(self.slot_bytes);
         let length = (header.tp_snaplen as usize).min(self.slot_bytes - start);
         // SAFETY: start + length <= slot_bytes, and the slot is ours until the status is given back.
@@ -153,10 +140,7 @@ impl Ring {
 
     /// Frames lost for want of room since the last call.
     pub fn take_lost(&self) -> u64 {
-        let mut stats = libc::tpacket_stats {
-            tp_packets: 0,
-            tp_drops: 0,
-        };
+        let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = std::mem::size_of::<libc::tpacket_stats>() as libc::socklen_t;
         let pointer = std::ptr::from_mut(&mut stats).cast();
         let fd = self.fd.as_raw_fd();

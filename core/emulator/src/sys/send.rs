@@ -106,10 +106,7 @@ pub fn interface(name: &str) -> io::Result<(i32, usize)> {
     let fd = socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     // SAFETY: ifreq is plain data, for which all zeroes is a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1]
-        .iter_mut()
-        .zip(text.as_bytes())
-    {
+    for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(text.as_bytes()) {
         *to = *from as libc::c_char;
     }
     // SAFETY: SIOCGIFMTU reads the name and writes the MTU in the live ifreq.

@@ -1,0 +1,214 @@
+//! A tiny simulator: the model, a virtual clock, and frames that carry their paths.
+#![allow(dead_code, reason = "each test file uses another part")]
+
+use std::collections::BTreeMap;
+
+use switch_model::{
+    Buffer, ChannelConfig, ChannelId, DropCause, Effects, FlowControl, Frame, Model, Sent, Signal,
+    Time, VirtualChannel, MICROSECOND,
+};
+
+/// Rate of every channel: 10 Mbit/s, so that a byte takes 800 ns.
+pub const RATE_BPS: u64 = 10_000_000;
+/// The longest frame that tests send, FCS included.
+pub const MAX_FRAME: u32 = 1522;
+
+/// A hop: the channel by which the frame goes on, and its priority there.
+pub type Hop = (u32, u8);
+
+/// A frame on its way: the rest of its path, last hop first.
+#[derive(Clone, Debug)]
+pub struct Trip {
+    pub flow: usize,
+    pub bytes: u32,
+    pub rest: Vec<Hop>,
+}
+
+#[derive(Debug)]
+enum Event {
+    Ended(ChannelId),
+    Arrived { channel: ChannelId, priority: u8, trip: Trip },
+    Signalled(Signal),
+    Expired(VirtualChannel),
+}
+
+#[derive(Default)]
+pub struct World {
+    agenda: BTreeMap<(Time, u64), Event>,
+    number: u64,
+    pub dropped: Vec<(ChannelId, DropCause)>,
+    pub dropped_bytes: u64,
+    /// Signals in the order of emission, and of arrival.
+    pub emitted: Vec<Signal>,
+    pub heard: Vec<Signal>,
+}
+
+impl World {
+    fn add(&mut self, at: Time, event: Event) {
+        self.number += 1;
+        self.agenda.insert((at, self.number), event);
+    }
+
+    /// Whether a resume is on its way to this virtual channel.
+    pub fn resume_under_way(&self, target: VirtualChannel) -> bool {
+        self.agenda.values().any(|event| {
+            matches!(event, Event::Signalled(signal) if signal.target == target && !signal.stop)
+        })
+    }
+}
+
+impl Effects<Trip> for World {
+    fn started(&mut self, sent: Sent<Trip>) {
+        let Sent { channel, frame, ends, arrives, .. } = sent;
+        self.add(ends, Event::Ended(channel));
+        let (priority, trip) = (frame.priority, frame.payload);
+        self.add(arrives, Event::Arrived { channel, priority, trip });
+    }
+    fn signal(&mut self, signal: Signal) {
+        self.emitted.push(signal);
+        self.add(signal.arrives, Event::Signalled(signal));
+    }
+    fn dropped(&mut self, channel: ChannelId, cause: DropCause, trip: Trip) {
+        self.dropped.push((channel, cause));
+        self.dropped_bytes += u64::from(trip.bytes);
+    }
+    fn expires(&mut self, target: VirtualChannel, at: Time) {
+        self.add(at, Event::Expired(target));
+    }
+}
+
+pub struct Simulation {
+    pub model: Model<Trip>,
+    pub world: World,
+    pub now: Time,
+    pub entered_bytes: u64,
+    pub delivered_bytes: u64,
+    /// Bytes delivered by flow.
+    pub by_flow: BTreeMap<usize, u64>,
+}
+
+impl Simulation {
+    pub fn new(configs: Vec<ChannelConfig>, seed: u64) -> Simulation {
+        Simulation {
+            model: Model::new(configs, seed),
+            world: World::default(),
+            now: 0,
+            entered_bytes: 0,
+            delivered_bytes: 0,
+            by_flow: BTreeMap::new(),
+        }
+    }
+
+    /// Put a frame into the NIC queue of the first channel of `path`.
+    pub fn send(&mut self, flow: usize, bytes: u32, path: &[Hop]) {
+        let mut rest: Vec<Hop> = path.iter().rev().copied().collect();
+        let (first, priority) = rest.pop().expect("a path has a first hop");
+        self.entered_bytes += u64::from(bytes);
+        let frame = Frame { priority, bytes, payload: Trip { flow, bytes, rest } };
+        self.model.inject(self.now, ChannelId(first), frame, &mut self.world);
+    }
+
+    /// Do the next thing; false when nothing is left to happen.
+    pub fn step(&mut self) -> bool {
+        let Some(((at, _), event)) = self.world.agenda.pop_first() else {
+            return false;
+        };
+        assert!(at >= self.now, "time goes back");
+        self.now = at;
+        match event {
+            Event::Ended(channel) => self.model.ended(at, channel, &mut self.world),
+            Event::Signalled(signal) => {
+                self.world.heard.push(signal);
+                self.model.signalled(at, signal, &mut self.world);
+            }
+            Event::Expired(target) => self.model.expired(at, target, &mut self.world),
+            Event::Arrived { channel, priority, trip } => self.arrive(at, channel, priority, trip),
+        }
+        true
+    }
+
+    fn arrive(&mut self, at: Time, channel: ChannelId, priority: u8, mut trip: Trip) {
+        let bytes = trip.bytes;
+        let Some((next, next_priority)) = trip.rest.pop() else {
+            self.model.delivered(channel, bytes);
+            self.delivered_bytes += u64::from(bytes);
+            *self.by_flow.entry(trip.flow).or_default() += u64::from(bytes);
+            return;
+        };
+        match self.model.arrive(at, channel, priority, bytes, &mut self.world) {
+            Some(entry) => {
+                let frame = Frame { priority: next_priority, bytes, payload: trip };
+                self.model.forward(at, entry, ChannelId(next), frame, &mut self.world);
+                self.model.settle(at, entry, &mut self.world);
+            }
+            None => self.world.dropped_bytes += u64::from(bytes),
+        }
+    }
+
+    pub fn run_until(&mut self, end: Time) {
+        while self.world.agenda.first_key_value().is_some_and(|((at, _), _)| *at <= end) {
+            self.step();
+        }
+        self.now = end;
+    }
+
+    /// Bytes that wait in queues or are on their way.
+    pub fn inside_bytes(&self) -> u64 {
+        let waiting: u64 =
+            (0..self.model.channels()).map(|c| self.model.queued_bytes(ChannelId(c as u32))).sum();
+        let travelling = self.world.agenda.values().map(|event| match event {
+            Event::Arrived { trip, .. } => u64::from(trip.bytes),
+            _ => 0,
+        });
+        waiting + travelling.sum::<u64>()
+    }
+
+    /// Every stopped sender's account is over XON, or a resume is on its way to it.
+    pub fn check_pauses(&self) {
+        for index in 0..self.model.channels() {
+            let channel = ChannelId(index as u32);
+            let config = self.model.config(channel);
+            let counters = self.model.counters(self.now, channel);
+            for priority in 0..8u8 {
+                let class = config.flow_control.class(priority);
+                let over =
+                    counters.priorities[usize::from(class)].account_bytes > config.buffer.xon_bytes;
+                let target = VirtualChannel { channel, class };
+                let stopped = self.model.is_paused(channel, priority);
+                assert!(!stopped || over || self.world.resume_under_way(target), "{target:?}");
+            }
+        }
+    }
+
+    /// Signals reach each sender in the order of emission, and stop and resume alternate.
+    pub fn check_signals(&self) {
+        let mut stopped: BTreeMap<VirtualChannel, bool> = BTreeMap::new();
+        for (index, signal) in self.world.heard.iter().enumerate() {
+            let before = stopped.insert(signal.target, signal.stop).unwrap_or(false);
+            assert_ne!(before, signal.stop, "signal {index} of {:?} repeats", signal.target);
+        }
+        let of = |list: &[Signal], target| -> Vec<Signal> {
+            list.iter().filter(|signal| signal.target == target).copied().collect()
+        };
+        for &target in stopped.keys() {
+            let (emitted, heard) = (of(&self.world.emitted, target), of(&self.world.heard, target));
+            assert_eq!(emitted[..heard.len()], heard[..]);
+        }
+    }
+}
+
+/// A channel of [`RATE_BPS`] whose headroom is exactly what the formula asks for.
+pub fn channel(
+    flow_control: FlowControl,
+    to_switch: bool,
+    delay_us: u64,
+    xoff: u64,
+) -> ChannelConfig {
+    let delay = delay_us * MICROSECOND;
+    let headroom_bytes = Buffer::headroom_needed(RATE_BPS, delay, MAX_FRAME);
+    let buffer =
+        Buffer { queue_bytes: 1 << 30, xoff_bytes: xoff, xon_bytes: xoff / 2, headroom_bytes };
+    let jitter = 0;
+    let watchdog = None;
+    ChannelConfig { rate_bps: RATE_BPS, delay, flow_control, buffer, to_switch, watchdog, jitter }
+}
