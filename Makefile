@@ -5,8 +5,9 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 BIN := .venv/bin
 CARGO := cargo --locked
 MANIFEST := --manifest-path core/Cargo.toml
-# Fabrics are made of network namespaces, which only root may make.
-SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+# Fabrics are made of network namespaces, which only root may make. Root leaves no byte code
+# behind that its user could not remove.
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint lint-python lint-rust format bench clean

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH=$PATH:$HOME/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 
-RUST_MINIMUM=1.85
+RUST_MINIMUM=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' core/Cargo.toml)
 
 say() { echo "setup: $*"; }
 die() { echo "setup: $*" >&2; exit 1; }
@@ -96,7 +96,8 @@ make_python() {
 mapfile -t packages < <(missing_packages | tr ' ' '\n')
 [ ${#packages[@]} = 0 ] || install_packages "${packages[@]}"
 rust_is_new_enough ||
-    die "rustc and cargo $RUST_MINIMUM or newer are needed, not: $(rustc --version 2>&1 || true)"
+    die "rustc and cargo $RUST_MINIMUM or newer are needed, not: $(rustc --version 2>&1 || true)" \
+        "(rustup update stable)"
 add_rust_components
 
 if ! python_works; then
