@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -108,3 +110,16 @@ def test_help_has_an_example(name: str) -> None:
     assert done.exit_code == 0
     assert f"Example: knotless {name}" in done.stdout
     assert "--json" in done.stdout
+
+
+def test_planning_needs_neither_ryu_nor_mininet() -> None:
+    program = (
+        "import sys; from click.testing import CliRunner; from knotless.main import main\n"
+        "for words in (['topology', 'ring,4'], ['plan', 'ring,4', '--engine', 'dor']):\n"
+        "    assert CliRunner().invoke(main, words).exit_code == 0\n"
+        "print(sorted({'ryu', 'mininet', 'eventlet', 'matplotlib'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout == "[]\n", done.stderr
