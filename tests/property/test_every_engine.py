@@ -1,0 +1,194 @@
+"""What each engine promises, on generated fabrics, walked on the compiled rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from routing import check, compile_rules, make_plan
+from routing.channels import channels_of
+from routing.engine import MAX_VCS, engines
+from routing.plan import shortest_hops
+from tests.property.fabrics import graphs, grids, shuffled
+from topologies import Fabric, load
+from topologies.errors import FabricError, PlanError
+from topologies.validate import validate
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What an engine promises.
+
+    ``needs`` is what fabrics it takes: any, grids (with all their links), trees (by levels) or
+    lsft. ``one_vc`` engines never use another.
+    """
+
+    engine: str
+    needs: str = "any"
+    minimal: bool = False
+    one_vc: bool = False
+    acyclic: bool = True
+
+
+PROMISES = [
+    Promise("dfsssp", minimal=True),
+    Promise("dl", minimal=True),
+    Promise("dor", needs="grids", minimal=True),
+    Promise("fattree", needs="trees", one_vc=True),
+    Promise("lash", minimal=True),
+    Promise("lsft", needs="lsft", minimal=True, one_vc=True),
+    Promise("lturn", one_vc=True),
+    Promise("minimal", minimal=True, one_vc=True, acyclic=False),
+    Promise("prefix", one_vc=True),
+    Promise("rturn", one_vc=True),
+    Promise("sbp", minimal=True),
+    Promise("sbp-reduced", minimal=True),
+    Promise("updown"),
+]
+
+
+TREES = [
+    "fattree,2,4,2",
+    "fattree,1,2,3",
+    "fattree,2,2,3",
+    "fattree,3,3,2",
+    "fattree2,2",
+    "fattree2,5",
+    "fattree3,2",
+    "fattree3,4",
+    "lsft,2",
+    "lsft,3",
+]
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> Fabric:
+    """Fat-trees of every kind."""
+    spec = draw(st.sampled_from(TREES))
+    return load(f"{spec},hosts={draw(st.integers(1, 3))}")
+
+
+@st.composite
+def squares(draw: st.DrawFn) -> Fabric:
+    """Latin-square fat-trees of one side and of two."""
+    order = draw(st.sampled_from([2, 3, 4]))
+    sides = draw(st.integers(1, 2))
+    return load(f"lsft,{order},sides={sides},hosts={draw(st.integers(1, 3))}")
+
+
+@st.composite
+def cut(draw: st.DrawFn, fabrics: st.SearchStrategy[Fabric]) -> Fabric:
+    """A fabric with links taken away, as many as it can do without of those that are drawn."""
+    fabric = draw(fabrics)
+    for link in draw(st.lists(st.sampled_from(fabric.links), max_size=8)) if fabric.links else []:
+        without = replace(fabric, links=tuple(kept for kept in fabric.links if kept != link))
+        try:
+            validate(without)
+        except FabricError:
+            continue
+        fabric = without
+    return fabric
+
+
+@st.composite
+def random_fabrics(draw: st.DrawFn) -> Fabric:
+    """Random regular graphs."""
+    switches = 2 * draw(st.integers(3, 10))
+    degree = draw(st.integers(2, 4))
+    seed, hosts = draw(st.integers(1, 1000)), draw(st.integers(1, 3))
+    return load(f"random,{switches},degree={degree},hosts={hosts},seed={seed}")
+
+
+FABRICS = {
+    "any": st.one_of(graphs(), cut(grids()), cut(trees()), cut(random_fabrics())),
+    "grids": grids(),
+    "trees": trees(),
+    "lsft": squares(),
+}
+
+
+def test_there_is_a_row_for_every_engine() -> None:
+    assert [promise.engine for promise in PROMISES] == list(engines())
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.engine)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_promises_hold(promise: Promise, data: st.DataObject) -> None:
+    fabric = data.draw(FABRICS[promise.needs])
+    select = data.draw(st.sampled_from(["spread", "low-port"]))
+    diameter = shortest_hops(channels_of(fabric)).max()
+    if promise.engine.startswith("sbp") and diameter > MAX_VCS:
+        return  # refused: see the test of that
+    plan = make_plan(fabric, promise.engine, select=select)
+    summary = plan.summary()
+    verdict = check(fabric, compile_rules(plan))
+    assert verdict.problems == []
+    assert (verdict.undelivered, verdict.broadcasts_undelivered) == (0, 0)
+    assert verdict.acyclic is summary["acyclic"]
+    assert verdict.max_channel_load == summary["max_channel_load"]
+    if promise.acyclic:
+        assert verdict.acyclic
+    if promise.minimal:
+        assert summary["minimal"] is True
+    if promise.one_vc:
+        assert plan.vcs == 1
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.engine)
+@settings(max_examples=10)
+@given(data=st.data())
+def test_the_order_of_hosts_and_links_changes_no_path(
+    promise: Promise, data: st.DataObject
+) -> None:
+    fabric = data.draw(FABRICS[promise.needs])
+    try:
+        a = make_plan(fabric, promise.engine)
+    except PlanError:
+        return  # told by the test above
+    b = make_plan(data.draw(shuffled(fabric)), promise.engine)
+    for source in fabric.hosts:
+        for target in fabric.hosts:
+            assert a.path(source.name, target.name) == b.path(source.name, target.name)
+
+
+@settings(max_examples=40)
+@given(FABRICS["any"], st.integers(1, 8))
+def test_descending_layers_keep_to_any_number_of_virtual_channels(fabric: Fabric, vcs: int) -> None:
+    plan = make_plan(fabric, "dl", vcs=vcs)
+    assert plan.vcs <= vcs
+    verdict = check(fabric, compile_rules(plan))
+    assert verdict.good
+    assert verdict.acyclic
+
+
+@pytest.mark.parametrize("engine", ["lash", "dfsssp", "sbp", "sbp-reduced"])
+@settings(max_examples=30)
+@given(fabric=FABRICS["any"])
+def test_a_plan_that_needs_more_virtual_channels_is_refused_with_their_number(
+    engine: str, fabric: Fabric
+) -> None:
+    try:
+        needed = make_plan(fabric, engine, select="low-port").vcs
+    except PlanError:
+        return
+    if needed == 1:
+        return
+    with pytest.raises(PlanError, match=rf"needs {needed} virtual channels on .*, 1 are allowed"):
+        make_plan(fabric, engine, select="low-port", vcs=1)
+
+
+@settings(max_examples=50)
+@given(FABRICS["any"])
+def test_buffer_pools_count_hops(fabric: Fabric) -> None:
+    try:
+        plan = make_plan(fabric, "sbp")
+    except PlanError:
+        return
+    counted = np.arange(plan.routes.channels.shape[2])
+    used = plan.routes.channels >= 0
+    assert (np.where(used, plan.routes.priorities - counted, 0) == 0).all()
