@@ -1,0 +1,439 @@
+//! The emulator proper, with a stand-in for Open vSwitch that forwards by a table.
+
+use emulator::config::Config;
+use emulator::control::Control;
+use emulator::engine::Engine;
+use emulator::fabric::{Fabric, Owner};
+use emulator::frame::{pause_frame, PauseRequest};
+use proptest::prelude::*;
+use serde_json::{json, Value};
+use switch_model::{Time, MICROSECOND, SECOND};
+
+const TICK: Time = 200 * MICROSECOND;
+const MS: Time = 1000 * MICROSECOND;
+
+/// A switch with hosts h1 and h2, then `s1:3-s2:2` to a switch with host h3.
+fn configuration(flow_control: &str) -> Value {
+    let host = |name: &str, switch: &str, port: u32| {
+        json!({
+            "name": name, "rate_mbps": 10, "delay_us": 500, "flow_control": flow_control,
+            "a": {"host": name, "interface": format!("a{name}")},
+            "b": {"switch": switch, "port": port, "interface": format!("b{name}")},
+        })
+    };
+    json!({
+        "namespace": "/nowhere",
+        "links": [
+            host("h1", "s1", 1), host("h2", "s1", 2), host("h3", "s2", 1),
+            {
+                "name": "s1:3-s2:2", "rate_mbps": 10, "delay_us": 500,
+                "flow_control": flow_control,
+                "a": {"switch": "s1", "port": 3, "interface": "ka"},
+                "b": {"switch": "s2", "port": 2, "interface": "kb"},
+            },
+        ],
+    })
+}
+
+struct Bench {
+    engine: Engine,
+    control: Control,
+    now: Time,
+    /// Frames inside a switch: when they come out, by which end, and the frame.
+    inside: Vec<(Time, usize, Vec<u8>)>,
+    delivered: Vec<(Time, String, Vec<u8>)>,
+    /// How long a switch takes.
+    switch_time: Time,
+}
+
+impl Bench {
+    fn new(flow_control: &str) -> Bench {
+        let config = Config::parse(&configuration(flow_control).to_string()).unwrap();
+        let fabric = Fabric::new(&config).unwrap();
+        Bench {
+            engine: Engine::new(fabric, 1, TICK, 500 * MS),
+            control: Control {
+                epoch_ns: 0,
+                lateness_limit_us: 1000,
+                kernel_lost: 0,
+                ending: false,
+            },
+            now: 0,
+            inside: Vec::new(),
+            delivered: Vec::new(),
+            switch_time: 100 * MICROSECOND,
+        }
+    }
+
+    fn end(&self, interface: &str) -> usize {
+        let ends = &self.engine.world().fabric.ends;
+        ends.iter().position(|end| end.interface == interface).unwrap()
+    }
+
+    fn send(&mut self, interface: &str, frame: &[u8]) {
+        let end = self.end(interface);
+        self.engine.receive(self.now, end, frame.to_vec());
+    }
+
+    fn run_for(&mut self, time: Time) {
+        let end = self.now + time;
+        while self.now < end {
+            self.now += TICK;
+            let now = self.now;
+            let (out, rest) =
+                std::mem::take(&mut self.inside).into_iter().partition(|f| f.0 <= now);
+            self.inside = rest;
+            let out: Vec<(Time, usize, Vec<u8>)> = out;
+            for (_, end, frame) in out {
+                self.engine.receive(now, end, frame);
+            }
+            self.engine.advance(now);
+            for sent in self.engine.take_outgoing() {
+                self.carry(sent.end, sent.frame);
+            }
+        }
+    }
+
+    /// The stand-in: the first byte of the destination is the host's number; 0xff is everybody, 9 nobody.
+    fn carry(&mut self, end: usize, frame: Vec<u8>) {
+        let fabric = &self.engine.world().fabric;
+        let came_in = &fabric.ends[end].interface;
+        let outs: &[&str] = match (&fabric.ends[end].owner, frame[0], came_in.as_str()) {
+            (Owner::Host { name, .. }, ..) => {
+                self.delivered.push((self.now, name.clone(), frame));
+                return;
+            }
+            (_, 1, "kb") | (_, 3, "bh1" | "bh2") => &[if frame[0] == 3 { "ka" } else { "bh1" }],
+            (_, 3, _) => &["bh3"],
+            (_, 2, "bh1") => &["bh2"],
+            (_, 0xff, "bh1") => &["bh2", "ka"],
+            (_, 0xff, "kb") => &["bh3"],
+            _ => &[],
+        };
+        let at = self.now + self.switch_time;
+        let outs: Vec<usize> = outs.iter().map(|interface| self.end(interface)).collect();
+        for out in outs {
+            self.inside.push((at, out, frame.clone()));
+        }
+    }
+
+    fn ask(&mut self, request: Value) -> Value {
+        let line = request.to_string();
+        let answer = self.control.answer(line.as_bytes(), self.now, &mut self.engine);
+        serde_json::from_str(&answer).unwrap()
+    }
+
+    fn drops(&mut self, cause: &str) -> u64 {
+        let counters = self.ask(json!({"do": "counters"}));
+        let channels = counters["channels"].as_array().unwrap().clone();
+        channels.iter().map(|channel| channel["drops"][cause].as_u64().unwrap()).sum()
+    }
+
+    fn channel(&mut self, name: &str) -> Value {
+        let counters = self.ask(json!({"do": "counters"}));
+        let mut channels = counters["channels"].as_array().unwrap().iter();
+        channels.find(|channel| channel["channel"] == name).unwrap().clone()
+    }
+}
+
+fn frame(to: u8, bytes: usize) -> Vec<u8> {
+    let mut frame = vec![0; bytes];
+    frame[0] = to;
+    frame[6] = 2;
+    frame[12..14].copy_from_slice(&[8, 0]);
+    frame
+}
+
+#[test]
+fn a_frame_arrives_as_it_was_sent_and_in_its_time() {
+    let mut bench = Bench::new("pause");
+    let sent = frame(3, 1514);
+    bench.send("ah1", &sent);
+    bench.run_for(20 * MS);
+    // Three hops of (1514 + 4 + 20) * 0.8 us + 500 us, to the next tick.
+    let due = 3 * (1538 * 800_000 + 500 * MICROSECOND);
+    let (at, host, bytes) = bench.delivered.pop().unwrap();
+    assert_eq!((host.as_str(), &bytes), ("h3", &sent));
+    assert!(at >= due && at < due + TICK, "{at} is not {due}");
+    assert!(bench.engine.is_idle());
+    assert_eq!(bench.ask(json!({"do": "status"}))["valid"], true);
+}
+
+#[test]
+fn a_slow_switch_makes_lateness_and_not_delay() {
+    let mut bench = Bench::new("pause");
+    bench.switch_time = 5 * MS;
+    for _ in 0..20 {
+        bench.send("ah1", &frame(3, 1514));
+    }
+    bench.run_for(100 * MS);
+    assert_eq!(bench.delivered.len(), 20);
+    let status = bench.ask(json!({"do": "status"}));
+    assert_eq!(status["valid"], false);
+    assert!(status["lateness_us"]["p50"].as_f64().unwrap() > 2000.0);
+    // The line of the second hop was busy without a gap, as if the switch had been fast.
+    let last = bench.delivered[19].0;
+    let in_time = 22 * 1538 * 800_000 + 3 * 500 * MICROSECOND;
+    assert!(last < in_time + 2 * 5 * MS, "{last} against {in_time}");
+}
+
+#[test]
+fn what_a_switch_drops_is_counted() {
+    let mut bench = Bench::new("pause");
+    bench.send("ah1", &frame(9, 100));
+    bench.run_for(100 * MS);
+    assert_eq!(bench.drops("unforwarded"), 0);
+    bench.run_for(200 * MS);
+    assert_eq!(bench.drops("unforwarded"), 1);
+    assert_eq!(bench.engine.frames_in_network(), 0);
+}
+
+#[test]
+fn a_broadcast_is_charged_once_and_reaches_all() {
+    let mut bench = Bench::new("pause");
+    bench.send("ah1", &frame(0xff, 200));
+    bench.run_for(20 * MS);
+    let mut hosts: Vec<&str> = bench.delivered.iter().map(|(_, host, _)| host.as_str()).collect();
+    hosts.sort_unstable();
+    assert_eq!(hosts, ["h2", "h3"]);
+    assert_eq!(bench.channel("h1")["priorities"][0]["account_peak_bytes"], 204);
+}
+
+#[test]
+fn frames_of_before_a_reset_do_not_come_back() {
+    let mut bench = Bench::new("pause");
+    bench.switch_time = 10 * MS;
+    bench.send("ah1", &frame(2, 1000));
+    bench.run_for(3 * MS);
+    assert_eq!(bench.inside.len(), 1);
+    assert_eq!(bench.ask(json!({"do": "reset"}))["ok"], true);
+    bench.run_for(30 * MS);
+    assert!(bench.delivered.is_empty());
+    let status = bench.ask(json!({"do": "status"}));
+    assert_eq!((&status["stale"], &status["frames_in_network"]), (&json!(1), &json!(0)));
+    bench.send("ah1", &frame(2, 1000));
+    bench.run_for(30 * MS);
+    assert_eq!(bench.delivered.len(), 1);
+}
+
+#[test]
+fn a_frame_from_the_switch_itself_is_sent_on() {
+    let mut bench = Bench::new("pause");
+    bench.send("bh1", &frame(1, 90));
+    bench.run_for(10 * MS);
+    assert_eq!(bench.delivered.len(), 1);
+    assert_eq!(bench.ask(json!({"do": "status"}))["injected"], 1);
+}
+
+#[test]
+fn a_full_line_pauses_its_senders_and_loses_nothing() {
+    let mut bench = Bench::new("pause");
+    for _ in 0..400 {
+        for host in ["ah1", "ah2"] {
+            if bench.engine.frames_in_network() < 100 {
+                bench.send(host, &frame(3, 1514));
+            }
+        }
+        bench.run_for(2 * MS);
+    }
+    let counters = bench.ask(json!({"do": "counters"}));
+    assert_eq!(counters["lost_frames"], 0);
+    for host in ["h1", "h2"] {
+        let priority = &bench.channel(host)["priorities"][0].clone();
+        assert!(priority["paused_us"].as_u64().unwrap() > 0, "{host}");
+        assert!(priority["account_peak_bytes"].as_u64().unwrap() > 32_768, "{host}");
+    }
+    let used = bench.channel("s1:3")["tx_frames"].as_u64().unwrap() * 1542 * 800_000;
+    assert!(used as f64 > 0.98 * bench.now as f64, "{used} of {}", bench.now);
+}
+
+#[test]
+fn without_flow_control_the_queue_drops() {
+    let mut bench = Bench::new("off");
+    for _ in 0..400 {
+        for host in ["ah1", "ah2"] {
+            bench.send(host, &frame(3, 1514));
+        }
+        bench.run_for(2 * MS);
+    }
+    assert!(bench.drops("queue") > 20);
+    assert_eq!(bench.ask(json!({"do": "deadlock"}))["deadlock"], Value::Null);
+}
+
+#[test]
+fn a_host_that_pauses_is_obeyed_until_its_quanta_run_out() {
+    let mut bench = Bench::new("pause");
+    // 1000 quanta of 512 bit times are 51.2 ms.
+    bench.send("ah2", &pause_frame([2; 6], PauseRequest::All(1000)));
+    bench.run_for(2 * MS);
+    bench.send("ah1", &frame(2, 500));
+    bench.run_for(40 * MS);
+    assert!(bench.delivered.is_empty());
+    bench.run_for(20 * MS);
+    assert_eq!(bench.delivered.len(), 1, "the pause is over, and itself was not forwarded");
+    let paused = bench.channel("s1:2")["priorities"][0]["paused_us"].as_u64().unwrap();
+    assert!((51_200..51_500).contains(&paused), "{paused}");
+    assert_eq!(bench.ask(json!({"do": "status"}))["pauses_obeyed"], 1);
+}
+
+#[test]
+fn pauses_are_ignored_where_there_is_no_flow_control() {
+    let mut bench = Bench::new("off");
+    bench.send("ah2", &pause_frame([2; 6], PauseRequest::All(1000)));
+    bench.send("ah1", &frame(2, 500));
+    bench.run_for(20 * MS);
+    assert_eq!(bench.delivered.len(), 1);
+    assert_eq!(bench.ask(json!({"do": "status"}))["pauses_ignored"], 1);
+}
+
+#[test]
+fn a_cut_link_loses_and_counts() {
+    let mut bench = Bench::new("pause");
+    assert_eq!(bench.ask(json!({"do": "link", "name": "s1:3-s2:2", "up": false}))["ok"], true);
+    bench.send("ah1", &frame(3, 500));
+    bench.run_for(20 * MS);
+    assert_eq!((bench.drops("down"), bench.delivered.len()), (1, 0));
+    bench.ask(json!({"do": "link", "name": "s1:3-s2:2", "up": true}));
+    bench.send("ah1", &frame(3, 500));
+    bench.run_for(20 * MS);
+    assert_eq!(bench.delivered.len(), 1);
+}
+
+#[test]
+fn a_capture_shows_frames_and_pauses_as_on_the_wire() {
+    let file = std::env::temp_dir().join(format!("emulator-{}.pcap", std::process::id()));
+    let mut bench = Bench::new("pause");
+    let answer = bench.ask(json!({"do": "capture", "link": "h1", "file": file}));
+    assert_eq!(answer, json!({"ok": true}));
+    for _ in 0..120 {
+        for host in ["ah1", "ah2"] {
+            if bench.engine.frames_in_network() < 100 {
+                bench.send(host, &frame(3, 1514));
+            }
+        }
+        bench.run_for(2 * MS);
+    }
+    let packets = bench.ask(json!({"do": "capture-stop", "link": "h1"}))["packets"].clone();
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(bytes[..4], 0xa1b2_3c4du32.to_le_bytes());
+    let (mut at, mut frames, mut pauses) = (24, 0, 0);
+    while at < bytes.len() {
+        let length = u32::from_le_bytes(bytes[at + 8..at + 12].try_into().unwrap()) as usize;
+        let frame = &bytes[at + 16..at + 16 + length];
+        match u16::from_be_bytes([frame[12], frame[13]]) {
+            0x8808 => pauses += 1,
+            _ => assert_eq!(length, 1514, "no trailer"),
+        }
+        frames += 1;
+        at += 16 + length;
+    }
+    assert_eq!(packets, frames);
+    assert!(pauses > 0 && frames > pauses);
+}
+
+#[test]
+fn a_reset_changes_settings_or_nothing() {
+    let mut bench = Bench::new("pause");
+    let flow =
+        |bench: &Bench, link: usize| bench.engine.world().fabric.links[link].settings.flow_control;
+    use emulator::config::FlowMode::{Off, Pause};
+    assert_eq!(bench.ask(json!({"do": "reset", "flow_control": "switch"}))["ok"], true);
+    assert_eq!((flow(&bench, 0), flow(&bench, 3)), (Off, Pause));
+    let bad = json!([{"name": "h1", "rate_mbps": 20}, {"name": "h2", "rate_mbps": -1}]);
+    let answer = bench.ask(json!({"do": "reset", "flow_control": "all", "links": bad}));
+    assert_eq!(answer["ok"], false);
+    assert!(answer["error"].as_str().unwrap().contains("rate_mbps"), "{answer}");
+    assert_eq!((flow(&bench, 0), flow(&bench, 3)), (Off, Pause));
+    assert_eq!(bench.engine.world().fabric.links[0].settings.rate_mbps, 10.0);
+}
+
+#[test]
+fn bad_requests_are_answered_in_one_line() {
+    let mut bench = Bench::new("pause");
+    for line in [
+        "",
+        "{",
+        "[]",
+        "{\"do\":\"dance\"}",
+        "{\"do\":\"status\",\"more\":1}",
+        "{\"do\":\"link\"}",
+        "{\"do\":\"link\",\"name\":\"none\",\"up\":true}",
+        "\u{0}",
+        "{\"do\":\"capture-stop\",\"link\":\"h1\"}",
+    ] {
+        let answer = bench.control.answer(line.as_bytes(), 0, &mut bench.engine);
+        let parsed: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(parsed["ok"], false, "{line}");
+        assert!(!parsed["error"].as_str().unwrap().is_empty());
+        assert!(!answer.contains('\n'));
+    }
+}
+
+#[test]
+fn bad_configurations_are_refused_in_one_line() {
+    let cases: [(&str, Value); 8] = [
+        ("/links/0/rate_mbps", json!(0)),
+        ("/links/0/delay_us", json!(-1)),
+        ("/links/0/flow_control", json!("maybe")),
+        ("/links/0/a/interface", json!("much-too-long-name")),
+        ("/links/1/a/interface", json!("ah1")),
+        ("/links/1/b/port", json!(1)),
+        ("/links/1/name", json!("h1")),
+        ("/links", json!([])),
+    ];
+    for (place, value) in cases {
+        let mut config = configuration("pause");
+        *config.pointer_mut(place).unwrap() = value;
+        let refused = Config::parse(&config.to_string()).and_then(|config| Fabric::new(&config));
+        let text = refused.expect_err(place).to_string();
+        assert!(!text.is_empty() && !text.contains('\n'), "{place}: {text}");
+    }
+}
+
+#[test]
+fn switches_are_in_natural_order_unless_told_otherwise() {
+    let mut config = configuration("pause");
+    for place in ["/links/2/b/switch", "/links/3/b/switch"] {
+        *config.pointer_mut(place).unwrap() = json!("s10");
+    }
+    *config.pointer_mut("/links/0/b/switch").unwrap() = json!("s2");
+    let order = |config: &Value| {
+        Fabric::new(&Config::parse(&config.to_string()).unwrap()).unwrap().switches
+    };
+    assert_eq!(order(&config), ["s1", "s2", "s10"]);
+    config["switches"] = json!(["s10", "s1", "s2"]);
+    assert_eq!(order(&config), ["s10", "s1", "s2"]);
+}
+
+proptest! {
+    #[test]
+    fn any_control_line_is_survived(line in prop::collection::vec(any::<u8>(), 0..200)) {
+        let mut bench = Bench::new("pause");
+        let answer = bench.control.answer(&line, 0, &mut bench.engine);
+        prop_assert!(serde_json::from_str::<Value>(&answer).is_ok());
+    }
+
+    #[test]
+    fn any_configuration_text_is_survived(text in ".{0,200}", cut in 0usize..2000) {
+        let _ = Config::parse(&text);
+        let whole = configuration("pause").to_string();
+        let cut = cut.min(whole.len());
+        if let Some(part) = whole.get(..cut) {
+            prop_assert!(Config::parse(part).is_err() || cut == whole.len());
+        }
+    }
+
+    #[test]
+    fn any_frames_are_survived(
+        frames in prop::collection::vec((0usize..8, prop::collection::vec(any::<u8>(), 0..90)), 1..60),
+    ) {
+        let mut bench = Bench::new("pause");
+        for (end, frame) in frames {
+            bench.engine.receive(bench.now, end, frame);
+            bench.run_for(TICK);
+        }
+        bench.run_for(SECOND);
+        prop_assert_eq!(bench.engine.frames_in_network(), 0);
+    }
+}
