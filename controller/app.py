@@ -48,6 +48,7 @@ class KnotlessController(app_manager.RyuApp):
         except KnotlessError as error:
             _fail(error)
         self.sessions: dict[int, Session] = {}
+        self.state.started_s = time.monotonic()
         wsgi.register(Rest, {"state": self.state})
         hub.spawn_after(self.state.config.connect_timeout_s, self._report_missing)
 
@@ -61,7 +62,7 @@ class KnotlessController(app_manager.RyuApp):
         if path is None:
             self.logger.info("no %s here: using the defaults", config.DEFAULT_FILE)
         fabric = config.load_fabric(settings, path)
-        state = FabricState.compute(settings, fabric, time.monotonic())
+        state = FabricState.compute(settings, fabric)
         verdict = state.verdict
         self.logger.info(
             "%s, %s: %d switches, %d rules; %d of %d pairs delivered, %s",

@@ -73,14 +73,17 @@ class SwitchState:
 
 @dataclass
 class FabricState:
-    """The declared fabric and all of its switches; ``started_s`` is on the caller's clock."""
+    """The declared fabric and all of its switches.
+
+    ``started_s``, on the caller's clock, is when switches could first connect.
+    """
 
     config: Config
     fabric: Fabric
     plan: Plan
     rules: FabricRules
     verdict: Verdict
-    started_s: float
+    started_s: float = 0.0
     switches: dict[int, SwitchState] = field(default_factory=dict)
     """By dpid."""
     unknown: set[int] = field(default_factory=set)
@@ -89,7 +92,7 @@ class FabricState:
     """Dpid with which a second switch has come -> when it last did."""
 
     @classmethod
-    def compute(cls, config: Config, fabric: Fabric, now_s: float) -> FabricState:
+    def compute(cls, config: Config, fabric: Fabric) -> FabricState:
         """Plan, compile and check; raises KnotlessError if the fabric cannot be routed so."""
         plan = make_plan(
             fabric,
@@ -100,7 +103,7 @@ class FabricState:
             root=config.root,
         )
         rules = compile_rules(plan)
-        state = cls(config, fabric, plan, rules, check(fabric, rules), now_s)
+        state = cls(config, fabric, plan, rules, check(fabric, rules))
         for switch in fabric.switches:
             needs = {p: f"host {h.name}" for p, h in fabric.hosts_at[switch.name].items()}
             needs |= {

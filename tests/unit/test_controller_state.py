@@ -17,7 +17,9 @@ LATER_S = STARTED_S + 60
 @pytest.fixture
 def state() -> FabricState:
     config = Config(fabric="ring,4", engine="updown")
-    return FabricState.compute(config, load(config.fabric), STARTED_S)
+    state = FabricState.compute(config, load(config.fabric))
+    state.started_s = STARTED_S
+    return state
 
 
 def connect_all(state: FabricState) -> None:
@@ -110,6 +112,6 @@ def test_status_is_json_with_all_that_others_read(state: FabricState) -> None:
 
 def test_an_engine_that_does_not_fit_is_an_error_of_one_line() -> None:
     with pytest.raises(KnotlessError) as caught:
-        FabricState.compute(Config(fabric="ring,4", engine="magic"), load("ring,4"), 0)
+        FabricState.compute(Config(fabric="ring,4", engine="magic"), load("ring,4"))
     assert "magic" in str(caught.value)
     assert "\n" not in str(caught.value)
