@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -18,8 +19,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
 _TIMEOUT_S = 60
 
 
-def read_live(name: str) -> tuple[Fabric, FabricRules]:
-    """Return the running fabric called ``name`` and the rules that its switches hold now.
+def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
+    """Return the running fabric called ``name``, its switches' rules now, and its flow control.
+
+    The last is one of :data:`routing.cdg.FLOW_CONTROLS`: ``pfc`` when its links use that, else
+    ``pause``, which is also right to ask about before PAUSE is turned on.
 
     Raises
     ------
@@ -43,7 +47,15 @@ def read_live(name: str) -> tuple[Fabric, FabricRules]:
             rules[switch.name] = ofctl.parse(flows, groups)
         except RuleError as error:
             raise error.within(switch.name) from None
-    return fabric, rules
+    return fabric, rules, _flow_control(folder)
+
+
+def _flow_control(folder: Path) -> str:
+    try:
+        state = json.loads((folder / "state.json").read_text())
+        return "pfc" if state["settings"]["flow_control"] == "pfc" else "pause"
+    except (OSError, ValueError, LookupError, TypeError):
+        return "pause"
 
 
 def _dump(ovs: Path, switch: str, what: str) -> str:

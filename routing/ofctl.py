@@ -62,6 +62,8 @@ _NAMES = {
     "ip_proto": "ip_proto",
 }
 """ovs-ofctl's names of fields, old and new, and ours."""
+_WRITTEN = {"ipv4_src": "nw_src", "ipv4_dst": "nw_dst", "ip_proto": "nw_proto"}
+"""Where ovs-ofctl does not know OpenFlow's name."""
 _BITS = {"vlan_vid": 13, "vlan_pcp": 3, "metadata": 64, "in_port": 32, "eth_type": 16}
 _PROTOCOLS = {"ip": 0x0800, "arp": 0x0806, "ipv6": 0x86DD}
 _PORTS = {"IN_PORT": IN_PORT, "CONTROLLER": CONTROLLER}
@@ -130,7 +132,7 @@ def _field_text(field: Field) -> str:
         return f"{value:#x}"
 
     mask = "" if field.mask is None else f"/{shown(field.mask)}"
-    return f"{field.name}={shown(field.value)}{mask}"
+    return f"{_WRITTEN.get(field.name, field.name)}={shown(field.value)}{mask}"
 
 
 def _action_text(action: Action) -> str:
@@ -144,7 +146,7 @@ def _action_text(action: Action) -> str:
             return "pop_vlan"
         case SetField(name, value):
             shown = mac_text(value) if name in _MACS else str(value)
-            return f"set_field:{shown}->{name}"
+            return f"set_field:{shown}->{_WRITTEN.get(name, name)}"
         case ToGroup(group_id):
             return f"group:{group_id}"
 

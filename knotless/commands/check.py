@@ -19,12 +19,13 @@ from topologies.errors import KnotlessError
 @click.option("--name", default="default", show_default=True, help="The running fabric's name.")
 @click.option(
     "--flow-control",
-    default="pfc",
-    show_default=True,
-    help="What stops a sender: pfc one priority, pause (802.3x) the whole channel.",
+    help="What stops a sender: pfc one priority, pause (802.3x) the whole channel."
+    " Unless told, pfc, or with --live what the fabric uses.",
 )
 @json_option
-def command(directory: str | None, live: bool, name: str, flow_control: str, as_json: bool) -> None:
+def command(
+    directory: str | None, live: bool, name: str, flow_control: str | None, as_json: bool
+) -> None:
     """Walk the rules in DIRECTORY (as knotless flows writes it) for every pair of hosts.
 
     Exit status 0 only if all is delivered and no cycle of channel dependencies is left, 1 if not.
@@ -33,8 +34,12 @@ def command(directory: str | None, live: bool, name: str, flow_control: str, as_
     """
     if live == (directory is not None):
         raise KnotlessError("check needs either a directory of rules or --live")
-    fabric, rules = read_live(name) if directory is None else read_dir(directory)
-    verdict = check(fabric, rules, flow_control=flow_control)
+    in_use = "pfc"
+    if directory is None:
+        fabric, rules, in_use = read_live(name)
+    else:
+        fabric, rules = read_dir(directory)
+    verdict = check(fabric, rules, flow_control=flow_control or in_use)
     if as_json:
         print_json(verdict.as_json())
     else:

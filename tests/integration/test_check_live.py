@@ -1,0 +1,48 @@
+"""``knotless check --live``: what the switches of a running fabric really hold."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+
+from emulation.names import Names
+
+Knotless = Callable[..., subprocess.CompletedProcess[str]]
+FREE_PORTS = ("--port", "0", "--rest-port", "0")
+
+
+def test_live_rules_are_judged_as_they_are(knotless: Knotless, names: Names) -> None:
+    up = ("up", "ring,5", "--engine", "dor", "--name", names.name, *FREE_PORTS)
+    started = knotless(*up)
+    assert started.returncode == 0, started.stderr
+    try:
+        check = ("check", "--live", "--name", names.name, "--json")
+        pfc = knotless(*check, "--flow-control", "pfc")
+        assert pfc.returncode == 0, pfc.stderr + pfc.stdout
+        assert json.loads(pfc.stdout)["pairs"] == 20
+        pause = knotless(*check)  # the fabric's own flow control: PAUSE stops both priorities
+        assert pause.returncode == 1
+        assert json.loads(pause.stdout)["cycle"] == [f"s{i}:2/0" for i in range(1, 6)]
+        subprocess.run(
+            ["ovs-ofctl", "-O", "OpenFlow13", "del-flows", "s1", "table=0"],
+            env={**os.environ, "OVS_RUNDIR": str(names.directory / "ovs")},
+            check=True,
+            timeout=60,
+        )
+        broken = knotless(*check, "--flow-control", "pfc")
+        assert broken.returncode == 1
+        assert "h1 to h2: the frame is dropped" in json.loads(broken.stdout)["problems"]
+    finally:
+        down = knotless("down", "--name", names.name)
+    assert down.returncode == 0, down.stderr
+
+
+def test_nothing_running_is_one_line(knotless: Knotless, names: Names) -> None:
+    done = knotless("check", "--live", "--name", names.name)
+    assert done.returncode == 2
+    assert (
+        done.stderr
+        == f"knotless: no fabric {names.name!r} is running; start one with knotless up\n"
+    )
