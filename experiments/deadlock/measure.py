@@ -215,7 +215,7 @@ def watch(
     deadline = time.monotonic() + WARM_UP_S + duration_s + END_LIMIT_S
     while deadlock is None or last is None:
         time.sleep(READ_EVERY_S)
-        sending = all(client.running for client in clients)
+        sending = [client.running for client in clients]
         status = daemon.status()
         readings.append(read(daemon, scenario, protocol))
         here = len(readings) - 1
@@ -226,11 +226,10 @@ def watch(
         elif last is None:
             length_s = duration_s if deadlock is None else FROZEN_WINDOW_S
             last = here if _seconds(readings[first:]) >= length_s else None
-        if last is None and not sending and deadlock is None:
+        if last is None and not all(sending) and deadlock is None:
             problems.append("a sender ended before the measuring window did")
             first, last = first or 0, here
-        ended = not any(client.running for client in clients)
-        if deadlock is None and (ended or time.monotonic() > deadline):
+        if deadlock is None and (not any(sending) or time.monotonic() > deadline):
             break
     if deadlock is None:
         problems += _drain(daemon)

@@ -1,0 +1,123 @@
+"""The experiment on a real fabric: what freezes, and what cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments import results
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
+    pytest.mark.timeout(280),
+]
+
+KNOTLESS = [sys.executable, "-m", "knotless.main"]
+RING = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What ``run deadlock --quick --json`` prints."""
+    out = tmp_path_factory.mktemp("results")
+    done = subprocess.run(
+        [*KNOTLESS, "run", "deadlock", "--quick", "--json", "--out", str(out)],
+        capture_output=True,
+        text=True,
+        timeout=270,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    printed: dict[str, Any] = json.loads(done.stdout)
+    return printed
+
+
+def row(quick: dict[str, Any], routes: str, flow_control: str) -> dict[str, Any]:
+    (found,) = (
+        row
+        for row in quick["rows"]
+        if (row["routes"], row["flow_control"]) == (routes, flow_control)
+    )
+    return dict(found)
+
+
+def test_cyclic_routes_freeze_in_the_predicted_knot(quick: dict[str, Any]) -> None:
+    frozen = row(quick, "cyclic", "all")
+    assert frozen["deadlock"]
+    assert frozen["cycle"] == frozen["predicted_cycle"] == RING
+    assert frozen["flows_mbps"] == [0, 0, 0, 0]
+    if frozen["valid"]:
+        assert frozen["lost_frames"] == 0
+
+
+def test_acyclic_routes_run_without_loss(quick: dict[str, Any]) -> None:
+    ran = row(quick, "acyclic", "all")
+    assert not ran["deadlock"]
+    assert ran["cycle"] == ran["predicted_cycle"] == []
+    if not ran["valid"]:
+        pytest.skip("the machine was too busy: " + "; ".join(ran["problems"]))
+    assert ran["lost_frames"] == 0
+    assert ran["iperf3_lost"] == 0
+    assert ran["flows_mbps"] == pytest.approx([ran["theory_mbps"]] * 4, rel=0.01)
+
+
+def test_virtual_channels_do_not_freeze(quick: dict[str, Any]) -> None:
+    ran = row(quick, "dateline", "pfc")
+    assert not ran["deadlock"]
+    assert ran["predicted_cycle"] == []
+    assert min(ran["flows_mbps"]) > 0.5
+    if ran["valid"]:
+        assert ran["lost_frames"] == 0
+
+
+def test_without_flow_control_frames_are_lost_and_nothing_freezes(quick: dict[str, Any]) -> None:
+    lossy = row(quick, "cyclic", "none")
+    assert not lossy["deadlock"]
+    assert lossy["lost_frames"] > 1000
+    assert min(lossy["flows_mbps"]) > 0.5
+
+
+def test_the_results_are_whole(quick: dict[str, Any]) -> None:
+    directory = Path(quick["report"]).parent
+    run, samples = results.read(directory)
+    assert run["status"] == quick["status"] == "complete"
+    assert run["rows"] == quick["rows"]
+    assert {sample["row"] for sample in samples} == {0, 1, 2, 3}
+    assert "exactly the knot" in Path(quick["report"]).read_text()
+
+
+def test_ctrl_c_keeps_what_was_measured_and_takes_the_fabric_down(tmp_path: Path) -> None:
+    def namespaces() -> set[str]:
+        return {path.name for path in Path("/run/netns").glob("kn-run-*")}
+
+    before = namespaces()
+    args = ["run", "deadlock", "--routes", "cyclic", "--flow-control", "all", "--repeats", "50"]
+    process = subprocess.Popen(
+        [*KNOTLESS, *args, "--protocol", "udp", "--out", str(tmp_path)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        if any(json.loads(path.read_text())["rows"] for path in tmp_path.glob("*/run.json")):
+            break
+        time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    (directory,) = tmp_path.iterdir()
+    run, _ = results.read(directory)
+    assert (run["status"], run["reason"]) == ("incomplete", "interrupted")
+    assert run["rows"]
+    assert "This run is incomplete" in (directory / "report.html").read_text()
+    assert namespaces() <= before

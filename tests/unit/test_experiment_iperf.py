@@ -1,0 +1,157 @@
+"""What is read of iperf3 and of the emulator's counters."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from typing import Any
+
+import pytest
+
+from experiments import iperf
+from experiments.deadlock import measure, scenario
+from experiments.deadlock.matrix import Case
+from experiments.deadlock.row import Row
+
+WARNING = "warning: UDP block size 1472 exceeds TCP MSS 1448, may result in fragmentation\n"
+
+
+def end(**received: Any) -> str:
+    return WARNING + json.dumps({"end": {"sum_received": received}})
+
+
+def test_a_udp_summary_is_the_receivers() -> None:
+    text = end(bits_per_second=4_773_000, lost_packets=3, packets=1900)
+    assert iperf.parse_summary(text) == iperf.Summary(4.773, 3, 1900)
+
+
+def test_a_tcp_summary_has_no_losses() -> None:
+    assert iperf.parse_summary(end(bits_per_second=4_500_000)) == iperf.Summary(4.5, None, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", WARNING, "{", '{"error": "unable to connect"}', end(), end(bits_per_second="x"), "[1]"],
+)
+def test_a_test_that_did_not_end_has_no_summary(text: str) -> None:
+    assert iperf.parse_summary(text) is None
+
+
+def test_a_client_is_told_to_send_all_it_can() -> None:
+    args = iperf.client_args("10.0.3.1", "udp", 6)
+    assert args[:3] == ["iperf3", "-c", "10.0.3.1"]
+    assert args[-5:] == ["-u", "-b", "0", "-l", "1472"]
+    assert "-u" not in iperf.client_args("10.0.3.1", "tcp", 6)
+
+
+def test_listening_sees_this_namespaces_sockets() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert iperf.listening(os.getpid(), port)
+    assert not iperf.listening(os.getpid(), port)
+
+
+class FakeDaemon:
+    """A daemon whose ring delivers ``mbps`` a flow, until it freezes after ``freeze_us``."""
+
+    def __init__(self, mbps: float, freeze_us: int | None = None) -> None:
+        self.now_us, self.mbps, self.freeze_us = 0, mbps, freeze_us
+        self.resets: list[str] = []
+
+    def reset(self, *, flow_control: str) -> None:
+        self.resets.append(flow_control)
+
+    def status(self) -> dict[str, Any]:
+        self.now_us += 100_000
+        frozen = self.freeze_us is not None and self.now_us > self.freeze_us
+        return {
+            "deadlock": {"since_us": self.freeze_us, "cycle": ["s1:2/0"]} if frozen else None,
+            "frames_in_network": 0,
+            "lateness_us": {"p99": 10.0, "limit": 1000},
+            "valid": True,
+        }
+
+    def counters(self) -> dict[str, Any]:
+        moving_us = self.now_us if self.freeze_us is None else min(self.now_us, self.freeze_us)
+        frames = int(self.mbps * moving_us / 8 / 1472)
+        planned = scenario.make("cyclic")
+        names = [flow.last_channel for flow in planned.flows]
+        names += [host.name for host in planned.fabric.hosts]
+        channels = [
+            {
+                "channel": name,
+                "tx_frames": frames,
+                "rx_frames": frames,
+                "rx_bytes": frames * 1518,
+                "drops": {"queue": 1, "headroom": 0},
+            }
+            for name in names
+        ]
+        return {"now_us": self.now_us, "channels": channels, "lost_frames": 8}
+
+
+class FakeLab:
+    def __init__(self, daemon: FakeDaemon) -> None:
+        self.daemon = daemon
+
+    def host(self, name: str) -> iperf.Host:
+        raise AssertionError(name)
+
+
+class FakeClient(iperf.Iperf):
+    def __init__(self, daemon: FakeDaemon, until_us: int) -> None:
+        self.daemon, self.until_us = daemon, until_us
+
+    @property
+    def running(self) -> bool:
+        return self.daemon.now_us < self.until_us
+
+
+@pytest.fixture
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "READ_EVERY_S", 0.0)
+
+
+def run(daemon: FakeDaemon, flow_control: str, until_us: int = 7_000_000) -> Row:
+    lab, planned = FakeLab(daemon), scenario.make("cyclic")
+    case = Case("cyclic", flow_control, "udp")
+    clients: list[iperf.Iperf] = [FakeClient(daemon, until_us)] * 4
+    readings, missing = measure.launch(lab, planned, case, clients)
+    seen = measure.watch(lab, planned, "udp", clients, 3.0, readings)
+    return measure.judge(planned, case, seen, [iperf.Summary(4.0, 2, 100)] * 4, missing)
+
+
+@pytest.mark.usefixtures("_no_waiting")
+def test_a_moving_run_is_measured_in_its_window() -> None:
+    row = run(FakeDaemon(4.7), "all")
+    assert row.flows_mbps == pytest.approx([4.7] * 4, rel=0.005)
+    assert (row.deadlock, row.cycle, row.valid) == (False, [], True)
+    assert row.window_s == pytest.approx(3.0, abs=0.2)
+    assert (row.lost_frames, row.drops, row.iperf3_lost) == (8, {"queue": 8}, 8)
+
+
+@pytest.mark.usefixtures("_no_waiting")
+def test_a_frozen_run_is_measured_after_the_freeze() -> None:
+    row = run(FakeDaemon(4.7, freeze_us=1_000_000), "all")
+    assert (row.deadlock, row.cycle) == (True, ["s1:2/0"])
+    assert row.flows_mbps == [0, 0, 0, 0]
+    assert row.frozen_after_s == pytest.approx(1.0, abs=0.1)
+    assert row.window_s == pytest.approx(measure.FROZEN_WINDOW_S, abs=0.2)
+
+
+@pytest.mark.usefixtures("_no_waiting")
+def test_senders_that_end_early_make_a_run_invalid() -> None:
+    row = run(FakeDaemon(4.7), "all", until_us=2_500_000)
+    assert not row.valid
+    assert "ended before" in row.problems[0]
+    assert not row.late
+
+
+@pytest.mark.usefixtures("_no_waiting")
+def test_where_frames_can_be_lost_counting_begins_when_all_send() -> None:
+    lossless, lossy = FakeDaemon(4.7), FakeDaemon(4.7)
+    run(lossless, "all")
+    run(lossy, "none")
+    assert lossless.resets == []
+    assert lossy.resets == ["none"]
