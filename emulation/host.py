@@ -90,6 +90,8 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
                 "link set lo up",
                 f"address add {own.ip}/{self._prefix} brd + dev {interface}",
                 f"link set {interface} up",
+                # The kernel makes no route of its own for a prefix that is everything.
+                *([] if self._prefix else [f"route add default dev {interface} src {own.ip}"]),
                 *neighbours,
             ],
             namespace=self.namespace,

@@ -172,7 +172,7 @@ class EmulatedFabric:
         self.ovs = PrivateOvs(runtime)
         self.ovs.start()
         self.progress(f"{len(self.fabric.hosts)} hosts")
-        self._make_nodes()
+        self._make_nodes(cables)
         self.progress(f"{len(cables)} links")
         self._make_links(cables)
         self._configure_hosts()
@@ -217,7 +217,7 @@ class EmulatedFabric:
         plan = {key: getattr(self, key) for key in ("engine", "vcs", "select", "tagging", "root")}
         control.start(runtime, plan, openflow_port=self.openflow_port, rest_port=self.rest_port)
 
-    def _make_nodes(self) -> None:
+    def _make_nodes(self, cables: tuple[wiring.Cable, ...]) -> None:
         setLogLevel("warning")
         # Mininet's own initialisation would change settings of the whole machine (sysctl).
         Mininet.inited = True
@@ -226,16 +226,18 @@ class EmulatedFabric:
         self.net = Mininet(controller=None, build=False)
 
         prefix = wiring.prefix_length(self.fabric)
+        ports = wiring.ports(cables)
 
         def host(description: Host) -> EmulatedHost:
             return EmulatedHost(description.name, names=self.names, host=description, prefix=prefix)
 
         def switch(description: Switch) -> EmulatedSwitch:
             return EmulatedSwitch(
-                description.name,
+                description,
                 names=self.names,
-                environment=self.ovs.environment,
-                dpid=f"{description.dpid:x}",
+                ovs=self.ovs,
+                ports=ports.get(description.name, {}),
+                controlled=self.controller != "none",
             )
 
         # Each waits for its shell's prompt, and a host's for a network namespace.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import readline  # noqa: F401 - importing it is what makes lines editable
 from typing import Any, TextIO
 
 from emulation.mn import CLI, setLogLevel
@@ -11,6 +12,8 @@ from topologies.errors import KnotlessError
 
 class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
     """Mininet's prompt on a running fabric; ``help`` lists its commands and ours."""
+
+    readlineInited = True  # noqa: N815 - Mininet's name; or it would keep a file in our user's home
 
     def __init__(self, fabric: EmulatedFabric, **params: Any) -> None:
         """Run the prompt until ``exit`` or the end of input."""
@@ -72,6 +75,21 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
             return "" if found else f"no link between {words[0]} and {words[1]}"
 
         self._answer(tell)
+
+    def do_iperf(self, line: str) -> None:
+        """Measure TCP from one host to another for five seconds, by iperf3: iperf h1 h3."""
+        names = line.split() or [self.mn.hosts[0].name, self.mn.hosts[-1].name]
+        if len(names) != 2 or not set(names) <= {host.name for host in self.mn.hosts}:
+            self.stdout.write("usage: iperf [HOST HOST]\n")
+            return
+        near, far = (self.mn[name] for name in names)
+        with far.popen(["iperf3", "-s", "-1", "--forceflush"], text=True) as server:
+            # It names its port, and draws a line, when it listens.
+            for said in server.stdout:
+                if "listening" in said:
+                    break
+            near.cmdPrint("iperf3", "-c", far.IP(), "-t", "5", "--connect-timeout", "5000")
+            server.terminate()
 
     def _answer(self, tell: Any) -> None:
         """Print what ``tell`` returns, or the one line of its error, and stay at the prompt."""

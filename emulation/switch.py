@@ -10,6 +10,8 @@ from typing import Any
 from emulation import namespaces
 from emulation.mn import OVSSwitch
 from emulation.names import MARK, Names
+from emulation.ovs import PrivateOvs
+from topologies.fabric import Switch
 
 
 class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
@@ -23,11 +25,26 @@ class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
     OVSVersion = "3.1"
 
     def __init__(
-        self, name: str, *, names: Names, environment: Mapping[str, str], **params: Any
+        self,
+        switch: Switch,
+        *,
+        names: Names,
+        ovs: PrivateOvs,
+        ports: Mapping[int, str],
+        controlled: bool,
     ) -> None:
+        self.description = switch
         self._names = names
-        self._environment = dict(environment)
-        super().__init__(name, datapath="user", protocols="OpenFlow13", **params)
+        self._ovs = ovs
+        self._ports = dict(ports)
+        self._controlled = controlled
+        super().__init__(
+            switch.name,
+            dpid=f"{switch.dpid:x}",
+            datapath="user",
+            protocols="OpenFlow13",
+            inNamespace=False,  # of its own: it is in that of all switches
+        )
 
     @classmethod
     def setup(cls) -> None:
@@ -37,10 +54,19 @@ class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
         environment = params.pop("env", None) or os.environ
         process: subprocess.Popen[bytes] = super()._popen(
             namespaces.enter(self._names.switches_namespace, cmd),
-            env={**environment, **self._environment, MARK: self._names.name},
+            env={**environment, **self._ovs.environment, MARK: self._names.name},
             **params,
         )
         return process
+
+    def start(self, _controllers: Any = None) -> None:
+        """Make this switch's bridge, with its ports and its controller."""
+        ports = {self.name: self._ports}
+        self._ovs.add_switches([self.description], ports, self._controlled)
+
+    def stop(self, deleteIntfs: bool = False) -> None:  # noqa: ARG002, N803 - Mininet's signature
+        """Remove this switch's bridge, as if it had lost its power; its cables stay."""
+        self._ovs.vsctl(["--if-exists", "del-br", self.name])
 
     def dpctl(self, *args: str) -> Any:
         """Run ``ovs-ofctl COMMAND SWITCH ARGS``, in OpenFlow 1.3."""

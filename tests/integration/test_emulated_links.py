@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,23 @@ def test_a_killed_controller_may_come_back_without_a_frame_lost(fabric: Emulated
         out, _ = ping.communicate(timeout=30)
     assert " 0% packet loss" in out, out
     assert fabric.daemon.counters()["lost_frames"] == 0
+
+
+def test_hosts_reach_each_other_whatever_their_addresses(names: Names) -> None:
+    ring = load("ring,4")
+    far = replace(ring.hosts[0], ip="192.168.7.1")
+    with EmulatedFabric(
+        replace(ring, hosts=(far, *ring.hosts[1:])), name=names.name, openflow_port=0, rest_port=0
+    ) as fabric:
+        out, _, status = fabric.host("h2").pexec("ping", "-c", "1", "-W", "5", "192.168.7.1")
+        assert status == 0, out
+
+
+def test_a_switch_that_was_off_gets_its_rules_again(fabric: EmulatedFabric) -> None:
+    assert pings(fabric)
+    fabric.net["s1"].stop()
+    assert not pings(fabric, wait_s=1)
+    assert eventually(lambda: not fabric.controller_status()["ready"])
+    fabric.net["s1"].start()
+    assert eventually(lambda: bool(fabric.controller_status()["ready"]))
+    assert pings(fabric)

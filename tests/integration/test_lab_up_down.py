@@ -282,6 +282,8 @@ def test_lab_gives_the_prompt_and_leaves_nothing(
     assert "0% dropped" in one.expect("mininet> ")
     one.type("deadlock\n")
     assert "no deadlock" in one.expect("mininet> ")
+    one.type("s1 ip -br link show s1-eth2\n")
+    assert "UP" in one.expect("mininet> ")
     one.type("counters s1\n")
     assert "lost frames: 0" in one.expect("mininet> ")
     one.type("link s1 s2 down\nh1 ping -c 1 -W 1 10.0.2.1\n")
