@@ -7,12 +7,13 @@ tree, for broadcasts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from routing.channels import Channels, Ints
+from routing.engine import Task
 from routing.engines.minimal import breadth_first_trees
 from routing.engines.updown import is_up, levels
 from routing.turn_model import legal_turns
@@ -26,33 +27,51 @@ class ShortestPaths:
 
     hops : (switches, switches) from [u] to [v].
     onward : (switches, channels) whether the channel is on a shortest path to the switch.
+    wanted : (switches, switches) whether both have hosts, and are different.
     parent, level : the tree (see :func:`breadth_first_trees`) from the root.
-    turns : those of shortest paths and those along the tree.
+    turns : those of shortest paths between wanted pairs, and those along the tree between
+        switches with hosts.
     """
 
     channels: Channels
     hops: Ints
     onward: Mask
+    wanted: Mask
     parent: Ints
     level: Ints
     turns: Turns
 
 
-def shortest_paths(channels: Channels, root: int) -> ShortestPaths:
-    """Work out the shortest paths, and the tree from ``root``."""
+def shortest_paths(task: Task) -> ShortestPaths:
+    """Work out the shortest paths between switches with hosts, and the tree from the root."""
+    channels = task.channels
     hops = distances(plain_graph(channels))
-    parent = breadth_first_trees(channels)[root]
-    turns = all_turns(channels)
-    useful = hops[channels.tail[turns.before], channels.head[turns.after]] == 2
-    turns = turns.only(useful | along_tree(channels, parent, turns))
+    parent = breadth_first_trees(channels)[task.root]
+    level = levels(channels, parent, task.root)
+    has_host = np.zeros(len(hops), dtype=bool)
+    has_host[task.host_switches] = True
+    wanted = has_host[:, None] & has_host[None, :] & ~np.eye(len(hops), dtype=bool)
     onward = hops[:, channels.head] + 1 == hops[:, channels.tail]
-    return ShortestPaths(channels, hops, onward, parent, levels(channels, parent, root), turns)
+    turns = all_turns(channels)
+    paths = ShortestPaths(channels, hops, onward, wanted, parent, level, turns)
+    needed = turn_use(paths, wanted) > 0
+    needed |= along_tree(channels, _with_hosts_below(channels, parent, level, has_host), turns)
+    return replace(paths, turns=turns.only(needed))
 
 
-def make_layers(paths: ShortestPaths, wanted: Mask) -> list[Mask]:
+def _with_hosts_below(channels: Channels, parent: Ints, level: Ints, has_host: Mask) -> Ints:
+    """Return the tree without the branches that have no host."""
+    needed = has_host.copy()
+    for switch in np.argsort(-level, kind="stable").tolist():
+        if needed[switch] and parent[switch] >= 0:
+            needed[channels.tail[parent[switch]]] = True
+    return np.where(needed, parent, -1).astype(np.int32)
+
+
+def make_layers(paths: ShortestPaths) -> list[Mask]:
     """Return layers (masks of turns) until every wanted pair fits into one.
 
-    ``wanted`` (switches, switches) is true at [destination, source]. Each layer takes turns
+    Each layer takes turns
     in the order of how much the pairs that are left would use them, those legal for
     up*/down* first where that is equal. For the first layer L-turn's
     turns are tried too, and taken if as many pairs fit.
@@ -60,7 +79,7 @@ def make_layers(paths: ShortestPaths, wanted: Mask) -> list[Mask]:
     channels, turns = paths.channels, paths.turns
     up = is_up(channels, paths.level)
     illegal = ~up[turns.before] & up[turns.after]
-    left = wanted.copy()
+    left = paths.wanted.copy()
     layers: list[Mask] = []
     while left.any() or not layers:
         order = np.lexsort((illegal, -turn_use(paths, left))).astype(np.int32)
@@ -78,7 +97,10 @@ def make_layers(paths: ShortestPaths, wanted: Mask) -> list[Mask]:
 
 
 def turn_use(paths: ShortestPaths, wanted: Mask) -> NDArray[np.float64]:
-    """Return how many of the wanted pairs' paths take each turn, equals sharing evenly."""
+    """Return how many of the wanted pairs' shortest paths take each turn, equals sharing evenly.
+
+    ``wanted`` (switches, switches) is true at [destination, source].
+    """
     channels, turns = paths.channels, paths.turns
     use = np.zeros(len(turns))
     if not len(turns):
@@ -94,7 +116,7 @@ def turn_use(paths: ShortestPaths, wanted: Mask) -> NDArray[np.float64]:
         here = np.where(paths.hops[:, channels.tail] == hops, passing[:, channels.tail] * share, 0)
         passing[:, heads] += np.add.reduceat(here[:, by_head], first_in, axis=1)
         use += np.einsum("dt,dt->t", here[:, turns.before], share[:, turns.after])
-    return use.round(6)
+    return use.round(9)
 
 
 def fitting(paths: ShortestPaths, layer: Mask) -> Mask:

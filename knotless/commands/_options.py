@@ -52,7 +52,7 @@ def print_table(title: str, values: Mapping[str, object]) -> None:
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, value in values.items():
-        table.add_row(name.replace("_", " "), _shown(value))
+        table.add_row(name.replace("_", " "), shown(value))
     Console().print(table)
 
 
@@ -65,7 +65,8 @@ def write_text(path: str, text: str) -> None:
         raise KnotlessError(f"{path!r} cannot be written: {error.strerror}") from None
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """Return a figure as people read it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -5,23 +5,48 @@ from __future__ import annotations
 import json
 
 import click
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
 
 from knotless.commands._options import (
     json_option,
     print_json,
     print_table,
     routing_options,
+    shown,
     write_text,
 )
+from routing.comparison import ALL, Compared, chosen, compare
 from routing.plan import make_plan
 from routing.planfile import plan_to_json
 from topologies import load
+from topologies.errors import PlanError
+
+COLUMNS = {
+    "VCs": "vcs",
+    "VLANs": "vlans",
+    "rules": "rules_max_switch",
+    "mean": "mean_switches",
+    "most": "max_switches",
+    "load": "max_channel_load",
+    "bound": "load_bound",
+    "minimal": "minimal",
+    "acyclic": "acyclic",
+    "ms": "routing_ms",
+}
+"""The table of a comparison: heading -> key of the plan's summary."""
+EXPLANATION = (
+    "rules: on the switch that has most; mean, most: switches on a path; load: paths over the"
+    " most loaded channel, which on shortest paths is no less than the bound"
+)
 
 
 @click.command(name="plan")
 @click.argument("spec")
 @routing_options
 @click.option("--out", metavar="F.json", help="Write the plan with every path to this file.")
+@click.option("--compare", "comparing", is_flag=True, help="Compare engines: all, or a,b,c.")
 @json_option
 def command(
     spec: str,
@@ -31,12 +56,36 @@ def command(
     tagging: str,
     root: str | None,
     out: str | None,
+    comparing: bool,
     as_json: bool,
 ) -> None:
     """Plan the routes of SPEC and print what they cost and whether they can deadlock.
 
     Example: knotless plan torus,4,4 --engine dor --vcs 1 --select low-port
+
+    Example: knotless plan torus,4,4 --engine all --compare
     """
+    if comparing:
+        if out is not None:
+            raise PlanError("--out writes one plan; leave it out with --compare")
+        each = compare(load(spec), engine, vcs=vcs, select=select, tagging=tagging, root=root)
+        rows = list(
+            track(
+                each,
+                f"Planning {spec}",
+                total=len(chosen(engine)),
+                console=Console(stderr=True),
+                transient=True,
+                disable=as_json,
+            )
+        )
+        if as_json:
+            print_json({"engines": [row.as_json() for row in rows]})
+        else:
+            _print_comparison(spec, rows)
+        return
+    if engine == ALL:
+        raise PlanError("--engine all needs --compare")
     plan = make_plan(load(spec), engine, vcs=vcs, select=select, tagging=tagging, root=root)
     summary = plan.summary()
     if out is not None:
@@ -45,3 +94,25 @@ def command(
         print_json(summary)
     else:
         print_table(f"{engine} on {plan.fabric.name}", summary)
+
+
+def _print_comparison(spec: str, rows: list[Compared]) -> None:
+    """Print a table, and below it the engines that do not apply, with the reason."""
+    title = f"routing engines on {spec}"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table.add_column("engine", style="bold", no_wrap=True)
+    for heading in COLUMNS:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        if row.summary is not None:
+            cells = [_cell(row.summary[key]) for key in COLUMNS.values()]
+            table.add_row(row.engine, *cells)
+    Console(width=max(100, Console().width)).print(table)
+    click.echo(EXPLANATION)
+    for row in rows:
+        if row.summary is None:
+            click.echo(f"{row.engine}: {row.reason}")
+
+
+def _cell(value: object) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else shown(value)

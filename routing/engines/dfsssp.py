@@ -36,7 +36,7 @@ def route(task: Task) -> Routes:
     the breadth-first tree from the root, in layer 0.
     """
     channels = task.channels
-    known = shortest_paths(channels, task.root)
+    known = shortest_paths(task)
     legal = legal_turns(channels, known.parent, known.turns)
     graph = turn_graph(channels, known.turns)
     hops = distances(graph)

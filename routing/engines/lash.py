@@ -28,12 +28,8 @@ def route(task: Task) -> Routes:
     Broadcasts go along the breadth-first tree from the root, in layer 0.
     """
     channels = task.channels
-    paths = shortest_paths(channels, task.root)
-    has_host = np.zeros(len(channels.names), dtype=bool)
-    has_host[task.host_switches] = True
-    wanted = has_host[:, None] & has_host[None, :]
-    np.fill_diagonal(wanted, val=False)
-    layers = make_layers(paths, wanted)
+    paths = shortest_paths(task)
+    layers = make_layers(paths)
     graph = layered_turn_graph(paths, layers)
     rows, edges = walk_all(task, graph, choose_walks(task, graph))
     taken = channels_along(graph, edges)

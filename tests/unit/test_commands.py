@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from knotless.main import main
+from routing.engine import engines
 
 
 def run(*arguments: str) -> Result:
@@ -123,3 +124,38 @@ def test_planning_needs_neither_ryu_nor_mininet() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
     )
     assert done.stdout == "[]\n", done.stderr
+
+
+def test_comparison_lists_every_engine_with_figures_or_a_reason() -> None:
+    done = run("plan", "lsft,2", "--engine", "all", "--compare", "--json")
+    rows = {row["engine"]: row for row in json.loads(done.stdout)["engines"]}
+    assert done.exit_code == 0
+    assert list(rows) == list(engines())
+    assert {name for name, row in rows.items() if "reason" in row} == {"dor"}
+    assert (rows["lsft"]["max_channel_load"], rows["lsft"]["load_bound"]) == (18, 18.0)
+    assert (rows["lash"]["minimal"], rows["updown"]["minimal"]) == (True, False)
+
+
+def test_comparison_as_a_table_has_whole_figures_and_reasons() -> None:
+    done = run("plan", "ring,5", "--engine", "dor,lash,fattree", "--compare")
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    dor = next(line.split() for line in lines if line.startswith("dor"))
+    assert dor[:3] == ["dor", "2", "1"]
+    assert dor[4:10] == ["2.20", "3", "3", "3.00", "yes", "yes"]
+    assert any(line.startswith("fattree: fattree needs") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--engine", "all"], "needs --compare"),
+        (["--engine", "lash,dorr", "--compare"], "did you mean 'dor'?"),
+        (["--engine", "all", "--compare", "--out", "x.json"], "leave it out"),
+    ],
+)
+def test_comparisons_that_cannot_be_had(arguments: list[str], said: str) -> None:
+    done = run("plan", "ring,5", *arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert done.stdout == ""

@@ -1,0 +1,75 @@
+"""Several engines on one fabric, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from routing.engine import Engine, engine_named, engines
+from routing.plan import make_plan
+from topologies.errors import PlanError
+from topologies.fabric import Fabric
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One engine: the figures of its plan, or the reason why there is none."""
+
+    engine: str
+    summary: dict[str, object] | None
+    reason: str = ""
+
+    def as_json(self) -> dict[str, object]:
+        """Return the figures as ``knotless plan --json`` has them, or engine and reason."""
+        return self.summary or {"engine": self.engine, "reason": self.reason}
+
+
+def chosen(names: str) -> list[Engine]:
+    """Return the engines that ``names`` says: ``all``, or names with commas between.
+
+    Raises
+    ------
+    PlanError
+        There is no engine of that name.
+
+    """
+    wanted = list(engines()) if names == ALL else names.split(",")
+    return [engine_named(name) for name in dict.fromkeys(wanted)]
+
+
+def compare(
+    fabric: Fabric,
+    names: str,
+    *,
+    vcs: int | None = None,
+    select: str = "spread",
+    tagging: str = "switch",
+    root: str | None = None,
+) -> Iterator[Compared]:
+    """Plan ``fabric`` with each engine of ``names`` (see :func:`chosen`), one after the other.
+
+    ``root`` goes to the engines that have one. The other choices are as in
+    :func:`routing.plan.make_plan`; an engine that cannot route the fabric under them is listed
+    with the reason.
+
+    Raises
+    ------
+    PlanError
+        There is no engine of that name.
+
+    """
+    for engine in chosen(names):
+        try:
+            plan = make_plan(
+                fabric,
+                engine.name,
+                vcs=vcs,
+                select=select,
+                tagging=tagging,
+                root=root if engine.has_root else None,
+            )
+            yield Compared(engine.name, plan.summary())
+        except PlanError as error:
+            yield Compared(engine.name, None, str(error))
