@@ -27,12 +27,16 @@ _STEEPNESS = 20.0
 class _Level:
     """The edges that leave the states at one distance from a destination, grouped by state.
 
-    edges : the edge numbers; first : where each state's edges begin; states : the states.
+    edges, heads : the edge numbers, and the states that they lead to.
+    states, first : the states that they leave, and where the edges of each begin.
+    group : for each edge the place of its state in ``states``.
     """
 
     edges: Ints
-    first: Ints
+    heads: Ints
     states: Ints
+    first: NDArray[np.intp]
+    group: NDArray[np.intp]
 
 
 def choose_walks(
@@ -85,7 +89,7 @@ def _balanced(
     channel_load = np.zeros(len(graph.channels))
     state_load = np.zeros(len(graph.switch))
     destinations = np.nonzero(receivers)[0].tolist()
-    levels = {d: _levels(graph, hops[d]) for d in destinations}
+    levels = {d: _levels(graph, hops[d], np.unique(at)) for d in destinations}
     for number in range(rounds):
         for d in destinations:
             for plane in range(planes):
@@ -102,31 +106,41 @@ def _balanced(
     return chosen
 
 
-def _levels(graph: StateGraph, hops: Ints) -> list[_Level]:
-    """Return the edges of shortest walks to one destination, nearest states first."""
+def _levels(graph: StateGraph, hops: Ints, sources: NDArray[np.intp]) -> list[_Level]:
+    """Return the edges of shortest walks to one destination, nearest states first.
+
+    Only states that a walk from one of the switches ``sources`` can come to count.
+    """
     far = hops[graph.tail]
     good = np.nonzero(hops[graph.head] + 1 == far)[0]
     good = good[far[good] <= len(graph.switch)]
     edges = good[np.argsort(far[good], kind="stable")].astype(np.int32)
     cuts = np.searchsorted(far[edges], np.arange(1, int(far[edges].max(initial=0)) + 2))
+    reached = np.zeros(len(graph.switch), dtype=bool)
+    reached[graph.start[sources]] = True
     levels = []
-    for begin, end in pairwise(cuts.tolist()):
+    for begin, end in reversed(list(pairwise(cuts.tolist()))):
         of_level = edges[begin:end]
-        states, first = np.unique(graph.tail[of_level], return_index=True)
-        levels.append(_Level(of_level, first.astype(np.int32), states))
-    return levels
+        of_level = of_level[reached[graph.tail[of_level]]]
+        if len(of_level):
+            heads = graph.head[of_level]
+            reached[heads] = True
+            states, first, group = np.unique(
+                graph.tail[of_level], return_index=True, return_inverse=True
+            )
+            levels.append(_Level(of_level, heads, states, first, group))
+    return levels[::-1]
 
 
 def _choose_cheapest(graph: StateGraph, levels: list[_Level], cost: Floats, choice: Ints) -> None:
     """Set ``choice`` (by state) to the first edge of a cheapest walk."""
     total = np.zeros(len(graph.switch))
     for level in levels:
-        through = cost[level.edges] + total[graph.head[level.edges]]
+        through = cost[level.edges] + total[level.heads]
         least = np.minimum.reduceat(through, level.first)
         total[level.states] = least
-        counts = np.diff(level.first, append=len(level.edges))
-        place = np.where(through == np.repeat(least, counts), np.arange(len(through)), len(through))
-        choice[level.states] = level.edges[np.minimum.reduceat(place, level.first)]
+        cheapest = np.flatnonzero(through == least[level.group])[::-1]
+        choice[level.states[level.group[cheapest]]] = level.edges[cheapest]
 
 
 def _load(
@@ -141,14 +155,15 @@ def _load(
     """Add (sign 1) or take away (-1) the paths that ``flow`` hosts a switch send by ``choice``."""
     passing = np.zeros(len(graph.switch))
     passing[graph.start] = flow
+    taken, amounts = [], []
     for level in reversed(levels):
         amount = passing[level.states]
-        states, amount = level.states[amount > 0], amount[amount > 0]
-        edge = choice[states]
+        some = amount > 0
+        edge, amount = choice[level.states[some]], amount[some]
         passing += np.bincount(graph.head[edge], weights=amount, minlength=len(passing))
-        channel_load += sign * np.bincount(
-            graph.channel[edge], weights=amount, minlength=len(channel_load)
-        )
-        state_load += sign * np.bincount(
-            graph.head[edge], weights=amount, minlength=len(state_load)
-        )
+        taken.append(edge)
+        amounts.append(sign * amount)
+    if taken:
+        edge, amount = np.concatenate(taken), np.concatenate(amounts)
+        for load, places in ((channel_load, graph.channel), (state_load, graph.head)):
+            load += np.bincount(places[edge], weights=amount, minlength=len(load))
