@@ -28,7 +28,7 @@ from routing.matches import (
     switch_addresses,
     vlan_ranges,
 )
-from routing.plan import Plan
+from routing.plan import Plan, distinct_rows
 from routing.rules import (
     ADMISSION,
     FORWARD,
@@ -155,11 +155,9 @@ def _forward(plan: Plan, addresses: Addresses) -> list[list[Rule]]:
     channels, paths = plan.channels, plan.routes.channels
     row, destination, hop = np.nonzero(paths >= 0)
     channel = paths[row, destination, hop]
-    wanted = np.unique(
-        np.stack([channels.tail[channel], destination, plan.vlans[row], channel]), axis=1
-    )
+    wanted = distinct_rows(channels.tail[channel], destination, plan.vlans[row], channel)
     by_cell: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-    for switch, d, vlan, c in wanted.T.tolist():
+    for switch, d, vlan, c in wanted:
         by_cell[switch, d].append((vlan, c))
     rules: list[list[Rule]] = [[] for _ in channels.names]
     for (switch, d), choices in by_cell.items():
@@ -196,7 +194,7 @@ def _priority_changes(plan: Plan) -> list[list[Rule]]:
     was, becomes = routes.priorities[:, :, :-1][turning], routes.priorities[:, :, 1:][turning]
     rules: list[list[Rule]] = [[] for _ in channels.names]
     seen: dict[tuple[int, int, int], int] = {}
-    for a, b, p, q in np.unique(np.stack([before, after, was, becomes]), axis=1).T.tolist():
+    for a, b, p, q in distinct_rows(before, after, was, becomes):
         switch = int(channels.tail[b])
         in_port, out_port = int(channels.in_port[a]), int(channels.out_port[b])
         if seen.setdefault((a, b, p), q) != q:
