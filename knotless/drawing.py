@@ -52,7 +52,8 @@ def place_switches(fabric: Fabric) -> dict[str, Point]:
     """Return where to draw each switch, neighbours about 1.5 apart.
 
     Grids by their coordinates (a third dimension and more side by side), single rings on a
-    circle, everything else in layers by the hops from the first switch.
+    circle, everything else in layers: by the hops from the switches that have hosts, those at
+    the bottom, or where all have hosts from the first switch, at the top.
     """
     names = [switch.name for switch in fabric.switches]
     if fabric.grid is not None and len([d for d in fabric.grid.dims if d > 1]) > 1:
@@ -78,26 +79,31 @@ def _on_grid(names: list[str], dims: tuple[int, ...]) -> dict[str, Point]:
 
 
 def _in_layers(fabric: Fabric) -> dict[str, Point]:
-    first = fabric.switches[0].name
-    level = {first: 0}
-    queue = [first]
+    leaves = [switch.name for switch in fabric.switches if fabric.hosts_at[switch.name]]
+    below = len(leaves) < len(fabric.switches)
+    queue = leaves if below else [fabric.switches[0].name]
+    level = dict.fromkeys(queue, 0)
     for name in queue:
         for far, _ in fabric.neighbours[name].values():
             if far not in level:
                 level[far] = level[name] + 1
                 queue.append(far)
+    queue.sort(key=fabric.switch_index.__getitem__)
     widths = Counter(level.values())
     seen: Counter[int] = Counter()
     places = {}
     for name in queue:
         layer = level[name]
-        places[name] = (1.5 * (seen[layer] - (widths[layer] - 1) / 2), -1.8 * layer)
+        places[name] = (
+            1.5 * (seen[layer] - (widths[layer] - 1) / 2),
+            (2.4 if below else -1.8) * layer,
+        )
         seen[layer] += 1
     return places
 
 
 def draw_on(axes: Axes, fabric: Fabric, places: dict[str, Point]) -> None:
-    """Draw hosts, links and switches; wrap-around links are curved so that none hides another."""
+    """Draw hosts, links and switches; links along others are curved so that none hides another."""
     longest = 1.25 * min(
         (math.dist(places[link.a], places[link.b]) for link in fabric.links), default=1.0
     )
@@ -105,7 +111,8 @@ def draw_on(axes: Axes, fabric: Fabric, places: dict[str, Point]) -> None:
     for link in fabric.links:
         start, end = places[link.a], places[link.b]
         pair = frozenset((link.a, link.b))
-        bend = 0.18 if math.dist(start, end) > longest else 0.0
+        aligned = min(abs(start[0] - end[0]), abs(start[1] - end[1])) < 0.01
+        bend = 0.18 if aligned and math.dist(start, end) > longest else 0.0
         bend += 0.12 * drawn[pair]
         drawn[pair] += 1
         style = f"arc3,rad={bend}"
