@@ -71,29 +71,32 @@ def _with_hosts_below(channels: Channels, parent: Ints, level: Ints, has_host: M
 def make_layers(paths: ShortestPaths) -> list[Mask]:
     """Return layers (masks of turns) until every wanted pair fits into one.
 
-    Each layer takes turns
-    in the order of how much the pairs that are left would use them, those legal for
-    up*/down* first where that is equal. For the first layer L-turn's
-    turns are tried too, and taken if as many pairs fit.
+    The first layer is what L-turn makes legal. Each further one takes turns in the order
+    of how much the pairs that are left would use them, those legal for up*/down* first where
+    that is equal; if more pairs fit into a first layer made so, it is taken instead.
     """
     channels, turns = paths.channels, paths.turns
-    up = is_up(channels, paths.level)
-    illegal = ~up[turns.before] & up[turns.after]
-    left = paths.wanted.copy()
-    layers: list[Mask] = []
-    while left.any() or not layers:
-        order = np.lexsort((illegal, -turn_use(paths, left))).astype(np.int32)
-        given = along_tree(channels, paths.parent, turns) if not layers else _one_path(paths, left)
-        layer = grow_acyclic(len(channels), turns, order, given)
-        fit = fitting(paths, layer)
-        if not layers:
-            other = legal_turns(channels, paths.parent, turns)
-            other_fit = fitting(paths, other)
-            if (other_fit & left).sum() >= (fit & left).sum():
-                layer, fit = other, other_fit
-        layers.append(layer)
-        left &= ~fit
+    tree = along_tree(channels, paths.parent, turns)
+    layers = [legal_turns(channels, paths.parent, turns)]
+    fit = fitting(paths, layers[0])
+    if (paths.wanted & ~fit).any():
+        other = _by_use(paths, paths.wanted, tree)
+        other_fit = fitting(paths, other)
+        if (other_fit & paths.wanted).sum() > (fit & paths.wanted).sum():
+            layers, fit = [other], other_fit
+    left = paths.wanted & ~fit
+    while left.any():
+        layers.append(_by_use(paths, left, _one_path(paths, left)))
+        left &= ~fitting(paths, layers[-1])
     return layers
+
+
+def _by_use(paths: ShortestPaths, wanted: Mask, given: Mask) -> Mask:
+    """Return the layer that takes the turns that wanted pairs use most first."""
+    up = is_up(paths.channels, paths.level)
+    illegal = ~up[paths.turns.before] & up[paths.turns.after]
+    order = np.lexsort((illegal, -turn_use(paths, wanted))).astype(np.int32)
+    return grow_acyclic(len(paths.channels), paths.turns, order, given)
 
 
 def turn_use(paths: ShortestPaths, wanted: Mask) -> NDArray[np.float64]:

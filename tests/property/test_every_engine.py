@@ -150,6 +150,9 @@ def test_there_is_a_row_for_every_engine() -> None:
 def test_promises_hold(promise: Promise, data: st.DataObject) -> None:
     fabric = data.draw(FABRICS[promise.needs])
     select = data.draw(st.sampled_from(["spread", "low-port"]))
+    root = None
+    if engines()[promise.engine].has_root:
+        root = data.draw(st.sampled_from([None, *(switch.name for switch in fabric.switches)]))
     diameter = shortest_hops(channels_of(fabric)).max()
     if promise.engine.startswith("sbp") and diameter > MAX_VCS:
         return  # refused: see the test of that
@@ -157,7 +160,7 @@ def test_promises_hold(promise: Promise, data: st.DataObject) -> None:
         with pytest.raises(PlanError, match="needs a way up and down"):
             make_plan(fabric, promise.engine, select=select)
         return
-    plan = make_plan(fabric, promise.engine, select=select)
+    plan = make_plan(fabric, promise.engine, select=select, root=root)
     summary = plan.summary()
     verdict = check(fabric, compile_rules(plan))
     assert verdict.problems == []
