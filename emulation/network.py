@@ -97,10 +97,11 @@ class EmulatedFabric:
         require_tools()
         if self.controller == "remote":
             control.require_listening(self.openflow_port)
-        self._runtime, was_dead = claim(self.names, self.fabric.name)
-        if was_dead:
-            self.progress(f"removed what was left of an earlier fabric {self.name!r}")
         try:
+            with _uninterrupted():
+                self._runtime, was_dead = claim(self.names, self.fabric.name)
+            if was_dead:
+                self.progress(f"removed what was left of an earlier fabric {self.name!r}")
             self._start(self._runtime, cables)
         except BaseException:
             self.stop()
@@ -278,14 +279,17 @@ class EmulatedFabric:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Put off Ctrl-C and TERM: a removal that is cut short leaves what it was to remove."""
+    """Put off Ctrl-C, TERM and HUP: what is cut short here leaves what it was to remove."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    former = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    came: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    former = [signal.signal(number, lambda number, _: came.append(number)) for number in numbers]
     try:
         yield
     finally:
         for number, handler in zip(numbers, former, strict=True):
             signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])

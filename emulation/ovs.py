@@ -24,6 +24,14 @@ SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 START_LIMIT_S = 15
 CHANGE_LIMIT_S = 60
 
+PROMPT_PORTS = 32
+"""Up to so many ports, Open vSwitch runs before ordinary processes.
+
+On a busy machine frames would be milliseconds late without. But it polls every port each
+time it wakes: with many ports, waking at each frame costs more than it gains, and a real-time
+process that fills a core is stopped for 50 ms in each second.
+"""
+
 _TUNABLES = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=4096"}
 """Packet buffers come and go in bursts longer than malloc's default cache of 7 each."""
 
@@ -63,17 +71,12 @@ class PrivateOvs:
         # One thread each: the machine's cores are for the packets.
         threads = [f"other_config:n-{kind}-threads=1" for kind in ("handler", "revalidator")]
         self.vsctl(["init"], ["set", "Open_vSwitch", ".", *threads], options=["--no-wait"])
-        switches = self._runtime.spawn(
+        self._runtime.spawn(
             "ovs-vswitchd",
             ["ovs-vswitchd", f"unix:{self._socket}", "--pidfile"],
             namespace=self._runtime.names.switches_namespace,
             environment={**self.environment, **_TUNABLES},
         )
-        # Before all ordinary processes, as the link emulator is, threads still to come
-        # included: on a busy machine frames would be milliseconds late without. Where it
-        # is not permitted, the emulator's lateness says what that costs.
-        with contextlib.suppress(PermissionError):
-            os.sched_setscheduler(switches.pid, os.SCHED_RR, os.sched_param(1))
 
     def add_switches(
         self,
@@ -117,6 +120,15 @@ class PrivateOvs:
         if commands:
             self.vsctl(*commands)
         self._check_ports(ports)
+        if sum(map(len, ports.values())) <= PROMPT_PORTS:
+            self._before_ordinary()
+
+    def _before_ordinary(self) -> None:
+        """Run the switch daemon's threads before all ordinary processes, as the emulator is."""
+        # Where it is not permitted, the emulator's lateness says what that costs.
+        with contextlib.suppress(PermissionError, ProcessLookupError):
+            for task in Path(f"/proc/{self._runtime.children['ovs-vswitchd'].pid}/task").iterdir():
+                os.sched_setscheduler(int(task.name), os.SCHED_RR, os.sched_param(1))
 
     def vsctl(self, *commands: Sequence[str], options: Sequence[str] = ()) -> str:
         """Run ``ovs-vsctl`` commands as one transaction and return what it prints."""

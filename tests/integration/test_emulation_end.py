@@ -190,6 +190,8 @@ def test_a_second_start_is_refused_and_harms_nothing(names: Names) -> None:
         with pytest.raises(KnotlessError, match="already running") as caught:
             plain(names).start()
         assert "\n" not in str(caught.value)
+        with pytest.raises(KnotlessError, match="leave its prompt"):
+            runtime.remove(names)
         assert fabric.host("h1").cmd("echo here").strip() == "here"
 
 
