@@ -17,7 +17,7 @@ from routing.channels import Channels, Ints
 from routing.engine import MAX_VCS, Engine, Routes, Task
 from routing.engines.minimal import breadth_first_trees
 from routing.engines.updown import is_up, levels, tree_from_everywhere
-from routing.walks import StateGraph, distances, graph_of
+from routing.walks import StateGraph, distances, graph_of, plain_graph
 
 
 def route(task: Task) -> Routes:
@@ -49,13 +49,13 @@ def route(task: Task) -> Routes:
 
 
 def _enough_layers(task: Task, level: Ints) -> tuple[StateGraph, Ints]:
-    """Return the graph of the fewest layers in which no path is longer than with 8."""
+    """Return the graph of the fewest layers (8 at most) with shortest paths only, and its hops."""
     at = np.unique(task.host_switches)
-    best = distances(layered_graph(task.channels, level, MAX_VCS))[np.ix_(at, at)]
+    shortest = distances(plain_graph(task.channels))[np.ix_(at, at)]
     for layers in range(1, MAX_VCS + 1):
         graph = layered_graph(task.channels, level, layers)
         hops = distances(graph)
-        if layers == MAX_VCS or np.array_equal(hops[np.ix_(at, at)], best):
+        if np.array_equal(hops[np.ix_(at, at)], shortest):
             break
     return graph, hops
 
