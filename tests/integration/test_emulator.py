@@ -291,3 +291,17 @@ def test_an_idle_daemon_ends_at_once_on_a_signal(tmp_path: Path) -> None:
         assert "ready" in (tmp_path / "log").read_text()
     finally:
         subprocess.run(["ip", "netns", "delete", space], check=True)
+
+
+def test_an_answer_longer_than_a_sockets_buffer_arrives_under_load(pair: EmulatedFabric) -> None:
+    flows = [flood(pair, "h1", "h2")]
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(DEADLINE_S)
+        connection.connect(str(pair.names.emulator_socket))
+        # Far more answers than fit into the buffers of the socket while nobody reads.
+        connection.sendall(b'{"do":"counters"}\n' * 500)
+        with connection.makefile("rb") as reader:
+            answers = [json.loads(reader.readline()) for _ in range(500)]
+    assert all(answer["ok"] for answer in answers)
+    assert answers[-1]["now_us"] >= answers[0]["now_us"]
+    end(flows)

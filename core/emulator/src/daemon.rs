@@ -123,7 +123,8 @@ impl Daemon {
         let mut next_ns = busy_ns;
         while !self.control.ending {
             let now_ns = monotonic_ns();
-            if !self.engine.is_idle() || self.server.flush() {
+            let unsent = self.server.flush();
+            if unsent || !self.engine.is_idle() {
                 busy_ns = now_ns;
             }
             if now_ns > busy_ns + IDLE_NS {
