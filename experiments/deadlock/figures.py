@@ -205,10 +205,14 @@ def timeline(rows: Sequence[Row], samples: Sequence[Mapping[str, Any]]) -> Figur
 
 def _timeline(axes: Axes, row: Row, samples: Sequence[Mapping[str, Any]]) -> None:
     total: dict[float, float] = {}
+    window = [0.0]
     for sample in samples:
         if sample["row"] == row["index"]:
             total[sample["t_s"]] = total.get(sample["t_s"], 0.0) + sample["goodput_mbps"]
-    times = sorted(total)
+            window += [sample["t_s"]] if sample["in_window"] else []
+    # What comes after the window is the senders' end, and says nothing.
+    times = [t for t in sorted(total) if t <= max(window)]
+    axes.axvspan(max(window) - row["window_s"], max(window), color=plots.GRID, alpha=0.6, zorder=0)
     axes.plot(times, [total[t] for t in times], color=COLOURS[row["routes"]], linewidth=1.8)
     axes.axhline(sum(row["theory_flows_mbps"]), color=plots.MUTED, linewidth=1, linestyle="--")
     axes.set_title(f"{row['routes'].capitalize()} routes, {WORDS[row['flow_control']]}")

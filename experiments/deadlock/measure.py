@@ -8,6 +8,7 @@ import random
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Protocol
 
 from experiments import iperf, theory
@@ -335,7 +336,7 @@ def samples(scenario: Scenario, case: Case, seen: Watch) -> list[dict[str, Any]]
     """Return the timeline of a run: a line for each flow at each reading but the first."""
     zero = seen.readings[0]
     lines = []
-    for before, after in zip(seen.readings, seen.readings[1:], strict=False):
+    for here, (before, after) in enumerate(pairwise(seen.readings), 1):
         for index, mbps in enumerate(goodput_mbps(before, after)):
             lines.append(
                 {
@@ -348,6 +349,7 @@ def samples(scenario: Scenario, case: Case, seen: Watch) -> list[dict[str, Any]]
                     "goodput_mbps": mbps,
                     "delivered_frames": after.delivered_frames[index],
                     "lost_frames": after.lost_frames,
+                    "in_window": seen.first < here <= seen.last,
                 }
             )
     return lines

@@ -16,12 +16,14 @@ SAMPLE_TYPES = {
     "goodput_mbps": "double",
     "delivered_frames": "int64",
     "lost_frames": "int64",
+    "in_window": "bool",
 }
 """Columns of samples.parquet: one line for each flow at each reading of the counters.
 
 ``row`` counts the rows of run.json from 0. ``t_s`` is the time since the counters were set
 to zero; ``goodput_mbps`` is the mean since the line before;
-``delivered_frames`` and ``lost_frames`` (of the whole fabric) count from zero.
+``delivered_frames`` and ``lost_frames`` (of the whole fabric) count from zero; ``in_window``
+marks the measuring window.
 """
 
 

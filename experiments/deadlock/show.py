@@ -18,10 +18,10 @@ LEAD = (
 )
 COLUMNS = (
     "routes",
-    "flow control",
+    "control",
     "protocol",
     "run",
-    "Mbit/s a flow",
+    "Mbit/s each",
     "fair share",
     "lost",
     "deadlock",
@@ -30,7 +30,7 @@ COLUMNS = (
     "valid",
     "remarks",
 )
-BRIEF = ("routes", "flow control", "protocol", "Mbit/s a flow", "lost", "deadlock", "knot", "valid")
+BRIEF = ("routes", "control", "protocol", "Mbit/s each", "lost", "deadlock", "knot", "valid")
 """The columns that fit on a terminal."""
 CLOSE_ENOUGH = 0.01
 """A flow within 1 % of its fair share got what theory says."""
@@ -46,7 +46,7 @@ def range_of(values: Sequence[float], digits: int = 2) -> str:
 def _knot(row: Row) -> str:
     if not row["deadlock"]:
         return "-"
-    return "as predicted" if row["cycle"] == row["predicted_cycle"] else "NOT as predicted"
+    return "predicted" if row["cycle"] == row["predicted_cycle"] else "NOT predicted"
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
@@ -60,7 +60,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
             range_of(row["flows_mbps"]),
             f"{row['theory_mbps']:.3f}",
             f"{row['lost_frames']:,}",
-            f"after {row['frozen_after_s']:.2f} s" if row["deadlock"] else "no",
+            f"at {row['frozen_after_s']:.2f} s" if row["deadlock"] else "no",
             _knot(row),
             f"{row['lateness_us_p99']:.0f} us",
             "yes" if row["valid"] else "NO",
@@ -108,9 +108,11 @@ def _sentences(rows: Sequence[Row], made: int) -> Iterator[str]:
             f"but {lost} of {sent} frames were lost."
         )
     if again := sum(len(row["earlier_attempts"]) for row in rows):
-        yield f"{again} runs were made again because the machine was too busy to be on time."
+        runs = "1 run was" if again == 1 else f"{again} runs were"
+        yield f"{runs} made again because the machine was too busy to be on time."
     if len(rows) < made:
-        yield f"{made - len(rows)} of {made} runs are not valid and are left out of these findings."
+        left_out = f"{made - len(rows)} of {made} runs"
+        yield f"Not valid, and left out of these findings: {left_out}."
 
 
 def _frozen(rows: Sequence[Row]) -> str:
@@ -243,8 +245,9 @@ def draw_plots(run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]]) -> 
         shown.append(
             Plot(
                 "timeline",
-                "What all four flows together delivered, in steps of a tenth of a second. In a "
-                "deadlock the line falls to zero and stays there.",
+                "What all four flows together delivered, in steps of a tenth of a second, to the "
+                "end of the measuring window (grey). Dashed: four fair shares. In a deadlock the line "
+                "falls to zero and stays there.",
                 figures.timeline(list(found.values()), samples),
             )
         )

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 import click
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
@@ -80,9 +81,15 @@ def execute(
 def show(shown: Presentation, path: Path) -> None:
     """Print a table and the findings."""
     console = Console()
-    table = Table(title=shown.title, title_justify="left")
+    table = Table(
+        title=shown.title,
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+    )
     for column in shown.brief:
-        table.add_column(column)
+        table.add_column(column, no_wrap=True)
     for line in shown.table:
         cells = dict(zip(shown.columns, line, strict=True))
         table.add_row(*(cells[column] for column in shown.brief))

@@ -56,6 +56,7 @@ def samples(rows: list[dict[str, Any]], seconds: float = 4.0) -> list[dict[str, 
                     "goodput_mbps": mbps,
                     "delivered_frames": step,
                     "lost_frames": each["lost_frames"],
+                    "in_window": t_s > 1.5,
                 }
                 for flow in each["flows"]
             ]
