@@ -1,4 +1,6 @@
-"""Fabrics as JSON, in and out.
+"""Fabrics in files: JSON in and out, GraphML and ibnetdiscover output in.
+
+JSON (docs/fabric-files.md has all three):
 
 ``{"name", "switches": [{"name", "dpid"}], "hosts": [{"name", "mac", "ip", "switch", "port"}],
 "links": [{"a", "a_port", "b", "b_port", "rate_mbps", "delay_us"}]}``; hosts may have
@@ -24,23 +26,32 @@ from topologies.fabric import (
     Link,
     Switch,
 )
+from topologies.graphml import from_graphml
+from topologies.ibnetdiscover import from_ibnetdiscover
 from topologies.validate import validate
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 
 
+SUFFIXES = (".json", ".graphml", ".xml", ".ibnetdiscover", ".txt")
+
+
 def looks_like_file(text: str) -> bool:
-    """Whether ``text`` names a file rather than a spec: a spec has no '/' and no '.json'."""
-    return "/" in text or text.endswith(".json")
+    """Whether ``text`` names a file: it has a '/' or ends as such files do; no spec does."""
+    return "/" in text or text.lower().endswith(SUFFIXES)
 
 
 def read(path: str | Path) -> Fabric:
-    """Return the fabric that the JSON file at ``path`` describes, validated.
+    """Return the fabric that the file at ``path`` describes, validated.
+
+    What the file is, is told by its first character: JSON begins with ``{``, GraphML with
+    ``<``; all else is read as the output of ibnetdiscover. Fabrics of the latter two are called
+    by the file's name.
 
     Raises
     ------
     FabricError
-        The file cannot be read, is not such JSON, or the fabric contradicts itself.
+        The file cannot be read, is none of these, or the fabric contradicts itself.
 
     """
     file = Path(path)
@@ -54,9 +65,17 @@ def read(path: str | Path) -> Fabric:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise FabricError(f"{str(path)!r} cannot be read: {reason}") from None
     try:
-        return from_text(text)
+        return _of_any_kind(text.removeprefix("\ufeff"), file)
     except FabricError as error:
         raise error.within(str(path)) from None
+
+
+def _of_any_kind(text: str, file: Path) -> Fabric:
+    first = text.lstrip()[:1]
+    if first == "{" or file.suffix.lower() == ".json":
+        return from_text(text)
+    name = "".join(c if c.isprintable() else "?" for c in file.stem)[:200]
+    return from_graphml(text, name) if first == "<" else from_ibnetdiscover(text, name)
 
 
 def from_text(text: str) -> Fabric:

@@ -42,10 +42,15 @@ def validate(fabric: Fabric) -> None:
     _check_connected(fabric)
 
 
+def is_name(text: str) -> bool:
+    """Whether a switch or host may be called ``text``."""
+    return _NAME.fullmatch(text) is not None
+
+
 def _check_names(fabric: Fabric) -> None:
     seen: set[str] = set()
     for name in [s.name for s in fabric.switches] + [h.name for h in fabric.hosts]:
-        if not _NAME.fullmatch(name):
+        if not is_name(name):
             raise FabricError(
                 f"name {name!r} must be 1 to 63 letters, digits, '.', '_' or '-', beginning with"
                 " a letter or digit"

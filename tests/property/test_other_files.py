@@ -1,0 +1,54 @@
+"""Hostile GraphML and ibnetdiscover output: a fabric or one line, never anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.test_other_files import GRAPHML, IBNETDISCOVER
+from topologies.errors import FabricError
+from topologies.fabric import Fabric
+from topologies.graphml import from_graphml
+from topologies.ibnetdiscover import from_ibnetdiscover
+from topologies.validate import validate
+
+PIECES = st.text(max_size=12) | st.sampled_from(
+    ["<node>", "</node>", '"', "<edge/>", "&lt;", "[1]", "0", "-1", "S-", "99999999999", "\n", "\t"]
+)
+
+
+def tolerates(reader: Callable[[str, str], Fabric], text: str) -> None:
+    said = ""
+    try:
+        validate(reader(text, "some"))
+    except FabricError as error:
+        said = str(error)
+    assert "\n" not in said
+    assert len(said) < 400
+
+
+@given(st.text(max_size=200))
+@settings(deadline=None)
+def test_any_text(text: str) -> None:
+    tolerates(from_graphml, text)
+    tolerates(from_ibnetdiscover, text)
+
+
+@given(st.integers(0, len(GRAPHML)), st.integers(0, 40), PIECES)
+@settings(max_examples=600, deadline=None)
+def test_damaged_graphml(at: int, gone: int, piece: str) -> None:
+    tolerates(from_graphml, GRAPHML[:at] + piece + GRAPHML[at + gone :])
+
+
+@given(st.integers(0, len(IBNETDISCOVER)), st.integers(0, 40), PIECES)
+@settings(max_examples=600, deadline=None)
+def test_damaged_ibnetdiscover_output(at: int, gone: int, piece: str) -> None:
+    tolerates(from_ibnetdiscover, IBNETDISCOVER[:at] + piece + IBNETDISCOVER[at + gone :])
+
+
+@given(st.permutations(IBNETDISCOVER.split("\n")))
+@settings(deadline=None)
+def test_shuffled_ibnetdiscover_output(lines: list[str]) -> None:
+    tolerates(from_ibnetdiscover, "\n".join(lines))
