@@ -246,8 +246,8 @@ def draw_plots(run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]]) -> 
             Plot(
                 "timeline",
                 "What all four flows together delivered, in steps of a tenth of a second, to the "
-                "end of the measuring window (grey). Dashed: four fair shares. In a deadlock the line "
-                "falls to zero and stays there.",
+                "end of the measuring window (grey). Dashed: four fair shares. In a deadlock the "
+                "line falls to zero and stays there.",
                 figures.timeline(list(found.values()), samples),
             )
         )
