@@ -21,7 +21,7 @@ use crate::world::World;
 pub use crate::world::Outgoing;
 
 /// Least room in a NIC's queue.
-const NIC_BYTES: u64 = 8192;
+const NIC_BYTES: u64 = 16_384;
 
 /// The emulator.
 #[derive(Debug)]
@@ -216,8 +216,8 @@ impl Engine {
     }
 }
 
-/// Room in a NIC's queue: two frames, and never so little that the line could idle between ticks.
+/// Room in a NIC's queue: never so little that the line could idle between ticks.
 fn nic_limit(fabric: &Fabric, link: usize, tick: Time) -> u64 {
-    let bits = u128::from(fabric.links[link].settings.rate_bps()) * 4 * u128::from(tick);
+    let bits = u128::from(fabric.links[link].settings.rate_bps()) * 8 * u128::from(tick);
     NIC_BYTES.max((bits / (8 * u128::from(switch_model::SECOND))) as u64)
 }

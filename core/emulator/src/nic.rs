@@ -63,6 +63,10 @@ impl Nic {
             self.forget_first();
             self.unseen += 1;
         }
+        // In bursts of half the queue: one verdict for several packets.
+        if 2 * (queued_bytes + self.let_go_bytes) > self.limit_bytes {
+            return None;
+        }
         let mut last = None;
         while let Some(&Held { id, bytes }) = self.held.front() {
             let taken = queued_bytes + self.let_go_bytes;
