@@ -27,7 +27,7 @@ from topologies.fabric import Fabric
 
 ROUTING: Mapping[str, Any] = {"engine": "dor", "vcs": 2}
 WARM_UP_S = 1.5
-WINDOW_S = 3.0
+WINDOW_S = 2.5
 CLOSE_ENOUGH = 0.01
 LATENESS_LIMIT_US = 1000.0
 
