@@ -96,15 +96,16 @@ def summary(found: list[Measurement]) -> dict[str, object]:
     best: dict[str, object] = {}
     for hosts in sorted({one.hosts for one in found}):
         for links in ("emulated", "plain"):
-            good = [one for one in found if (one.hosts, one.links) == (hosts, links) and one.good]
+            every = [one for one in found if (one.hosts, one.links) == (hosts, links)]
+            good = [one for one in every if one.good]
             if good:
                 top = max(good, key=lambda one: one.hops_per_s)
                 best[f"{links}_{hosts}_hops_per_s"] = top.hops_per_s
                 if links == "emulated":
                     best[f"emulated_{hosts}_highest_rate_mbps"] = max(o.rate_mbps for o in good)
-            every = [one for one in found if (one.hosts, one.links) == (hosts, links)]
-            most = max(every, key=lambda one: one.hops_per_s)
-            best[f"{links}_{hosts}_most_hops_per_s"] = most.hops_per_s
+            if every:
+                most = max(one.hops_per_s for one in every)
+                best[f"{links}_{hosts}_most_hops_per_s"] = most
     return best
 
 

@@ -168,10 +168,9 @@ def notes(run: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"{rate:g} x 1472 / {udp} / 2 = {rate * 1472 / udp / 2:.3f} Mbit/s of payload. "
             f"TCP: segments of {theory.TCP_PAYLOAD_BYTES} bytes on {tcp}, and an acknowledgement "
             f"of {ack} bytes for every second segment on the way back; shares are max-min fair. "
-            "It is what an ideal scheduler would give. Queues here are FIFO: a flow can wait "
-            "behind frames of another that is held up further on (head-of-line blocking), as on "
-            "the cyclic and dateline routes, where every flow merges with another twice; "
-            "and TCP's own dynamics are not in the sum.",
+            "It is what an ideal scheduler would give. Queues are FIFO: where a flow merges with "
+            "others twice it can wait behind frames that are held up further on (head-of-line "
+            "blocking); and TCP's own dynamics are not in the sum.",
         ),
         (
             "Goodput",
