@@ -86,8 +86,9 @@ impl Engine {
             self.happen(at, event);
         }
         while let Some(record) = self.world.transit.expired(now) {
-            if matches!(record.stage, Stage::Away) {
+            if let Stage::Charged(entry) = record.stage {
                 self.model.count_drop(record.channel, DropCause::Unforwarded);
+                self.model.settle(now, entry, &mut self.world);
             }
         }
         self.model.run_watchdog(now, &mut self.world);
@@ -116,31 +117,39 @@ impl Engine {
         }
     }
 
+    /// The last bit has virtually arrived: the frame is on its account, back from the switch or not, so
+    /// that a switch that falls behind holds its senders back.
     fn arrive(&mut self, at: Time, sequence: u64) {
-        let Found::Known(record) = self.world.transit.find(sequence) else {
-            return;
-        };
+        let Found::Known(record) = self.world.transit.find(sequence) else { return };
         let (channel, priority, bytes) = (record.channel, record.priority, record.bytes);
-        let stage = Stage::Arrived(EntryId::NONE);
-        let Stage::Back(first, more) = std::mem::replace(&mut record.stage, stage) else {
-            return;
-        };
-        self.world.transit.arrived();
-        match self.model.arrive(at, channel, priority, bytes, &mut self.world) {
-            Some(entry) => {
-                if let Found::Known(record) = self.world.transit.find(sequence) {
-                    record.stage = Stage::Arrived(entry);
-                }
+        let stage = std::mem::replace(&mut record.stage, Stage::Gone);
+        let entry = self.model.arrive(at, channel, priority, bytes, &mut self.world);
+        let next = match (entry, stage) {
+            (Some(entry), Stage::Away) => Stage::Charged(entry),
+            (Some(entry), Stage::Back(first, more)) => {
                 for copy in std::iter::once(first).chain(more) {
                     self.forward(at, entry, priority, copy);
                 }
                 self.model.settle(at, entry, &mut self.world);
+                Stage::Arrived(entry)
             }
-            None => {
+            (Some(entry), _) => {
+                self.model.settle(at, entry, &mut self.world);
+                Stage::Gone
+            }
+            (None, Stage::Back(first, more)) => {
                 for copy in std::iter::once(first).chain(more) {
                     self.world.recycle(copy.frame);
                 }
+                Stage::Gone
             }
+            (None, _) => Stage::Gone,
+        };
+        if !matches!(next, Stage::Charged(_)) {
+            self.world.transit.arrived();
+        }
+        if let Found::Known(record) = self.world.transit.find(sequence) {
+            record.stage = next;
         }
     }
 

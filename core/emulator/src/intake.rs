@@ -114,27 +114,39 @@ impl Engine {
                 return;
             }
         };
+        let (arrives, priority) = (record.arrives, record.priority);
         if self.world.fabric.to_switch(record.channel) != Some(switch) {
-            if matches!(record.stage, Stage::Away) {
-                record.stage = Stage::Carried;
+            // A controller carried it to another switch.
+            match record.stage {
+                Stage::Away => record.stage = Stage::Carried,
+                Stage::Charged(entry) => {
+                    record.stage = Stage::Gone;
+                    self.world.transit.arrived();
+                    self.model.settle(now, entry, &mut self.world);
+                }
+                _ => {}
             }
             self.inject(now, copy);
             return;
         }
-        let arrives = record.arrives;
         match &mut record.stage {
             stage @ (Stage::Away | Stage::Carried) => {
                 *stage = Stage::Back(copy, Vec::new());
-                let sequence = trailer.sequence;
-                self.world.agenda.add(arrives, Event::Arrived { sequence });
                 self.world.lateness.record(now.saturating_sub(arrives));
             }
             Stage::Back(_, more) => more.push(copy),
-            Stage::Arrived(entry) => {
-                let (entry, priority) = (*entry, record.priority);
+            &mut Stage::Charged(entry) => {
+                record.stage = Stage::Arrived(entry);
+                self.world.transit.arrived();
+                self.world.lateness.record(now.saturating_sub(arrives));
+                self.forward(arrives, entry, priority, copy);
+                self.model.settle(arrives, entry, &mut self.world);
+            }
+            &mut Stage::Arrived(entry) => {
                 self.world.lateness.record(now.saturating_sub(arrives));
                 self.forward(arrives, entry, priority, copy);
             }
+            Stage::Gone => self.world.recycle(copy.frame),
         }
     }
 

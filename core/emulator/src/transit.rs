@@ -22,8 +22,12 @@ pub enum Stage {
     Away,
     /// Back, in so many copies, before its virtual arrival.
     Back(Copy, Vec<Copy>),
-    /// Virtually arrived; further copies join this entry.
+    /// Virtually arrived, and on its account, but still in the switch: it will be late.
+    Charged(EntryId),
+    /// Virtually arrived and back; further copies join this entry.
     Arrived(EntryId),
+    /// Done with: it was lost on arrival, or left by another switch.
+    Gone,
     /// It came out of another switch: somebody (a controller) took it there.
     Carried,
 }
@@ -87,7 +91,7 @@ impl Transit {
         }
     }
 
-    /// Note that a frame is no longer away.
+    /// Note that a frame is no longer away: it has become [`Stage::Arrived`] or [`Stage::Gone`].
     pub fn arrived(&mut self) {
         self.away -= 1;
     }
@@ -99,13 +103,13 @@ impl Transit {
         }
         let record = self.records.pop_front()?;
         self.first += 1;
-        if !matches!(record.stage, Stage::Arrived(_)) {
+        if !matches!(record.stage, Stage::Arrived(_) | Stage::Gone) {
             self.away -= 1;
         }
         Some(record)
     }
 
-    /// Number of frames that have not virtually arrived.
+    /// Number of frames that are in a switch or have not virtually arrived.
     pub fn away(&self) -> u64 {
         self.away
     }

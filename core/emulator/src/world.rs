@@ -121,6 +121,7 @@ impl Effects<Vec<u8>> for World {
         let stage = Stage::Away;
         let sequence =
             self.transit.add(Record { channel, priority, bytes, arrives, expires, stage });
+        self.agenda.add(arrives, Event::Arrived { sequence });
         Trailer { channel: channel.0, sequence }.append(&mut payload);
         let end = self.fabric.channels[channel.index()].to;
         self.outbox.push(Outgoing { end, frame: payload });

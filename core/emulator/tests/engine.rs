@@ -437,3 +437,19 @@ proptest! {
         prop_assert_eq!(bench.engine.frames_in_network(), 0);
     }
 }
+
+#[test]
+fn a_switch_that_falls_behind_holds_its_senders_back() {
+    let mut bench = Bench::new("pause");
+    bench.switch_time = 150 * MS;
+    for _ in 0..80 {
+        bench.send("ah1", &frame(2, 1514));
+    }
+    bench.run_for(100 * MS);
+    let sender = bench.channel("h1");
+    assert!(sender["priorities"][0]["pauses"].as_u64().unwrap() > 0, "{sender}");
+    bench.run_for(2 * SECOND);
+    assert_eq!(bench.delivered.len(), 80);
+    assert_eq!(bench.ask(json!({"do": "counters"}))["lost_frames"], 0);
+    assert_eq!(bench.channel("h1")["priorities"][0]["account_bytes"], 0);
+}
