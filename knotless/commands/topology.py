@@ -17,7 +17,7 @@ from topologies.files import to_text
 @click.option("--draw", metavar="F.svg", help="Draw the fabric to this file (SVG, PNG or PDF).")
 @json_option
 def command(spec: str, out: str | None, draw: str | None, as_json: bool) -> None:
-    """Describe the fabric SPEC: a family with sizes (torus,4,4,hosts=2) or a JSON file.
+    """Describe the fabric SPEC: a family with sizes (torus,4,4,hosts=2) or a file.
 
     Example: knotless topology mesh,4,4,hosts=2 --draw mesh.svg
     """

@@ -25,7 +25,7 @@ def build(request: Request) -> Fabric:
     ----------
     Otsuka, Koibuchi, Kudoh, Amano: VLAN routing with switch tagging, figure 3, where (2, 4, 2)
     has 8 leaves of 2 hosts, 4 middle and 2 top switches, and 24 links. The rule for other
-    parameters is ours; it is the only regular one that gives the figure.
+    parameters is ours; it gives the figure.
 
     """
     up, down, levels = request.sizes
