@@ -1,7 +1,8 @@
 """What an experiment is to the command line, and the list of those there are.
 
 An experiment is a folder of this package whose ``__init__.py`` has one ``EXPERIMENT``. The
-modules beside the folders (results, report, plots, theory, iperf) are what they share.
+modules beside the folders (results, report, plots, theory, iperf) and the folder of patterns
+are what they share.
 """
 
 from __future__ import annotations
@@ -106,9 +107,14 @@ class Experiment:
     present: Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], bool], Presentation]
 
 
+_SHARED = {"patterns"}
+"""Folders that hold no experiment."""
+
+
 def names() -> list[str]:
     """Return the experiments' names, in alphabetical order."""
-    return sorted(found.name for found in pkgutil.iter_modules(experiments.__path__) if found.ispkg)
+    found = {module.name for module in pkgutil.iter_modules(experiments.__path__) if module.ispkg}
+    return sorted(found - _SHARED)
 
 
 def load(name: str) -> Experiment:
