@@ -33,7 +33,7 @@ lint-python:
 
 lint-rust:
 	cargo fmt $(MANIFEST) --all --check
-	$(CARGO) clippy $(MANIFEST) --quiet --all-targets -- -D warnings
+	$(CARGO) clippy $(MANIFEST) --quiet --workspace --all-targets -- -D warnings
 
 format:  ## put everything in the settled format
 	$(BIN)/ruff check --fix --quiet . || true

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install whatever Knotless needs and is missing: Debian packages, the Python environment in
-# .venv, the Rust programs in core/target. Safe to repeat; with nothing to do it takes a second.
+# .venv, the Rust programs in core/target, and their Python package. Safe to repeat; with nothing to do it takes a second.
 # Runs as root or as a user who may use sudo (which is asked for only if packages are missing).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -91,6 +91,31 @@ make_python() {
     python_inputs >.venv/setup-stamp
 }
 
+# --- the Python package of the Rust core ------------------------------------------------------
+
+# Its own source and whatever it is built of; asking cargo would take longer than reading them.
+core_inputs() {
+    { pwd; rustc --version
+      find core -path core/target -prune -o -name fuzz -prune -o \
+          \( -name '*.rs' -o -name 'Cargo.*' -o -path 'core/python/*.toml' \) -print0 |
+          LC_ALL=C sort -z | xargs -0 cat; } | sha256sum
+}
+
+core_works() {
+    [ "$(cat .venv/core-stamp 2>/dev/null)" = "$(core_inputs)" ] &&
+        .venv/bin/python -c 'import knotless_core' 2>/dev/null
+}
+
+make_core() {
+    say "building the Python package of the Rust core"
+    local inputs told
+    inputs=$(core_inputs)
+    # maturin finds the environment to install into by VIRTUAL_ENV alone.
+    told=$(cd core/python && VIRTUAL_ENV=$OLDPWD/.venv ../../.venv/bin/maturin develop --release \
+        --locked --quiet </dev/null 2>&1) || die "$told"
+    echo "$inputs" >.venv/core-stamp
+}
+
 # --- all of it -------------------------------------------------------------------------------
 
 mapfile -t packages < <(missing_packages | tr ' ' '\n')
@@ -106,4 +131,8 @@ if ! python_works; then
 fi
 
 cargo build --release --locked --quiet --manifest-path core/Cargo.toml </dev/null
+if ! core_works; then
+    make_core
+    core_works || die "the Rust core does not load in Python: remove .venv and run this again"
+fi
 say "ready"

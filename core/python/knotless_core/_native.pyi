@@ -1,0 +1,1 @@
+"""The extension: it only registers the other modules of this package."""

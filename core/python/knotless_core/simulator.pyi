@@ -1,0 +1,3 @@
+"""The packet-level simulator."""
+
+PICOSECONDS_PER_SECOND: int

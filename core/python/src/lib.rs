@@ -1,0 +1,28 @@
+//! The Python package `knotless_core`: what Python may use of the core, one module a file.
+//!
+//! A border module converts values and errors, lets go of the interpreter's lock while the core
+//! works, and holds no logic of its own. Its types for Python are in `knotless_core/NAME.pyi`.
+
+use pyo3::prelude::*;
+
+mod simulator;
+
+/// Makes the submodule `name` and registers it, so that `import knotless_core.NAME` finds it.
+fn add(
+    parent: &Bound<'_, PyModule>,
+    name: &str,
+    fill: fn(&Bound<'_, PyModule>) -> PyResult<()>,
+) -> PyResult<()> {
+    let py = parent.py();
+    let full = format!("knotless_core.{name}");
+    let module = PyModule::new(py, &full)?;
+    fill(&module)?;
+    py.import("sys")?.getattr("modules")?.set_item(&full, &module)?;
+    py.import("knotless_core")?.add(name, &module)
+}
+
+/// The extension itself; a row for each border module.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    add(module, "simulator", simulator::fill)
+}

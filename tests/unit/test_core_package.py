@@ -1,0 +1,26 @@
+"""The Rust core's Python package: its modules are importable by name, and all are typed."""
+
+import ast
+import importlib
+from pathlib import Path
+
+import pytest
+
+import knotless_core
+
+FOLDER = Path(knotless_core.__file__).parent
+MODULES = sorted(path.stem for path in FOLDER.glob("[!_]*.pyi"))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_types_name_what_is_there(name: str) -> None:
+    module = importlib.import_module(f"knotless_core.{name}")
+    typed = set()
+    for part in ast.parse((FOLDER / f"{name}.pyi").read_text()).body:
+        if isinstance(part, ast.FunctionDef | ast.ClassDef):
+            typed.add(part.name)
+        elif isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+            typed.add(part.target.id)
+    # What a stub names with an underscore is its own, and not the module's.
+    public = {key for key in typed if not key.startswith("_")}
+    assert public == {key for key in vars(module) if not key.startswith("_")}
