@@ -1,0 +1,192 @@
+//! A hostile network under virtual time, and processes that enter barriers over it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use barrier::{Destination, Message, Post, Process, Program, Rank, State, Time, Timing};
+
+/// One millisecond.
+pub const MS: Time = 1_000_000;
+
+/// What the network does to frames, in parts of a thousand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    pub lost: u64,
+    pub doubled: u64,
+    /// Delayed so long that others overtake it.
+    pub delayed: u64,
+}
+
+/// How a run goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    pub barriers: u64,
+    pub faults: Faults,
+    /// A process computes up to this long between two barriers.
+    pub computing: Time,
+    pub timing: Timing,
+    /// This process dies at that time: it neither sends nor receives any more.
+    pub death: Option<(Rank, Time)>,
+    pub seed: u64,
+}
+
+/// Asks after 1 ms, gives up after 400.
+pub fn timing() -> Timing {
+    Timing::new(MS, 400 * MS).expect("valid")
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Enter(Rank),
+    Frame { from: Rank, to: Rank, bytes: [u8; Message::BYTES] },
+    Look(Rank),
+}
+
+/// The whole of it. `entered[r]` and `left[r]` are when process r did so, barrier by barrier.
+pub struct Run {
+    setting: Setting,
+    pub processes: Vec<Process>,
+    pub entered: Vec<Vec<Time>>,
+    pub left: Vec<Vec<Time>>,
+    /// When each process learnt that somebody is dead.
+    pub broken: Vec<Option<Time>>,
+    pub now: Time,
+    pub frames: u64,
+    agenda: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    number: u64,
+    random: u64,
+}
+
+impl Run {
+    pub fn new(programs: Vec<Program>, setting: Setting) -> Self {
+        let size = programs.len();
+        let processes =
+            programs.into_iter().map(|program| Process::new(program, setting.timing)).collect();
+        let mut run = Run {
+            setting,
+            processes,
+            entered: vec![vec![]; size],
+            left: vec![vec![]; size],
+            broken: vec![None; size],
+            now: 0,
+            frames: 0,
+            agenda: BinaryHeap::new(),
+            number: 0,
+            random: setting.seed,
+        };
+        for rank in 0..size {
+            let at = run.below(setting.computing + 1);
+            run.at(at, Event::Enter(rank));
+        }
+        run
+    }
+
+    /// Run until nothing happens any more.
+    pub fn finish(mut self) -> Self {
+        while let Some(Reverse((at, _, event))) = self.agenda.pop() {
+            self.now = at;
+            let (Event::Enter(rank) | Event::Look(rank) | Event::Frame { to: rank, .. }) = event;
+            if !self.alive(rank) {
+                continue;
+            }
+            let process = &mut self.processes[rank];
+            let passed = process.counters().passed;
+            match event {
+                Event::Enter(_) => {
+                    if process.enter(at).is_ok() {
+                        self.entered[rank].push(at);
+                    }
+                }
+                Event::Frame { from, bytes, .. } => {
+                    process.receive(at, from, Message::decode(&bytes).expect("as sent"));
+                }
+                Event::Look(_) => process.advance(at),
+            }
+            self.follow(rank, passed);
+        }
+        self
+    }
+
+    fn alive(&self, rank: Rank) -> bool {
+        !self.setting.death.is_some_and(|(dead, at)| dead == rank && at <= self.now)
+    }
+
+    /// See what a process that had passed `passed` barriers wants now.
+    fn follow(&mut self, rank: Rank, passed: u64) {
+        while let Some(post) = self.processes[rank].next_post() {
+            self.post(rank, post);
+        }
+        if self.processes[rank].counters().passed > passed {
+            self.left[rank].push(self.now);
+            if passed + 1 < self.setting.barriers {
+                let at = self.now + self.below(self.setting.computing + 1);
+                self.at(at, Event::Enter(rank));
+            }
+        }
+        if let State::Broken(_) = self.processes[rank].state() {
+            self.broken[rank].get_or_insert(self.now);
+        }
+        if let Some(due) = self.processes[rank].deadline() {
+            self.at(due, Event::Look(rank));
+        }
+    }
+
+    fn post(&mut self, from: Rank, post: Post) {
+        let size = self.processes.len();
+        let bytes = post.message.encode();
+        match post.send.to {
+            Destination::One(to) => self.carry(from, to, bytes),
+            Destination::All => {
+                (0..size).filter(|&to| to != from).for_each(|to| self.carry(from, to, bytes));
+            }
+        }
+    }
+
+    fn carry(&mut self, from: Rank, to: Rank, bytes: [u8; Message::BYTES]) {
+        self.frames += 1;
+        let faults = self.setting.faults;
+        if self.below(1000) < faults.lost {
+            return;
+        }
+        let copies = 1 + u64::from(self.below(1000) < faults.doubled);
+        for _ in 0..copies {
+            let slow = self.below(1000) < faults.delayed;
+            let delay = 10_000 + self.below(if slow { 20 * MS } else { 5_000 });
+            self.at(self.now + delay, Event::Frame { from, to, bytes });
+        }
+    }
+
+    fn at(&mut self, at: Time, event: Event) {
+        self.number += 1;
+        self.agenda.push(Reverse((at, self.number, event)));
+    }
+
+    /// A random number below `limit` (SplitMix64).
+    fn below(&mut self, limit: u64) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % limit
+    }
+
+    /// The barriers that somebody left before everybody had entered.
+    pub fn left_early(&self) -> Vec<usize> {
+        let most = self.left.iter().map(Vec::len).max().unwrap_or(0);
+        let early = |number: &usize| {
+            let last_in = self.entered.iter().map(|of| of.get(*number).copied()).max_by_key(late);
+            let first_out = self.left.iter().filter_map(|of| of.get(*number)).min();
+            match (last_in.flatten(), first_out) {
+                (None, Some(_)) => true,
+                (Some(entered), Some(&left)) => left < entered,
+                _ => false,
+            }
+        };
+        (0..most).filter(early).collect()
+    }
+}
+
+/// Who never entered is later than all others.
+fn late(at: &Option<Time>) -> Time {
+    at.unwrap_or(Time::MAX)
+}
