@@ -5,6 +5,7 @@
 
 use pyo3::prelude::*;
 
+mod graph;
 mod simulator;
 
 /// Makes the submodule `name` and registers it, so that `import knotless_core.NAME` finds it.
@@ -24,5 +25,6 @@ fn add(
 /// The extension itself; a row for each border module.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    add(module, "graph", graph::fill)?;
     add(module, "simulator", simulator::fill)
 }

@@ -1,0 +1,232 @@
+//! Largest sets of edges that close no cycle.
+
+use crate::error::{long, within, Malformed};
+
+/// A graph without a cycle, kept in topological order while edges are added.
+///
+/// Pearce and Kelly, A dynamic topological sort algorithm for directed acyclic graphs, 2007.
+#[derive(Debug)]
+struct Growing {
+    following: Vec<Vec<u32>>,
+    preceding: Vec<Vec<u32>>,
+    place: Vec<u32>,
+    after: Vec<u32>,
+    before: Vec<u32>,
+    seen: Vec<bool>,
+}
+
+impl Growing {
+    /// Starts from edges that close no cycle.
+    fn new(nodes: usize, edges: impl Iterator<Item = (u32, u32)>) -> Self {
+        let mut following = vec![Vec::new(); nodes];
+        let mut preceding = vec![Vec::new(); nodes];
+        for (a, b) in edges {
+            following[a as usize].push(b);
+            preceding[b as usize].push(a);
+        }
+        let mut entering: Vec<u32> = preceding.iter().map(|p: &Vec<u32>| p.len() as u32).collect();
+        let mut free: Vec<u32> = (0..nodes as u32).filter(|&n| entering[n as usize] == 0).collect();
+        let mut place = vec![0; nodes];
+        let mut number = 0;
+        while let Some(&node) = free.get(number) {
+            place[node as usize] = number as u32;
+            number += 1;
+            for &target in &following[node as usize] {
+                entering[target as usize] -= 1;
+                if entering[target as usize] == 0 {
+                    free.push(target);
+                }
+            }
+        }
+        Self {
+            following,
+            preceding,
+            place,
+            after: Vec::new(),
+            before: Vec::new(),
+            seen: vec![false; nodes],
+        }
+    }
+
+    /// Adds the edge from `a` to `b`, or returns false if it would close a cycle.
+    fn add(&mut self, a: u32, b: u32) -> bool {
+        if a == b {
+            return false;
+        }
+        let (low, high) = (self.place[b as usize], self.place[a as usize]);
+        if low < high {
+            let reaches = self.reached_from(b, a, high);
+            if !reaches {
+                self.reaching(a, low);
+                self.reorder();
+            }
+            for &node in self.after.iter().chain(&self.before) {
+                self.seen[node as usize] = false;
+            }
+            if reaches {
+                return false;
+            }
+        }
+        self.following[a as usize].push(b);
+        self.preceding[b as usize].push(a);
+        true
+    }
+
+    /// Collects what `from` leads to below place `high`; true as soon as that is `goal`.
+    fn reached_from(&mut self, from: u32, goal: u32, high: u32) -> bool {
+        self.after.clear();
+        self.before.clear();
+        self.after.push(from);
+        self.seen[from as usize] = true;
+        let mut next = 0;
+        while let Some(&node) = self.after.get(next) {
+            next += 1;
+            for &target in &self.following[node as usize] {
+                if target == goal {
+                    return true;
+                }
+                if !self.seen[target as usize] && self.place[target as usize] < high {
+                    self.seen[target as usize] = true;
+                    self.after.push(target);
+                }
+            }
+        }
+        false
+    }
+
+    /// Collects what leads to `to` from above place `low`.
+    fn reaching(&mut self, to: u32, low: u32) {
+        self.before.push(to);
+        self.seen[to as usize] = true;
+        let mut next = 0;
+        while let Some(&node) = self.before.get(next) {
+            next += 1;
+            for &source in &self.preceding[node as usize] {
+                if !self.seen[source as usize] && self.place[source as usize] > low {
+                    self.seen[source as usize] = true;
+                    self.before.push(source);
+                }
+            }
+        }
+    }
+
+    /// Gives the places of all collected nodes to `before`, then `after`.
+    fn reorder(&mut self) {
+        let place = &mut self.place;
+        self.before.sort_unstable_by_key(|&node| place[node as usize]);
+        self.after.sort_unstable_by_key(|&node| place[node as usize]);
+        let moved = || self.before.iter().chain(&self.after);
+        let mut free: Vec<u32> = moved().map(|&node| place[node as usize]).collect();
+        free.sort_unstable();
+        for (&node, &number) in moved().zip(&free) {
+            place[node as usize] = number;
+        }
+    }
+}
+
+/// Whether the edges (`before[i]`, `after[i]`) close no cycle.
+pub fn is_acyclic(nodes: usize, before: &[i32], after: &[i32]) -> Result<bool, Malformed> {
+    long("after", after.len(), before.len())?;
+    within("before", before, nodes)?;
+    within("after", after, nodes)?;
+    Ok(closes_none(nodes, before, after, &vec![true; before.len()]))
+}
+
+fn closes_none(nodes: usize, before: &[i32], after: &[i32], taken: &[bool]) -> bool {
+    let edges = || (0..before.len()).filter(|&i| taken[i]);
+    let mut first = vec![0u32; nodes + 1];
+    let mut entering = vec![0u32; nodes];
+    for i in edges() {
+        first[before[i] as usize + 1] += 1;
+        entering[after[i] as usize] += 1;
+    }
+    for n in 0..nodes {
+        first[n + 1] += first[n];
+    }
+    let mut next = first.clone();
+    let mut targets = vec![0u32; first[nodes] as usize];
+    for i in edges() {
+        let at = &mut next[before[i] as usize];
+        targets[*at as usize] = after[i] as u32;
+        *at += 1;
+    }
+    let mut free: Vec<u32> = (0..nodes as u32).filter(|&n| entering[n as usize] == 0).collect();
+    let mut done = 0;
+    while let Some(&node) = free.get(done) {
+        done += 1;
+        let node = node as usize;
+        for &target in &targets[first[node] as usize..first[node + 1] as usize] {
+            entering[target as usize] -= 1;
+            if entering[target as usize] == 0 {
+                free.push(target);
+            }
+        }
+    }
+    done == nodes
+}
+
+/// Marks the edges that taking them in `order` gives, `given` ones first.
+///
+/// An edge is left out when with those taken before it would close a cycle; so the set is a
+/// largest one: no other edge can be added. The `given` edges must close none.
+pub fn grow(
+    nodes: usize,
+    before: &[i32],
+    after: &[i32],
+    order: &[i32],
+    given: &[bool],
+) -> Result<Vec<bool>, Malformed> {
+    long("after", after.len(), before.len())?;
+    long("order", order.len(), before.len())?;
+    long("given", given.len(), before.len())?;
+    within("before", before, nodes)?;
+    within("after", after, nodes)?;
+    within("order", order, before.len())?;
+    if closes_none(nodes, before, after, &vec![true; before.len()]) {
+        return Ok(vec![true; before.len()]);
+    }
+    if !closes_none(nodes, before, after, given) {
+        return Err(Malformed("the given edges close a cycle".into()));
+    }
+    let edge = |i: usize| (before[i] as u32, after[i] as u32);
+    let mut growing = Growing::new(nodes, (0..before.len()).filter(|&i| given[i]).map(edge));
+    let mut taken = given.to_vec();
+    for &i in order {
+        let i = i as usize;
+        if !taken[i] {
+            let (a, b) = edge(i);
+            taken[i] = growing.add(a, b);
+        }
+    }
+    Ok(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_edge_of_a_ring_is_left_out() {
+        let (before, after) = ([0, 1, 2, 3], [1, 2, 3, 0]);
+        let taken = grow(4, &before, &after, &[3, 2, 1, 0], &[false; 4]).expect("sound");
+        assert_eq!(taken, [false, true, true, true]);
+    }
+
+    #[test]
+    fn a_largest_set_without_a_cycle_is_found() {
+        // A complete graph: whatever the order, exactly one of each pair of opposite edges fits.
+        let pairs: Vec<(i32, i32)> =
+            (0..7).flat_map(|a| (0..7).map(move |b| (a, b))).filter(|(a, b)| a != b).collect();
+        let before: Vec<i32> = pairs.iter().map(|p| p.0).collect();
+        let after: Vec<i32> = pairs.iter().map(|p| p.1).collect();
+        let order: Vec<i32> = (0..42).map(|i| (i * 11) % 42).collect();
+        let taken = grow(7, &before, &after, &order, &[false; 42]).expect("sound");
+        assert!(closes_none(7, &before, &after, &taken));
+        assert_eq!(taken.iter().filter(|&&t| t).count(), 21);
+    }
+
+    #[test]
+    fn a_given_cycle_is_refused() {
+        assert!(grow(2, &[0, 1], &[1, 0], &[0, 1], &[true, true]).is_err());
+    }
+}

@@ -1,0 +1,71 @@
+//! From chosen edges to paths.
+
+use crate::error::{long, within, Malformed};
+use crate::states::StateGraph;
+
+/// Who sends: hosts of one rank (plane) and switch have the same paths, a row.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<'a> {
+    /// The plane of each row; rows are ordered by plane.
+    pub plane: &'a [i32],
+    /// The switch of each row.
+    pub at: &'a [i32],
+}
+
+impl Rows<'_> {
+    /// Refuses rows that do not fit `graph`; returns how many planes there are.
+    pub fn checked(&self, graph: &StateGraph) -> Result<usize, Malformed> {
+        long("plane", self.plane.len(), self.at.len())?;
+        within("row's switch", self.at, graph.start.len())?;
+        within("plane", self.plane, self.at.len())?;
+        if !self.plane.is_sorted() {
+            return Err(Malformed("rows are not ordered by plane".into()));
+        }
+        Ok(self.plane.last().map_or(0, |&plane| plane as usize + 1))
+    }
+}
+
+/// The paths of every row to every switch.
+#[derive(Debug)]
+pub struct Paths {
+    /// How many channels the longest has.
+    pub longest: usize,
+    /// `[row][destination][hop]`: the channels, then -1.
+    pub channels: Vec<i32>,
+    /// Likewise the priority of each, 0 where there is none.
+    pub priorities: Vec<u8>,
+    switches: usize,
+}
+
+impl Paths {
+    /// No path yet.
+    pub fn new(rows: usize, switches: usize, longest: usize) -> Self {
+        let size = rows * switches * longest;
+        Self { longest, channels: vec![-1; size], priorities: vec![0; size], switches }
+    }
+
+    /// Writes the path of `row` to `destination`: from `state` along `next` (edges by state).
+    ///
+    /// `priority` is that of the channel that enters each state.
+    pub fn follow(
+        &mut self,
+        graph: &StateGraph,
+        (row, destination): (usize, usize),
+        mut state: usize,
+        next: &[i32],
+        priority: &[u8],
+    ) {
+        let begin = (row * self.switches + destination) * self.longest;
+        let channels = &mut self.channels[begin..begin + self.longest];
+        let priorities = &mut self.priorities[begin..begin + self.longest];
+        for (channel, of_hop) in channels.iter_mut().zip(priorities) {
+            if graph.switch[state] as usize == destination {
+                break;
+            }
+            let edge = next[state] as usize;
+            state = graph.head[edge] as usize;
+            *channel = graph.channel[edge];
+            *of_hop = priority[state];
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! The heavy graph work of routing: shortest walks, balanced paths, layers without a cycle.
+//!
+//! Everything is deterministic: integers, and floating point in one fixed order without library
+//! functions. Switches, channels, states and edges are numbers from 0, as the Python package
+//! `routing` gives them; -1 stands for 'none'.
+
+pub mod acyclic;
+pub mod balance;
+pub mod counted;
+pub mod cycle;
+pub mod dimension_order;
+mod error;
+mod follow;
+pub mod layers;
+pub mod states;
+pub mod trees;
+
+pub use error::Malformed;
+pub use follow::{Paths, Rows};
