@@ -1,12 +1,14 @@
-"""Rules for broadcast and multicast: once along the tree of the source's switch, to every host.
+"""Rules for broadcast and multicast: once along the tree of the source's switch.
 
 The trees are the engine's, so broadcasts take the same virtual channels as unicast and
-close no cycle that :func:`routing.verdict.check` would not see.
+close no cycle that :func:`routing.verdict.check` would not see. A multicast group takes the
+part of each tree that leads to its members, and so none that broadcasts do not take.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -24,6 +26,8 @@ from routing.rules import (
     SwitchRules,
     ToGroup,
 )
+from routing.trees import pruned
+from topologies.fabric import Host
 
 GROUP_ADDRESS = Field("eth_dst", 0x010000000000, 0x010000000000)
 """The bit that broadcast and multicast addresses have, and hosts' own have not."""
@@ -37,57 +41,92 @@ def broadcast_rules(plan: Plan, addresses: Addresses) -> list[SwitchRules]:
     """Return each switch's rules and groups for broadcast and multicast.
 
     What comes in by one port mostly goes out by the same ones wherever it comes from: one
-    rule by in port says so, and sources that differ have rules above it.
+    rule by in port says so, and sources that differ have rules above it. Groups that were
+    declared have such rules above those for all other group addresses.
     """
-    onward = _onward(plan)
-    return [_of_switch(plan, switch, onward[switch], addresses) for switch in range(len(onward))]
+    flood = _Flood(plan, addresses, GROUP_ADDRESS, plan.fabric.hosts, 200)
+    floods = [flood]
+    for group in plan.multicast:
+        to = Field("eth_dst", group.address)
+        members = [plan.fabric.hosts[plan.fabric.host_index[name]] for name in group.members]
+        floods.append(_Flood(plan, addresses, to, members, 500))
+    return [
+        _with_groups([wanted for flood in floods for wanted in flood.of_switch(switch)])
+        for switch in range(len(plan.channels.names))
+    ]
 
 
-def _onward(plan: Plan) -> list[dict[int, Copies]]:
-    """Return for each switch {source switch: copies to further switches}."""
-    channels, trees = plan.channels, plan.routes.tree_channels
-    copies: list[dict[int, list[Bucket]]] = [defaultdict(list) for _ in channels.names]
-    sources, targets = np.nonzero(trees >= 0)
-    entering = trees[sources, targets]
-    priorities = plan.routes.tree_priorities[sources, targets]
-    order = np.lexsort((entering, sources))
-    columns = zip(
-        sources[order].tolist(), entering[order].tolist(), priorities[order].tolist(), strict=True
-    )
-    for source, c, priority in columns:
-        out = Output(int(channels.out_port[c]))
-        copies[channels.tail[c]][source].append((SetField("vlan_pcp", priority), out))
-    return [{source: tuple(made) for source, made in of.items()} for of in copies]
+Wanted = tuple[int, tuple[Field, ...], Copies]
+"""A rule to be: its priority, its match, and the copies it makes."""
 
 
-def _of_switch(
-    plan: Plan, switch: int, onward: dict[int, Copies], addresses: Addresses
-) -> SwitchRules:
-    fabric, trees = plan.fabric, plan.routes.tree_channels
-    ports = list(fabric.hosts_at[fabric.switches[switch].name])
-    to_host = {port: (PopVlan(), Output(port)) for port in ports}
-    wanted: list[tuple[int, tuple[Field, ...], Copies]] = []
-    for port in ports:
-        others = tuple(to_host[other] for other in ports if other != port)
-        wanted.append((200, (Field("in_port", port),), others + onward.get(switch, ())))
-    everyone = tuple(to_host.values())
-    by_port: dict[int, dict[int, Copies]] = defaultdict(dict)
-    for source in np.nonzero(trees[:, switch] >= 0)[0].tolist():
-        in_port = int(plan.channels.in_port[trees[source, switch]])
-        by_port[in_port][source] = everyone + onward.get(source, ())
-    for in_port, by_source in sorted(by_port.items()):
-        usual = Counter(by_source.values()).most_common(1)[0][0]
-        wanted.append((200, (Field("in_port", in_port),), usual))
-        for source, copies in by_source.items():
-            if copies != usual:
-                wanted += [
-                    (300, (Field("in_port", in_port), Field("eth_src", value, mask)), copies)
-                    for value, mask in addresses[source]
-                ]
-    return _with_groups(wanted)
+class _Flood:
+    """What is sent to one address, or to all of a kind, and goes to ``members``.
+
+    Its rules have ``priority``, and 100 more where the source matters too.
+    """
+
+    def __init__(
+        self, plan: Plan, addresses: Addresses, to: Field, members: Sequence[Host], priority: int
+    ) -> None:
+        self._plan, self._addresses, self._to, self._priority = plan, addresses, to, priority
+        self._ports: list[set[int]] = [set() for _ in plan.channels.names]
+        for host in members:
+            self._ports[plan.fabric.switch_index[host.switch]].add(host.port)
+        wanted = np.array([bool(ports) for ports in self._ports])
+        self._trees = pruned(plan.channels, plan.routes.tree_channels, wanted)
+        self._onward = self._copies_onward()
+
+    def _copies_onward(self) -> list[dict[int, Copies]]:
+        """Return for each switch {source switch: copies to further switches}."""
+        channels, trees = self._plan.channels, self._trees
+        copies: list[dict[int, list[Bucket]]] = [defaultdict(list) for _ in channels.names]
+        sources, targets = np.nonzero(trees >= 0)
+        entering = trees[sources, targets]
+        priorities = self._plan.routes.tree_priorities[sources, targets]
+        order = np.lexsort((entering, sources))
+        columns = zip(
+            sources[order].tolist(),
+            entering[order].tolist(),
+            priorities[order].tolist(),
+            strict=True,
+        )
+        for source, c, priority in columns:
+            out = Output(int(channels.out_port[c]))
+            copies[channels.tail[c]][source].append((SetField("vlan_pcp", priority), out))
+        return [{source: tuple(made) for source, made in of.items()} for of in copies]
+
+    def of_switch(self, switch: int) -> list[Wanted]:
+        """Return the rules that ``switch`` needs."""
+        fabric, trees, onward = self._plan.fabric, self._trees, self._onward[switch]
+        to_host = {port: (PopVlan(), Output(port)) for port in sorted(self._ports[switch])}
+        wanted: list[Wanted] = []
+        for port in fabric.hosts_at[fabric.switches[switch].name]:
+            others = tuple(copy for other, copy in to_host.items() if other != port)
+            copies = others + onward.get(switch, ())
+            wanted.append(self._rule(0, copies, Field("in_port", port)))
+        everyone = tuple(to_host.values())
+        by_port: dict[int, dict[int, Copies]] = defaultdict(dict)
+        for source in np.nonzero(trees[:, switch] >= 0)[0].tolist():
+            in_port = int(self._plan.channels.in_port[trees[source, switch]])
+            by_port[in_port][source] = everyone + onward.get(source, ())
+        for in_port, by_source in sorted(by_port.items()):
+            usual = Counter(by_source.values()).most_common(1)[0][0]
+            came = Field("in_port", in_port)
+            wanted.append(self._rule(0, usual, came))
+            for source, copies in by_source.items():
+                if copies != usual:
+                    wanted += [
+                        self._rule(100, copies, came, Field("eth_src", value, mask))
+                        for value, mask in self._addresses[source]
+                    ]
+        return wanted
+
+    def _rule(self, above: int, copies: Copies, *match: Field) -> Wanted:
+        return self._priority + above, (*match, self._to, TAGGED), copies
 
 
-def _with_groups(wanted: list[tuple[int, tuple[Field, ...], Copies]]) -> SwitchRules:
+def _with_groups(wanted: list[Wanted]) -> SwitchRules:
     """Give each different list of copies a group, numbered from 1 in order of first use."""
     numbers: dict[Copies, int] = {}
     rules: list[Rule] = []
@@ -97,6 +136,6 @@ def _with_groups(wanted: list[tuple[int, tuple[Field, ...], Copies]]) -> SwitchR
             actions: tuple[Action, ...] = (ToGroup(group),)
         else:
             actions = ()
-        rules.append(make_rule(FORWARD, priority, (*match, GROUP_ADDRESS, TAGGED), actions))
+        rules.append(make_rule(FORWARD, priority, match, actions))
     groups = tuple(Group(number, copies) for copies, number in numbers.items())
     return SwitchRules(tuple(rules), groups)

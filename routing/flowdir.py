@@ -1,20 +1,31 @@
-"""A directory of rules: ``fabric.json``, and ``NAME.flows`` and ``NAME.groups`` a switch."""
+"""A directory of rules: ``fabric.json``, and ``NAME.flows`` and ``NAME.groups`` a switch.
+
+``multicast.json`` is there where multicast groups were declared.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from routing import ofctl
+from routing import multicast, ofctl
+from routing.multicast import MulticastGroup
 from routing.rules import FabricRules
-from topologies.errors import RuleError
+from topologies.errors import PlanError, RuleError
 from topologies.fabric import Fabric
 from topologies.files import read, to_text
 
+MULTICAST = "multicast.json"
 MAX_FILE_BYTES = 256 * 1024 * 1024
 
 
-def write_dir(fabric: Fabric, rules: FabricRules, directory: str | Path) -> None:
-    """Write ``fabric`` and its ``rules``; files of the same names are replaced.
+def write_dir(
+    fabric: Fabric,
+    rules: FabricRules,
+    directory: str | Path,
+    groups: Sequence[MulticastGroup] = (),
+) -> None:
+    """Write ``fabric``, its ``rules`` and its multicast ``groups``; old files are replaced.
 
     Raises
     ------
@@ -26,6 +37,10 @@ def write_dir(fabric: Fabric, rules: FabricRules, directory: str | Path) -> None
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "fabric.json").write_text(to_text(fabric))
+        if groups:
+            (folder / MULTICAST).write_text(multicast.to_text(groups))
+        else:
+            (folder / MULTICAST).unlink(missing_ok=True)
         for name, of_switch in rules.items():
             flows, groups = ofctl.write(of_switch)
             (folder / f"{name}.flows").write_text(flows)
@@ -61,6 +76,27 @@ def read_dir(directory: str | Path) -> tuple[Fabric, FabricRules]:
         except RuleError as error:
             raise error.within(str(folder / switch.name)) from None
     return fabric, rules
+
+
+def read_multicast(fabric: Fabric, directory: str | Path) -> tuple[MulticastGroup, ...]:
+    """Return the multicast groups that were declared with the rules in ``directory``.
+
+    Raises
+    ------
+    RuleError
+        The file cannot be read.
+    PlanError
+        It cannot be understood, or does not fit ``fabric``.
+
+    """
+    path = Path(directory) / MULTICAST
+    text = _text(path)
+    if text is None:
+        return ()
+    try:
+        return multicast.from_text(fabric, text)
+    except PlanError as error:
+        raise error.within(str(path)) from None
 
 
 def _text(path: Path) -> str | None:

@@ -7,8 +7,10 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from routing import ofctl
+from routing.multicast import MulticastGroup, groups_of
 from routing.rules import FabricRules
 from topologies.errors import RuleError
 from topologies.fabric import Fabric
@@ -50,12 +52,25 @@ def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
     return fabric, rules, _flow_control(folder)
 
 
+def live_multicast(fabric: Fabric, name: str) -> tuple[MulticastGroup, ...]:
+    """Return the multicast groups that the running fabric called ``name`` was started with."""
+    try:
+        declared = _settings(RUN_DIRECTORY / name)["multicast"]
+        return groups_of(fabric, {int(number): of for number, of in declared.items()})
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return ()
+
+
 def _flow_control(folder: Path) -> str:
     try:
-        state = json.loads((folder / "state.json").read_text())
-        return "pfc" if state["settings"]["flow_control"] == "pfc" else "pause"
+        return "pfc" if _settings(folder)["flow_control"] == "pfc" else "pause"
     except (OSError, ValueError, LookupError, TypeError):
         return "pause"
+
+
+def _settings(folder: Path) -> Any:
+    """Return what the fabric was started with; many errors where that is not known."""
+    return json.loads((folder / "state.json").read_text())["settings"]
 
 
 def _dump(ovs: Path, switch: str, what: str) -> str:

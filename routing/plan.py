@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from routing.cdg import cycle_names, find_cycle, virtual_channel
 from routing.channels import PRIORITIES, Channels, Ints, channels_of
 from routing.engine import MAX_VCS, SELECTIONS, Routes, Task, engine_named
+from routing.multicast import MulticastGroup, groups_of
+from routing.trees import pruned
 from routing.vlan import TAGGINGS, assign_vlans
 from routing.walks import distances, graph_of
 from topologies.errors import PlanError
@@ -39,6 +41,7 @@ class Plan:
     """Everything that the rules of a fabric are compiled from.
 
     ``vlans`` has one entry for each row of ``routes``. ``routing_ms`` is what it took.
+    ``multicast`` are the groups that get no more than their members need.
     """
 
     fabric: Fabric
@@ -48,6 +51,7 @@ class Plan:
     routes: Routes
     vlans: Ints
     routing_ms: float
+    multicast: tuple[MulticastGroup, ...] = ()
 
     def path(self, source: str, destination: str) -> list[Hop]:
         """Return the switches that a frame from one host to another passes, by host names."""
@@ -223,11 +227,13 @@ def make_plan(
     select: str = "spread",
     tagging: str = "switch",
     root: str | None = None,
+    multicast: Mapping[int, Sequence[str]] | None = None,
 ) -> Plan:
     """Route ``fabric`` with the engine of that name and assign VLANs.
 
     ``vcs`` is the number of virtual channels that the plan may use (None: the engine's own
-    choice), ``root`` the name of the root switch for engines that have one (else the first).
+    choice), ``root`` the name of the root switch for engines that have one (else the first),
+    ``multicast`` the members of each group by its number (see :mod:`routing.multicast`).
 
     Raises
     ------
@@ -249,6 +255,7 @@ def make_plan(
         raise PlanError(f"{engine} has no root switch; leave root out")
     if root is not None and root not in fabric.switch_index:
         raise PlanError(f"root: {fabric.name} has no switch {root!r}")
+    groups = groups_of(fabric, multicast)
     began = time.perf_counter()
     channels = channels_of(fabric)
     root_index = 0 if root is None else fabric.switch_index[root]
@@ -256,7 +263,7 @@ def make_plan(
     routes = _without_useless_branches(fabric, channels, routes)
     vlans = assign_vlans(channels, routes.channels)
     elapsed_ms = 1000 * (time.perf_counter() - began)
-    plan = Plan(fabric, engine, select, channels, routes, vlans, elapsed_ms)
+    plan = Plan(fabric, engine, select, channels, routes, vlans, elapsed_ms, groups)
     if plan.vcs > (MAX_VCS if vcs is None else vcs):
         raise PlanError(
             f"{engine} needs {plan.vcs} virtual channels on {fabric.name},"
@@ -269,18 +276,7 @@ def _without_useless_branches(fabric: Fabric, channels: Channels, routes: Routes
     """Cut from the broadcast trees what leads to no host, and trees that no host uses."""
     has_host = np.zeros(len(channels.names), dtype=bool)
     has_host[[fabric.switch_index[host.switch] for host in fabric.hosts]] = True
-    trees = routes.tree_channels.copy()
-    trees[~has_host, :] = -1
-    if not has_host.all():
-        for tree in trees:
-            needed = has_host & (tree >= 0)
-            while True:
-                parents = np.zeros_like(needed)
-                parents[channels.tail[tree[needed]]] = True
-                more = needed | (parents & (tree >= 0))
-                if (more == needed).all():
-                    break
-                needed = more
-            tree[~needed] = -1
+    trees = np.where(has_host[:, None], routes.tree_channels, -1).astype(np.int32)
+    trees = pruned(channels, trees, has_host)
     priorities = np.where(trees >= 0, routes.tree_priorities, 0).astype(np.uint8)
     return Routes(routes.rows, routes.channels, routes.priorities, trees, priorities)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from routing.cdg import FLOW_CONTROLS, cycle_names, find_cycle, merge_priorities
+from routing.multicast import MulticastGroup
 from routing.rules import FabricRules
 from routing.walker import Walker
 from topologies.errors import RuleError
@@ -17,9 +19,10 @@ class Verdict:
 
     ``pairs`` ordered pairs of different hosts were tried, ``undelivered`` of them failed: not
     exactly one copy, at the right host only, untagged and unchanged. ``broadcasts`` counts
-    (source, receiver) of broadcasts likewise. ``max_channel_load`` is the most paths on
+    (source, receiver) of broadcasts likewise, ``multicasts`` (source, member) of the groups, where
+    a copy to anybody else counts as undelivered too. ``max_channel_load`` is the most paths on
     a channel between switches. The mean number of switches counts a host to itself as one switch.
-    ``cycle`` is a cycle of the joint channel dependency graph of unicast and broadcast.
+    ``cycle`` is a cycle of the joint channel dependency graph of all that was sent.
     """
 
     fabric: str
@@ -28,6 +31,8 @@ class Verdict:
     undelivered: int
     broadcasts: int
     broadcasts_undelivered: int
+    multicasts: int
+    multicasts_undelivered: int
     max_channel_load: int
     mean_switches: float
     max_switches: int
@@ -38,15 +43,22 @@ class Verdict:
     @property
     def good(self) -> bool:
         """Whether everything is delivered and nothing can deadlock."""
-        return self.undelivered == 0 and self.broadcasts_undelivered == 0 and self.acyclic
+        failed = self.undelivered + self.broadcasts_undelivered + self.multicasts_undelivered
+        return failed == 0 and self.acyclic
 
     def as_json(self) -> dict[str, object]:
         """Return the verdict as plain values."""
         return asdict(self)
 
 
-def check(fabric: Fabric, rules: FabricRules, *, flow_control: str = "pfc") -> Verdict:
-    """Walk ``rules`` for every ordered pair of hosts, and for a broadcast of each host.
+def check(
+    fabric: Fabric,
+    rules: FabricRules,
+    *,
+    flow_control: str = "pfc",
+    multicast: Sequence[MulticastGroup] = (),
+) -> Verdict:
+    """Walk ``rules`` for every ordered pair of hosts, and for what each sends to all or to a group.
 
     ``flow_control`` says what stops a sender: ``pfc`` one priority of a channel, ``pause``
     (802.3x) the whole channel, so that virtual channels do not help.
@@ -66,6 +78,8 @@ def check(fabric: Fabric, rules: FabricRules, *, flow_control: str = "pfc") -> V
     for source in range(len(fabric.hosts)):
         walker.unicasts(source)
         walker.broadcast(source)
+        for group in multicast:
+            walker.multicast(source, group)
     edges = walker.edges if flow_control == "pfc" else merge_priorities(walker.edges)
     cycle = cycle_names(walker.channels, find_cycle(edges))
     hosts = len(fabric.hosts)
@@ -77,6 +91,8 @@ def check(fabric: Fabric, rules: FabricRules, *, flow_control: str = "pfc") -> V
         undelivered=walker.undelivered,
         broadcasts=hosts * (hosts - 1),
         broadcasts_undelivered=walker.broadcasts_undelivered,
+        multicasts=sum(len(group.members) for group in multicast) * (hosts - 1),
+        multicasts_undelivered=walker.multicasts_undelivered,
         max_channel_load=max(walker.loads, default=0),
         mean_switches=(walker.switches_passed + hosts) / walks,
         max_switches=walker.max_switches,

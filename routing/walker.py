@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from routing.cdg import virtual_channel
 from routing.channels import Channels, channels_of
+from routing.multicast import MulticastGroup
 from routing.pipeline import Copies, Frame, Pipeline
 from routing.rules import FabricRules, SwitchRules
 from topologies.fabric import Fabric
@@ -35,6 +36,7 @@ class Walker:
         self.loads = [0] * len(self.channels)
         self.undelivered = 0
         self.broadcasts_undelivered = 0
+        self.multicasts_undelivered = 0
         self.switches_passed = 0
         self.max_switches = 1
         self.problems: list[str] = []
@@ -162,21 +164,37 @@ class Walker:
 
     def broadcast(self, source: int) -> None:
         """Send a broadcast from host ``source``: every other host must get it once."""
-        frame = Frame(BROADCAST, self._macs[source], ARP)
+        name = f"a broadcast of {self.fabric.hosts[source].name}"
+        self.broadcasts_undelivered += self._flood(
+            source, Frame(BROADCAST, self._macs[source], ARP), set(self._everyone), name
+        )
+
+    def multicast(self, source: int, group: MulticastGroup) -> None:
+        """Send from host ``source`` to a group: its other members must get it once, no others."""
+        members = {self.fabric.host_index[name] for name in group.members}
+        name = f"a multicast of {self.fabric.hosts[source].name} to group {group.number}"
+        self.multicasts_undelivered += self._flood(
+            source, Frame(group.address, self._macs[source], IPV4), members, name
+        )
+
+    def _flood(self, source: int, frame: Frame, members: set[int], name: str) -> int:
+        """Send ``frame``, which ``members`` but the source must get once; count who was wronged."""
         delivered, _, looped = self._send(source, frame)
         copies: dict[int, int] = {}
         for host, arrived in delivered:
-            copies[host] = copies.get(host, 0) + (1 if arrived == frame else len(self._macs))
-        wrong = [h for h in range(len(self._macs)) if copies.get(h, 0) != (h != source)]
-        if not (wrong or looped):
-            return
-        self.broadcasts_undelivered += len(wrong) or 1
-        name = self.fabric.hosts[source].name
+            copies[host] = copies.get(host, 0) + (1 if arrived == frame else len(self._macs) + 1)
+        due = members - {source}
+        wrong = [h for h in sorted(due | set(copies)) if copies.get(h, 0) != (h in due)]
         if looped:
-            self._problem(f"a broadcast of {name} goes round for ever")
+            self._problem(f"{name} goes round for ever")
         for h in wrong[:3]:
-            times = "not" if copies.get(h, 0) == 0 else "not exactly once, or changed"
-            self._problem(f"a broadcast of {name} reaches {self.fabric.hosts[h].name} {times}")
+            to = self.fabric.hosts[h].name
+            if h not in due:
+                self._problem(f"{name} reaches {to}, which it is not for")
+            else:
+                times = "not" if copies.get(h, 0) == 0 else "not exactly once, or changed"
+                self._problem(f"{name} reaches {to} {times}")
+        return len(wrong) or int(looped)
 
     def _send(self, source: int, frame: Frame) -> tuple[list[tuple[int, Frame]], list[int], bool]:
         """Follow all copies: (deliveries as (host, frame), channels taken, whether it loops)."""

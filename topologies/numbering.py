@@ -2,7 +2,7 @@
 
 Switch ``i`` (from 0) is ``s{i+1}`` with dpid ``i + 1``. The host on port ``p`` of the switch
 numbered ``n = i + 1`` has MAC ``02:00:00:NN:NN:PP`` and IP ``10.N.N.P``: rules can then match
-all hosts of a switch by one masked address.
+all hosts of a switch by one masked address. Multicast group ``g`` has MAC ``03:00:00:00:GG:GG``.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ MAX_PORT = 65_279
 SWITCH_MAC_MASK = 0xFFFFFFFFFF00
 """Masks a numbered MAC to its switch."""
 _MAC_PREFIX = 0x02 << 40
+_GROUP_PREFIX = 0x03 << 40
+"""A locally administered address with the bit of groups."""
+MAX_GROUPS = 65_535
+"""Two bytes of a MAC number the multicast group."""
 
 
 def switch_mac(number: int) -> int:
@@ -31,6 +35,11 @@ def switch_mac(number: int) -> int:
 def host_mac(number: int, port: int) -> str:
     """Return the MAC of the host on ``port`` of switch ``number`` (from 1)."""
     return mac_text(switch_mac(number) | port)
+
+
+def group_mac(number: int) -> int:
+    """Return the MAC (48 bits) of multicast group ``number`` (from 1)."""
+    return _GROUP_PREFIX | number
 
 
 def host_ip(number: int, port: int) -> str:

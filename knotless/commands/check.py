@@ -7,8 +7,8 @@ import sys
 import click
 
 from knotless.commands._options import json_option, print_json, print_table
-from routing.flowdir import read_dir
-from routing.live import read_live
+from routing.flowdir import read_dir, read_multicast
+from routing.live import live_multicast, read_live
 from routing.verdict import Verdict, check
 from topologies.errors import KnotlessError
 
@@ -37,9 +37,11 @@ def command(
     in_use = "pfc"
     if directory is None:
         fabric, rules, in_use = read_live(name)
+        groups = live_multicast(fabric, name)
     else:
         fabric, rules = read_dir(directory)
-    verdict = check(fabric, rules, flow_control=flow_control or in_use)
+        groups = read_multicast(fabric, directory)
+    verdict = check(fabric, rules, flow_control=flow_control or in_use, multicast=groups)
     if as_json:
         print_json(verdict.as_json())
     else:

@@ -1,0 +1,71 @@
+"""Groups of any members, on generated fabrics, by every engine that takes them."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from routing import check, compile_rules, make_plan
+from routing.cdg import find_cycle
+from routing.engine import engines
+from routing.flowdir import write_dir
+from routing.walker import Walker as RuleWalker
+from tests.independent import Walker
+from tests.property.fabrics import graphs, grids
+from topologies import Fabric
+from topologies.errors import PlanError
+from topologies.numbering import mac_text
+
+FABRICS = st.one_of(graphs(), grids())
+
+
+@st.composite
+def groups(draw: st.DrawFn, fabric: Fabric) -> dict[int, list[str]]:
+    """One to three groups of hosts of the fabric."""
+    names = [host.name for host in fabric.hosts]
+    members = st.lists(st.sampled_from(names), min_size=1, unique=True)
+    return draw(st.dictionaries(st.integers(1, 65535), members, min_size=1, max_size=3))
+
+
+@pytest.mark.parametrize("engine", engines())
+@settings(max_examples=15)
+@given(data=st.data())
+def test_members_get_one_copy_and_nothing_new_waits(engine: str, data: st.DataObject) -> None:
+    fabric = data.draw(FABRICS)
+    wanted = data.draw(groups(fabric))
+    try:
+        plan = make_plan(fabric, engine, multicast=wanted)
+    except PlanError:
+        return  # an engine for other fabrics
+    rules = compile_rules(plan)
+    verdict = check(fabric, rules, multicast=plan.multicast)
+    assert verdict.problems == []
+    assert (verdict.undelivered, verdict.multicasts_undelivered) == (0, 0)
+    assert verdict.acyclic is not bool(plan.cycle)
+
+    walker = RuleWalker(fabric, rules)
+    for source in range(len(fabric.hosts)):
+        for group in plan.multicast:
+            walker.multicast(source, group)
+    assert walker.edges <= plan.dependencies()
+    assert bool(find_cycle(plan.dependencies())) is bool(plan.cycle)
+
+
+@settings(max_examples=25)
+@given(data=st.data())
+def test_a_second_reading_of_the_files_agrees(data: st.DataObject) -> None:
+    fabric = data.draw(FABRICS)
+    plan = make_plan(fabric, "updown", multicast=data.draw(groups(fabric)))
+    with tempfile.TemporaryDirectory() as folder:
+        write_dir(fabric, compile_rules(plan), folder)
+        walker = Walker(Path(folder))
+    for group in plan.multicast:
+        for source in walker.fabric["hosts"]:
+            delivered = walker.send(source, mac_text(group.address))
+            due = sorted(set(group.members) - {source["name"]})
+            assert sorted(name for name, _, _ in delivered) == due
+            assert all(packet["vlan"] is None for _, packet, _ in delivered)
