@@ -1,0 +1,136 @@
+//! A seeded network of endpoints in virtual time that loses, doubles, delays and damages frames.
+
+use std::collections::BTreeMap;
+
+use knotless_endpoint::address::{Address, Mac};
+use knotless_endpoint::config::{Config, Time, MICROSECOND};
+use knotless_endpoint::messenger::Messenger;
+
+/// SplitMix64 (Steele, Lea, Flood 2014): small, and good enough to choose faults.
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    pub fn chance(&mut self, per_mille: u64) -> bool {
+        self.below(1000) < per_mille
+    }
+
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        (0..count).map(|_| self.next() as u8).collect()
+    }
+}
+
+/// How often, out of 1000 frames, the network does something wrong.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    pub lose: u64,
+    pub double: u64,
+    pub delay: u64,
+    pub damage: u64,
+}
+
+pub const ALL_FAULTS: Faults = Faults { lose: 50, double: 50, delay: 100, damage: 20 };
+
+pub struct Network {
+    pub now: Time,
+    pub nodes: Vec<Messenger>,
+    pub random: Random,
+    pub faults: Faults,
+    /// Frames under way by (arrival, number): receiver and bytes.
+    under_way: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
+    number: u64,
+    pub lost: u64,
+}
+
+pub fn address(node: usize) -> Address {
+    Address { mac: Mac([2, 0, 0, 0, (node >> 8) as u8, node as u8]), port: 7 }
+}
+
+impl Network {
+    pub fn new(nodes: usize, config: &Config, faults: Faults, seed: u64) -> Network {
+        let node = |index| Messenger::new(config.clone(), address(index), 1).unwrap();
+        Network {
+            now: 0,
+            nodes: (0..nodes).map(node).collect(),
+            random: Random(seed),
+            faults,
+            under_way: BTreeMap::new(),
+            number: 0,
+            lost: 0,
+        }
+    }
+
+    /// Put a frame on the wire to `node` as it is.
+    pub fn deliver(&mut self, node: usize, frame: Vec<u8>, delay: Time) {
+        self.number += 1;
+        self.under_way.insert((self.now + delay, self.number), (node, frame));
+    }
+
+    fn carry(&mut self, from: usize, frame: &[u8]) {
+        let to = Mac(*frame.first_chunk().unwrap());
+        for node in 0..self.nodes.len() {
+            if node == from || !(to.is_group() || to == address(node).mac) {
+                continue;
+            }
+            let copies = 1 + u64::from(self.random.chance(self.faults.double));
+            for _ in 0..copies {
+                if self.random.chance(self.faults.lose) {
+                    self.lost += 1;
+                    continue;
+                }
+                let mut frame = frame.to_vec();
+                if self.random.chance(self.faults.damage) {
+                    let at = self.random.below(frame.len() as u64) as usize;
+                    frame[at] ^= 1 << self.random.below(8);
+                }
+                let late = self.random.chance(self.faults.delay);
+                let delay =
+                    10 * MICROSECOND + if late { self.random.below(1000 * MICROSECOND) } else { 0 };
+                self.deliver(node, frame, delay);
+            }
+        }
+    }
+
+    /// Let everything out that is to go out now.
+    pub fn send_all(&mut self) {
+        let mut frame = Vec::new();
+        for node in 0..self.nodes.len() {
+            self.nodes[node].settle();
+            while self.nodes[node].transmit(self.now, &mut frame) {
+                let frame = std::mem::take(&mut frame);
+                self.carry(node, &frame);
+            }
+        }
+    }
+
+    /// Go on to the next thing that happens; false when nothing ever will.
+    pub fn step(&mut self) -> bool {
+        self.send_all();
+        let arrival = self.under_way.first_key_value().map(|((at, _), _)| *at);
+        let deadline = self.nodes.iter().filter_map(Messenger::deadline).min();
+        let Some(next) = [arrival, deadline].into_iter().flatten().min() else { return false };
+        self.now = self.now.max(next);
+        while let Some(entry) = self.under_way.first_entry().filter(|e| e.key().0 <= self.now) {
+            let (node, frame) = entry.remove();
+            self.nodes[node].take_frame(self.now, &frame);
+        }
+        for node in &mut self.nodes {
+            if node.deadline().is_some_and(|at| at <= self.now) {
+                node.expire(self.now);
+            }
+        }
+        true
+    }
+}
