@@ -49,6 +49,7 @@ class Config(_Section):
     select: Literal["spread", "low-port"] = "spread"
     tagging: Literal["switch", "host"] = "switch"
     root: str | None = None
+    multicast: dict[int, list[str]] = Field(default_factory=dict)
     connect_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 10.0
     rest: Rest = Rest()
 

@@ -101,9 +101,10 @@ class FabricState:
             select=config.select,
             tagging=config.tagging,
             root=config.root,
+            multicast=config.multicast,
         )
         rules = compile_rules(plan)
-        state = cls(config, fabric, plan, rules, check(fabric, rules))
+        state = cls(config, fabric, plan, rules, check(fabric, rules, multicast=plan.multicast))
         for switch in fabric.switches:
             needs = {p: f"host {h.name}" for p, h in fabric.hosts_at[switch.name].items()}
             needs |= {

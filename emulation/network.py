@@ -10,7 +10,7 @@ from __future__ import annotations
 import resource
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
@@ -37,6 +37,7 @@ from topologies.validate import validate
 LEARNED_ADDRESSES_LIMIT = 1024
 """The kernel's gc_thresh3: how many addresses all hosts together may learn by ARP."""
 NODES_AT_ONCE = 4
+_PLAN_KEYS = ("engine", "vcs", "select", "tagging", "root", "multicast")
 
 
 def _silent(_step: str) -> None:
@@ -47,7 +48,7 @@ def _silent(_step: str) -> None:
 class EmulatedFabric:
     """A fabric to run, and, between :meth:`start` and :meth:`stop`, the running one.
 
-    The plan's keys (``engine`` to ``root``) are the controller's. ``flow_control`` is one
+    The plan's keys (``engine`` to ``multicast``) are the controller's. ``flow_control`` is one
     of none, host, switch, all, pfc. ``buffer`` (bytes, the keys of
     docs/emulator-protocol.md) is that of every link; ``timing`` holds the emulator's
     top-level numbers such as ``tick_us``. ``controller`` is ours, the user's own on
@@ -66,6 +67,7 @@ class EmulatedFabric:
     select: str = "spread"
     tagging: str = "switch"
     root: str | None = None
+    multicast: Mapping[int, Sequence[str]] = field(default_factory=dict)
     flow_control: str = "all"
     buffer: Mapping[str, int] | None = None
     timing: Mapping[str, int] | None = None
@@ -83,6 +85,8 @@ class EmulatedFabric:
 
     def __post_init__(self) -> None:
         self.names = names_of(self.name)
+        # Through JSON, as a supervisor gets it, the numbers come as texts.
+        self.multicast = {int(number): list(of) for number, of in self.multicast.items()}
         self.daemon = Daemon(self.names.emulator_socket, self.fabric.switch_index)
 
     def start(self) -> None:
@@ -204,7 +208,7 @@ class EmulatedFabric:
     def settings(self) -> dict[str, Any]:
         """Return what this fabric was started with, as plain values."""
         keys = (
-            *("engine", "vcs", "select", "tagging", "root", "flow_control"),
+            *(*_PLAN_KEYS, "flow_control"),
             *("controller", "openflow_port", "rest_port", "links"),
         )
         return {key: getattr(self, key) for key in keys}
@@ -215,7 +219,7 @@ class EmulatedFabric:
         self.progress("controller")
         self.openflow_port = control.free_port(self.openflow_port, "OpenFlow port")
         self.rest_port = control.free_port(self.rest_port, "REST port")
-        plan = {key: getattr(self, key) for key in ("engine", "vcs", "select", "tagging", "root")}
+        plan = {key: getattr(self, key) for key in _PLAN_KEYS}
         control.start(runtime, plan, openflow_port=self.openflow_port, rest_port=self.rest_port)
 
     def _make_nodes(self, cables: tuple[wiring.Cable, ...]) -> None:

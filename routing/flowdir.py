@@ -42,9 +42,9 @@ def write_dir(
         else:
             (folder / MULTICAST).unlink(missing_ok=True)
         for name, of_switch in rules.items():
-            flows, groups = ofctl.write(of_switch)
+            flows, copies = ofctl.write(of_switch)
             (folder / f"{name}.flows").write_text(flows)
-            (folder / f"{name}.groups").write_text(groups)
+            (folder / f"{name}.groups").write_text(copies)
     except OSError as error:
         raise RuleError(f"{error.filename!r} cannot be written: {error.strerror}") from None
 

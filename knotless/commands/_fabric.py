@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from knotless.commands._multicast import multicast_option
 from knotless.commands._options import json_option
 from topologies import load
 from topologies.fabric import Fabric, Host, Link
@@ -36,6 +37,7 @@ _PARAMETERS = [
         help="Who puts the VLAN tag on: switch (by its port) or host.",
     ),
     click.option("--root", help="Root switch, for engines that have one."),
+    multicast_option,
     click.option(
         "--flow-control",
         type=click.Choice(["none", "host", "switch", "all", "pfc"]),

@@ -14,6 +14,7 @@ from emulation.report import report
 from emulation.runtime import require_root
 from emulation.supervisor import end_at_signal
 from knotless.commands._fabric import fabric_of, fabric_options
+from routing.multicast import groups_of
 
 EXAMPLE = """\b
 Example: knotless lab ring,4 --engine updown
@@ -33,8 +34,10 @@ def command(
     """
     require_root()
     end_at_signal()
+    described = fabric_of(spec, rate, delay)
+    groups_of(described, options["multicast"])  # a mistake is told before anything is made
     fabric = EmulatedFabric(
-        fabric_of(spec, rate, delay),
+        described,
         progress=lambda step: click.echo(f"*** {step}", err=True),
         **options,
     )

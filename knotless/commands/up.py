@@ -13,6 +13,7 @@ from emulation.report import report
 from emulation.runtime import require_root
 from emulation.supervisor import start
 from knotless.commands._fabric import fabric_of, fabric_options
+from routing.multicast import groups_of
 
 EXAMPLE = """\b
 Example: knotless up torus,4,4 --engine dor
@@ -28,6 +29,7 @@ def command(
     """Start fabric SPEC in the background; return when every switch has its rules."""
     require_root()
     fabric = fabric_of(spec, rate, delay)
+    groups_of(fabric, options["multicast"])  # a mistake in them is told before anything is made
     console = Console(stderr=True)
     with console.status("starting") as spinner:
         start(fabric, options, lambda step: _show(console, spinner, step))

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from controller.config import ConfigError
+from controller.config import parse as parse_config
+from controller.state import FabricState
 from routing import FabricRules, check, compile_rules, make_plan
 from routing.flowdir import read_multicast, write_dir
 from routing.multicast import from_text, groups_of, parse, to_text
@@ -149,3 +152,14 @@ def test_check_reads_the_groups_that_flows_wrote(tmp_path: Path) -> None:
     (tmp_path / "multicast.json").write_text('{"1": ["h9"]}')
     with pytest.raises(PlanError, match=r"multicast.json: multicast group 1: .* no host 'h9'"):
         read_multicast(fabric, tmp_path)
+
+
+def test_the_controller_declares_groups_by_its_configuration() -> None:
+    config = parse_config("fabric: ring,4\nmulticast: {1: [h1, h2], 3: [all]}")
+    state = FabricState.compute(config, load("ring,4"))
+    assert [group.number for group in state.plan.multicast] == [1, 3]
+    assert state.verdict.multicasts == 2 * 3 + 4 * 3
+    with pytest.raises(PlanError, match="multicast group 70000: .* from 1 to 65535"):
+        FabricState.compute(parse_config("multicast: {70000: [h1]}"), load("ring,4"))
+    with pytest.raises(ConfigError, match="multicast.1: "):
+        parse_config("multicast: {1: h1}")
