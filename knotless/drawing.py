@@ -32,8 +32,7 @@ def draw_fabric(fabric: Fabric, path: str) -> None:
         The ending is none of .svg .png .pdf, or the file cannot be written.
 
     """
-    if Path(path).suffix.lower() not in _FORMATS:
-        raise KnotlessError(f"{path!r}: a drawing ends in one of {' '.join(_FORMATS)}")
+    check_format(path)
     places = place_switches(fabric)
     xs, ys = zip(*places.values(), strict=True)
     width, height = max(xs) - min(xs) + 2.2, max(ys) - min(ys) + 2.2
@@ -46,6 +45,12 @@ def draw_fabric(fabric: Fabric, path: str) -> None:
         figure.savefig(path, dpi=150)
     except OSError as error:
         raise KnotlessError(f"{path!r} cannot be written: {error.strerror}") from None
+
+
+def check_format(path: str) -> None:
+    """Raise KnotlessError when a drawing cannot be written with this ending."""
+    if Path(path).suffix.lower() not in _FORMATS:
+        raise KnotlessError(f"{path!r}: a drawing ends in one of {' '.join(_FORMATS)}")
 
 
 def place_switches(fabric: Fabric) -> dict[str, Point]:

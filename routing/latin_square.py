@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from routing.channels import Ints
-from topologies.errors import SpecError
+from routing.native import family_of
 from topologies.fabric import Fabric
 from topologies.plane import lines
-from topologies.spec import build, parse
 
 
 @dataclass(frozen=True)
@@ -53,17 +52,11 @@ class LatinSquare:
 
 
 def latin_square_of(fabric: Fabric) -> LatinSquare | None:
-    """Return the wiring of ``fabric`` when it is an LSFT as we build them, else None.
-
-    The fabric's name says which LSFT it claims to be; its switches, hosts and links are
-    compared with that one's, rates and delays aside.
-    """
-    try:
-        family, request = parse(fabric.name)
-    except SpecError:
+    """Return the wiring of ``fabric`` when it is an LSFT as we build them, else None."""
+    found = family_of(fabric)
+    if found is None or found[0].name != "lsft":
         return None
-    if family.name != "lsft" or _bare(build(fabric.name)) != _bare(fabric):
-        return None
+    request = found[1]
     return latin_square(request.sizes[0], request.options["sides"], request.hosts)
 
 
@@ -87,10 +80,3 @@ def latin_square(order: int, sides: int, hosts: int) -> LatinSquare:
         np.array(at_line, dtype=np.int32),
         at_point,
     )
-
-
-def _bare(fabric: Fabric) -> tuple[object, ...]:
-    """Return what must be equal for two fabrics to be wired alike."""
-    hosts = [(host.name, host.switch, host.port) for host in fabric.hosts]
-    links = [replace(link, rate_mbps=0.0, delay_us=0.0) for link in fabric.links]
-    return fabric.switches, hosts, links

@@ -43,6 +43,11 @@ class Schedule:
     hosts: Ints
     phases: Callable[[], Iterator[Ints]]
 
+    def flows(self) -> Iterator[Ints]:
+        """Yield each phase as flows (hosts, 2) between hosts of the fabric."""
+        for destinations in self.phases():
+            yield np.stack([self.hosts, self.hosts[destinations]], axis=1)
+
 
 def shift(count: int) -> Schedule:
     """Return the schedule of ``count`` hosts in which phase i sends from S to (S + i) mod N."""

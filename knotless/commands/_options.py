@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
 
 import click
 from rich.console import Console
@@ -12,33 +11,7 @@ from rich.table import Table
 
 from topologies.errors import KnotlessError
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-
-
-def routing_options(function: Function) -> Function:
-    """Add what a plan needs: --engine, --vcs, --select, --tagging, --root."""
-    options = [
-        click.option("--engine", required=True, help="Routing engine (? lists them)."),
-        click.option("--vcs", type=int, help="Virtual channels that the plan may use (1 to 8)."),
-        click.option(
-            "--select",
-            default="spread",
-            show_default=True,
-            help="Among equal paths: spread the hosts of a switch, or low-port first.",
-        ),
-        click.option(
-            "--tagging",
-            default="switch",
-            show_default=True,
-            help="Who puts the VLAN tag on: switch (by its port) or host.",
-        ),
-        click.option("--root", help="Root switch of engines that have one (else the first)."),
-    ]
-    for option in reversed(options):
-        function = option(function)
-    return function
 
 
 def print_json(values: Mapping[str, object]) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from knotless.commands._options import json_option, print_json, print_table, routing_options
+from knotless.commands._options import json_option, print_json, print_table
+from knotless.commands._routing import Choices, routing_options
 from routing.compile import compile_rules
 from routing.flowdir import write_dir
-from routing.plan import make_plan
 from topologies import load
 
 
@@ -18,11 +18,7 @@ from topologies import load
 @json_option
 def command(
     spec: str,
-    engine: str,
-    vcs: int | None,
-    select: str,
-    tagging: str,
-    root: str | None,
+    choices: Choices,
     out: str,
     as_json: bool,
 ) -> None:
@@ -33,7 +29,7 @@ def command(
     Example: knotless flows torus,4,4 --engine dor --out rules && knotless check rules
     """
     fabric = load(spec)
-    plan = make_plan(fabric, engine, vcs=vcs, select=select, tagging=tagging, root=root)
+    plan = choices.plan(fabric)
     rules = compile_rules(plan)
     write_dir(fabric, rules, out)
     counts = {
@@ -47,4 +43,4 @@ def command(
     if as_json:
         print_json(counts)
     else:
-        print_table(f"rules of {engine} on {fabric.name}", counts)
+        print_table(f"rules of {plan.engine} on {fabric.name}", counts)

@@ -13,12 +13,11 @@ from knotless.commands._options import (
     json_option,
     print_json,
     print_table,
-    routing_options,
     shown,
     write_text,
 )
+from knotless.commands._routing import Choices, routing_options
 from routing.comparison import ALL, Compared, chosen, compare
-from routing.plan import make_plan
 from routing.planfile import plan_to_json
 from topologies import load
 from topologies.errors import PlanError
@@ -50,11 +49,7 @@ EXPLANATION = (
 @json_option
 def command(
     spec: str,
-    engine: str,
-    vcs: int | None,
-    select: str,
-    tagging: str,
-    root: str | None,
+    choices: Choices,
     out: str | None,
     comparing: bool,
     as_json: bool,
@@ -68,12 +63,12 @@ def command(
     if comparing:
         if out is not None:
             raise PlanError("--out writes one plan; leave it out with --compare")
-        each = compare(load(spec), engine, vcs=vcs, select=select, tagging=tagging, root=root)
+        each = compare(load(spec), choices.engine, **choices.others())
         rows = list(
             track(
                 each,
                 f"Planning {spec}",
-                total=len(chosen(engine)),
+                total=len(chosen(choices.engine)),
                 console=Console(stderr=True),
                 transient=True,
                 disable=as_json,
@@ -84,16 +79,16 @@ def command(
         else:
             _print_comparison(spec, rows)
         return
-    if engine == ALL:
+    if choices.engine == ALL:
         raise PlanError("--engine all needs --compare")
-    plan = make_plan(load(spec), engine, vcs=vcs, select=select, tagging=tagging, root=root)
+    plan = choices.plan(load(spec))
     summary = plan.summary()
     if out is not None:
         write_text(out, json.dumps(plan_to_json(plan, summary)) + "\n")
     if as_json:
         print_json(summary)
     else:
-        print_table(f"{engine} on {plan.fabric.name}", summary)
+        print_table(f"{plan.engine} on {plan.fabric.name}", summary)
 
 
 def _print_comparison(spec: str, rows: list[Compared]) -> None:

@@ -7,7 +7,8 @@ import json
 import click
 
 from knotless.commands._options import json_option, print_table
-from routing.contention import contention
+from knotless.commands._routing import Choices, optional_routing_options
+from routing.contention import Lines, contention
 from routing.latin_square import LatinSquare, latin_square_of
 from routing.schedule import Schedule, ScheduleError, shift, triple, vector_table
 from topologies import load
@@ -22,32 +23,36 @@ from topologies.fabric import Fabric
     help="Only M hosts on each of the leaves P(c,r) with c < K, of an LSFT.",
 )
 @click.option("--shift", "as_shift", is_flag=True, help="Phase i: host S sends to S + i, mod N.")
+@optional_routing_options
 @json_option
-def command(spec: str, lattice: str | None, as_shift: bool, as_json: bool) -> None:
+def command(
+    spec: str, lattice: str | None, as_shift: bool, choices: Choices, as_json: bool
+) -> None:
     """Make an all-to-all schedule for the hosts of the fabric SPEC.
 
     A Latin-square fat-tree gets the schedule that is free of contention; any other fabric the
     shift. Destinations are places in the list of hosts. throughput_ratio is the mean share of
-    the line rate that a flow gets, known for Latin-square fat-trees.
+    the line rate that a flow gets on the engine's routes.
 
     Example: knotless schedule lsft,3 --lattice 2,2 --json
     """
     fabric = load(spec)
     square = latin_square_of(fabric)
     schedule = _schedule(fabric, square, lattice, as_shift)
-    found = contention(schedule, square) if square is not None else None
+    plan = choices.plan(fabric)
+    found = contention(Lines(plan), schedule.flows())
     values: dict[str, object] = {
         "fabric": fabric.name,
+        "engine": plan.engine,
         "kind": schedule.kind,
-        "throughput_ratio": found.throughput_ratio if found else None,
-        "max_channel_load": found.max_channel_load if found else None,
+        "throughput_ratio": found.throughput_ratio,
+        "max_channel_load": found.max_channel_load,
     }
     if as_json:
         _print_phases(fabric, schedule, values)
         return
     count = len(schedule.hosts)
-    shown = {key: "unknown" if value is None else value for key, value in values.items()}
-    print_table(fabric.name, {**shown, "hosts": count, "phases": count})
+    print_table(fabric.name, {**values, "hosts": count, "phases": count})
 
 
 def _schedule(

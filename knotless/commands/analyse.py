@@ -1,0 +1,112 @@
+"""``knotless analyse``: what a traffic pattern gets on a plan, path by path."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import click
+import numpy as np
+
+from experiments.patterns import pattern_named, patterns
+from knotless.commands._options import json_option, print_json, print_table, write_text
+from knotless.commands._routing import Choices, optional_routing_options
+from routing.contention import Contention, Lines, contention
+from routing.fairness import fair_rates
+from topologies import load
+
+FAIR_FLOWS = 2_000_000
+"""Fair rates of more flows than these would take minutes; they are left out, and it is said."""
+_BUSIEST = 10
+
+
+@click.command(name="analyse")
+@click.argument("spec")
+@optional_routing_options
+@click.option(
+    "--pattern",
+    "pattern_name",
+    required=True,
+    help=f"Who sends to whom: {', '.join(patterns())}, or shift:K.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of random patterns.")
+@click.option("--plot", metavar="F.svg", help="Draw loads and fair rates (SVG, PNG or PDF).")
+@click.option("--out", metavar="F.json", help="Write the load of every channel to this file.")
+@json_option
+def command(
+    spec: str,
+    choices: Choices,
+    pattern_name: str,
+    seed: int,
+    plot: str | None,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Send a pattern's flows over the plan of SPEC and count what shares channels.
+
+    throughput_ratio is the mean of 1 / (flows on the fullest channel of a flow's path), links to
+    hosts included: 1 is free of contention. max_channel_load is the most flows at once on
+    a channel between switches. Fair rates are max-min fair, in Mbit/s of line.
+
+    Example: knotless analyse torus,4,4 --engine dor --pattern bit-reversal
+
+    Example: knotless analyse lsft,3 --engine lsft --pattern shift --json
+    """
+    pattern = pattern_named(pattern_name)
+    fabric = load(spec)
+    began = time.perf_counter()
+    plan = choices.plan(fabric)
+    lines = Lines(plan)
+    found = contention(lines, pattern.phases(fabric, seed))
+    rates = None
+    if found.flows <= FAIR_FLOWS:
+        capacity = lines.rates_mbps()
+        each = [fair_rates(lines.of(f), capacity) for f in pattern.phases(fabric, seed)]
+        rates = np.concatenate(each) if found.flows else None
+    values: dict[str, object] = {
+        "fabric": fabric.name,
+        "engine": plan.engine,
+        "pattern": pattern.name,
+        "flows": found.flows,
+        "throughput_ratio": rounded(found.throughput_ratio),
+        "max_channel_load": found.max_channel_load,
+        "max_host_load": found.max_host_load,
+        **_rates(rates),
+        "seconds": round(time.perf_counter() - began, 3),
+    }
+    if plot is not None:
+        from knotless.histogram import draw_histogram  # Matplotlib takes a second to load
+
+        title = f"{pattern.name} on {fabric.name}, {plan.engine}"
+        draw_histogram(title, found.peaks[: lines.switch_lines], rates, plot)
+    loads = dict(zip(lines.names(), found.peaks.tolist(), strict=True))
+    if out is not None:
+        write_text(out, json.dumps({**values, "loads": loads}) + "\n")
+    if as_json:
+        print_json({**values, "channels_by_load": _channels_by_load(lines, found)})
+    else:
+        busiest = sorted(list(loads)[: lines.switch_lines], key=lambda name: -loads[name])
+        shown = [f"{name} ({loads[name]})" for name in busiest[:_BUSIEST] if loads[name] > 1]
+        print_table(f"{pattern.name} on {fabric.name}", {**values, "busiest_channels": shown})
+
+
+def rounded(ratio: float) -> float:
+    """Return a ratio with four digits, but 1.0 only where nothing at all is shared."""
+    return ratio if ratio == 1.0 else min(round(ratio, 4), 0.9999)
+
+
+def _rates(rates: np.typing.NDArray[np.float64] | None) -> dict[str, object]:
+    """Return the least, mean and greatest fair rate, None where there are none."""
+    if rates is None:
+        return dict.fromkeys(("fair_min_mbps", "fair_mean_mbps", "fair_max_mbps"))
+    return {
+        "fair_min_mbps": round(float(rates.min()), 6),
+        "fair_mean_mbps": round(float(rates.mean()), 6),
+        "fair_max_mbps": round(float(rates.max()), 6),
+    }
+
+
+def _channels_by_load(lines: Lines, found: Contention) -> dict[int, int]:
+    """Return how many channels between switches have each load."""
+    counts = np.bincount(found.peaks[: lines.switch_lines]).tolist()
+    return {load: count for load, count in enumerate(counts) if count}
