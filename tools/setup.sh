@@ -22,6 +22,8 @@ missing_packages() {
         git:git make:make cc:gcc; do
         have "${command%%:*}" || echo "${command#*:}"
     done
+    # Not grep -q: it would end ldconfig's pipe early, which pipefail takes for a failure.
+    ldconfig -p | grep 'libjemalloc\.so\.2' >/dev/null || echo libjemalloc2
     /usr/bin/python3 -c 'import mininet' 2>/dev/null || echo mininet
     /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
     # A Rust from elsewhere brings its own rustfmt and clippy: see add_rust_components.
@@ -101,9 +103,12 @@ core_inputs() {
           LC_ALL=C sort -z | xargs -0 cat; } | sha256sum
 }
 
-core_works() {
-    [ "$(cat .venv/core-stamp 2>/dev/null)" = "$(core_inputs)" ] &&
-        .venv/bin/python -c 'import knotless_core' 2>/dev/null
+core_is_current() {
+    [ "$(cat .venv/core-stamp 2>/dev/null)" = "$(core_inputs)" ]
+}
+
+core_loads() {
+    .venv/bin/python -c 'import knotless_core' 2>/dev/null
 }
 
 make_core() {
@@ -131,8 +136,8 @@ if ! python_works; then
 fi
 
 cargo build --release --locked --quiet --manifest-path core/Cargo.toml </dev/null
-if ! core_works; then
+if ! { core_is_current && core_loads; }; then
     make_core
-    core_works || die "the Rust core does not load in Python: remove .venv and run this again"
+    core_loads || die "the Rust core does not load in Python: remove .venv and run this again"
 fi
 say "ready"
