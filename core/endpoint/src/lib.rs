@@ -1,9 +1,14 @@
 //! Messages between the processes of a fabric's hosts: a user-level network interface.
+//!
+//! [`messenger`] is the protocol, free of clock and interface; [`endpoint`] puts it on a packet
+//! socket. docs/messages.md tells how to use it and why it is as it is.
 
 pub mod address;
 pub mod config;
+pub mod endpoint;
 pub mod inbox;
 pub mod incoming;
 pub mod messenger;
 pub mod outgoing;
+pub mod sys;
 pub mod wire;

@@ -5,6 +5,7 @@
 
 use pyo3::prelude::*;
 
+mod endpoint;
 mod graph;
 mod simulator;
 
@@ -25,6 +26,7 @@ fn add(
 /// The extension itself; a row for each border module.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    add(module, "endpoint", endpoint::fill)?;
     add(module, "graph", graph::fill)?;
     add(module, "simulator", simulator::fill)
 }

@@ -1,0 +1,331 @@
+//! An endpoint: the protocol on a real interface, with a real clock.
+
+use std::collections::VecDeque;
+use std::os::fd::RawFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::address::{Address, Mac};
+use crate::config::{Config, Counters, Error, Failure, Message, Reliability, SendId, Time};
+use crate::messenger::Messenger;
+use crate::sys::credit::Credit;
+use crate::sys::packet::{Packets, BATCH};
+use crate::sys::ring::Ring;
+use crate::sys::sleep;
+
+/// How often an interface that holds us back is asked again: the emulator's tick, about.
+const ASK_AGAIN: Duration = Duration::from_micros(100);
+/// Completions kept for [`Endpoint::completion`]; of more than these the oldest are forgotten.
+const COMPLETIONS_KEPT: usize = 65_536;
+
+/// A port of an interface that this process has claimed.
+#[derive(Debug)]
+pub struct Endpoint {
+    messenger: Messenger,
+    packets: Packets,
+    ring: Ring,
+    credit: Option<Credit>,
+    /// While it lives nobody else in this network namespace can claim the port.
+    _claim: UnixDatagram,
+    started: Instant,
+    /// How long the interface has held us back so far, and since when it does now.
+    held: Duration,
+    held_since: Option<Instant>,
+    /// Frames for the interface; the first `claimed` have their credit.
+    queue: VecDeque<Vec<u8>>,
+    claimed: usize,
+    spare: Vec<Vec<u8>>,
+    spin: Duration,
+    completions: VecDeque<(SendId, Result<(), Failure>)>,
+}
+
+impl Endpoint {
+    /// Claim `port` of `interface` in the network namespace of the calling thread. Needs CAP_NET_RAW.
+    /// The MTU of `config` is replaced by the interface's.
+    ///
+    /// # Errors
+    /// One line: no such interface, not permitted, the port is taken, a setting makes no sense.
+    pub fn open(interface: &str, port: u8, config: Config) -> Result<Endpoint, Error> {
+        let system = |what: &str, error: std::io::Error| {
+            Error::System(format!("interface {interface}: {what}: {error}"))
+        };
+        let (packets, ring) =
+            Packets::open(interface, port).map_err(|error| system("cannot be opened", error))?;
+        let claim = claim_port(packets.ifindex(), port).map_err(|error| {
+            let taken = error.kind() == std::io::ErrorKind::AddrInUse;
+            system(
+                &format!("port {port}"),
+                match taken {
+                    true => {
+                        std::io::Error::other("another process has it: choose another of 0..255")
+                    }
+                    false => error,
+                },
+            )
+        })?;
+        let credit = Credit::open(interface).map_err(|error| system("its credit", error))?;
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let session = since_1970.map_or(1, |since| since.as_nanos() as u64);
+        let config = Config { mtu_bytes: packets.mtu_bytes, ..config };
+        Ok(Endpoint {
+            messenger: Messenger::new(config, Address { mac: packets.mac, port }, session)?,
+            packets,
+            ring,
+            credit,
+            _claim: claim,
+            started: Instant::now(),
+            held: Duration::ZERO,
+            held_since: None,
+            queue: VecDeque::new(),
+            claimed: 0,
+            spare: Vec::new(),
+            spin: Duration::ZERO,
+            completions: VecDeque::new(),
+        })
+    }
+
+    /// This endpoint's address.
+    pub fn own(&self) -> Address {
+        self.messenger.own()
+    }
+
+    /// Look for frames for so long before sleeping until one comes: faster, at the price of a core.
+    pub fn set_spin(&mut self, spin: Duration) {
+        self.spin = spin;
+    }
+
+    /// Whether a link emulator is behind the interface, and can hold this endpoint back.
+    pub fn has_credit(&self) -> bool {
+        self.credit.is_some()
+    }
+
+    /// Take messages for this group, too.
+    ///
+    /// # Errors
+    /// When it is no group's address, or the interface cannot.
+    pub fn join(&mut self, group: Mac) -> Result<(), Error> {
+        self.messenger.join(group)?;
+        self.packets.join(group).map_err(|error| Error::System(format!("group {group}: {error}")))
+    }
+
+    /// Post a message, waiting for at most `timeout` while all send descriptors are in use.
+    ///
+    /// # Errors
+    /// [`Error::Full`] when none became free in time; see [`Messenger::send`]; the interface is gone.
+    pub fn send(
+        &mut self,
+        to: Address,
+        data: Arc<[u8]>,
+        reliability: Reliability,
+        timeout: Duration,
+    ) -> Result<SendId, Error> {
+        let id = match self.messenger.send(to, Arc::clone(&data), reliability) {
+            Err(Error::Full(descriptors)) => {
+                let attempt = |messenger: &mut Messenger| match messenger.send(
+                    to,
+                    Arc::clone(&data),
+                    reliability,
+                ) {
+                    Err(Error::Full(_)) => None,
+                    sent => Some(sent),
+                };
+                self.wait(Some(timeout), attempt)?.unwrap_or(Err(Error::Full(descriptors)))?
+            }
+            sent => sent?,
+        };
+        self.put_out()?;
+        Ok(id)
+    }
+
+    /// The oldest message; waits for at most `timeout` (None: for ever) until there is one.
+    ///
+    /// # Errors
+    /// When the interface is gone.
+    pub fn receive(&mut self, timeout: Option<Duration>) -> Result<Option<Message>, Error> {
+        self.wait(timeout, Messenger::receive)
+    }
+
+    /// Post `count` more receive buffers.
+    pub fn post_receive(&mut self, count: usize) {
+        self.messenger.post_receive(count);
+    }
+
+    /// Do what is to be done now, without waiting.
+    ///
+    /// # Errors
+    /// When the interface is gone.
+    pub fn progress(&mut self) -> Result<(), Error> {
+        self.wait(Some(Duration::ZERO), |_| None::<()>).map(|_| ())
+    }
+
+    /// The next posted message that is complete, or that never will be.
+    pub fn completion(&mut self) -> Option<(SendId, Result<(), Failure>)> {
+        self.keep_completions();
+        self.completions.pop_front()
+    }
+
+    /// Wait until every posted message is complete, the interface has every frame, and what has come
+    /// is acknowledged; false when not in time. Do so before a process ends.
+    ///
+    /// # Errors
+    /// When the interface is gone.
+    pub fn flush(&mut self, timeout: Duration) -> Result<bool, Error> {
+        let deadline = Instant::now() + timeout;
+        let done = |messenger: &mut Messenger| (messenger.outstanding() == 0).then_some(());
+        if self.wait(Some(timeout), done)?.is_none() {
+            return Ok(false);
+        }
+        self.messenger.settle();
+        loop {
+            self.put_out()?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if self.queue.is_empty() || left.is_zero() {
+                return Ok(self.queue.is_empty());
+            }
+            std::thread::sleep(left.min(ASK_AGAIN));
+        }
+    }
+
+    /// What was done and refused so far.
+    pub fn counters(&self) -> Counters {
+        self.messenger.counters()
+    }
+
+    /// Readable when a frame has come: call [`Endpoint::progress`] then.
+    pub fn as_raw_fd(&self) -> RawFd {
+        self.packets.as_raw_fd()
+    }
+
+    /// Work until `ready` has an answer, or for `timeout`.
+    fn wait<T>(
+        &mut self,
+        timeout: Option<Duration>,
+        mut ready: impl FnMut(&mut Messenger) -> Option<T>,
+    ) -> Result<Option<T>, Error> {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        loop {
+            self.take_in();
+            if let Some(answer) = ready(&mut self.messenger) {
+                // Acknowledgements wait: the program is about to send, perhaps, and carries them.
+                self.put_out()?;
+                return Ok(Some(answer));
+            }
+            self.messenger.settle();
+            self.put_out()?;
+            let now = Instant::now();
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(now));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(None);
+            }
+            self.sleep(now, left);
+        }
+    }
+
+    /// Wait for a frame, or until there is something to do anyway.
+    fn sleep(&mut self, now: Instant, left: Option<Duration>) {
+        let spin = self.spin.min(left.unwrap_or(Duration::MAX));
+        while now.elapsed() < spin {
+            if self.ring.has_frame() {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        let protocol = self.messenger.deadline().map(|deadline| {
+            Duration::from_nanos(deadline.saturating_sub(self.time(Instant::now())))
+        });
+        let held = self.held_since.map(|_| ASK_AGAIN);
+        sleep(self.packets.as_raw_fd(), [left, protocol, held].into_iter().flatten().min());
+    }
+
+    /// The protocol's time. It stands still while the interface holds us back: no peer is to be
+    /// given up, and nothing to be sent again, for what has not left this host.
+    fn time(&self, now: Instant) -> Time {
+        let held = self.held + self.held_since.map_or(Duration::ZERO, |since| now - since);
+        (now.duration_since(self.started).saturating_sub(held)).as_nanos() as Time
+    }
+
+    fn take_in(&mut self) {
+        let now = self.time(Instant::now());
+        // At most once round, so that a flood cannot keep us here.
+        for _ in 0..1024 {
+            let messenger = &mut self.messenger;
+            if self.ring.next(|frame| messenger.take_frame(now, frame)).is_none() {
+                break;
+            }
+        }
+        if self.messenger.deadline().is_some_and(|deadline| deadline <= now) {
+            self.messenger.expire(now);
+        }
+        self.keep_completions();
+    }
+
+    fn keep_completions(&mut self) {
+        while let Some(completion) = self.messenger.completion() {
+            if self.completions.len() == COMPLETIONS_KEPT {
+                self.completions.pop_front();
+            }
+            self.completions.push_back(completion);
+        }
+    }
+
+    /// Give the interface all that is to go out and that it has room for.
+    fn put_out(&mut self) -> Result<(), Error> {
+        loop {
+            let now = self.time(Instant::now());
+            while self.queue.len() < BATCH && self.held_since.is_none() {
+                let mut frame = self.spare.pop().unwrap_or_default();
+                if !self.messenger.transmit(now, &mut frame) {
+                    self.spare.push(frame);
+                    break;
+                }
+                self.queue.push_back(frame);
+            }
+            if self.queue.is_empty() {
+                return Ok(());
+            }
+            self.claim();
+            let sent = self.send_claimed()?;
+            if sent == 0 {
+                if self.held_since.is_none() {
+                    self.held_since = Some(Instant::now());
+                    self.messenger.counters_mut().held_back += 1;
+                }
+                return Ok(());
+            }
+            if let Some(since) = self.held_since.take() {
+                self.held += since.elapsed();
+            }
+        }
+    }
+
+    fn claim(&mut self) {
+        match &self.credit {
+            None => self.claimed = self.queue.len(),
+            Some(credit) => {
+                while self.queue.get(self.claimed).is_some_and(|frame| credit.claim(frame.len())) {
+                    self.claimed += 1;
+                }
+            }
+        }
+    }
+
+    fn send_claimed(&mut self) -> Result<usize, Error> {
+        if self.claimed == 0 {
+            return Ok(0);
+        }
+        let frames = self.queue.iter().take(self.claimed).map(Vec::as_slice);
+        let sent = self.packets.send(frames);
+        let sent = sent.map_err(|error| Error::System(format!("sending a frame: {error}")))?;
+        self.claimed -= sent;
+        self.spare.extend(self.queue.drain(..sent));
+        Ok(sent)
+    }
+}
+
+/// Abstract names are known in one network namespace only, and forgotten with the process.
+fn claim_port(ifindex: i32, port: u8) -> std::io::Result<UnixDatagram> {
+    let name = format!("knotless-endpoint/{ifindex}/{port}");
+    UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)
+}

@@ -1,0 +1,47 @@
+//! The system calls of an endpoint. All `unsafe` but that of the C border is in this folder.
+
+pub mod credit;
+pub mod packet;
+pub mod ring;
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+/// Turn the -1 of a system call into its error.
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(result)
+}
+
+/// Open a socket that closes on exec and never blocks.
+fn socket(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
+    let kind = kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: socket() takes no pointers.
+    let fd = check(unsafe { libc::socket(domain, kind, protocol) })?;
+    // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Set a socket option to a plain value.
+fn set_option<T>(fd: &OwnedFd, level: i32, name: i32, value: &T) -> io::Result<()> {
+    let length = std::mem::size_of::<T>() as libc::socklen_t;
+    let pointer = std::ptr::from_ref(value).cast();
+    // SAFETY: the pointer is to a live T and the length is its size.
+    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, pointer, length) })?;
+    Ok(())
+}
+
+/// Sleep until `fd` is readable, or for `timeout`; None is for ever. A signal ends it early.
+pub fn sleep(fd: RawFd, timeout: Option<Duration>) {
+    let timeout = timeout.map(|timeout| libc::timespec {
+        tv_sec: timeout.as_secs().min(i64::MAX as u64) as libc::time_t,
+        tv_nsec: timeout.subsec_nanos().into(),
+    });
+    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    let mut watched = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one live pollfd; the timeout is null or a live timespec; no signal mask.
+    unsafe { libc::ppoll(&mut watched, 1, timeout, std::ptr::null()) };
+}

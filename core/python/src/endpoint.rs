@@ -1,0 +1,219 @@
+//! `knotless_core.endpoint`.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use knotless_endpoint::address::{Address, Mac};
+use knotless_endpoint::config::{Config, Error, Failure, Message, Reliability, Time};
+use knotless_endpoint::endpoint::Endpoint;
+use pyo3::exceptions::{PyException, PyTimeoutError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+pyo3::create_exception!(knotless_core.endpoint, EndpointError, PyException);
+
+/// Ctrl-C is looked at this often while waiting.
+const SLICE: Duration = Duration::from_millis(100);
+
+type PyAddress = (String, u8);
+
+fn refused(error: Error) -> PyErr {
+    match error {
+        Error::Full(_) | Error::TimedOut(_) => PyTimeoutError::new_err(error.to_string()),
+        Error::Argument(_) | Error::Config(_) => PyValueError::new_err(error.to_string()),
+        Error::System(_) => EndpointError::new_err(error.to_string()),
+    }
+}
+
+fn mac(text: &str) -> PyResult<Mac> {
+    let wrong = || PyValueError::new_err(format!("{text:?} is no MAC address like 02:00:00:00:00:01"));
+    Mac::parse(text).ok_or_else(wrong)
+}
+
+fn address((text, port): &PyAddress) -> PyResult<Address> {
+    Ok(Address { mac: mac(text)?, port: *port })
+}
+
+fn shown(address: Address) -> PyAddress {
+    (address.mac.to_string(), address.port)
+}
+
+fn seconds(value: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(value)
+        .map_err(|_| PyValueError::new_err(format!("{value} s: a time is 0 or more seconds")))
+}
+
+/// A message; see the class of that name in `endpoint.pyi`.
+#[pyclass(frozen, get_all, name = "Message", module = "knotless_core.endpoint")]
+struct PyMessage {
+    from_address: PyAddress,
+    to_address: PyAddress,
+    acknowledged: bool,
+    data: Py<PyBytes>,
+}
+
+impl PyMessage {
+    fn new(py: Python<'_>, message: &Message) -> PyMessage {
+        PyMessage {
+            from_address: shown(message.from),
+            to_address: shown(message.to),
+            acknowledged: message.reliability == Reliability::Acknowledged,
+            data: PyBytes::new(py, &message.data).unbind(),
+        }
+    }
+}
+
+/// An endpoint; see the class of that name in `endpoint.pyi`.
+#[pyclass(name = "Endpoint", module = "knotless_core.endpoint")]
+struct PyEndpoint(Endpoint);
+
+impl PyEndpoint {
+    /// Wait in slices, so that Ctrl-C ends the wait.
+    fn in_slices<T: Send>(
+        &mut self,
+        py: Python<'_>,
+        timeout_s: Option<f64>,
+        mut attempt: impl FnMut(&mut Endpoint, Duration) -> Result<Option<T>, Error> + Send,
+    ) -> PyResult<Option<T>> {
+        let timeout = timeout_s.map(seconds).transpose()?;
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        loop {
+            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            let slice = left.unwrap_or(SLICE).min(SLICE);
+            let answer = py.detach(|| attempt(&mut self.0, slice)).map_err(refused)?;
+            if answer.is_some() || left.is_some_and(|left| left <= slice) {
+                return Ok(answer);
+            }
+            py.check_signals()?;
+        }
+    }
+}
+
+#[pymethods]
+impl PyEndpoint {
+    #[new]
+    #[pyo3(signature = (interface, port, *, receive_buffers=None, repost=true, send_descriptors=None,
+        give_up_s=None, spin_us=0.0))]
+    fn new(
+        interface: &str,
+        port: u8,
+        receive_buffers: Option<usize>,
+        repost: bool,
+        send_descriptors: Option<usize>,
+        give_up_s: Option<f64>,
+        spin_us: f64,
+    ) -> PyResult<Self> {
+        let default = Config::default();
+        let config = Config {
+            receive_buffers: receive_buffers.unwrap_or(default.receive_buffers),
+            repost,
+            send_descriptors: send_descriptors.unwrap_or(default.send_descriptors),
+            give_up: match give_up_s {
+                Some(value) => seconds(value)?.as_nanos() as Time,
+                None => default.give_up,
+            },
+            ..default
+        };
+        let mut endpoint = Endpoint::open(interface, port, config).map_err(refused)?;
+        endpoint.set_spin(seconds(spin_us / 1e6)?);
+        Ok(PyEndpoint(endpoint))
+    }
+
+    #[getter]
+    fn address(&self) -> PyAddress {
+        shown(self.0.own())
+    }
+
+    #[getter]
+    fn held_back_by_emulator(&self) -> bool {
+        self.0.has_credit()
+    }
+
+    fn fileno(&self) -> i32 {
+        self.0.as_raw_fd()
+    }
+
+    fn join(&mut self, group: &str) -> PyResult<()> {
+        self.0.join(mac(group)?).map_err(refused)
+    }
+
+    #[pyo3(signature = (to, data, *, acknowledged=false, timeout_s=None))]
+    fn send(
+        &mut self,
+        py: Python<'_>,
+        to: PyAddress,
+        data: &[u8],
+        acknowledged: bool,
+        timeout_s: Option<f64>,
+    ) -> PyResult<u64> {
+        let to = address(&to)?;
+        let data: Arc<[u8]> = data.into();
+        let reliability =
+            if acknowledged { Reliability::Acknowledged } else { Reliability::None };
+        let sent = self.in_slices(py, timeout_s, |endpoint, slice| {
+            match endpoint.send(to, Arc::clone(&data), reliability, slice) {
+                Err(Error::Full(_)) => Ok(None),
+                sent => sent.map(Some),
+            }
+        })?;
+        sent.ok_or_else(|| PyTimeoutError::new_err("no send descriptor became free in time"))
+    }
+
+    #[pyo3(signature = (timeout_s=None))]
+    fn receive(&mut self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<Option<PyMessage>> {
+        let message =
+            self.in_slices(py, timeout_s, |endpoint, slice| endpoint.receive(Some(slice)))?;
+        Ok(message.map(|message| PyMessage::new(py, &message)))
+    }
+
+    fn post_receive(&mut self, count: usize) {
+        self.0.post_receive(count);
+    }
+
+    fn progress(&mut self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.0.progress()).map_err(refused)
+    }
+
+    fn completion(&mut self) -> Option<(u64, Option<&'static str>)> {
+        let (id, result) = self.0.completion()?;
+        Some((id, result.err().map(failure)))
+    }
+
+    #[pyo3(signature = (timeout_s=10.0))]
+    fn flush(&mut self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
+        let done = self.in_slices(py, Some(timeout_s), |endpoint, slice| {
+            Ok(endpoint.flush(slice)?.then_some(()))
+        })?;
+        Ok(done.is_some())
+    }
+
+    fn counters(&self) -> std::collections::BTreeMap<&'static str, u64> {
+        let counters = self.0.counters();
+        [
+            ("tx_frames", counters.tx_frames),
+            ("rx_frames", counters.rx_frames),
+            ("resent_frames", counters.resent_frames),
+            ("duplicate_frames", counters.duplicate_frames),
+            ("malformed_frames", counters.malformed_frames),
+            ("damaged_frames", counters.damaged_frames),
+            ("stray_frames", counters.stray_frames),
+            ("refused_frames", counters.refused_frames),
+            ("incomplete_messages", counters.incomplete_messages),
+            ("held_back", counters.held_back),
+        ]
+        .into()
+    }
+}
+
+fn failure(failure: Failure) -> &'static str {
+    match failure {
+        Failure::PeerLost => "peer lost",
+        Failure::PeerRestarted => "peer restarted",
+    }
+}
+
+pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyMessage>()?;
+    module.add_class::<PyEndpoint>()?;
+    module.add("EndpointError", module.py().get_type::<EndpointError>())
+}
