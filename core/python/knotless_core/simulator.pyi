@@ -1,3 +1,241 @@
-"""The packet-level simulator."""
+"""The packet-level simulator: arrays in, a simulation that runs in slices, arrays out.
 
-PICOSECONDS_PER_SECOND: int
+Times are picoseconds. What makes no sense is refused with a ValueError of one line.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+def headroom_bytes(rate_bps: int, delay_ps: int, longest_frame_bytes: int) -> int:
+    """Return the bytes that an input buffer needs above XOFF to lose nothing."""
+
+def transmission_ps(bytes: int, rate_bps: int) -> int:
+    """Return the time that ``bytes`` bytes take on a line, gaps not counted."""
+
+class _Channels(Protocol):
+    """The channels of a fabric, an entry each: those that leave switch 0, in order, then those
+    of the other switches, then those of hosts, in order."""
+
+    @property
+    def leaves(self) -> NDArray[np.int64]:
+        """The switch that it leaves; -1 - H for host H."""
+    @property
+    def enters(self) -> NDArray[np.int64]:
+        """The switch that it enters; -1 - H for host H."""
+    @property
+    def back(self) -> NDArray[np.uint32]:
+        """The channel in the other direction of its link."""
+    @property
+    def rate_bps(self) -> NDArray[np.uint64]: ...
+    @property
+    def delay_ps(self) -> NDArray[np.uint64]: ...
+    @property
+    def flow_control(self) -> NDArray[np.uint8]:
+        """0 none, 1 PAUSE (802.3x), 2 PFC (802.1Qbb)."""
+    @property
+    def queue_bytes(self) -> NDArray[np.uint64]:
+        """Most bytes in an egress queue of frames that no flow control covers."""
+    @property
+    def xoff_bytes(self) -> NDArray[np.uint64]: ...
+    @property
+    def xon_bytes(self) -> NDArray[np.uint64]: ...
+    @property
+    def headroom_bytes(self) -> NDArray[np.uint64]: ...
+    @property
+    def watchdog_ps(self) -> NDArray[np.uint64]:
+        """A queue paused for longer is emptied; 0 never."""
+    @property
+    def jitter_ps(self) -> NDArray[np.uint64]:
+        """Frames arrive up to this much later, at random but in order."""
+
+class _Forwarding(Protocol):
+    """Which way frames go: what the rules come to."""
+
+    @property
+    def rows(self) -> NDArray[np.uint32]:
+        """(switches, VLANs): the row of ``next``."""
+    @property
+    def next(self) -> NDArray[np.uint16]:
+        """(rows, destination switches): the place, among the channels that leave the switch, of
+        the one to take; 65535 for none."""
+    @property
+    def host_vlan(self) -> NDArray[np.uint16]:
+        """By host: the number of its VLAN, from 0."""
+    @property
+    def host_row(self) -> NDArray[np.uint32]:
+        """By host: its row of ``first_priority``."""
+    @property
+    def first_priority(self) -> NDArray[np.uint8]:
+        """(rows, destination switches): the priority that frames are admitted with."""
+    @property
+    def changes(self) -> NDArray[np.uint32]:
+        """Rows of (channel in, channel out, priority, new priority)."""
+    @property
+    def trees(self) -> list[NDArray[np.uint32]]:
+        """Multicast trees: rows of (switch, channel that leaves it, priority)."""
+
+class Traffic:
+    """Who sends what to whom; used up by the simulation that it is given to."""
+
+    @staticmethod
+    def flows(
+        sources: NDArray[np.uint32],
+        targets: NDArray[np.int64],
+        arrivals: str,
+        mean_ps: float,
+        count: int,
+        message_bytes: int,
+    ) -> Traffic:
+        """Flows that behave alike: ``saturate``, ``poisson`` or ``constant`` (``mean_ps`` apart),
+        ``acknowledged`` (the next when the one before is acknowledged, ``count`` each).
+
+        A target is a host, or -1 for another host drawn for each message, or -2 - T for
+        multicast tree T.
+        """
+
+    @staticmethod
+    def phases(destinations: NDArray[np.uint32], message_bytes: int, barrier: bool) -> Traffic:
+        """(phases, hosts): to whom each host sends in each phase; 2**32 - 1 for nobody."""
+
+    @staticmethod
+    def trace(
+        at_ps: NDArray[np.uint64],
+        sources: NDArray[np.uint32],
+        targets: NDArray[np.uint32],
+        message_bytes: NDArray[np.uint64],
+    ) -> Traffic:
+        """Messages at given times, in their order."""
+
+class Deadlock:
+    """Channels that can never move again; a channel is (number, priority class)."""
+
+    @property
+    def since_ps(self) -> int:
+        """When the last channel of the cycle stopped."""
+    @property
+    def members(self) -> list[tuple[int, int]]: ...
+    @property
+    def cycle(self) -> list[tuple[int, int]]: ...
+    @property
+    def frames(self) -> list[list[tuple[int, int]]]:
+        """For each channel of the cycle: (source, destination) of the frames that wait there."""
+
+class Histogram:
+    """Times, in buckets 3 % wide; mean, least and greatest are exact."""
+
+    @property
+    def total(self) -> int: ...
+    @property
+    def mean_ps(self) -> float: ...
+    @property
+    def min_ps(self) -> int: ...
+    @property
+    def max_ps(self) -> int: ...
+    @property
+    def p50_ps(self) -> int: ...
+    @property
+    def p99_ps(self) -> int: ...
+    @property
+    def floors_ps(self) -> NDArray[np.uint64]: ...
+    @property
+    def counts(self) -> NDArray[np.uint64]: ...
+
+class Report:
+    """What was counted after the warm-up, unless it says otherwise.
+
+    ``flow_*`` have an entry for each flow (for each host where traffic has no flows of its
+    own), ``channel_*`` for each channel.
+    """
+
+    @property
+    def now_ps(self) -> int: ...
+    @property
+    def measured_ps(self) -> int: ...
+    @property
+    def events(self) -> int:
+        """All events, warm-up included."""
+    @property
+    def packet_hops(self) -> int:
+        """Data packets put on a link, warm-up included."""
+    @property
+    def in_network(self) -> int: ...
+    @property
+    def messages_under_way(self) -> int: ...
+    @property
+    def last_complete_ps(self) -> int: ...
+    @property
+    def flow_packets(self) -> NDArray[np.uint64]: ...
+    @property
+    def flow_bytes(self) -> NDArray[np.uint64]: ...
+    @property
+    def flow_messages(self) -> NDArray[np.uint64]: ...
+    @property
+    def flow_lost(self) -> NDArray[np.uint64]: ...
+    @property
+    def flow_latency_mean_ps(self) -> NDArray[np.float64]: ...
+    @property
+    def flow_latency_min_ps(self) -> NDArray[np.uint64]: ...
+    @property
+    def flow_latency_max_ps(self) -> NDArray[np.uint64]: ...
+    @property
+    def flow_latency_p50_ps(self) -> NDArray[np.uint64]: ...
+    @property
+    def flow_latency_p99_ps(self) -> NDArray[np.uint64]: ...
+    @property
+    def latency(self) -> Histogram: ...
+    @property
+    def completion(self) -> Histogram: ...
+    @property
+    def channel_tx_frames(self) -> NDArray[np.uint64]: ...
+    @property
+    def channel_tx_bytes(self) -> NDArray[np.uint64]: ...
+    @property
+    def channel_rx_frames(self) -> NDArray[np.uint64]: ...
+    @property
+    def channel_pauses(self) -> NDArray[np.uint64]: ...
+    @property
+    def channel_paused_ps(self) -> NDArray[np.uint64]: ...
+    @property
+    def channel_queue_peak_bytes(self) -> NDArray[np.uint64]: ...
+    @property
+    def channel_account_peak_bytes(self) -> NDArray[np.uint64]: ...
+    @property
+    def channel_drops(self) -> list[NDArray[np.uint64]]:
+        """By cause: queue, headroom, watchdog, down, unforwarded."""
+    @property
+    def deadlock(self) -> Deadlock | None: ...
+
+class Simulation:
+    """A simulation that has not begun."""
+
+    def __init__(
+        self,
+        switches: int,
+        hosts: int,
+        channels: _Channels,
+        tables: _Forwarding,
+        traffic: Traffic,
+        *,
+        seed: int,
+        warm_up_ps: int,
+        end_ps: int,
+        packet_bytes: int,
+        header_bytes: int,
+        link_changes: list[tuple[int, int, bool]],
+    ) -> None:
+        """``header_bytes`` 0 is store-and-forward, else cut-through after so many bytes;
+        ``link_changes`` are (time, one of the link's channels, up again)."""
+
+    def run(self, events: int) -> bool:
+        """Do about so many events without the interpreter's lock; False when nothing is left."""
+
+    @property
+    def now_ps(self) -> int: ...
+    @property
+    def events(self) -> int: ...
+    @property
+    def deadlocked(self) -> bool: ...
+    def report(self) -> Report:
+        """What was counted so far."""

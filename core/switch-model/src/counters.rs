@@ -68,6 +68,23 @@ impl ChannelCounters {
         self.drops.iter().sum()
     }
 
+    /// What was counted since `before`; what is now, and peaks, stay as they are.
+    pub fn since(&self, before: &ChannelCounters) -> ChannelCounters {
+        let mut since = *self;
+        since.rx_frames -= before.rx_frames;
+        since.rx_bytes -= before.rx_bytes;
+        for (count, former) in since.drops.iter_mut().zip(before.drops) {
+            *count -= former;
+        }
+        for (count, former) in since.priorities.iter_mut().zip(&before.priorities) {
+            count.tx_frames -= former.tx_frames;
+            count.tx_bytes -= former.tx_bytes;
+            count.pauses -= former.pauses;
+            count.paused -= former.paused;
+        }
+        since
+    }
+
     pub(crate) fn count_drop(&mut self, cause: DropCause) {
         self.drops[cause as usize] += 1;
     }

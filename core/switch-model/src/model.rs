@@ -281,6 +281,27 @@ impl<P> Model<P> {
         self.channels[channel.index()].paused & (1 << priority) != 0
     }
 
+    /// Since when the sender of a virtual channel is stopped; 0 when it is not.
+    pub fn stopped_since(&self, target: VirtualChannel) -> Time {
+        let state = &self.channels[target.channel.index()];
+        let stopped = state.paused & (1 << target.class) != 0;
+        if stopped {
+            state.paused_since[usize::from(target.class)]
+        } else {
+            0
+        }
+    }
+
+    /// The frames that wait for a virtual channel, by priority and in order.
+    pub fn queued(&self, target: VirtualChannel) -> impl Iterator<Item = &P> {
+        let state = &self.channels[target.channel.index()];
+        let queues = state.queues.iter().enumerate();
+        let of_class = queues.filter(move |(priority, _)| {
+            state.config.flow_control.class(*priority as u8) == target.class
+        });
+        of_class.flat_map(|(_, queue)| queue.frames.iter().map(|frame| &frame.payload))
+    }
+
     /// Bytes that wait in all egress queues of a channel.
     pub fn queued_bytes(&self, channel: ChannelId) -> u64 {
         self.channels[channel.index()].queues.iter().map(|queue| queue.bytes).sum()

@@ -1,0 +1,55 @@
+"""Every flow and every channel of a result, for files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simulation.channels import PICOSECONDS_PER_US
+from simulation.result import DROP_CAUSES, Result
+
+
+def by_flow(result: Result) -> list[dict[str, Any]]:
+    """Return what each flow got; a host's flows together where it sends to anyone."""
+    report, rates = result.report, result.flows_mbps
+    return [
+        {
+            "source": source,
+            "destination": destination,
+            "packets": int(report.flow_packets[flow]),
+            "bytes": int(report.flow_bytes[flow]),
+            "messages": int(report.flow_messages[flow]),
+            "lost_frames": int(report.flow_lost[flow]),
+            "throughput_mbps": round(float(rates[flow]), 6),
+            "latency_us": {
+                "mean": float(report.flow_latency_mean_ps[flow]) / PICOSECONDS_PER_US,
+                "min": int(report.flow_latency_min_ps[flow]) / PICOSECONDS_PER_US,
+                "p50": int(report.flow_latency_p50_ps[flow]) / PICOSECONDS_PER_US,
+                "p99": int(report.flow_latency_p99_ps[flow]) / PICOSECONDS_PER_US,
+                "max": int(report.flow_latency_max_ps[flow]) / PICOSECONDS_PER_US,
+            },
+        }
+        for flow, (source, destination) in enumerate(result.flows)
+    ]
+
+
+def by_channel(result: Result) -> list[dict[str, Any]]:
+    """Return what passed each channel, as the emulator's counters call it."""
+    report, loads = result.report, result.loads
+    return [
+        {
+            "channel": name,
+            "load": round(float(loads[channel]), 6),
+            "tx_frames": int(report.channel_tx_frames[channel]),
+            "tx_bytes": int(report.channel_tx_bytes[channel]),
+            "rx_frames": int(report.channel_rx_frames[channel]),
+            "pauses": int(report.channel_pauses[channel]),
+            "paused_us": int(report.channel_paused_ps[channel]) / PICOSECONDS_PER_US,
+            "queue_peak_bytes": int(report.channel_queue_peak_bytes[channel]),
+            "account_peak_bytes": int(report.channel_account_peak_bytes[channel]),
+            "drops": {
+                cause: int(drops[channel])
+                for cause, drops in zip(DROP_CAUSES, report.channel_drops, strict=True)
+            },
+        }
+        for channel, name in enumerate(result.channels.names)
+    ]

@@ -1,0 +1,9 @@
+"""The simulator's own kind of user's mistake."""
+
+from __future__ import annotations
+
+from topologies.errors import KnotlessError
+
+
+class SimulationError(KnotlessError):
+    """A simulation that makes no sense, or that would not fit into this machine."""

@@ -1,0 +1,133 @@
+"""Runs a scenario in slices, so that it can be watched and interrupted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import psutil
+
+from knotless_core import simulator
+from routing.plan import Plan
+from simulation.channels import (
+    LONGEST_FRAME_BYTES,
+    PICOSECONDS_PER_US,
+    ChannelTable,
+    channel_table,
+)
+from simulation.errors import SimulationError
+from simulation.result import Result
+from simulation.scenario import Scenario
+from simulation.tables import forwarding
+from simulation.tracefile import read_trace
+from simulation.traffic import pattern_traffic
+
+SLICE_EVENTS = 1 << 20
+"""Between two looks at Ctrl-C and at the progress bar: some tens of milliseconds."""
+FOREVER_PS = 2**64 - 1
+TAGGED_HEADER_BYTES = 22
+
+Progress = Callable[[float, int], None]
+"""Called with virtual microseconds and events so far."""
+
+
+def simulate(scenario: Scenario, progress: Progress | None = None) -> Result:
+    """Simulate, and return what was counted.
+
+    Raises
+    ------
+    SimulationError
+        A scenario that makes no sense, or whose memory will not fit.
+    PatternError
+        A pattern that does not exist or does not fit the fabric.
+
+    """
+    began = time.perf_counter()
+    simulation, table, flows = prepare(scenario)
+    prepared = time.perf_counter()
+    while simulation.run(SLICE_EVENTS):
+        if progress is not None:
+            progress(simulation.now_ps / PICOSECONDS_PER_US, simulation.events)
+    ended = time.perf_counter()
+    return Result(
+        scenario,
+        table,
+        flows,
+        simulation.report(),
+        wall_s=ended - prepared,
+        setup_s=prepared - began,
+    )
+
+
+def prepare(
+    scenario: Scenario,
+) -> tuple[simulator.Simulation, ChannelTable, list[tuple[str, str]]]:
+    """Return a simulation that has not begun, its channels, and the names of its flows."""
+    scenario.validate()
+    plan = scenario.plan
+    check_memory(plan)
+    table = channel_table(
+        plan.fabric,
+        scenario.flow_control,
+        scenario.buffers,
+        longest_frame_bytes=max(LONGEST_FRAME_BYTES, scenario.packet_bytes + TAGGED_HEADER_BYTES),
+        watchdog_us=scenario.watchdog_us,
+    )
+    if (table.xon_bytes >= table.xoff_bytes).any():
+        raise SimulationError(
+            f"xon {table.xon_bytes.max()} must be below xoff {table.xoff_bytes.min()}"
+        )
+    traffic, flows = _traffic(scenario)
+    place = table.place
+    changes = []
+    for change in sorted(scenario.link_changes, key=lambda change: change.at_us):
+        if change.channel not in place:
+            raise SimulationError(f"{plan.fabric.name} has no link at {change.channel!r}")
+        changes.append((_ps(change.at_us), place[change.channel], change.up))
+    try:
+        simulation = simulator.Simulation(
+            len(plan.fabric.switches),
+            len(plan.fabric.hosts),
+            table,
+            forwarding(plan, table),
+            traffic,
+            seed=scenario.seed,
+            warm_up_ps=_ps(scenario.warm_up_us),
+            end_ps=FOREVER_PS if scenario.duration_us is None else _ps(scenario.duration_us),
+            packet_bytes=scenario.packet_bytes,
+            header_bytes=scenario.cut_through,
+            link_changes=changes,
+        )
+    except ValueError as error:
+        raise SimulationError(str(error)) from None
+    return simulation, table, flows
+
+
+def _traffic(scenario: Scenario) -> tuple[simulator.Traffic, list[tuple[str, str]]]:
+    fabric = scenario.plan.fabric
+    if scenario.trace is not None:
+        return read_trace(scenario.trace, fabric), [(host.name, "*") for host in fabric.hosts]
+    return pattern_traffic(
+        fabric,
+        scenario.pattern,
+        scenario.load,
+        packet_bytes=scenario.packet_bytes,
+        seed=scenario.seed,
+    )
+
+
+def check_memory(plan: Plan) -> None:
+    """Raise SimulationError when the simulation's tables alone would not fit into memory."""
+    switches, vlans = len(plan.channels.names), len(set(plan.vlans.tolist()))
+    # At worst every switch has a row of its own for every VLAN, as made and as handed over.
+    least = 2 * 2 * switches * switches + 4 * switches * vlans + 1000 * len(plan.channels)
+    there = psutil.virtual_memory().available
+    if least > there:
+        raise SimulationError(
+            f"{plan.fabric.name}: its tables take {least / 2**30:.1f} GiB at least,"
+            f" {there / 2**30:.1f} GiB are free"
+        )
+
+
+def _ps(time_us: float) -> int:
+    return round(time_us * PICOSECONDS_PER_US)

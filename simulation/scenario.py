@@ -1,0 +1,98 @@
+"""What is simulated."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from experiments.patterns import pattern_named
+from routing import Plan
+from simulation.channels import FLOW_CONTROLS, Buffers
+from simulation.errors import SimulationError
+from simulation.traffic import Load
+
+MAX_PACKET_BYTES = 65_000
+MAX_TIME_US = 1e13
+"""115 days: virtual time is counted in picoseconds, in 64 bits."""
+
+
+@dataclass(frozen=True)
+class LinkChange:
+    """A link that is cut (or, ``up``, restored): ``channel`` is one of its ``SWITCH:PORT``."""
+
+    at_us: float
+    channel: str
+    up: bool
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A plan of a fabric, its traffic, and how the switches are set.
+
+    Times are virtual microseconds. What happens before ``warm_up_us`` is not counted.
+    ``duration_us`` None runs until nothing is left to happen, which traffic without an end
+    never reaches. With ``trace``, a file, the pattern is just a name. ``packet_bytes`` are
+    those of a message in one packet, without the 18 bytes of Ethernet around it.
+    ``cut_through`` sends a frame on when so many bytes of it have arrived; 0 is
+    store-and-forward.
+    """
+
+    plan: Plan
+    pattern: str
+    load: Load = field(default_factory=Load)
+    trace: str | None = None
+    flow_control: str = "all"
+    buffers: Buffers = field(default_factory=Buffers)
+    packet_bytes: int = 1500
+    cut_through: int = 0
+    watchdog_us: float | None = None
+    link_changes: tuple[LinkChange, ...] = ()
+    warm_up_us: float = 0.0
+    duration_us: float | None = None
+    seed: int = 1
+
+    def validate(self) -> None:
+        """Raise SimulationError for what makes no sense."""
+        if self.flow_control not in FLOW_CONTROLS:
+            raise SimulationError(f"flow control must be one of {', '.join(FLOW_CONTROLS)}")
+        if not 1 <= self.packet_bytes <= MAX_PACKET_BYTES:
+            raise SimulationError(
+                f"packets must have 1 to {MAX_PACKET_BYTES} bytes, not {self.packet_bytes}"
+            )
+        if not 0 <= self.cut_through <= MAX_PACKET_BYTES:
+            raise SimulationError(f"cut-through after {self.cut_through} bytes makes no sense")
+        if not 0 <= self.seed < 2**64:
+            raise SimulationError(f"the seed must be 0 to 2**64 - 1, not {self.seed}")
+        times = [("warm-up", self.warm_up_us, 0.0), ("watchdog", self.watchdog_us, 1e-6)]
+        times += [("duration", self.duration_us, 1e-6)]
+        times += [
+            (f"change of {change.channel}", change.at_us, 0.0) for change in self.link_changes
+        ]
+        for name, time_us, least_us in times:
+            if time_us is not None and not (
+                math.isfinite(time_us) and least_us <= time_us <= MAX_TIME_US
+            ):
+                raise SimulationError(
+                    f"{name}: {time_us:g} us is not in {least_us:g}..{MAX_TIME_US:g}"
+                )
+        if self.duration_us is not None and self.warm_up_us >= self.duration_us:
+            raise SimulationError("the warm-up must be shorter than the duration")
+        limits = self.buffers
+        for name, value in vars(limits).items():
+            if value is not None and not 0 <= value < 2**40:
+                raise SimulationError(f"{name}: {value} bytes are not in 0..2**40 - 1")
+        if limits.xon is not None and limits.xoff is not None and limits.xon >= limits.xoff:
+            raise SimulationError(f"xon {limits.xon} must be below xoff {limits.xoff}")
+        if self.duration_us is None and not self.ends:
+            raise SimulationError(f"{self.load.arrivals} traffic never ends: give a duration")
+
+    @property
+    def ends(self) -> bool:
+        """Whether the traffic has an end of its own."""
+        if self.trace is not None or self.load.arrivals == "acknowledged":
+            return True
+        return pattern_named(self.pattern).in_phases
+
+    def lasting(self, duration_us: float) -> Scenario:
+        """Return the same for so long."""
+        return replace(self, duration_us=duration_us)

@@ -1,0 +1,131 @@
+"""The traffic of a simulation: a pattern and how much of it, or a trace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.patterns import pattern_named
+from knotless_core.simulator import Traffic
+from simulation.errors import SimulationError
+from topologies.fabric import Fabric
+
+HEADER_BYTES = 18
+"""Ethernet header and FCS."""
+MIN_FRAME_BYTES = 64
+GAP_BYTES = 20
+"""Preamble and gap between frames."""
+ARRIVALS = ("poisson", "constant", "saturate", "acknowledged")
+_NOBODY = 2**32 - 1
+_ANYONE = -1
+
+
+@dataclass(frozen=True)
+class Load:
+    """How much traffic a pattern is given.
+
+    ``arrivals`` is ``saturate`` (every flow always has a packet to send), ``poisson`` or
+    ``constant`` (messages by themselves, so many that they take ``load`` of the line of each
+    host that sends: 0 < load <= 1), or ``acknowledged`` (the next message when the one before
+    is acknowledged, ``messages`` each). ``message_bytes`` is None for messages of one full
+    packet.
+    ``barrier`` has each phase of a pattern in phases wait for the one before.
+    """
+
+    arrivals: str = "saturate"
+    load: float = 1.0
+    message_bytes: int | None = None
+    messages: int = 1
+    barrier: bool = True
+
+
+def line_bytes(message_bytes: int, packet_bytes: int) -> int:
+    """Return the bytes of line time that a message takes on a host's link, gaps included."""
+
+    def on_line(payload_bytes: int) -> int:
+        return max(payload_bytes + HEADER_BYTES, MIN_FRAME_BYTES) + GAP_BYTES
+
+    whole, rest = divmod(message_bytes, packet_bytes)
+    return whole * on_line(packet_bytes) + (on_line(rest) if rest else 0)
+
+
+def pattern_traffic(
+    fabric: Fabric, pattern: str, load: Load, *, packet_bytes: int, seed: int
+) -> tuple[Traffic, list[tuple[str, str]]]:
+    """Return the traffic, and the (source, destination) names of each flow that is counted.
+
+    Raises
+    ------
+    SimulationError
+        An amount that makes no sense.
+    PatternError
+        A pattern that does not exist or does not fit.
+
+    """
+    if load.arrivals not in ARRIVALS:
+        raise SimulationError(f"arrivals must be one of {', '.join(ARRIVALS)}")
+    if not (math.isfinite(load.load) and 0 < load.load <= 1):
+        raise SimulationError(f"load must be over 0 and at most 1, not {load.load:g}")
+    message_bytes = packet_bytes if load.message_bytes is None else load.message_bytes
+    if not 1 <= message_bytes < 2**40:
+        raise SimulationError(f"messages must have 1 to 2**40 - 1 bytes, not {message_bytes}")
+    if not 1 <= load.messages < 2**63:
+        raise SimulationError(f"messages of each flow must be 1 or more, not {load.messages}")
+    chosen = pattern_named(pattern)
+    names = [host.name for host in fabric.hosts]
+    if chosen.in_phases:
+        destinations = np.stack(
+            [_by_host(flows, len(names)) for flows in chosen.phases(fabric, seed)]
+        )
+        traffic = Traffic.phases(destinations, message_bytes, load.barrier)
+        return traffic, [(name, "*") for name in names]
+    if pattern == "uniform":
+        pairs = [(source, _ANYONE) for source in range(len(names) if len(names) > 1 else 0)]
+    else:
+        pairs = chosen.flows(fabric, seed)
+    if not pairs:
+        raise SimulationError(f"pattern {pattern} has nobody on {fabric.name} send anything")
+    if pattern == "uniform" and load.arrivals == "saturate":
+        raise SimulationError("uniform traffic needs a load, or acknowledged messages")
+    mean_ps = _mean_ps(fabric, pairs, load, line_bytes(message_bytes, packet_bytes))
+    traffic = Traffic.flows(
+        np.array([source for source, _ in pairs], dtype=np.uint32),
+        np.array([target for _, target in pairs], dtype=np.int64),
+        load.arrivals,
+        mean_ps,
+        load.messages,
+        message_bytes,
+    )
+    return traffic, [(names[a], "*" if b == _ANYONE else names[b]) for a, b in pairs]
+
+
+def _by_host(flows: NDArray[np.int32], hosts: int) -> NDArray[np.uint32]:
+    to = np.full(hosts, _NOBODY, dtype=np.uint32)
+    sending = flows[flows[:, 0] != flows[:, 1]]
+    to[sending[:, 0]] = sending[:, 1]
+    return to
+
+
+def _mean_ps(
+    fabric: Fabric, pairs: Sequence[tuple[int, int]], load: Load, message_line_bytes: int
+) -> float:
+    """Return the mean time between two messages of a flow.
+
+    Raises SimulationError where hosts have different rates or numbers of flows, so that one
+    time does not give all the same load.
+    """
+    if load.arrivals not in ("poisson", "constant"):
+        return 0.0
+    flows = np.bincount([source for source, _ in pairs])
+    senders = sorted({source for source, _ in pairs})
+    shares = {(fabric.hosts[s].rate_mbps, int(flows[s])) for s in senders}
+    if len(shares) > 1:
+        raise SimulationError(
+            "a load needs hosts of one rate with one number of flows each; use saturate"
+        )
+    rate_mbps, count = next(iter(shares))
+    return 8e6 * message_line_bytes * count / (rate_mbps * load.load)
