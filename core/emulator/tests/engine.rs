@@ -1,148 +1,12 @@
 //! The emulator proper, with a stand-in for Open vSwitch that forwards by a table.
 
-use emulator::config::Config;
-use emulator::control::Control;
-use emulator::engine::Engine;
-use emulator::fabric::{Fabric, Owner};
+mod harness;
+
 use emulator::frame::{pause_frame, PauseRequest};
+use harness::{frame, Bench, MS, TICK};
 use proptest::prelude::*;
 use serde_json::{json, Value};
-use switch_model::{Time, MICROSECOND, SECOND};
-
-const TICK: Time = 200 * MICROSECOND;
-const MS: Time = 1000 * MICROSECOND;
-
-/// A switch with hosts h1 and h2, then `s1:3-s2:2` to a switch with host h3.
-fn configuration(flow_control: &str) -> Value {
-    let host = |name: &str, switch: &str, port: u32| {
-        json!({
-            "name": name, "rate_mbps": 10, "delay_us": 500, "flow_control": flow_control,
-            "a": {"host": name, "interface": format!("a{name}")},
-            "b": {"switch": switch, "port": port, "interface": format!("b{name}")},
-        })
-    };
-    json!({
-        "namespace": "/nowhere",
-        "links": [
-            host("h1", "s1", 1), host("h2", "s1", 2), host("h3", "s2", 1),
-            {
-                "name": "s1:3-s2:2", "rate_mbps": 10, "delay_us": 500,
-                "flow_control": flow_control,
-                "a": {"switch": "s1", "port": 3, "interface": "ka"},
-                "b": {"switch": "s2", "port": 2, "interface": "kb"},
-            },
-        ],
-    })
-}
-
-struct Bench {
-    engine: Engine,
-    control: Control,
-    now: Time,
-    /// Frames inside a switch: when they come out, by which end, and the frame.
-    inside: Vec<(Time, usize, Vec<u8>)>,
-    delivered: Vec<(Time, String, Vec<u8>)>,
-    /// How long a switch takes.
-    switch_time: Time,
-}
-
-impl Bench {
-    fn new(flow_control: &str) -> Bench {
-        let config = Config::parse(&configuration(flow_control).to_string()).unwrap();
-        let fabric = Fabric::new(&config).unwrap();
-        Bench {
-            engine: Engine::new(fabric, 1, TICK, 500 * MS),
-            control: Control {
-                epoch_ns: 0,
-                lateness_limit_us: 1000,
-                kernel_lost: 0,
-                ending: false,
-            },
-            now: 0,
-            inside: Vec::new(),
-            delivered: Vec::new(),
-            switch_time: 100 * MICROSECOND,
-        }
-    }
-
-    fn end(&self, interface: &str) -> usize {
-        let ends = &self.engine.world().fabric.ends;
-        ends.iter().position(|end| end.interface == interface).unwrap()
-    }
-
-    fn send(&mut self, interface: &str, frame: &[u8]) {
-        let end = self.end(interface);
-        self.engine.receive(self.now, end, frame.to_vec());
-    }
-
-    fn run_for(&mut self, time: Time) {
-        let end = self.now + time;
-        while self.now < end {
-            self.now += TICK;
-            let now = self.now;
-            let (out, rest) =
-                std::mem::take(&mut self.inside).into_iter().partition(|f| f.0 <= now);
-            self.inside = rest;
-            let out: Vec<(Time, usize, Vec<u8>)> = out;
-            for (_, end, frame) in out {
-                self.engine.receive(now, end, frame);
-            }
-            self.engine.advance(now);
-            for sent in self.engine.take_outgoing() {
-                self.carry(sent.end, sent.frame);
-            }
-        }
-    }
-
-    /// The stand-in: the first byte of the destination is the host's number; 0xff is everybody, 9 nobody.
-    fn carry(&mut self, end: usize, frame: Vec<u8>) {
-        let fabric = &self.engine.world().fabric;
-        let came_in = &fabric.ends[end].interface;
-        let outs: &[&str] = match (&fabric.ends[end].owner, frame[0], came_in.as_str()) {
-            (Owner::Host { name, .. }, ..) => {
-                self.delivered.push((self.now, name.clone(), frame));
-                return;
-            }
-            (_, 1, "kb") | (_, 3, "bh1" | "bh2") => &[if frame[0] == 3 { "ka" } else { "bh1" }],
-            (_, 3, _) => &["bh3"],
-            (_, 2, "bh1") => &["bh2"],
-            (_, 0xff, "bh1") => &["bh2", "ka"],
-            (_, 0xff, "kb") => &["bh3"],
-            _ => &[],
-        };
-        let at = self.now + self.switch_time;
-        let outs: Vec<usize> = outs.iter().map(|interface| self.end(interface)).collect();
-        for out in outs {
-            self.inside.push((at, out, frame.clone()));
-        }
-    }
-
-    fn ask(&mut self, request: Value) -> Value {
-        let line = request.to_string();
-        let answer = self.control.answer(line.as_bytes(), self.now, &mut self.engine);
-        serde_json::from_str(&answer).unwrap()
-    }
-
-    fn drops(&mut self, cause: &str) -> u64 {
-        let counters = self.ask(json!({"do": "counters"}));
-        let channels = counters["channels"].as_array().unwrap().clone();
-        channels.iter().map(|channel| channel["drops"][cause].as_u64().unwrap()).sum()
-    }
-
-    fn channel(&mut self, name: &str) -> Value {
-        let counters = self.ask(json!({"do": "counters"}));
-        let mut channels = counters["channels"].as_array().unwrap().iter();
-        channels.find(|channel| channel["channel"] == name).unwrap().clone()
-    }
-}
-
-fn frame(to: u8, bytes: usize) -> Vec<u8> {
-    let mut frame = vec![0; bytes];
-    frame[0] = to;
-    frame[6] = 2;
-    frame[12..14].copy_from_slice(&[8, 0]);
-    frame
-}
+use switch_model::{MICROSECOND, SECOND};
 
 #[test]
 fn a_frame_arrives_as_it_was_sent_and_in_its_time() {
@@ -333,112 +197,6 @@ fn a_capture_shows_frames_and_pauses_as_on_the_wire() {
 }
 
 #[test]
-fn a_reset_changes_settings_or_nothing() {
-    let mut bench = Bench::new("pause");
-    let flow =
-        |bench: &Bench, link: usize| bench.engine.world().fabric.links[link].settings.flow_control;
-    use emulator::config::FlowMode::{Off, Pause};
-    assert_eq!(bench.ask(json!({"do": "reset", "flow_control": "switch"}))["ok"], true);
-    assert_eq!((flow(&bench, 0), flow(&bench, 3)), (Off, Pause));
-    let bad = json!([{"name": "h1", "rate_mbps": 20}, {"name": "h2", "rate_mbps": -1}]);
-    let answer = bench.ask(json!({"do": "reset", "flow_control": "all", "links": bad}));
-    assert_eq!(answer["ok"], false);
-    assert!(answer["error"].as_str().unwrap().contains("rate_mbps"), "{answer}");
-    assert_eq!((flow(&bench, 0), flow(&bench, 3)), (Off, Pause));
-    assert_eq!(bench.engine.world().fabric.links[0].settings.rate_mbps, 10.0);
-}
-
-#[test]
-fn bad_requests_are_answered_in_one_line() {
-    let mut bench = Bench::new("pause");
-    for line in [
-        "",
-        "{",
-        "[]",
-        "{\"do\":\"dance\"}",
-        "{\"do\":\"status\",\"more\":1}",
-        "{\"do\":\"link\"}",
-        "{\"do\":\"link\",\"name\":\"none\",\"up\":true}",
-        "\u{0}",
-        "{\"do\":\"capture-stop\",\"link\":\"h1\"}",
-    ] {
-        let answer = bench.control.answer(line.as_bytes(), 0, &mut bench.engine);
-        let parsed: Value = serde_json::from_str(&answer).unwrap();
-        assert_eq!(parsed["ok"], false, "{line}");
-        assert!(!parsed["error"].as_str().unwrap().is_empty());
-        assert!(!answer.contains('\n'));
-    }
-}
-
-#[test]
-fn bad_configurations_are_refused_in_one_line() {
-    let cases: [(&str, Value); 8] = [
-        ("/links/0/rate_mbps", json!(0)),
-        ("/links/0/delay_us", json!(-1)),
-        ("/links/0/flow_control", json!("maybe")),
-        ("/links/0/a/interface", json!("much-too-long-name")),
-        ("/links/1/a/interface", json!("ah1")),
-        ("/links/1/b/port", json!(1)),
-        ("/links/1/name", json!("h1")),
-        ("/links", json!([])),
-    ];
-    for (place, value) in cases {
-        let mut config = configuration("pause");
-        *config.pointer_mut(place).unwrap() = value;
-        let refused = Config::parse(&config.to_string()).and_then(|config| Fabric::new(&config));
-        let text = refused.expect_err(place).to_string();
-        assert!(!text.is_empty() && !text.contains('\n'), "{place}: {text}");
-    }
-}
-
-#[test]
-fn switches_are_in_natural_order_unless_told_otherwise() {
-    let mut config = configuration("pause");
-    for place in ["/links/2/b/switch", "/links/3/b/switch"] {
-        *config.pointer_mut(place).unwrap() = json!("s10");
-    }
-    *config.pointer_mut("/links/0/b/switch").unwrap() = json!("s2");
-    let order = |config: &Value| {
-        Fabric::new(&Config::parse(&config.to_string()).unwrap()).unwrap().switches
-    };
-    assert_eq!(order(&config), ["s1", "s2", "s10"]);
-    config["switches"] = json!(["s10", "s1", "s2"]);
-    assert_eq!(order(&config), ["s10", "s1", "s2"]);
-}
-
-proptest! {
-    #[test]
-    fn any_control_line_is_survived(line in prop::collection::vec(any::<u8>(), 0..200)) {
-        let mut bench = Bench::new("pause");
-        let answer = bench.control.answer(&line, 0, &mut bench.engine);
-        prop_assert!(serde_json::from_str::<Value>(&answer).is_ok());
-    }
-
-    #[test]
-    fn any_configuration_text_is_survived(text in ".{0,200}", cut in 0usize..2000) {
-        let _ = Config::parse(&text);
-        let whole = configuration("pause").to_string();
-        let cut = cut.min(whole.len());
-        if let Some(part) = whole.get(..cut) {
-            prop_assert!(Config::parse(part).is_err() || cut == whole.len());
-        }
-    }
-
-    #[test]
-    fn any_frames_are_survived(
-        frames in prop::collection::vec((0usize..8, prop::collection::vec(any::<u8>(), 0..90)), 1..60),
-    ) {
-        let mut bench = Bench::new("pause");
-        for (end, frame) in frames {
-            bench.engine.receive(bench.now, end, frame);
-            bench.run_for(TICK);
-        }
-        bench.run_for(SECOND);
-        prop_assert_eq!(bench.engine.frames_in_network(), 0);
-    }
-}
-
-#[test]
 fn a_switch_that_falls_behind_holds_its_senders_back() {
     let mut bench = Bench::new("pause");
     bench.switch_time = 150 * MS;
@@ -452,4 +210,19 @@ fn a_switch_that_falls_behind_holds_its_senders_back() {
     assert_eq!(bench.delivered.len(), 80);
     assert_eq!(bench.ask(json!({"do": "counters"}))["lost_frames"], 0);
     assert_eq!(bench.channel("h1")["priorities"][0]["account_bytes"], 0);
+}
+
+proptest! {
+    #[test]
+    fn any_frames_are_survived(
+        frames in prop::collection::vec((0usize..8, prop::collection::vec(any::<u8>(), 0..90)), 1..60),
+    ) {
+        let mut bench = Bench::new("pause");
+        for (end, frame) in frames {
+            bench.engine.receive(bench.now, end, frame);
+            bench.run_for(TICK);
+        }
+        bench.run_for(SECOND);
+        prop_assert_eq!(bench.engine.frames_in_network(), 0);
+    }
 }

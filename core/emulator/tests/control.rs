@@ -1,0 +1,102 @@
+//! What the control socket answers, and which configurations are taken.
+
+mod harness;
+
+use emulator::config::Config;
+use emulator::fabric::Fabric;
+use harness::{configuration, Bench};
+use proptest::prelude::*;
+use serde_json::{json, Value};
+
+#[test]
+fn a_reset_changes_settings_or_nothing() {
+    let mut bench = Bench::new("pause");
+    let flow =
+        |bench: &Bench, link: usize| bench.engine.world().fabric.links[link].settings.flow_control;
+    use emulator::config::FlowMode::{Off, Pause};
+    assert_eq!(bench.ask(json!({"do": "reset", "flow_control": "switch"}))["ok"], true);
+    assert_eq!((flow(&bench, 0), flow(&bench, 3)), (Off, Pause));
+    let bad = json!([{"name": "h1", "rate_mbps": 20}, {"name": "h2", "rate_mbps": -1}]);
+    let answer = bench.ask(json!({"do": "reset", "flow_control": "all", "links": bad}));
+    assert_eq!(answer["ok"], false);
+    assert!(answer["error"].as_str().unwrap().contains("rate_mbps"), "{answer}");
+    assert_eq!((flow(&bench, 0), flow(&bench, 3)), (Off, Pause));
+    assert_eq!(bench.engine.world().fabric.links[0].settings.rate_mbps, 10.0);
+}
+
+#[test]
+fn bad_requests_are_answered_in_one_line() {
+    let mut bench = Bench::new("pause");
+    for line in [
+        "",
+        "{",
+        "[]",
+        "{\"do\":\"dance\"}",
+        "{\"do\":\"status\",\"more\":1}",
+        "{\"do\":\"link\"}",
+        "{\"do\":\"link\",\"name\":\"none\",\"up\":true}",
+        "\u{0}",
+        "{\"do\":\"capture-stop\",\"link\":\"h1\"}",
+    ] {
+        let answer = bench.control.answer(line.as_bytes(), 0, &mut bench.engine);
+        let parsed: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(parsed["ok"], false, "{line}");
+        assert!(!parsed["error"].as_str().unwrap().is_empty());
+        assert!(!answer.contains('\n'));
+    }
+}
+
+#[test]
+fn bad_configurations_are_refused_in_one_line() {
+    let cases: [(&str, Value); 8] = [
+        ("/links/0/rate_mbps", json!(0)),
+        ("/links/0/delay_us", json!(-1)),
+        ("/links/0/flow_control", json!("maybe")),
+        ("/links/0/a/interface", json!("much-too-long-name")),
+        ("/links/1/a/interface", json!("ah1")),
+        ("/links/1/b/port", json!(1)),
+        ("/links/1/name", json!("h1")),
+        ("/links", json!([])),
+    ];
+    for (place, value) in cases {
+        let mut config = configuration("pause");
+        *config.pointer_mut(place).unwrap() = value;
+        let refused = Config::parse(&config.to_string()).and_then(|config| Fabric::new(&config));
+        let text = refused.expect_err(place).to_string();
+        assert!(!text.is_empty() && !text.contains('\n'), "{place}: {text}");
+    }
+}
+
+#[test]
+fn switches_are_in_natural_order_unless_told_otherwise() {
+    let mut config = configuration("pause");
+    for place in ["/links/2/b/switch", "/links/3/b/switch"] {
+        *config.pointer_mut(place).unwrap() = json!("s10");
+    }
+    *config.pointer_mut("/links/0/b/switch").unwrap() = json!("s2");
+    let order = |config: &Value| {
+        Fabric::new(&Config::parse(&config.to_string()).unwrap()).unwrap().switches
+    };
+    assert_eq!(order(&config), ["s1", "s2", "s10"]);
+    config["switches"] = json!(["s10", "s1", "s2"]);
+    assert_eq!(order(&config), ["s10", "s1", "s2"]);
+}
+
+proptest! {
+    #[test]
+    fn any_control_line_is_survived(line in prop::collection::vec(any::<u8>(), 0..200)) {
+        let mut bench = Bench::new("pause");
+        let answer = bench.control.answer(&line, 0, &mut bench.engine);
+        prop_assert!(serde_json::from_str::<Value>(&answer).is_ok());
+    }
+
+    #[test]
+    fn any_configuration_text_is_survived(text in ".{0,200}", cut in 0usize..2000) {
+        let _ = Config::parse(&text);
+        let whole = configuration("pause").to_string();
+        let cut = cut.min(whole.len());
+        if let Some(part) = whole.get(..cut) {
+            prop_assert!(Config::parse(part).is_err() || cut == whole.len());
+        }
+    }
+}

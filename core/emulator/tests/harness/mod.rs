@@ -1,0 +1,148 @@
+//! A bench for the emulator proper, with a stand-in for Open vSwitch that forwards by a table.
+#![allow(dead_code)] // each test file uses its part
+
+use emulator::config::Config;
+use emulator::control::Control;
+use emulator::engine::Engine;
+use emulator::fabric::{Fabric, Owner};
+use serde_json::{json, Value};
+use switch_model::{Time, MICROSECOND};
+
+/// Between two turns of the daemon.
+pub const TICK: Time = 200 * MICROSECOND;
+/// A millisecond.
+pub const MS: Time = 1000 * MICROSECOND;
+
+/// A switch with hosts h1 and h2, then `s1:3-s2:2` to a switch with host h3.
+pub fn configuration(flow_control: &str) -> Value {
+    let host = |name: &str, switch: &str, port: u32| {
+        json!({
+            "name": name, "rate_mbps": 10, "delay_us": 500, "flow_control": flow_control,
+            "a": {"host": name, "interface": format!("a{name}")},
+            "b": {"switch": switch, "port": port, "interface": format!("b{name}")},
+        })
+    };
+    json!({
+        "namespace": "/nowhere",
+        "links": [
+            host("h1", "s1", 1), host("h2", "s1", 2), host("h3", "s2", 1),
+            {
+                "name": "s1:3-s2:2", "rate_mbps": 10, "delay_us": 500,
+                "flow_control": flow_control,
+                "a": {"switch": "s1", "port": 3, "interface": "ka"},
+                "b": {"switch": "s2", "port": 2, "interface": "kb"},
+            },
+        ],
+    })
+}
+
+/// The emulator, a clock, and the switches.
+pub struct Bench {
+    pub engine: Engine,
+    pub control: Control,
+    pub now: Time,
+    /// Frames inside a switch: when they come out, by which end, and the frame.
+    pub inside: Vec<(Time, usize, Vec<u8>)>,
+    pub delivered: Vec<(Time, String, Vec<u8>)>,
+    /// How long a switch takes.
+    pub switch_time: Time,
+}
+
+impl Bench {
+    pub fn new(flow_control: &str) -> Bench {
+        let config = Config::parse(&configuration(flow_control).to_string()).unwrap();
+        let fabric = Fabric::new(&config).unwrap();
+        Bench {
+            engine: Engine::new(fabric, 1, TICK, 500 * MS),
+            control: Control {
+                epoch_ns: 0,
+                lateness_limit_us: 1000,
+                kernel_lost: 0,
+                ending: false,
+            },
+            now: 0,
+            inside: Vec::new(),
+            delivered: Vec::new(),
+            switch_time: 100 * MICROSECOND,
+        }
+    }
+
+    pub fn end(&self, interface: &str) -> usize {
+        let ends = &self.engine.world().fabric.ends;
+        ends.iter().position(|end| end.interface == interface).unwrap()
+    }
+
+    pub fn send(&mut self, interface: &str, frame: &[u8]) {
+        let end = self.end(interface);
+        self.engine.receive(self.now, end, frame.to_vec());
+    }
+
+    pub fn run_for(&mut self, time: Time) {
+        let end = self.now + time;
+        while self.now < end {
+            self.now += TICK;
+            let now = self.now;
+            let (out, rest) =
+                std::mem::take(&mut self.inside).into_iter().partition(|f| f.0 <= now);
+            self.inside = rest;
+            let out: Vec<(Time, usize, Vec<u8>)> = out;
+            for (_, end, frame) in out {
+                self.engine.receive(now, end, frame);
+            }
+            self.engine.advance(now);
+            for sent in self.engine.take_outgoing() {
+                self.carry(sent.end, sent.frame);
+            }
+        }
+    }
+
+    /// The stand-in: the first byte of the destination is the host's number; 0xff is everybody, 9 nobody.
+    pub fn carry(&mut self, end: usize, frame: Vec<u8>) {
+        let fabric = &self.engine.world().fabric;
+        let came_in = &fabric.ends[end].interface;
+        let outs: &[&str] = match (&fabric.ends[end].owner, frame[0], came_in.as_str()) {
+            (Owner::Host { name, .. }, ..) => {
+                self.delivered.push((self.now, name.clone(), frame));
+                return;
+            }
+            (_, 1, "kb") | (_, 3, "bh1" | "bh2") => &[if frame[0] == 3 { "ka" } else { "bh1" }],
+            (_, 3, _) => &["bh3"],
+            (_, 2, "bh1") => &["bh2"],
+            (_, 0xff, "bh1") => &["bh2", "ka"],
+            (_, 0xff, "kb") => &["bh3"],
+            _ => &[],
+        };
+        let at = self.now + self.switch_time;
+        let outs: Vec<usize> = outs.iter().map(|interface| self.end(interface)).collect();
+        for out in outs {
+            self.inside.push((at, out, frame.clone()));
+        }
+    }
+
+    pub fn ask(&mut self, request: Value) -> Value {
+        let line = request.to_string();
+        let answer = self.control.answer(line.as_bytes(), self.now, &mut self.engine);
+        serde_json::from_str(&answer).unwrap()
+    }
+
+    pub fn drops(&mut self, cause: &str) -> u64 {
+        let counters = self.ask(json!({"do": "counters"}));
+        let channels = counters["channels"].as_array().unwrap().clone();
+        channels.iter().map(|channel| channel["drops"][cause].as_u64().unwrap()).sum()
+    }
+
+    pub fn channel(&mut self, name: &str) -> Value {
+        let counters = self.ask(json!({"do": "counters"}));
+        let mut channels = counters["channels"].as_array().unwrap().iter();
+        channels.find(|channel| channel["channel"] == name).unwrap().clone()
+    }
+}
+
+/// A frame to a host by its number.
+pub fn frame(to: u8, bytes: usize) -> Vec<u8> {
+    let mut frame = vec![0; bytes];
+    frame[0] = to;
+    frame[6] = 2;
+    frame[12..14].copy_from_slice(&[8, 0]);
+    frame
+}
