@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::program::{Destination, Program, Send};
 use crate::rankset::RankSet;
-use crate::{Message, Rank, Time, Timing};
+use crate::{Error, Message, Rank, Time, Timing};
 
 /// A message that the driver is to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +70,8 @@ pub struct Counters {
 #[derive(Debug)]
 pub struct Process {
     program: Program,
+    /// What was run before `program`, and the last barrier that it ran.
+    former: Option<(Program, u32)>,
     timing: Timing,
     state: State,
     /// Of the barrier that was entered last.
@@ -92,6 +94,7 @@ impl Process {
         let size = program.size;
         Process {
             program,
+            former: None,
             timing,
             state: State::Outside,
             colour: 0,
@@ -105,6 +108,23 @@ impl Process {
             posts: VecDeque::new(),
             counters: Counters::default(),
         }
+    }
+
+    /// Run `program` from the next barrier on. All processes must change at the same barrier.
+    ///
+    /// # Errors
+    /// The process is in a barrier, or that is the program of another process.
+    pub fn change(&mut self, program: Program) -> Result<(), Error> {
+        let fits = (program.rank, program.size) == (self.program.rank, self.program.size);
+        if self.state == State::Inside || !fits {
+            return Err(Error(format!(
+                "process {} of {} can change its own program between two barriers only",
+                self.program.rank, self.program.size
+            )));
+        }
+        let former = std::mem::replace(&mut self.program, program);
+        self.former = Some((former, self.colour));
+        Ok(())
     }
 
     /// Enter the next barrier.
@@ -227,22 +247,30 @@ impl Process {
             self.reply(from, Message::Dead { rank });
             return;
         }
-        let inside = self.state == State::Inside;
-        let (begun, all) = (self.stage + 1, self.program.stages.len());
-        let stages = match colour.wrapping_sub(self.colour) as i32 {
-            1 => 0,
-            0 if inside => begun,
+        let ahead = colour.wrapping_sub(self.colour) as i32;
+        let program = match &self.former {
+            Some((former, last)) if colour.wrapping_sub(*last) as i32 <= 0 => former,
+            _ => &self.program,
+        };
+        let all = program.stages.len();
+        let stages = match ahead {
+            // What we shall say there, if anything, may be another program's matter.
+            1 => return self.reply(from, Message::Alive { colour }),
+            0 if self.state == State::Inside => self.stage + 1,
             0 | -1 => all,
             _ => {
                 self.counters.stale += 1;
                 return;
             }
         };
-        if self.program.sends_to(from, stages) {
+        if program.sends_to(from, stages) {
             self.counters.repeated += 1;
             self.reply(from, Message::Step { colour });
-        } else if self.program.sends_to(from, all) {
+        } else if program.sends_to(from, all) {
             self.reply(from, Message::Alive { colour });
+        } else if ahead < 0 {
+            // An ask that was long under way, about a program before the last.
+            self.counters.stale += 1;
         } else {
             self.counters.strange += 1;
         }

@@ -42,6 +42,17 @@ fn ten_thousand_barriers_each_with_losses_copies_and_overtaking() {
 }
 
 #[test]
+fn programs_may_change_from_barrier_to_barrier() {
+    let every: Vec<_> = algorithms(9, 3).iter().map(|a| programs(a, 9, 2).unwrap()).collect();
+    let rota = (0..9).map(|rank| every.iter().map(|made| made[rank].clone()).collect()).collect();
+    let run = Run::in_turn(rota, setting(2_000, BAD, 3)).finish();
+    assert!(run.left.iter().all(|left| left.len() == 2_000));
+    assert!(run.left_early().is_empty());
+    let strange: u64 = run.processes.iter().map(|process| process.counters().strange).sum();
+    assert_eq!(strange, 0);
+}
+
+#[test]
 fn without_faults_a_barrier_costs_its_steps_and_nothing_more() {
     let steps = [
         (Algorithm::Shuffle, 32 * 5),
@@ -154,6 +165,7 @@ fn a_process_enters_once_and_not_after_a_death() {
     let mut process = Process::new(made[0].clone(), timing());
     process.enter(0).unwrap();
     assert_eq!(process.enter(1), Err(Refused::Inside));
+    assert!(process.change(made[0].clone()).is_err());
     process.receive(2, 1, Message::Dead { rank: 1 });
     assert_eq!(process.state(), State::Broken(1));
     assert_eq!(process.enter(3), Err(Refused::Broken(1)));

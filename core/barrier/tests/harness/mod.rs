@@ -45,6 +45,8 @@ enum Event {
 /// The whole of it. `entered[r]` and `left[r]` are when process r did so, barrier by barrier.
 pub struct Run {
     setting: Setting,
+    /// By process: the programs that it runs in turn, one barrier each.
+    rota: Vec<Vec<Program>>,
     pub processes: Vec<Process>,
     pub entered: Vec<Vec<Time>>,
     pub left: Vec<Vec<Time>>,
@@ -59,11 +61,17 @@ pub struct Run {
 
 impl Run {
     pub fn new(programs: Vec<Program>, setting: Setting) -> Self {
-        let size = programs.len();
+        Run::in_turn(programs.into_iter().map(|program| vec![program]).collect(), setting)
+    }
+
+    pub fn in_turn(rota: Vec<Vec<Program>>, setting: Setting) -> Self {
+        let size = rota.len();
+        let programs: Vec<Program> = rota.iter().map(|programs| programs[0].clone()).collect();
         let processes =
             programs.into_iter().map(|program| Process::new(program, setting.timing)).collect();
         let mut run = Run {
             setting,
+            rota,
             processes,
             entered: vec![vec![]; size],
             left: vec![vec![]; size],
@@ -118,6 +126,8 @@ impl Run {
         }
         if self.processes[rank].counters().passed > passed {
             self.left[rank].push(self.now);
+            let next = &self.rota[rank][(passed + 1) as usize % self.rota[rank].len()];
+            self.processes[rank].change(next.clone()).expect("outside");
             if passed + 1 < self.setting.barriers {
                 let at = self.now + self.below(self.setting.computing + 1);
                 self.at(at, Event::Enter(rank));

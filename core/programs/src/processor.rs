@@ -1,0 +1,104 @@
+//! A processor after LogP: what sending and receiving cost it.
+
+use std::collections::VecDeque;
+
+use simulator::{Target, Time, Wish};
+
+/// What a message costs a processor, in picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// LogP's o_s: how long it is busy with sending one.
+    pub send: Time,
+    /// LogP's o_r: how long it is busy with receiving one.
+    pub receive: Time,
+    /// LogP's g: least time between the beginnings of two sendings, and of two receptions.
+    pub gap: Time,
+}
+
+/// A message that the processor is to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Letter {
+    pub to: Target,
+    pub bytes: u64,
+    pub tag: u64,
+}
+
+/// The mark of a [`Wish::Wake`] that is the processor's own.
+pub(crate) const DONE: u64 = u64::MAX;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Send(Letter),
+    Receive { from: u32, tag: u64 },
+}
+
+/// One processor: it does one thing after the other, sendings before receptions.
+#[derive(Debug)]
+pub(crate) struct Processor {
+    costs: Costs,
+    outbox: VecDeque<Letter>,
+    inbox: VecDeque<(u32, u64)>,
+    busy: Option<Work>,
+    next_send: Time,
+    next_receive: Time,
+}
+
+impl Processor {
+    pub fn new(costs: Costs) -> Self {
+        Processor {
+            costs,
+            outbox: VecDeque::new(),
+            inbox: VecDeque::new(),
+            busy: None,
+            next_send: 0,
+            next_receive: 0,
+        }
+    }
+
+    /// The program wants this sent.
+    pub fn send(&mut self, letter: Letter) {
+        self.outbox.push_back(letter);
+    }
+
+    /// The network has delivered this.
+    pub fn deliver(&mut self, from: u32, tag: u64) {
+        self.inbox.push_back((from, tag));
+    }
+
+    /// Whether all that the program wanted sent has been given to the network.
+    pub fn has_sent(&self) -> bool {
+        self.outbox.is_empty() && !matches!(self.busy, Some(Work::Send(_)))
+    }
+
+    /// Begin the next piece of work if there is nothing being done.
+    pub fn work(&mut self, now: Time, wishes: &mut Vec<Wish>) {
+        if self.busy.is_some() {
+            return;
+        }
+        let at = if let Some(letter) = self.outbox.pop_front() {
+            let begins = now.max(self.next_send);
+            self.next_send = begins + self.costs.gap;
+            self.busy = Some(Work::Send(letter));
+            begins + self.costs.send
+        } else if let Some((from, tag)) = self.inbox.pop_front() {
+            let begins = now.max(self.next_receive);
+            self.next_receive = begins + self.costs.gap;
+            self.busy = Some(Work::Receive { from, tag });
+            begins + self.costs.receive
+        } else {
+            return;
+        };
+        wishes.push(Wish::Wake { at, tag: DONE });
+    }
+
+    /// The piece of work is done: what was sent goes to the network, what was received is returned.
+    pub fn done(&mut self, wishes: &mut Vec<Wish>) -> Option<(u32, u64)> {
+        match self.busy.take()? {
+            Work::Send(Letter { to, bytes, tag }) => {
+                wishes.push(Wish::Send { to, bytes, tag });
+                None
+            }
+            Work::Receive { from, tag } => Some((from, tag)),
+        }
+    }
+}
