@@ -9,7 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::address::{Address, Mac};
 use crate::config::{Config, Counters, Error, Failure, Message, Reliability, SendId, Time};
-use crate::messenger::Messenger;
+use crate::node::{Node, Outcome};
+use crate::operation::OperationId;
 use crate::sys::credit::Credit;
 use crate::sys::packet::{Packets, BATCH};
 use crate::sys::ring::Ring;
@@ -23,7 +24,7 @@ const COMPLETIONS_KEPT: usize = 65_536;
 /// A port of an interface that this process has claimed.
 #[derive(Debug)]
 pub struct Endpoint {
-    messenger: Messenger,
+    node: Node,
     packets: Packets,
     ring: Ring,
     credit: Option<Credit>,
@@ -70,7 +71,7 @@ impl Endpoint {
         let session = since_1970.map_or(1, |since| since.as_nanos() as u64);
         let config = Config { mtu_bytes: packets.mtu_bytes, ..config };
         Ok(Endpoint {
-            messenger: Messenger::new(config, Address { mac: packets.mac, port }, session)?,
+            node: Node::new(config, Address { mac: packets.mac, port }, session)?,
             packets,
             ring,
             credit,
@@ -88,7 +89,7 @@ impl Endpoint {
 
     /// This endpoint's address.
     pub fn own(&self) -> Address {
-        self.messenger.own()
+        self.node.messenger.own()
     }
 
     /// Look for frames for so long before sleeping until one comes: faster, at the price of a core.
@@ -106,14 +107,14 @@ impl Endpoint {
     /// # Errors
     /// When it is no group's address, or the interface cannot.
     pub fn join(&mut self, group: Mac) -> Result<(), Error> {
-        self.messenger.join(group)?;
+        self.node.messenger.join(group)?;
         self.packets.join(group).map_err(|error| Error::System(format!("group {group}: {error}")))
     }
 
     /// Post a message, waiting for at most `timeout` while all send descriptors are in use.
     ///
     /// # Errors
-    /// [`Error::Full`] when none became free in time; see [`Messenger::send`]; the interface is gone.
+    /// [`Error::Full`] when none became free in time; see [`Messenger::send`](crate::messenger::Messenger::send); the interface is gone.
     pub fn send(
         &mut self,
         to: Address,
@@ -121,16 +122,14 @@ impl Endpoint {
         reliability: Reliability,
         timeout: Duration,
     ) -> Result<SendId, Error> {
-        let id = match self.messenger.send(to, Arc::clone(&data), reliability) {
+        let id = match self.node.messenger.send(to, Arc::clone(&data), reliability) {
             Err(Error::Full(descriptors)) => {
-                let attempt = |messenger: &mut Messenger| match messenger.send(
-                    to,
-                    Arc::clone(&data),
-                    reliability,
-                ) {
-                    Err(Error::Full(_)) => None,
-                    sent => Some(sent),
-                };
+                let attempt =
+                    |node: &mut Node| match node.messenger.send(to, Arc::clone(&data), reliability)
+                    {
+                        Err(Error::Full(_)) => None,
+                        sent => Some(sent),
+                    };
                 self.wait(Some(timeout), attempt)?.unwrap_or(Err(Error::Full(descriptors)))?
             }
             sent => sent?,
@@ -144,12 +143,12 @@ impl Endpoint {
     /// # Errors
     /// When the interface is gone.
     pub fn receive(&mut self, timeout: Option<Duration>) -> Result<Option<Message>, Error> {
-        self.wait(timeout, Messenger::receive)
+        self.wait(timeout, |node| node.messenger.receive())
     }
 
     /// Post `count` more receive buffers.
     pub fn post_receive(&mut self, count: usize) {
-        self.messenger.post_receive(count);
+        self.node.messenger.post_receive(count);
     }
 
     /// Do what is to be done now, without waiting.
@@ -173,11 +172,11 @@ impl Endpoint {
     /// When the interface is gone.
     pub fn flush(&mut self, timeout: Duration) -> Result<bool, Error> {
         let deadline = Instant::now() + timeout;
-        let done = |messenger: &mut Messenger| (messenger.outstanding() == 0).then_some(());
+        let done = |node: &mut Node| (node.messenger.outstanding() == 0).then_some(());
         if self.wait(Some(timeout), done)?.is_none() {
             return Ok(false);
         }
-        self.messenger.settle();
+        self.node.messenger.settle();
         loop {
             self.put_out()?;
             let left = deadline.saturating_duration_since(Instant::now());
@@ -188,9 +187,46 @@ impl Endpoint {
         }
     }
 
+    /// Post an operation on another process: `post` is given the node and the time.
+    ///
+    /// # Errors
+    /// Those of `post`; the interface is gone.
+    pub fn operate<T>(
+        &mut self,
+        post: impl FnOnce(&mut Node, Time) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let now = self.time(Instant::now());
+        let posted = post(&mut self.node, now)?;
+        self.put_out()?;
+        Ok(posted)
+    }
+
+    /// Wait for an operation for at most `timeout` (None: for ever); None when it is still pending.
+    /// While a process waits it serves the others.
+    ///
+    /// # Errors
+    /// When the interface is gone.
+    pub fn outcome(
+        &mut self,
+        id: OperationId,
+        timeout: Option<Duration>,
+    ) -> Result<Option<Outcome>, Error> {
+        self.wait(timeout, |node| node.take_outcome(id))
+    }
+
+    /// The node: its areas, and how its operations stand.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// The same, to change its areas. Operations are posted by [`Endpoint::operate`].
+    pub fn node_mut(&mut self) -> &mut Node {
+        &mut self.node
+    }
+
     /// What was done and refused so far.
     pub fn counters(&self) -> Counters {
-        self.messenger.counters()
+        self.node.messenger.counters()
     }
 
     /// Readable when a frame has come: call [`Endpoint::progress`] then.
@@ -202,17 +238,17 @@ impl Endpoint {
     fn wait<T>(
         &mut self,
         timeout: Option<Duration>,
-        mut ready: impl FnMut(&mut Messenger) -> Option<T>,
+        mut ready: impl FnMut(&mut Node) -> Option<T>,
     ) -> Result<Option<T>, Error> {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         loop {
             self.take_in();
-            if let Some(answer) = ready(&mut self.messenger) {
+            if let Some(answer) = ready(&mut self.node) {
                 // Acknowledgements wait: the program is about to send, perhaps, and carries them.
                 self.put_out()?;
                 return Ok(Some(answer));
             }
-            self.messenger.settle();
+            self.node.messenger.settle();
             self.put_out()?;
             let now = Instant::now();
             let left = deadline.map(|deadline| deadline.saturating_duration_since(now));
@@ -232,7 +268,7 @@ impl Endpoint {
             }
             std::hint::spin_loop();
         }
-        let protocol = self.messenger.deadline().map(|deadline| {
+        let protocol = self.node.deadline().map(|deadline| {
             Duration::from_nanos(deadline.saturating_sub(self.time(Instant::now())))
         });
         let held = self.held_since.map(|_| ASK_AGAIN);
@@ -250,19 +286,19 @@ impl Endpoint {
         let now = self.time(Instant::now());
         // At most once round, so that a flood cannot keep us here.
         for _ in 0..1024 {
-            let messenger = &mut self.messenger;
-            if self.ring.next(|frame| messenger.take_frame(now, frame)).is_none() {
+            let node = &mut self.node;
+            if self.ring.next(|frame| node.take_frame(now, frame)).is_none() {
                 break;
             }
         }
-        if self.messenger.deadline().is_some_and(|deadline| deadline <= now) {
-            self.messenger.expire(now);
+        if self.node.deadline().is_some_and(|deadline| deadline <= now) {
+            self.node.expire(now);
         }
         self.keep_completions();
     }
 
     fn keep_completions(&mut self) {
-        while let Some(completion) = self.messenger.completion() {
+        while let Some(completion) = self.node.completion() {
             if self.completions.len() == COMPLETIONS_KEPT {
                 self.completions.pop_front();
             }
@@ -276,7 +312,7 @@ impl Endpoint {
             let now = self.time(Instant::now());
             while self.queue.len() < BATCH && self.held_since.is_none() {
                 let mut frame = self.spare.pop().unwrap_or_default();
-                if !self.messenger.transmit(now, &mut frame) {
+                if !self.node.messenger.transmit(now, &mut frame) {
                     self.spare.push(frame);
                     break;
                 }
@@ -290,7 +326,7 @@ impl Endpoint {
             if sent == 0 {
                 if self.held_since.is_none() {
                     self.held_since = Some(Instant::now());
-                    self.messenger.counters_mut().held_back += 1;
+                    self.node.messenger.counters_mut().held_back += 1;
                 }
                 return Ok(());
             }

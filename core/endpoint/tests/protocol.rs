@@ -9,6 +9,7 @@ use knotless_endpoint::config::{
     Config, Failure, Message, Reliability, Use, MICROSECOND, MILLISECOND,
 };
 use knotless_endpoint::messenger::Messenger;
+use knotless_endpoint::node::Node;
 use knotless_endpoint::wire::{self, Ack, Body, Header};
 use network::{address, Faults, Network, Random, ALL_FAULTS};
 use proptest::prelude::*;
@@ -38,14 +39,14 @@ fn exchange(network: &mut Network, messages: usize) -> (Vec<Vec<Message>>, Vec<V
                 let length = if random.chance(100) { 3000 } else { random.below(300) };
                 let data = random.bytes(length as usize);
                 sent[from * count + to].push(data.clone());
-                network.nodes[from].send(address(to), data.into(), ACKNOWLEDGED).unwrap();
+                network.nodes[from].messenger.send(address(to), data.into(), ACKNOWLEDGED).unwrap();
             }
         }
     }
     let mut received = vec![Vec::new(); count * count];
     while network.step() {
         for to in 0..count {
-            while let Some(message) = network.nodes[to].receive() {
+            while let Some(message) = network.nodes[to].messenger.receive() {
                 let from = (0..count).find(|&from| address(from) == message.from).unwrap();
                 received[from * count + to].push(message);
             }
@@ -61,7 +62,7 @@ fn check_all_arrived(network: &mut Network, messages: usize) {
         assert_eq!(received, sent.iter().map(|data| &data[..]).collect::<Vec<_>>());
     }
     for node in &mut network.nodes {
-        assert_eq!(node.outstanding(), 0);
+        assert_eq!(node.messenger.outstanding(), 0);
         while let Some((_, result)) = node.completion() {
             assert_eq!(result, Ok(()));
         }
@@ -93,11 +94,11 @@ proptest! {
         let mut sent: Vec<Vec<u8>> =
             (0..60).map(|_| { let n = random.below(900) as usize; random.bytes(n) }).collect();
         for data in &sent {
-            network.nodes[0].send(address(1), data[..].into(), NONE).unwrap();
+            network.nodes[0].messenger.send(address(1), data[..].into(), NONE).unwrap();
         }
         let mut received = 0;
         while network.step() {
-            while let Some(message) = network.nodes[1].receive() {
+            while let Some(message) = network.nodes[1].messenger.receive() {
                 let place = sent.iter().position(|data| *data == message.data);
                 prop_assert!(place.is_some(), "a message that nobody sent, or the second copy of one");
                 sent.remove(place.unwrap());
@@ -105,7 +106,7 @@ proptest! {
             }
         }
         prop_assert!(received > 20 && received < 60, "{} arrived", received);
-        prop_assert_eq!(network.nodes[0].outstanding(), 0);
+        prop_assert_eq!(network.nodes[0].messenger.outstanding(), 0);
     }
 
     /// Headers that are well formed and lie; then the honest traffic must still arrive.
@@ -140,7 +141,7 @@ proptest! {
             network.deliver(0, frame, a % MILLISECOND);
         }
         while network.step() {
-            while network.nodes[0].receive().is_some() {}
+            while network.nodes[0].messenger.receive().is_some() {}
         }
         check_all_arrived(&mut network, 10);
     }
@@ -162,7 +163,11 @@ fn the_same_seed_gives_the_same_run() {
     let run = || {
         let mut network = Network::new(4, &small(), ALL_FAULTS, 5);
         check_all_arrived(&mut network, 10);
-        (network.now, network.lost, network.nodes.iter().map(|n| n.counters()).collect::<Vec<_>>())
+        (
+            network.now,
+            network.lost,
+            network.nodes.iter().map(|n| n.messenger.counters()).collect::<Vec<_>>(),
+        )
     };
     assert_eq!(run(), run());
 }
@@ -171,8 +176,11 @@ fn the_same_seed_gives_the_same_run() {
 fn a_peer_that_is_not_there_is_given_up_in_time() {
     let config = Config { give_up: 50 * MILLISECOND, ..small() };
     let mut network = Network::new(1, &config, Faults::default(), 1);
-    let id = network.nodes[0].send(address(5), Arc::from(&b"hello"[..]), ACKNOWLEDGED).unwrap();
-    while network.nodes[0].outstanding() > 0 {
+    let id = network.nodes[0]
+        .messenger
+        .send(address(5), Arc::from(&b"hello"[..]), ACKNOWLEDGED)
+        .unwrap();
+    while network.nodes[0].messenger.outstanding() > 0 {
         assert!(network.step());
     }
     assert_eq!(network.nodes[0].completion(), Some((id, Err(Failure::PeerLost))));
@@ -183,33 +191,34 @@ fn a_peer_that_is_not_there_is_given_up_in_time() {
 #[test]
 fn a_process_that_took_over_a_port_says_so() {
     let mut network = Network::new(2, &small(), Faults::default(), 1);
-    network.nodes[0].send(address(1), b"one"[..].into(), ACKNOWLEDGED).unwrap();
+    network.nodes[0].messenger.send(address(1), b"one"[..].into(), ACKNOWLEDGED).unwrap();
     while network.step() {}
     assert_eq!(network.nodes[0].completion().unwrap().1, Ok(()));
-    network.nodes[1] = Messenger::new(small(), address(1), 2).unwrap();
-    network.nodes[0].send(address(1), b"two"[..].into(), ACKNOWLEDGED).unwrap();
+    network.nodes[1] = Node::new(small(), address(1), 2).unwrap();
+    network.nodes[0].messenger.send(address(1), b"two"[..].into(), ACKNOWLEDGED).unwrap();
     while network.step() {}
     assert_eq!(network.nodes[0].completion().unwrap().1, Err(Failure::PeerRestarted));
-    assert!(network.nodes[1].receive().is_none());
+    assert!(network.nodes[1].messenger.receive().is_none());
     // A new stream begins by itself.
-    network.nodes[0].send(address(1), b"three"[..].into(), ACKNOWLEDGED).unwrap();
+    network.nodes[0].messenger.send(address(1), b"three"[..].into(), ACKNOWLEDGED).unwrap();
     while network.step() {}
-    assert_eq!(network.nodes[1].receive().unwrap().data, b"three");
+    assert_eq!(network.nodes[1].messenger.receive().unwrap().data, b"three");
 }
 
 #[test]
 fn groups_reach_those_who_joined() {
     let group = Address { mac: Mac([3, 0, 0, 0, 0, 1]), port: 7 };
     let mut network = Network::new(4, &small(), Faults::default(), 1);
-    network.nodes[1].join(group.mac).unwrap();
-    network.nodes[3].join(group.mac).unwrap();
-    assert!(network.nodes[1].join(address(2).mac).is_err());
-    assert!(network.nodes[0].send(group, b"x"[..].into(), ACKNOWLEDGED).is_err());
+    network.nodes[1].messenger.join(group.mac).unwrap();
+    network.nodes[3].messenger.join(group.mac).unwrap();
+    assert!(network.nodes[1].messenger.join(address(2).mac).is_err());
+    assert!(network.nodes[0].messenger.send(group, b"x"[..].into(), ACKNOWLEDGED).is_err());
     let data = Random(1).bytes(1000);
-    network.nodes[0].send(group, data[..].into(), NONE).unwrap();
+    network.nodes[0].messenger.send(group, data[..].into(), NONE).unwrap();
     while network.step() {}
     for (node, joined) in [(0, false), (1, true), (2, false), (3, true)] {
-        let received = network.nodes[node].receive().map(|message| (message.to, message.data));
+        let received =
+            network.nodes[node].messenger.receive().map(|message| (message.to, message.data));
         assert_eq!(received, joined.then(|| (group, data.clone())), "node {node}");
     }
 }
@@ -219,15 +228,15 @@ fn what_is_not_taken_is_held_back_by_the_sender_not_lost() {
     let config = Config { receive_buffers: 2, ..small() };
     let mut network = Network::new(2, &config, Faults::default(), 1);
     for number in 0..100u8 {
-        network.nodes[0].send(address(1), vec![number].into(), ACKNOWLEDGED).unwrap();
+        network.nodes[0].messenger.send(address(1), vec![number].into(), ACKNOWLEDGED).unwrap();
     }
     while network.now < 100 * MILLISECOND {
         assert!(network.step(), "a sender that waits asks now and then");
     }
-    assert_eq!(network.nodes[0].outstanding(), 98);
+    assert_eq!(network.nodes[0].messenger.outstanding(), 98);
     for number in 0..100 {
         let message = loop {
-            match network.nodes[1].receive() {
+            match network.nodes[1].messenger.receive() {
                 Some(message) => break message,
                 None => assert!(network.step()),
             }
@@ -243,13 +252,16 @@ fn a_datagram_without_a_buffer_is_dropped_and_counted() {
     let config = Config { receive_buffers: 1, repost: false, ..small() };
     let mut network = Network::new(2, &config, Faults::default(), 1);
     for _ in 0..3 {
-        network.nodes[0].send(address(1), b"x"[..].into(), NONE).unwrap();
+        network.nodes[0].messenger.send(address(1), b"x"[..].into(), NONE).unwrap();
     }
     while network.step() {}
-    assert!(network.nodes[1].receive().is_some() && network.nodes[1].receive().is_none());
-    assert_eq!(network.nodes[1].counters().refused_frames, 2);
-    network.nodes[1].post_receive(1);
-    network.nodes[0].send(address(1), b"y"[..].into(), NONE).unwrap();
+    assert!(
+        network.nodes[1].messenger.receive().is_some()
+            && network.nodes[1].messenger.receive().is_none()
+    );
+    assert_eq!(network.nodes[1].messenger.counters().refused_frames, 2);
+    network.nodes[1].messenger.post_receive(1);
+    network.nodes[0].messenger.send(address(1), b"y"[..].into(), NONE).unwrap();
     while network.step() {}
-    assert_eq!(network.nodes[1].receive().unwrap().data, b"y");
+    assert_eq!(network.nodes[1].messenger.receive().unwrap().data, b"y");
 }

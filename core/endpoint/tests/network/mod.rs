@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use knotless_endpoint::address::{Address, Mac};
 use knotless_endpoint::config::{Config, Time, MICROSECOND};
-use knotless_endpoint::messenger::Messenger;
+use knotless_endpoint::node::Node;
 
 /// SplitMix64 (Steele, Lea, Flood 2014): small, and good enough to choose faults.
 #[derive(Clone, Debug)]
@@ -45,13 +45,14 @@ pub const ALL_FAULTS: Faults = Faults { lose: 50, double: 50, delay: 100, damage
 
 pub struct Network {
     pub now: Time,
-    pub nodes: Vec<Messenger>,
+    pub nodes: Vec<Node>,
     pub random: Random,
     pub faults: Faults,
     /// Frames under way by (arrival, number): receiver and bytes.
     under_way: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     number: u64,
     pub lost: u64,
+    cut: Option<usize>,
 }
 
 pub fn address(node: usize) -> Address {
@@ -60,7 +61,7 @@ pub fn address(node: usize) -> Address {
 
 impl Network {
     pub fn new(nodes: usize, config: &Config, faults: Faults, seed: u64) -> Network {
-        let node = |index| Messenger::new(config.clone(), address(index), 1).unwrap();
+        let node = |index| Node::new(config.clone(), address(index), 1).unwrap();
         Network {
             now: 0,
             nodes: (0..nodes).map(node).collect(),
@@ -69,7 +70,14 @@ impl Network {
             under_way: BTreeMap::new(),
             number: 0,
             lost: 0,
+            cut: None,
         }
+    }
+
+    /// Nothing gets to this node or comes from it any more.
+    #[allow(dead_code)] // not every test binary uses it
+    pub fn cut(&mut self, node: usize) {
+        self.cut = Some(node);
     }
 
     /// Put a frame on the wire to `node` as it is.
@@ -81,6 +89,9 @@ impl Network {
     fn carry(&mut self, from: usize, frame: &[u8]) {
         let to = Mac(*frame.first_chunk().unwrap());
         for node in 0..self.nodes.len() {
+            if self.cut.is_some_and(|cut| cut == node || cut == from) {
+                continue;
+            }
             if node == from || !(to.is_group() || to == address(node).mac) {
                 continue;
             }
@@ -107,8 +118,8 @@ impl Network {
     pub fn send_all(&mut self) {
         let mut frame = Vec::new();
         for node in 0..self.nodes.len() {
-            self.nodes[node].settle();
-            while self.nodes[node].transmit(self.now, &mut frame) {
+            self.nodes[node].messenger.settle();
+            while self.nodes[node].messenger.transmit(self.now, &mut frame) {
                 let frame = std::mem::take(&mut frame);
                 self.carry(node, &frame);
             }
@@ -119,7 +130,7 @@ impl Network {
     pub fn step(&mut self) -> bool {
         self.send_all();
         let arrival = self.under_way.first_key_value().map(|((at, _), _)| *at);
-        let deadline = self.nodes.iter().filter_map(Messenger::deadline).min();
+        let deadline = self.nodes.iter().filter_map(Node::deadline).min();
         let Some(next) = [arrival, deadline].into_iter().flatten().min() else { return false };
         self.now = self.now.max(next);
         while let Some(entry) = self.under_way.first_entry().filter(|e| e.key().0 <= self.now) {
