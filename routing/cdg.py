@@ -12,9 +12,11 @@ Dally and Seitz, Deadlock-free message routing in multiprocessor interconnection
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 
+import numpy as np
+
+from knotless_core.graph import shortest_cycle
 from routing.channels import PRIORITIES, Channels
 
 FLOW_CONTROLS = ("pfc", "pause")
@@ -37,96 +39,10 @@ def find_cycle(edges: Iterable[tuple[int, int]]) -> list[int]:
     Of several shortest ones it is that with the smallest members, so equal graphs give equal
     cycles, whatever the order of ``edges``.
     """
-    following: dict[int, list[int]] = {}
-    for a, b in edges:
-        following.setdefault(a, []).append(b)
-        following.setdefault(b, [])
-    for targets in following.values():
-        targets.sort()
-    best: list[int] = []
-    for component in _cyclic_components(following):
-        members = set(component)
-        inside = {a: [b for b in following[a] if b in members] for a in component}
-        for start in component:
-            cycle = _shortest_through(start, inside, len(best))
-            if cycle:
-                best = cycle
-    return best
+    ends = np.array(list(edges), dtype=np.int64).reshape(-1, 2)
+    return shortest_cycle(np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1]))
 
 
 def cycle_names(channels: Channels, cycle: list[int]) -> list[str]:
     """Return a cycle as ``SWITCH:PORT/PRIORITY`` texts."""
     return [channels.name(*divmod(node, PRIORITIES)) for node in cycle]
-
-
-def _shortest_through(start: int, following: dict[int, list[int]], below: int) -> list[int]:
-    """Return the shortest cycle through ``start`` if shorter than ``below`` (0: any length).
-
-    ``start`` is the smallest member: smaller ones were tried before, and their
-    cycles are no longer than these.
-    """
-    parent = {start: -1}
-    length = {start: 1}
-    queue = deque([start])
-    while queue:
-        a = queue.popleft()
-        if below and length[a] >= below:
-            return []
-        for b in following[a]:
-            if b == start:
-                cycle = [a]
-                while parent[cycle[-1]] != -1:
-                    cycle.append(parent[cycle[-1]])
-                return cycle[::-1]
-            if b not in parent:
-                parent[b] = a
-                length[b] = length[a] + 1
-                queue.append(b)
-    return []
-
-
-def _cyclic_components(following: dict[int, list[int]]) -> list[list[int]]:
-    """Return the strongly connected components with a cycle, members sorted, smallest first.
-
-    Tarjan's algorithm, without recursion.
-    """
-    order: dict[int, int] = {}
-    low: dict[int, int] = {}
-    stack: list[int] = []
-    on_stack: set[int] = set()
-    found: list[list[int]] = []
-    for root in sorted(following):
-        if root in order:
-            continue
-        work = [(root, iter(following[root]))]
-        order[root] = low[root] = len(order)
-        stack.append(root)
-        on_stack.add(root)
-        while work:
-            node, targets = work[-1]
-            target = next(targets, None)
-            if target is None:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == order[node]:
-                    component = _pop_until(stack, on_stack, node)
-                    if len(component) > 1 or node in following[node]:
-                        found.append(sorted(component))
-            elif target not in order:
-                order[target] = low[target] = len(order)
-                stack.append(target)
-                on_stack.add(target)
-                work.append((target, iter(following[target])))
-            elif target in on_stack:
-                low[node] = min(low[node], order[target])
-    return sorted(found)
-
-
-def _pop_until(stack: list[int], on_stack: set[int], node: int) -> list[int]:
-    component = []
-    while True:
-        component.append(stack.pop())
-        on_stack.discard(component[-1])
-        if component[-1] == node:
-            return component

@@ -51,8 +51,9 @@ class Channels:
     @cached_property
     def reverse(self) -> Ints:
         """Return, for each channel, the channel in the other direction of its link."""
-        ends = zip(self.head.tolist(), self.in_port.tolist(), strict=True)
-        return np.array([self.leaving[end] for end in ends], dtype=np.int32)
+        leaves = self.tail.astype(np.int64) << 32 | self.out_port
+        enters = self.head.astype(np.int64) << 32 | self.in_port
+        return np.searchsorted(leaves, enters).astype(np.int32)
 
     def name(self, channel: int, priority: int) -> str:
         """Return ``SWITCH:PORT/PRIORITY``, the port being the one that it leaves by."""
@@ -67,6 +68,6 @@ def channels_of(fabric: Fabric) -> Channels:
         for i, switch in enumerate(fabric.switches)
         for port, (far, far_port) in fabric.neighbours[switch.name].items()
     ]
-    columns = np.array(rows, dtype=np.int32).reshape(-1, 4).T
+    columns = np.ascontiguousarray(np.array(rows, dtype=np.int32).reshape(-1, 4).T)
     names = tuple(switch.name for switch in fabric.switches)
     return Channels(names, columns[0], columns[1], columns[2], columns[3])

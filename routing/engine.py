@@ -5,13 +5,12 @@ A new engine is one new module of ``routing.engines`` that holds an :class:`Engi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TypeVar
 
 import numpy as np
 
@@ -29,30 +28,47 @@ class Task:
     """What an engine is to route.
 
     ``vcs`` is how many virtual channels it may use (None: as many as it likes), ``select``
-    one of :data:`SELECTIONS`, ``root`` the index of the root switch where it has one.
+    one of :data:`SELECTIONS`, ``root`` the index of the root switch where one was told.
     """
 
     fabric: Fabric
     channels: Channels
     vcs: int | None
     select: str
-    root: int
+    root: int | None
 
     @property
-    def host_switches(self) -> list[int]:
+    def tree_root(self) -> int:
+        """The root switch of engines that need one: the first unless told."""
+        return self.root or 0
+
+    @cached_property
+    def host_switches(self) -> Ints:
         """The switch index of each host, in the order of the hosts."""
         index = self.fabric.switch_index
-        return [index[host.switch] for host in self.fabric.hosts]
+        return np.array([index[host.switch] for host in self.fabric.hosts], dtype=np.int32)
 
-    @property
-    def host_ranks(self) -> list[int]:
+    @cached_property
+    def host_ranks(self) -> Ints:
         """Each host's place (from 0) among the hosts of its switch, by port."""
-        ranks = {
-            host.name: rank
-            for at in self.fabric.hosts_at.values()
-            for rank, host in enumerate(at.values())
-        }
-        return [ranks[host.name] for host in self.fabric.hosts]
+        at = self.host_switches
+        ports = np.array([host.port for host in self.fabric.hosts])
+        order = np.lexsort((ports, at))
+        first = np.searchsorted(at[order], at)
+        place = np.zeros(len(at), dtype=np.int32)
+        place[order] = np.arange(len(at), dtype=np.int32)
+        return (place - first).astype(np.int32)
+
+    @cached_property
+    def ranks(self) -> int:
+        """The most hosts that a switch has."""
+        return int(self.receivers.max())
+
+    @cached_property
+    def receivers(self) -> Ints:
+        """How many hosts each switch has."""
+        counts = np.bincount(self.host_switches, minlength=len(self.channels.names))
+        return counts.astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -105,12 +121,3 @@ def engine_named(name: str) -> Engine:
     close = get_close_matches(name.lower()[:50], known, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
     raise PlanError(f"no routing engine is called {name[:50]!r}; {hint}")
-
-
-Key = TypeVar("Key", bound=Hashable)
-
-
-def rows_of(keys: Sequence[Key]) -> tuple[Ints, list[Key]]:
-    """Give each distinct key a row, in order of first use: (row of each key, key of each row)."""
-    rows = {key: row for row, key in enumerate(dict.fromkeys(keys))}
-    return np.array([rows[key] for key in keys], dtype=np.int32), list(rows)

@@ -18,7 +18,7 @@ from routing.engine import MAX_VCS, SELECTIONS, Routes, Task, engine_named
 from routing.multicast import MulticastGroup, groups_of
 from routing.trees import pruned
 from routing.vlan import TAGGINGS, assign_vlans
-from routing.walks import distances, graph_of
+from routing.walks import plain_graph
 from topologies.errors import PlanError
 from topologies.fabric import Fabric
 
@@ -213,10 +213,7 @@ def virtual_channels(channel: Ints, priority: NDArray[np.uint8]) -> NDArray[np.i
 
 def shortest_hops(channels: Channels) -> Ints:
     """Return (switches, switches): the fewest channels from one switch to another."""
-    switches = np.arange(len(channels.names), dtype=np.int32)
-    every = np.arange(len(channels), dtype=np.int32)
-    graph = graph_of(channels, switches, switches, [(channels.tail, channels.head, every)])
-    return distances(graph)
+    return plain_graph(channels).hops()
 
 
 def make_plan(
@@ -258,7 +255,7 @@ def make_plan(
     groups = groups_of(fabric, multicast)
     began = time.perf_counter()
     channels = channels_of(fabric)
-    root_index = 0 if root is None else fabric.switch_index[root]
+    root_index = None if root is None else fabric.switch_index[root]
     routes = chosen.route(Task(fabric, channels, vcs, select, root_index))
     routes = _without_useless_branches(fabric, channels, routes)
     vlans = assign_vlans(channels, routes.channels)

@@ -7,24 +7,26 @@ rules: the shortest legal path that passes every switch once is taken instead.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from routing.channels import Ints
-from routing.walks import StateGraph
+from knotless_core.graph import StateGraph
+from routing.channels import Channels, Ints
 
 SEARCH_STEPS = 20_000
 """How long to look for a shortest path without a revisit, before taking the tree's."""
 
 
 def without_revisits(
-    graph: StateGraph, hops: Ints, sources: Ints, paths: Ints, trees: Ints
+    channels: Channels, graph: StateGraph, sources: Ints, paths: Ints, trees: Ints
 ) -> Ints:
     """Replace the paths that pass a switch twice.
 
     Parameters
     ----------
-    graph, hops
-        What is legal, and its :func:`routing.walks.distances`.
+    channels, graph
+        The channels of the fabric, and what walks are legal.
     sources : (rows,)
         The switch of each row.
     paths : (rows, switches, longest)
@@ -34,19 +36,22 @@ def without_revisits(
         enters v on the way from u.
 
     """
-    tail = graph.channels.tail
+    if paths.shape[2] < 3:
+        return paths  # too short to come back
+    tail = channels.tail
     where = np.where(paths >= 0, tail[paths], -1 - np.arange(paths.shape[2]))
     where.sort(axis=2)
     twice = (where[:, :, 1:] == where[:, :, :-1]).any(axis=2)
     arrives = np.zeros_like(twice)
     passing = (paths >= 0) & (tail[paths] == np.arange(paths.shape[1])[None, :, None])
     arrives |= passing.any(axis=2)
+    search = _Search(graph)
     found: dict[tuple[int, int], list[int]] = {}
     replaced = []
     for row, destination in np.argwhere(twice | arrives).tolist():
         key = (int(sources[row]), destination)
         if key not in found:
-            found[key] = _search(graph, hops[destination], *key) or _along(tail, trees, *key)
+            found[key] = search.path(*key) or _along(tail, trees, *key)
         replaced.append((row, destination, found[key]))
     longest = max([paths.shape[2], *(len(path) for _, _, path in replaced)])
     result = np.pad(paths, ((0, 0), (0, 0), (0, longest - paths.shape[2])), constant_values=-1)
@@ -55,38 +60,54 @@ def without_revisits(
     return result
 
 
-def _search(graph: StateGraph, hops: Ints, source: int, destination: int) -> list[int]:
-    """Return a shortest legal path without revisits, by iterative deepening, or none in time."""
-    first = np.searchsorted(graph.tail, np.arange(len(graph.switch) + 1)).tolist()
-    start = int(graph.start[source])
-    steps = 0
-    for limit in range(int(hops[start]), len(graph.start)):
-        path: list[int] = []
-        states = [start]
-        visited = {source}
-        work = [iter(range(first[start], first[start + 1]))]
-        while work:
-            edge = next(work[-1], None)
-            if edge is None:
-                work.pop()
-                visited.discard(int(graph.switch[states.pop()]))
-                if path:
-                    path.pop()
-                continue
-            steps += 1
-            if steps > SEARCH_STEPS:
-                return []
-            state = int(graph.head[edge])
-            switch = int(graph.switch[state])
-            if switch in visited or len(path) + 1 + int(hops[state]) > limit:
-                continue
-            path.append(int(graph.channel[edge]))
-            if switch == destination:
-                return path
-            states.append(state)
-            visited.add(switch)
-            work.append(iter(range(first[state], first[state + 1])))
-    return []
+class _Search:
+    """Looks for paths in a graph, by iterative deepening."""
+
+    def __init__(self, graph: StateGraph) -> None:
+        self._graph = graph
+        self._start = graph.start.tolist()
+        self._switch = graph.switch.tolist()
+        self._head = graph.head.tolist()
+        self._channel = graph.channel.tolist()
+        self._first = np.searchsorted(graph.tail, np.arange(len(self._switch) + 1)).tolist()
+        self._hops: dict[int, list[int]] = {}
+
+    def path(self, source: int, destination: int) -> list[int]:
+        """Return the channels of a shortest legal path without revisits, or none in time."""
+        if destination not in self._hops:
+            self._hops[destination] = self._graph.hops_to(destination).tolist()
+        hops = self._hops[destination]
+        steps = 0
+        for limit in range(hops[self._start[source]], len(self._start)):
+            path: list[int] = []
+            states = [self._start[source]]
+            visited = {source}
+            work = [self._leaving(states[0])]
+            while work:
+                edge = next(work[-1], None)
+                if edge is None:
+                    work.pop()
+                    visited.discard(self._switch[states.pop()])
+                    if path:
+                        path.pop()
+                    continue
+                steps += 1
+                if steps > SEARCH_STEPS:
+                    return []
+                state = self._head[edge]
+                switch = self._switch[state]
+                if switch in visited or len(path) + 1 + hops[state] > limit:
+                    continue
+                path.append(self._channel[edge])
+                if switch == destination:
+                    return path
+                states.append(state)
+                visited.add(switch)
+                work.append(self._leaving(state))
+        return []
+
+    def _leaving(self, state: int) -> Iterator[int]:
+        return iter(range(self._first[state], self._first[state + 1]))
 
 
 def _along(tail: Ints, trees: Ints, source: int, destination: int) -> list[int]:

@@ -16,37 +16,34 @@ from __future__ import annotations
 
 import numpy as np
 
-from routing.channels import Channels, Ints
-from routing.engines.updown import levels
+from routing.channels import Ints
+from routing.spanning import SpanningTree
 from routing.turns import Mask, Turns, grow_acyclic
 
 LEFT_UP, LEFT_DOWN, RIGHT_UP, RIGHT_DOWN = range(4)
 
 
-def legal_turns(
-    channels: Channels, parent: Ints, turns: Turns, into: int = LEFT_UP, out_of: int = -1
-) -> Mask:
+def legal_turns(tree: SpanningTree, turns: Turns, into: int = LEFT_UP, out_of: int = -1) -> Mask:
     """Return which of ``turns`` are legal: a largest set of them that closes no cycle.
 
     Turns that go on in one direction, and from left-up to right-down, as paths along the
-    tree ``parent`` do, are legal. The others are made legal one by one, nearest the root
+    ``tree`` do, are legal. The others are made legal one by one, nearest the root
     first, if no cycle closes; those from right-up to left-down late, and last those into the
     direction ``into`` and out of ``out_of`` (-1: none). So few are
     prohibited near the root, and none that no cycle needs.
     """
-    root = int(np.argmin(parent))
-    level = levels(channels, parent, root)
-    direction = _directions(channels, level, _preorder(channels, parent, root))
+    direction = _directions(tree)
     before, after = direction[turns.before], direction[turns.after]
     given = (before == after) | ((before == LEFT_UP) & (after == RIGHT_DOWN))
     late = np.where((before == RIGHT_UP) & (after == LEFT_DOWN), 1, 0)
     late[((after == into) & (before != into)) | ((before == out_of) & (after != out_of))] = 2
-    order = np.lexsort((level[channels.head[turns.before]], late)).astype(np.int32)
-    return grow_acyclic(len(channels), turns, order, given)
+    order = np.lexsort((tree.level[tree.channels.head[turns.before]], late)).astype(np.int32)
+    return grow_acyclic(len(tree.channels), turns, order, given)
 
 
-def _directions(channels: Channels, level: Ints, place: Ints) -> Ints:
+def _directions(tree: SpanningTree) -> Ints:
     """Return for each channel in which of the four directions it goes."""
+    channels, level, place = tree.channels, tree.level, _preorder(tree)
     left = place[channels.head] < place[channels.tail]
     fall = level[channels.head] - level[channels.tail]
     up = (fall < 0) | ((fall == 0) & ~left)
@@ -55,16 +52,17 @@ def _directions(channels: Channels, level: Ints, place: Ints) -> Ints:
     ).astype(np.int32)
 
 
-def _preorder(channels: Channels, parent: Ints, root: int) -> Ints:
+def _preorder(tree: SpanningTree) -> Ints:
     """Return the place of each switch when the tree is walked, parents before children."""
+    parent, tail = tree.parent.tolist(), tree.channels.tail.tolist()
     children: list[list[int]] = [[] for _ in parent]
-    for switch, channel in enumerate(parent.tolist()):
-        if channel >= 0:
-            children[channels.tail[channel]].append(switch)
-    place = np.zeros(len(parent), dtype=np.int32)
-    stack = [root]
+    for switch in range(len(parent) - 1, -1, -1):
+        if parent[switch] >= 0:
+            children[tail[parent[switch]]].append(switch)
+    place = [0] * len(parent)
+    stack = [tree.root]
     for number in range(len(parent)):
         switch = stack.pop()
         place[switch] = number
-        stack += reversed(children[switch])
-    return place
+        stack += children[switch]
+    return np.array(place, dtype=np.int32)

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from routing.assemble import channels_along, walk_all
-from routing.balance import choose_walks
-from routing.channels import Channels, Ints
+from knotless_core.graph import StateGraph
+from routing.balance import balanced_paths
 from routing.engine import MAX_VCS, Engine, Routes, Task
-from routing.engines.minimal import breadth_first_trees
-from routing.engines.updown import is_up, levels, tree_from_everywhere
-from routing.walks import StateGraph, distances, graph_of, plain_graph
+from routing.spanning import SpanningTree, spanning_tree
+from routing.walks import graph_of, plain_graph
 
 
 def route(task: Task) -> Routes:
@@ -27,43 +25,31 @@ def route(task: Task) -> Routes:
     enough; by default it takes the fewest, up to 8, with which all paths are minimal.
     Broadcasts go along the spanning tree, in layer 0.
     """
-    channels = task.channels
-    parent = breadth_first_trees(channels)[task.root]
-    level = levels(channels, parent, task.root)
-    if task.vcs is None:
-        graph, hops = _enough_layers(task, level)
-    else:
-        graph = layered_graph(channels, level, task.vcs)
-        hops = distances(graph)
-    rows, edges = walk_all(task, graph, choose_walks(task, graph, hops))
-    paths = channels_along(graph, edges)
-    layer = graph.head[edges] // (2 * len(parent)) if len(channels) else edges
-    trees = tree_from_everywhere(channels, parent)
-    return Routes(
-        rows,
-        paths,
-        np.where(paths >= 0, layer, 0).astype(np.uint8),
-        trees,
-        np.zeros(trees.shape, dtype=np.uint8),
-    )
+    tree = spanning_tree(task.channels, task.tree_root)
+    graph = _enough_layers(task, tree) if task.vcs is None else layered_graph(tree, task.vcs)
+    layer = np.arange(len(graph.switch)) // (2 * len(tree.parent))
+    rows, paths, layers = balanced_paths(task, graph, layer.astype(np.uint8))
+    trees = tree.from_everywhere()
+    return Routes(rows.of_host, paths, layers, trees, np.zeros(trees.shape, dtype=np.uint8))
 
 
-def _enough_layers(task: Task, level: Ints) -> tuple[StateGraph, Ints]:
-    """Return the graph of the fewest layers (8 at most) with shortest paths only, and its hops."""
-    at = np.unique(task.host_switches)
-    shortest = distances(plain_graph(task.channels))[np.ix_(at, at)]
+def _enough_layers(task: Task, tree: SpanningTree) -> StateGraph:
+    """Return the graph of the fewest layers, 8 at most, with shortest paths only."""
+    at = np.flatnonzero(task.receivers)
+    between = np.ix_(at, at)
+    shortest = plain_graph(task.channels).hops()[between]
     for layers in range(1, MAX_VCS + 1):
-        graph = layered_graph(task.channels, level, layers)
-        hops = distances(graph)
-        if np.array_equal(hops[np.ix_(at, at)], shortest):
+        graph = layered_graph(tree, layers)
+        if np.array_equal(graph.hops()[between], shortest):
             break
-    return graph, hops
+    return graph
 
 
-def layered_graph(channels: Channels, level: Ints, layers: int) -> StateGraph:
+def layered_graph(tree: SpanningTree, layers: int) -> StateGraph:
     """Return the states (layer, went down already or not, switch) and the steps between them."""
+    channels = tree.channels
     count = len(channels.names)
-    up = is_up(channels, level)
+    up = tree.rises()
     every = np.arange(len(channels), dtype=np.int32)
     tail, head = channels.tail, channels.head
     edges = []

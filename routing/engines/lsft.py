@@ -32,16 +32,16 @@ def route(task: Task) -> Routes:
     """
     channels = task.channels
     count = len(channels.names)
-    leaves = np.unique(task.host_switches)
+    leaves = np.flatnonzero(task.receivers)
     ups, downs, first, ways = _ways(task, leaves)
     places = np.full(count, -1, dtype=np.int64)
     places[leaves] = np.arange(len(leaves))
-    ranks = np.array(task.host_ranks)
-    planes = int(ranks.max()) + 1 if task.select == "spread" and ways.max(initial=0) > 1 else 1
+    ranks = task.host_ranks
+    planes = task.ranks if task.select == "spread" and ways.max(initial=0) > 1 else 1
     keys = ranks % planes * len(leaves) + places[task.host_switches]
     used, rows = np.unique(keys, return_inverse=True)
     rank, leaf = np.divmod(used, len(leaves))
-    number = np.arange(len(leaves)) * (int(ranks.max()) + 1)
+    number = np.arange(len(leaves)) * task.ranks
     chosen = first[leaf] + (number[None, :] + rank[:, None]) % np.maximum(1, ways[leaf])
     paths = np.full((len(used), count, 2), -1, dtype=np.int32)
     row, target = np.nonzero(leaf[:, None] != np.arange(len(leaves))[None, :])

@@ -12,22 +12,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from routing.assemble import channels_along, walk_all
-from routing.balance import choose_walks
+from routing.balance import balanced_paths
 from routing.engine import Engine, Routes, Task
-from routing.engines.minimal import breadth_first_trees
-from routing.engines.updown import tree_from_everywhere
 from routing.simple_paths import without_revisits
+from routing.spanning import spanning_tree
 from routing.turn_model import LEFT_UP, RIGHT_DOWN, legal_turns
 from routing.turns import all_turns, turn_graph
-from routing.walks import distances
 
 
 def route(task: Task) -> Routes:
     """Return shortest paths that turn into channels to the left and up only where it is safe.
 
     Runs on any fabric with one virtual channel; not always minimal. What is legal is told by
-    :func:`routing.turn_model.legal_turns`, ties by :func:`routing.balance.choose_walks`.
+    :func:`routing.turn_model.legal_turns`, ties by
+    :func:`routing.balance.balanced_paths`.
     """
     return _route(task, into=LEFT_UP)
 
@@ -39,18 +37,14 @@ def route_r_turn(task: Task) -> Routes:
 
 def _route(task: Task, into: int = -1, out_of: int = -1) -> Routes:
     channels = task.channels
-    parent = breadth_first_trees(channels)[task.root]
+    tree = spanning_tree(channels, task.tree_root)
     turns = all_turns(channels)
-    legal = legal_turns(channels, parent, turns, into, out_of)
-    graph = turn_graph(channels, turns.only(legal))
-    hops = distances(graph)
-    rows, edges = walk_all(task, graph, choose_walks(task, graph, hops))
-    trees = tree_from_everywhere(channels, parent)
-    sources = np.zeros(len(edges), dtype=np.int32)
-    sources[rows] = task.host_switches
-    paths = without_revisits(graph, hops, sources, channels_along(graph, edges), trees)
+    graph = turn_graph(channels, turns.only(legal_turns(tree, turns, into, out_of)))
+    rows, walks, _ = balanced_paths(task, graph)
+    trees = tree.from_everywhere()
+    paths = without_revisits(channels, graph, rows.at, walks, trees)
     zeros = np.zeros(paths.shape, dtype=np.uint8)
-    return Routes(rows, paths, zeros, trees, np.zeros(trees.shape, dtype=np.uint8))
+    return Routes(rows.of_host, paths, zeros, trees, np.zeros(trees.shape, dtype=np.uint8))
 
 
 L_TURN = Engine(

@@ -11,12 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.assemble import channels_along, walk_all
-from routing.channels import Channels, Ints
+from routing.balance import Rows, rows_in
+from routing.channels import Ints
 from routing.engine import Engine, Routes, Task
-from routing.engines.minimal import breadth_first_trees
-from routing.engines.updown import levels, tree_from_everywhere
-from routing.walks import candidates, pick, plain_graph
+from routing.spanning import SpanningTree, spanning_tree
 
 
 def route(task: Task) -> Routes:
@@ -28,24 +26,55 @@ def route(task: Task) -> Routes:
     across, and goes down: no cycle. Only parallel links tie: ``spread`` gives them
     to the hosts of a switch by turns, ``low-port`` takes the first.
     """
-    channels = task.channels
-    parent = breadth_first_trees(channels)[task.root]
-    graph = plain_graph(channels)
-    choices: list[Ints] = [np.full((len(parent), len(parent)), -1, dtype=np.int32)]
-    if len(channels):
-        good = _longest_labels(channels, parent, levels(channels, parent, task.root))
-        counts = candidates(graph, good)[1]
-        most = min(int(counts.max()), max(task.host_ranks) + 1) if task.select == "spread" else 1
-        choices = [pick(graph, good, np.full_like(counts, rank)) for rank in range(most)]
-    rows, edges = walk_all(task, graph, choices)
-    paths = channels_along(graph, edges)
-    trees = tree_from_everywhere(channels, parent)
+    tree = spanning_tree(task.channels, task.tree_root)
+    rows, paths = _follow(task, _choices(task, tree))
     zeros = np.zeros(paths.shape, dtype=np.uint8)
-    return Routes(rows, paths, zeros, trees, np.zeros(trees.shape, dtype=np.uint8))
+    trees = tree.from_everywhere()
+    return Routes(rows.of_host, paths, zeros, trees, np.zeros(trees.shape, dtype=np.uint8))
 
 
-def _longest_labels(channels: Channels, parent: Ints, level: Ints) -> NDArray[np.bool_]:
+def _choices(task: Task, tree: SpanningTree) -> list[Ints]:
+    """Return, for each rank of hosts, (switches, switches): the channel at [destination, switch].
+
+    -1 at the destination itself.
+    """
+    channels = task.channels
+    none: Ints = np.full((len(tree.parent), len(tree.parent)), -1, dtype=np.int32)
+    if len(channels) == 0:
+        return [none]
+    good = _longest_labels(tree)
+    first = np.searchsorted(channels.tail, np.arange(len(tree.parent)))
+    counts = np.add.reduceat(good, first, axis=1, dtype=np.int32)
+    upto = np.cumsum(good, axis=1, dtype=np.int32)
+    place = upto - 1 - (upto - good)[:, first][:, channels.tail]
+    choices: list[Ints] = []
+    for rank in range(min(int(counts.max()), task.ranks) if task.select == "spread" else 1):
+        wanted = (rank % np.maximum(counts, 1))[:, channels.tail]
+        destination, channel = np.nonzero(good & (place == wanted))
+        choice = none.copy()
+        choice[destination, channels.tail[channel]] = channel
+        choices.append(choice)
+    return choices
+
+
+def _follow(task: Task, choices: list[Ints]) -> tuple[Rows, Ints]:
+    """Return the rows, and their paths (rows, switches, longest) along the choices."""
+    rows = rows_in(task, len(choices))
+    choice = np.stack(choices)
+    plane = rows.plane[:, None]
+    destinations = np.arange(choice.shape[1])[None, :]
+    at = np.repeat(rows.at[:, None], choice.shape[1], axis=1)
+    steps = []
+    while ((channel := choice[plane, destinations, at]) >= 0).any():
+        steps.append(channel)
+        at = np.where(channel >= 0, task.channels.head[channel], at)
+    none = np.full((*at.shape, 0), -1, dtype=np.int32)
+    return rows, np.stack(steps, axis=2) if steps else none
+
+
+def _longest_labels(tree: SpanningTree) -> NDArray[np.bool_]:
     """Return (switches, channels): whether no channel of its switch has a longer prefix."""
+    channels, parent, level = tree.channels, tree.parent, tree.level
     count = len(parent)
     above = np.where(parent >= 0, channels.tail[parent], np.arange(count))
     is_prefix = np.eye(count, dtype=bool)

@@ -12,11 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.assemble import channels_along, walk_all
-from routing.balance import choose_walks
+from knotless_core.graph import breadth_first_trees
+from routing.balance import balanced_paths
 from routing.channels import Channels, Ints, Priorities
 from routing.engine import Engine, Routes, Task
-from routing.engines.minimal import breadth_first_trees
 from routing.walks import plain_graph
 
 
@@ -24,7 +23,7 @@ def route(task: Task) -> Routes:
     """Return shortest paths whose virtual channel is 0, and one more after each hop.
 
     Minimal on every fabric; needs as many virtual channels as the diameter has hops.
-    Ties as :func:`routing.balance.choose_walks` says.
+    Ties as :func:`routing.balance.balanced_paths` says.
     """
     return _route(task, np.ones(len(task.channels.names), dtype=bool))
 
@@ -46,17 +45,14 @@ def route_reduced(task: Task) -> Routes:
 def _route(task: Task, parting: NDArray[np.bool_]) -> Routes:
     """Return shortest paths with one virtual channel more on leaving a ``parting`` switch."""
     channels = task.channels
-    graph = plain_graph(channels)
-    rows, edges = walk_all(task, graph, choose_walks(task, graph))
-    paths = channels_along(graph, edges)
+    rows, paths, _ = balanced_paths(task, plain_graph(channels))
     steps = parting[channels.tail[paths]] if len(channels) else np.zeros(paths.shape, dtype=bool)
     steps[:, :, :1] = False
     steps &= paths >= 0
     priorities = np.cumsum(steps, axis=2, dtype=np.uint8)
-    trees = breadth_first_trees(channels)
-    return Routes(
-        rows, paths, np.where(paths >= 0, priorities, 0), trees, _depths(channels, trees, parting)
-    )
+    priorities[paths < 0] = 0
+    trees = breadth_first_trees(channels.tail, channels.head, len(channels.names))
+    return Routes(rows.of_host, paths, priorities, trees, _depths(channels, trees, parting))
 
 
 def _neighbours(channels: Channels) -> NDArray[np.intp]:

@@ -1,4 +1,4 @@
-"""Up*/down*: never up after down, on a breadth-first spanning tree.
+"""Up*/down*: never up after down, on a breadth-first spanning tree or on the tiers of a fabric.
 
 References
 ----------
@@ -12,86 +12,55 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.channels import Channels, Ints
-from routing.engine import Engine, Routes, Task, rows_of
-from routing.engines.minimal import breadth_first_trees
-from routing.walks import choose, distances, graph_of, stack_paths, walk
+from knotless_core.graph import StateGraph, up_then_down
+from routing.balance import balanced_paths
+from routing.channels import Ints
+from routing.engine import Engine, Routes, Task
+from routing.spanning import spanning_tree
+from routing.tiers import joined, tiers
+from routing.walks import up_down_graph
 
 
 def route(task: Task) -> Routes:
     """Return a shortest legal path for each pair: ups first, then downs.
 
-    Up is towards the lower (level, switch index), where the level counts hops from the root.
+    With a root, up is towards the lower (level, switch index), where the level counts hops from
+    the root, and broadcasts go along the spanning tree. Without one, on a fabric of tiers
+    (:func:`routing.tiers.tiers`: fat-trees, Clos, Latin squares) where every two switches
+    with hosts have one above them both, up is away from the hosts, as if all that
+    is on top were one root; so paths are minimal there. On any other fabric the root is the
+    first switch.
+
     With N virtual channels a host of rank r uses r mod N for everything that it sends.
-    Broadcasts go along the spanning tree, on virtual channel 0.
+    Broadcasts keep to virtual channel 0.
     """
-    channels = task.channels
-    parent = breadth_first_trees(channels)[task.root]
-    up = is_up(channels, levels(channels, parent, task.root))
-    count = len(channels.names)
-    tail, head = channels.tail, channels.head
-    every = np.arange(len(channels), dtype=np.int32)
-    down = ~up
-    edges = [
-        (tail[up], head[up], every[up]),
-        (tail[down], head[down] + np.int32(count), every[down]),
-        (tail[down] + np.int32(count), head[down] + np.int32(count), every[down]),
-    ]
-    switches = np.arange(count, dtype=np.int32)
-    graph = graph_of(channels, np.concatenate([switches, switches]), switches, edges)
-    ranks = task.host_ranks
-    choices = choose(graph, distances(graph), task.select, max(ranks) + 1)
+    graph, trees = _legal(task)
     vcs = task.vcs or 1
-    keys = [
-        (rank % len(choices), rank % vcs, at)
-        for rank, at in zip(ranks, task.host_switches, strict=True)
-    ]
-    rows, row_keys = rows_of(keys)
-    paths = stack_paths([walk(graph, choices[plane], np.array([at])) for plane, _, at in row_keys])
-    vc = np.array([vc for _, vc, _ in row_keys], dtype=np.uint8)
-    priorities = np.broadcast_to(vc[:, None, None], paths.shape).copy()
-    trees = tree_from_everywhere(channels, parent)
-    return Routes(rows, paths, priorities, trees, np.zeros(trees.shape, dtype=np.uint8))
+    planes = None if task.select == "spread" else min(vcs, task.ranks)
+    rows, paths, priorities = balanced_paths(task, graph, planes=planes)
+    if vcs > 1:
+        vc = (rows.plane % vcs).astype(np.uint8)
+        priorities = np.where(paths >= 0, vc[:, None, None], priorities)
+    return Routes(rows.of_host, paths, priorities, trees, np.zeros(trees.shape, dtype=np.uint8))
 
 
-def levels(channels: Channels, parent: Ints, root: int) -> Ints:
-    """Return the hops of each switch from ``root``; ``parent`` is the root's tree."""
-    level: Ints = np.full(len(parent), -1, dtype=np.int32)
-    level[root] = 0
-    while (level < 0).any():
-        above = np.where(parent >= 0, level[channels.tail[parent]], -1)
-        level = np.where((level < 0) & (above >= 0), above + 1, level).astype(np.int32)
-    return level
-
-
-def is_up(channels: Channels, level: Ints) -> NDArray[np.bool_]:
-    """Return for each channel whether it goes to the lower (level, switch index)."""
-    tail, head = channels.tail, channels.head
-    up: NDArray[np.bool_] = level[head] < level[tail]
-    up |= (level[head] == level[tail]) & (head < tail)
-    return up
-
-
-def tree_from_everywhere(channels: Channels, parent: Ints) -> Ints:
-    """Return how each switch floods the one tree ``parent``: up to the root, down elsewhere.
-
-    Entry [u, v] is the channel that enters v when u floods: legal for up*/down*.
-    """
-    count = len(parent)
-    trees = np.tile(parent, (count, 1))
-    for source in range(count):
-        trees[source, source] = -1
-        at = source
-        while parent[at] >= 0:
-            above = int(channels.tail[parent[at]])
-            trees[source, above] = channels.reverse[parent[at]]
-            at = above
-    return trees
+def _legal(task: Task) -> tuple[StateGraph, Ints]:
+    """Return the legal walks, and the broadcast trees."""
+    channels = task.channels
+    tier = tiers(task) if task.root is None else None
+    if tier is not None:
+        rises: NDArray[np.bool_] = tier[channels.head] > tier[channels.tail]
+        graph = up_down_graph(channels, rises)
+        if joined(task, graph):
+            count = len(channels.names)
+            return graph, up_then_down(channels.tail, channels.head, count, rises, ~rises)
+    tree = spanning_tree(channels, task.tree_root)
+    return up_down_graph(channels, tree.rises()), tree.from_everywhere()
 
 
 ENGINE = Engine(
     name="updown",
-    summary="up*/down* on a breadth-first tree; N virtual channels: each host keeps one",
+    summary="up*/down*, by tiers or from a root; N virtual channels: each host keeps one",
     route=route,
     has_root=True,
 )

@@ -35,7 +35,7 @@ TABLE_1 = [
     ("mesh,4,4", "lturn", {}, 3.5, 7, 16, False),
     ("mesh,4,4", "rturn", {}, 3.5, 7, 16, False),
     ("mesh,4,4", "lash", {}, 3.5, 7, 16, False),
-    ("torus,4,4", "dfsssp", {}, 3.0, 5, 8, False),
+    ("torus,4,4", "dfsssp", {}, 3.0, 5, 10, False),
     ("ring,5,hosts=2", "dl", {}, 2.2, 3, 12, False),
     ("ring,5,hosts=2", "sbp", {}, 2.2, 3, 12, False),
     ("ring,5,hosts=2", "sbp-reduced", {}, 2.2, 3, 12, False),

@@ -11,13 +11,12 @@ import pytest
 from routing import make_plan
 from routing.channels import Ints, channels_of
 from routing.engine import Task
-from routing.engines.minimal import breadth_first_trees
-from routing.engines.updown import is_up, levels, tree_from_everywhere
 from routing.layers import fitting, make_layers, shortest_paths
 from routing.simple_paths import without_revisits
+from routing.spanning import spanning_tree
 from routing.turn_model import legal_turns
 from routing.turns import Turns, all_turns, along_tree, grow_acyclic, is_acyclic, turn_graph
-from routing.walks import distances
+from routing.walks import FAR
 from topologies import Fabric, Host, Link, Switch, load
 from topologies.errors import PlanError
 
@@ -25,7 +24,7 @@ SPECS = ["ring,5", "torus,4,4", "mesh,3,4", "random,20,degree=3", "lsft,2"]
 
 
 def _turns(pairs: list[tuple[int, int]]) -> Turns:
-    columns = np.array(sorted(pairs), dtype=np.int32).reshape(-1, 2).T
+    columns = np.array(sorted(pairs), dtype=np.int32).reshape(-1, 2).T.copy()
     return Turns(columns[0], columns[1])
 
 
@@ -75,18 +74,16 @@ def test_the_turn_model_keeps_the_tree_and_beats_up_down(
     spec: str, into_or_out: tuple[int, int]
 ) -> None:
     channels = channels_of(load(spec))
-    parent = breadth_first_trees(channels)[0]
+    tree = spanning_tree(channels, 0)
     turns = all_turns(channels)
-    legal = legal_turns(channels, parent, turns, *into_or_out)
+    legal = legal_turns(tree, turns, *into_or_out)
     assert is_acyclic(len(channels), turns.only(legal))
-    assert legal[along_tree(channels, parent, turns)].all()
-    up = is_up(channels, levels(channels, parent, 0))
+    assert legal[along_tree(channels, tree.parent, turns)].all()
+    up = tree.rises()
     allowed = ~(~up[turns.before] & up[turns.after])
     graph, other = (turn_graph(channels, turns.only(mask)) for mask in (legal, allowed))
     count = len(channels.names)
-    mean, mean_up_down = (
-        distances(each)[:, each.start].sum() / count**2 for each in (graph, other)
-    )
+    mean, mean_up_down = (each.hops().sum() / count**2 for each in (graph, other))
     assert mean <= mean_up_down
 
 
@@ -94,7 +91,7 @@ def test_the_turn_model_keeps_the_tree_and_beats_up_down(
 def test_layers_are_acyclic_and_hold_every_pair(spec: str) -> None:
     fabric = load(spec)
     channels = channels_of(fabric)
-    paths = shortest_paths(Task(fabric, channels, None, "spread", 0))
+    paths = shortest_paths(Task(fabric, channels, None, "spread", None))
     wanted = paths.wanted
     layers = make_layers(paths)
     assert wanted.any()
@@ -143,14 +140,13 @@ def test_a_walk_that_comes_back_is_replaced_by_a_path(
         for pair in zip(turns.before.tolist(), turns.after.tolist(), strict=True)
     ]
     graph = turn_graph(channels, turns.only(np.array(legal)))
-    hops = distances(graph)
     walk = [number[end] for end in [(0, 1), (1, 2), (2, 3), (3, 1), (1, 4)]]
-    assert hops[4, graph.start[0]] == len(walk)
+    assert graph.hops()[4, 0] == len(walk) < FAR
     paths: Ints = np.full((1, 9, 5), -1, dtype=np.int32)
     paths[0, 4] = walk
     paths[0, 2, :2] = walk[:2]
-    trees = tree_from_everywhere(channels, breadth_first_trees(channels)[7])
-    found = without_revisits(graph, hops, np.array([0], dtype=np.int32), paths, trees)
+    trees = spanning_tree(channels, 7).from_everywhere()
+    found = without_revisits(channels, graph, np.array([0], dtype=np.int32), paths, trees)
     taken = [c for c in found[0, 4].tolist() if c >= 0]
     assert [channels.tail[c] for c in taken] == [0, 5, 6, 7, 8]
     assert all(channels.head[a] == channels.tail[b] for a, b in pairwise(taken))

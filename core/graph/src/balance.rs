@@ -6,51 +6,51 @@
 //! knowing all the others.
 
 use crate::error::{long, Malformed};
-use crate::follow::{Paths, Rows};
+use crate::follow::{longest, Paths, Rows};
 use crate::states::{Search, StateGraph};
 
 /// A channel with the highest load so far costs 2 to this power of two as much as an empty one.
-const SQUARINGS: u32 = 5;
+const SQUARINGS: u32 = 6;
 /// What a path already through a state adds to the cost, in paths over the highest load.
 const STATE_COST: f64 = 1e-6;
-
-/// How paths are chosen.
-#[derive(Debug, Clone, Copy)]
-pub struct Choice {
-    /// How often each tree is chosen; 0: the first channel at every state, whatever the loads.
-    pub rounds: usize,
-    /// How many channels the longest path has.
-    pub longest: usize,
-}
+/// How much dearer a channel is, for each other plane that goes on by it to the destination: so
+/// that the hosts of one switch take different paths where loads allow.
+const SHARED_COST: f64 = 0.1;
 
 /// Chooses shortest paths from every row to every switch that has `receivers` (hosts).
 ///
 /// `senders` are the hosts of each row, `priority` that of the channel that enters each state.
+/// Each tree is chosen `rounds` times; 0: the first channel at every state, whatever the loads.
 pub fn paths(
     graph: &StateGraph,
     rows: Rows<'_>,
     senders: &[i32],
     receivers: &[i32],
     priority: &[u8],
-    choice: Choice,
+    rounds: usize,
 ) -> Result<Paths, Malformed> {
     let planes = rows.checked(graph)?;
     long("senders", senders.len(), rows.at.len())?;
     long("receivers", receivers.len(), graph.start.len())?;
     long("priority", priority.len(), graph.switch.len())?;
-    let mut paths = Paths::new(rows.at.len(), graph.start.len(), choice.longest);
+    let receives: Vec<bool> = receivers.iter().map(|&hosts| hosts > 0).collect();
+    let longest = longest(graph, rows, &receives)?;
+    let mut paths = Paths::new(rows.at.len(), graph.start.len(), longest);
     let mut search = Search::new(graph);
     let mut walks = Walks::new(graph);
     let mut loads = Loads::new(graph);
-    let destinations: Vec<usize> = (0..receivers.len()).filter(|&d| receivers[d] > 0).collect();
+    let destinations: Vec<usize> = (0..receives.len()).filter(|&d| receives[d]).collect();
     let mut chosen: Vec<Vec<i32>> = vec![Vec::new(); destinations.len() * planes];
     let bounds: Vec<usize> =
         (0..=planes).map(|plane| rows.plane.partition_point(|&p| (p as usize) < plane)).collect();
-    let rounds = choice.rounds.max(1);
-    for round in 0..rounds {
+    let last = rounds.max(1) - 1;
+    for round in 0..=last {
         for (place, &destination) in destinations.iter().enumerate() {
             search.towards(graph, destination);
             walks.collect(graph, &search, rows.at);
+            for of_plane in &chosen[place * planes..][..planes] {
+                walks.share(of_plane, 1);
+            }
             for plane in 0..planes {
                 let of_plane = bounds[plane]..bounds[plane + 1];
                 let before = &mut chosen[place * planes + plane];
@@ -59,25 +59,22 @@ pub fn paths(
                     let hosts = if at == destination { 0 } else { senders[row] };
                     (graph.start[at] as usize, i64::from(hosts) * i64::from(receivers[destination]))
                 });
-                if choice.rounds == 0 {
+                if rounds == 0 {
                     walks.choose_first();
                 } else {
                     if round > 0 {
                         walks.restore(before);
+                        walks.share(before, -1);
                         loads.add(graph, &mut walks, flows.clone(), -1);
                     }
                     walks.choose_cheapest(graph, &loads);
                     loads.add(graph, &mut walks, flows, 1);
-                    if round + 1 < rounds {
-                        walks.keep(before);
-                    }
+                    walks.keep(before);
+                    walks.share(before, 1);
                 }
-                if round + 1 == rounds {
+                if round == last {
                     for row in of_plane {
                         let state = graph.start[rows.at[row] as usize] as usize;
-                        if search.hops[state] > choice.longest as i32 {
-                            return Err(Malformed("a way is missing or too long".into()));
-                        }
                         paths.follow(graph, (row, destination), state, &walks.next, priority);
                     }
                 }
@@ -101,6 +98,8 @@ struct Walks {
     cost: Vec<f64>,
     passing: Vec<i64>,
     needed: Vec<bool>,
+    /// By edge: how many planes have chosen it on the way to this destination.
+    shared: Vec<i32>,
 }
 
 impl Walks {
@@ -115,11 +114,15 @@ impl Walks {
             cost: vec![0.0; states],
             passing: vec![0; states],
             needed: vec![false; states],
+            shared: vec![0; graph.head.len()],
         }
     }
 
     /// Collects the states that a walk from one of the switches `at` can come to.
     fn collect(&mut self, graph: &StateGraph, search: &Search, at: &[i32]) {
+        for &edge in &self.edges {
+            self.shared[edge as usize] = 0;
+        }
         self.states.clear();
         self.ends.clear();
         self.first.clear();
@@ -161,8 +164,10 @@ impl Walks {
             let mut cheapest = 0;
             for &edge in edges {
                 let head = graph.head[edge as usize] as usize;
-                let cost =
-                    loads.cost(graph.channel[edge as usize] as usize, head) + self.cost[head];
+                let price = loads.price[graph.channel[edge as usize] as usize];
+                let others = 1.0 + SHARED_COST * f64::from(self.shared[edge as usize]);
+                let crowd = loads.state_price * loads.state[head] as f64;
+                let cost = price * others + crowd + self.cost[head];
                 if cost < least {
                     (least, cheapest) = (cost, edge);
                 }
@@ -176,6 +181,13 @@ impl Walks {
     fn keep(&self, chosen: &mut Vec<i32>) {
         chosen.clear();
         chosen.extend(self.states.iter().map(|&state| self.next[state as usize]));
+    }
+
+    /// Counts (`change` 1) or no longer counts (-1) the edges that a plane has chosen.
+    fn share(&mut self, chosen: &[i32], change: i32) {
+        for &edge in chosen {
+            self.shared[edge as usize] += change;
+        }
     }
 
     fn restore(&mut self, chosen: &[i32]) {
@@ -206,10 +218,6 @@ impl Loads {
             highest: 0,
             priced_for: 1.0,
         }
-    }
-
-    fn cost(&self, channel: usize, head: usize) -> f64 {
-        self.price[channel] + self.state_price * self.state[head] as f64
     }
 
     /// Adds (`sign` 1) or takes away (-1) the flows (state, paths) along the chosen edges.

@@ -1,7 +1,7 @@
 //! Shortest walks chosen by number: at each state the edge that a wanted number tells.
 
 use crate::error::{long, Malformed};
-use crate::follow::{Paths, Rows};
+use crate::follow::{longest, Paths, Rows};
 use crate::states::{Search, StateGraph};
 
 /// How many edges of shortest walks leave each state: `[destination][state]`.
@@ -33,13 +33,13 @@ pub fn paths(
     receives: &[bool],
     wanted: &[i32],
     priority: &[u8],
-    longest: usize,
 ) -> Result<Paths, Malformed> {
     let (switches, states) = (graph.start.len(), graph.switch.len());
     let planes = rows.checked(graph)?;
     long("receives", receives.len(), switches)?;
     long("wanted", wanted.len(), planes * switches * states)?;
     long("priority", priority.len(), states)?;
+    let longest = longest(graph, rows, receives)?;
     let mut paths = Paths::new(rows.at.len(), switches, longest);
     let mut search = Search::new(graph);
     let mut next = vec![-1; states];
@@ -59,9 +59,6 @@ pub fn paths(
             }
             while row < rows.at.len() && rows.plane[row] as usize == plane {
                 let state = graph.start[rows.at[row] as usize] as usize;
-                if search.hops[state] > longest as i32 {
-                    return Err(Malformed("a way is missing or too long".into()));
-                }
                 paths.follow(graph, (row, destination), state, &next, priority);
                 row += 1;
             }

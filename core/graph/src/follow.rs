@@ -1,7 +1,7 @@
 //! From chosen edges to paths.
 
 use crate::error::{long, within, Malformed};
-use crate::states::StateGraph;
+use crate::states::{Search, StateGraph, FAR};
 
 /// Who sends: hosts of one rank (plane) and switch have the same paths, a row.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +23,23 @@ impl Rows<'_> {
         }
         Ok(self.plane.last().map_or(0, |&plane| plane as usize + 1))
     }
+}
+
+/// How many channels the longest shortest path has, or an error where there is no way.
+pub fn longest(graph: &StateGraph, rows: Rows<'_>, receives: &[bool]) -> Result<usize, Malformed> {
+    let mut search = Search::new(graph);
+    let mut most = 0;
+    for destination in (0..receives.len()).filter(|&d| receives[d]) {
+        search.towards(graph, destination);
+        for &at in rows.at {
+            let hops = search.hops[graph.start[at as usize] as usize];
+            if hops == FAR {
+                return Err(Malformed(format!("no way from switch {at} to {destination}")));
+            }
+            most = most.max(hops);
+        }
+    }
+    Ok(most as usize)
 }
 
 /// The paths of every row to every switch.

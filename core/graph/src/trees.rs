@@ -38,15 +38,17 @@ impl<'a> Leaving<'a> {
     }
 }
 
-/// The breadth-first tree from `root`, lower channels first, first come first served.
+/// The breadth-first tree from `roots`, lower channels first, first come first served.
 ///
-/// Returns the channel that enters each switch and its level; -1 for the root's channel, and for
+/// Returns the channel that enters each switch and its level; -1 for a root's channel, and for
 /// both where the tree does not come.
-pub fn breadth_first(channels: &Leaving<'_>, root: usize) -> (Vec<i32>, Vec<i32>) {
+pub fn breadth_first(channels: &Leaving<'_>, roots: &[i32]) -> (Vec<i32>, Vec<i32>) {
     let mut parent = vec![-1; channels.switches()];
     let mut level = vec![-1; channels.switches()];
-    level[root] = 0;
-    let mut queue = VecDeque::from([root]);
+    let mut queue: VecDeque<usize> = roots.iter().map(|&root| root as usize).collect();
+    for &root in &queue {
+        level[root] = 0;
+    }
     while let Some(switch) = queue.pop_front() {
         for channel in channels.of(switch) {
             let head = channels.head[channel] as usize;
@@ -130,6 +132,35 @@ pub fn up_then_down(
     Ok(trees)
 }
 
+/// The trees that paths make which part only once: `[u][v]` is the last channel from u to v.
+///
+/// `paths` is `[row][destination][hop]`, the row of the switch `at[row]`; returns the priorities
+/// of those channels too. -1 and 0 where there is no path.
+pub fn last_hops(
+    paths: &[i32],
+    priorities: &[u8],
+    at: &[i32],
+    switches: usize,
+) -> Result<(Vec<i32>, Vec<u8>), Malformed> {
+    within("row's switch", at, switches)?;
+    long("priorities", priorities.len(), paths.len())?;
+    let mut trees = vec![-1; switches * switches];
+    let mut of_trees = vec![0; switches * switches];
+    let longest = paths.len() / (at.len() * switches).max(1);
+    long("paths", paths.len(), at.len() * switches * longest)?;
+    if longest == 0 {
+        return Ok((trees, of_trees));
+    }
+    let pairs = paths.chunks_exact(longest).zip(priorities.chunks_exact(longest));
+    for (number, (path, of_path)) in pairs.enumerate() {
+        if let Some(last) = path.partition_point(|&channel| channel >= 0).checked_sub(1) {
+            let to = at[number / switches] as usize * switches + number % switches;
+            (trees[to], of_trees[to]) = (path[last], of_path[last]);
+        }
+    }
+    Ok((trees, of_trees))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,7 +172,7 @@ mod tests {
     #[test]
     fn one_tree_is_flooded_from_everywhere() {
         let channels = Leaving::new(&TAIL, &HEAD, 3).expect("sound");
-        let (parent, level) = breadth_first(&channels, 0);
+        let (parent, level) = breadth_first(&channels, &[0]);
         assert_eq!((parent.as_slice(), level.as_slice()), (&[-1, 0, 1][..], &[0, 1, 1][..]));
         let trees = from_everywhere(&channels, &parent, &[2, 4, 0, 5, 1, 3]).expect("sound");
         assert_eq!(trees, [-1, 0, 1, 2, -1, 1, 4, 0, -1]);

@@ -1,4 +1,4 @@
-"""The heavy graph work of routing. Arrays that do not fit together raise ValueError.
+"""The heavy graph work of routing. Arrays must be contiguous; those that misfit raise ValueError.
 
 Channels are ordered by the switch that they leave, ``tail``, and enter ``head``. Paths are
 arrays (rows, switches, longest) of channels, then -1, and of the priority of each, 0 where none.
@@ -50,11 +50,10 @@ class StateGraph:
         receivers: Ints,
         priority: NDArray[np.uint8],
         rounds: int,
-        longest: int,
     ) -> Paths:
         """Return shortest paths that avoid loaded channels, each tree chosen ``rounds`` times.
 
-        With no rounds, the first channel at every state. ``senders`` are the hosts of each row,
+        ValueError where there is no way. With no rounds, the first channel at every state. ``senders`` are the hosts of each row,
         ``receivers`` those of each switch, ``priority`` that of channels into each state.
         """
 
@@ -65,15 +64,14 @@ class StateGraph:
         receives: Mask,
         wanted: Ints,
         priority: NDArray[np.uint8],
-        longest: int,
     ) -> Paths:
         """Return shortest paths by good edge number ``wanted`` modulo their number at each state.
 
         ``wanted`` is (planes, switches, states).
         """
 
-def breadth_first(tail: Ints, head: Ints, switches: int, root: int) -> tuple[Ints, Ints]:
-    """Return the channel that enters each switch in the root's tree (-1: none), and its level."""
+def breadth_first(tail: Ints, head: Ints, switches: int, roots: Ints) -> tuple[Ints, Ints]:
+    """Return the channel that enters each switch in the roots' tree (-1: none), and its level."""
 
 def breadth_first_trees(tail: Ints, head: Ints, switches: int) -> Ints:
     """Return (roots, switches): the channel that enters each switch in each root's tree."""
@@ -83,6 +81,12 @@ def flood(tail: Ints, head: Ints, parent: Ints, reverse: Ints) -> Ints:
 
 def up_then_down(tail: Ints, head: Ints, switches: int, rises: Mask, falls: Mask) -> Ints:
     """Return (sources, switches): likewise, first by channels that rise, then that fall."""
+
+def last_hops(paths: Ints, priorities: NDArray[np.uint8], at: Ints) -> Paths:
+    """Return (sources, switches): the last channel of each path and its priority, -1 and 0 if none.
+
+    ``paths`` are (rows, switches, longest), row i that of the switch ``at[i]``.
+    """
 
 def is_acyclic(nodes: int, before: Ints, after: Ints) -> bool:
     """Tell whether the edges close no cycle."""

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 type Ints<'py> = PyReadonlyArray1<'py, i32>;
 type Mask<'py> = PyReadonlyArray1<'py, bool>;
 type Vector<'py, T> = Bound<'py, PyArray1<T>>;
+type TreeArrays<'py> = (Bound<'py, PyArray2<i32>>, Bound<'py, PyArray2<u8>>);
 type PathArrays<'py> = (Bound<'py, PyArray3<i32>>, Bound<'py, PyArray3<u8>>);
 
 fn refused(error: Malformed) -> PyErr {
@@ -117,14 +118,12 @@ impl PyStateGraph {
         receivers: Ints<'_>,
         priority: PyReadonlyArray1<'_, u8>,
         rounds: usize,
-        longest: usize,
     ) -> PyResult<PathArrays<'py>> {
         let rows = Rows { plane: plane.as_slice()?, at: at.as_slice()? };
         let (senders, receivers) = (senders.as_slice()?, receivers.as_slice()?);
         let priority = priority.as_slice()?;
-        let choice = balance::Choice { rounds, longest };
         let paths = py
-            .detach(|| balance::paths(&self.0, rows, senders, receivers, priority, choice))
+            .detach(|| balance::paths(&self.0, rows, senders, receivers, priority, rounds))
             .map_err(refused)?;
         as_paths(py, paths, rows.at.len(), receivers.len())
     }
@@ -138,13 +137,12 @@ impl PyStateGraph {
         receives: Mask<'_>,
         wanted: PyReadonlyArray3<'_, i32>,
         priority: PyReadonlyArray1<'_, u8>,
-        longest: usize,
     ) -> PyResult<PathArrays<'py>> {
         let rows = Rows { plane: plane.as_slice()?, at: at.as_slice()? };
         let (receives, wanted) = (receives.as_slice()?, wanted.as_slice()?);
         let priority = priority.as_slice()?;
         let paths = py
-            .detach(|| counted::paths(&self.0, rows, receives, wanted, priority, longest))
+            .detach(|| counted::paths(&self.0, rows, receives, wanted, priority))
             .map_err(refused)?;
         as_paths(py, paths, rows.at.len(), receives.len())
     }
@@ -156,13 +154,14 @@ fn breadth_first<'py>(
     tail: Ints<'_>,
     head: Ints<'_>,
     switches: usize,
-    root: usize,
+    roots: Ints<'_>,
 ) -> PyResult<(Vector<'py, i32>, Vector<'py, i32>)> {
     let channels = Leaving::new(tail.as_slice()?, head.as_slice()?, switches).map_err(refused)?;
-    if root >= switches {
-        return Err(PyValueError::new_err(format!("there is no switch {root}")));
+    let roots = roots.as_slice()?;
+    if let Some(wrong) = roots.iter().find(|&&root| !(0..switches as i32).contains(&root)) {
+        return Err(PyValueError::new_err(format!("there is no switch {wrong}")));
     }
-    let (parent, level) = trees::breadth_first(&channels, root);
+    let (parent, level) = trees::breadth_first(&channels, roots);
     Ok((parent.into_pyarray(py), level.into_pyarray(py)))
 }
 
@@ -174,7 +173,7 @@ fn breadth_first_trees<'py>(
     switches: usize,
 ) -> PyResult<Bound<'py, PyArray2<i32>>> {
     let channels = Leaving::new(tail.as_slice()?, head.as_slice()?, switches).map_err(refused)?;
-    let every = |root| trees::breadth_first(&channels, root).0;
+    let every = |root| trees::breadth_first(&channels, &[root as i32]).0;
     let trees = py.detach(|| (0..switches).flat_map(every).collect());
     square(py, trees, switches)
 }
@@ -207,6 +206,21 @@ fn up_then_down<'py>(
     let (rises, falls) = (rises.as_slice()?, falls.as_slice()?);
     let trees = py.detach(|| trees::up_then_down(&channels, rises, falls));
     square(py, trees.map_err(refused)?, switches)
+}
+
+#[pyfunction]
+fn last_hops<'py>(
+    py: Python<'py>,
+    paths: PyReadonlyArray3<'_, i32>,
+    priorities: PyReadonlyArray3<'_, u8>,
+    at: Ints<'_>,
+) -> PyResult<TreeArrays<'py>> {
+    let switches = paths.as_array().dim().1;
+    let (paths, priorities) = (paths.as_slice()?, priorities.as_slice()?);
+    let at = at.as_slice()?;
+    let found = py.detach(|| trees::last_hops(paths, priorities, at, switches));
+    let (trees, of_trees) = found.map_err(refused)?;
+    Ok((square(py, trees, switches)?, square(py, of_trees, switches)?))
 }
 
 #[pyfunction]
@@ -312,6 +326,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(breadth_first_trees, module)?)?;
     module.add_function(wrap_pyfunction!(flood, module)?)?;
     module.add_function(wrap_pyfunction!(up_then_down, module)?)?;
+    module.add_function(wrap_pyfunction!(last_hops, module)?)?;
     module.add_function(wrap_pyfunction!(is_acyclic, module)?)?;
     module.add_function(wrap_pyfunction!(grow_acyclic, module)?)?;
     module.add_function(wrap_pyfunction!(shortest_cycle, module)?)?;
