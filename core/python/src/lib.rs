@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 mod endpoint;
 mod graph;
+mod programs;
 mod simulator;
 
 /// Makes the submodule `name` and registers it, so that `import knotless_core.NAME` finds it.
@@ -28,5 +29,6 @@ fn add(
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(module, "endpoint", endpoint::fill)?;
     add(module, "graph", graph::fill)?;
+    add(module, "programs", programs::fill)?;
     add(module, "simulator", simulator::fill)
 }

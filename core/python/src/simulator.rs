@@ -18,10 +18,10 @@ fn wrong(error: Error) -> PyErr {
 
 /// What traffic a simulation has; it is used up by the simulation that it is given to.
 #[pyclass(name = "Traffic", module = "knotless_core.simulator")]
-struct PyTraffic(Mutex<Option<Traffic>>);
+pub(crate) struct PyTraffic(Mutex<Option<Traffic>>);
 
 impl PyTraffic {
-    fn of(traffic: Traffic) -> PyTraffic {
+    pub(crate) fn of(traffic: Traffic) -> PyTraffic {
         PyTraffic(Mutex::new(Some(traffic)))
     }
 }

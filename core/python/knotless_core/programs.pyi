@@ -1,0 +1,46 @@
+"""Programs of hosts as the traffic of a simulation: barriers, on processors after LogP.
+
+Times are picoseconds where a name ends in ``_ps``, nanoseconds where it ends in ``_ns``. What makes no sense is
+refused with a ValueError of one line.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless_core.simulator import Traffic
+
+class Outcome:
+    """What came of the barriers of a simulation, so far."""
+
+    @property
+    def asked(self) -> int:
+        """Messages that were asked for because they were late: 0 where nothing is lost."""
+
+    def passages(self) -> tuple[NDArray[np.uint32], NDArray[np.uint64], NDArray[np.uint64]]:
+        """Return (process, when it entered, when it left) of all passages, in ps, as they ended."""
+
+def barrier_traffic(
+    algorithm: str,
+    order: list[int] | None,
+    places: list[int],
+    hosts: int,
+    *,
+    send_ps: int,
+    receive_ps: int,
+    gap_ps: int,
+    barriers: int,
+    computing_ps: int,
+    message_bytes: int,
+    retry_ns: int,
+    patience_ns: int,
+) -> tuple[Traffic, Outcome]:
+    """Return processes that pass ``barriers`` barriers, computing ``computing_ps`` between two.
+
+    Process r runs on host ``places[r]``. ``algorithm`` is shuffle, tree2, tree3, tree4,
+    concurrent or unicast; ``order`` the visiting list of unicast, or None. ``send_ps``,
+    ``receive_ps`` and ``gap_ps`` are LogP's o_s, o_r and g. The master's multicast is tree 0
+    of the simulation's tables.
+    """
+
+def random_order(size: int, seed: int) -> list[int]:
+    """Return a visiting list in random order, process 0 first; equal seeds, equal lists."""
