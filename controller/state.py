@@ -104,7 +104,8 @@ class FabricState:
             multicast=config.multicast,
         )
         rules = compile_rules(plan)
-        state = cls(config, fabric, plan, rules, check(fabric, rules, multicast=plan.multicast))
+        verdict = check(fabric, rules, multicast=plan.multicast, tags=plan.host_tags())
+        state = cls(config, fabric, plan, rules, verdict)
         for switch in fabric.switches:
             needs = {p: f"host {h.name}" for p, h in fabric.hosts_at[switch.name].items()}
             needs |= {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from routing.engine import Engine, engine_named, engines
 from routing.plan import make_plan
+from routing.vlan import MOST_VLANS
 from topologies.errors import PlanError
 from topologies.fabric import Fabric
 
@@ -46,6 +47,8 @@ def compare(
     vcs: int | None = None,
     select: str = "spread",
     tagging: str = "switch",
+    vlans: str = "default",
+    max_vlans: int = MOST_VLANS,
     root: str | None = None,
 ) -> Iterator[Compared]:
     """Plan ``fabric`` with each engine of ``names`` (see :func:`chosen`), one after the other.
@@ -68,6 +71,8 @@ def compare(
                 vcs=vcs,
                 select=select,
                 tagging=tagging,
+                vlans=vlans,
+                max_vlans=max_vlans,
                 root=root if engine.has_root else None,
             )
             yield Compared(engine.name, plan.summary())

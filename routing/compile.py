@@ -1,6 +1,7 @@
 """From a plan to OpenFlow 1.3 rules: four tables in every switch.
 
-- admission: a host's own untagged frames get their VLAN and first priority; frames from other
+- admission: a host's own untagged frames get their VLAN and first priority (with tagging by
+  hosts, those in the VLAN planned for their destination get the priority); frames from other
   switches pass when their VLAN is in use; all else is counted and dropped.
 - forward: (VLAN,) destination -> output port, kept in the metadata. Broadcast and multicast
   go along the tree of the source's switch, by groups.
@@ -14,7 +15,8 @@ hosts of a switch; otherwise there is one rule for each host.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -66,7 +68,7 @@ def compile_rules(plan: Plan) -> FabricRules:
     addresses = switch_addresses(fabric)
     forward = _forward(plan, addresses)
     changes = _priority_changes(plan)
-    first = _first_priorities(plan, addresses)
+    first = _first_tags(plan, addresses)
     broadcast = broadcast_rules(plan, addresses)
     rules: FabricRules = {}
     for i, switch in enumerate(fabric.switches):
@@ -86,57 +88,88 @@ def compile_rules(plan: Plan) -> FabricRules:
     return rules
 
 
-FirstPriorities = tuple[np.typing.NDArray[np.uint8], dict[int, list[tuple[Field, int]]]]
-"""The usual first priority of each row, and for each row the destinations that differ."""
+Tag = tuple[int, int]
+"""VLAN and priority."""
 
 
-def _first_priorities(plan: Plan, addresses: Addresses) -> FirstPriorities:
-    """Return the priority that hosts of each row are admitted with."""
+@dataclass(frozen=True)
+class FirstTags:
+    """How frames of each row are tagged at first: as a rule, and to destinations that differ."""
+
+    usual: list[Tag]
+    others: Mapping[int, list[tuple[Field, Tag]]]
+
+
+def _first_tags(plan: Plan, addresses: Addresses) -> FirstTags:
+    """Return the VLAN and the priority with which frames of each row go on from admission."""
     routes = plan.routes
-    usual = np.zeros(len(plan.vlans), dtype=np.uint8)
-    others: dict[int, list[tuple[Field, int]]] = defaultdict(list)
+    usual = [(vlan, 0) for vlan in plan.vlans.tolist()]
+    others: dict[int, list[tuple[Field, Tag]]] = defaultdict(list)
     if routes.channels.shape[2] == 0:
-        return usual, others
+        return FirstTags(usual, others)
     taken = (routes.channels[:, :, 0] >= 0) & (plan.receivers > 0)[None, :]
-    for row in range(len(usual)):
-        priorities = routes.priorities[row, taken[row], 0]
-        if not len(priorities):
+    for row, (vlan, _) in enumerate(usual):
+        priorities, vlans = routes.priorities[row, :, 0], plan.pair_vlans[row]
+        if not taken[row].any():
             continue
-        usual[row] = np.bincount(priorities).argmax()
-        for d in np.nonzero(taken[row] & (routes.priorities[row, :, 0] != usual[row]))[0].tolist():
-            others[row] += [
-                (Field("eth_dst", value, mask), int(routes.priorities[row, d, 0]))
-                for value, mask in addresses[d]
-            ]
-    return usual, others
+        priority = int(np.bincount(priorities[taken[row]]).argmax())
+        usual[row] = (vlan, priority)
+        differs = taken[row] & ((priorities != priority) | (vlans != vlan))
+        for d in np.flatnonzero(differs).tolist():
+            tag = (int(vlans[d]), int(priorities[d]))
+            others[row] += [(Field("eth_dst", value, mask), tag) for value, mask in addresses[d]]
+    return FirstTags(usual, others)
 
 
-def _admission(plan: Plan, switch: int, first: FirstPriorities) -> Iterator[Rule]:
+def _admission(plan: Plan, switch: int, first: FirstTags) -> Iterator[Rule]:
     name = plan.fabric.switches[switch].name
-    usual, others = first
+    admit = _admit_tagged if plan.tagging == "host" else _admit_untagged
     yield make_rule(ADMISSION, 500, (LINK_LOCAL,))
     for port, host in plan.fabric.hosts_at[name].items():
         row = int(plan.routes.rows[plan.fabric.host_index[host.name]])
-        vlan = int(plan.vlans[row])
-        own = (Field("in_port", port), UNTAGGED, Field("eth_src", mac_value(host.mac)))
-        yield make_rule(ADMISSION, 300, own, _tag(vlan, int(usual[row])), goto=FORWARD)
-        for destination, priority in others.get(row, ()):
-            yield make_rule(ADMISSION, 400, (*own, destination), _tag(vlan, priority), goto=FORWARD)
-        yield make_rule(ADMISSION, 200, (Field("in_port", port), TAGGED))
+        own = (Field("in_port", port), Field("eth_src", mac_value(host.mac)))
+        yield from admit(own, first.usual[row], first.others.get(row, ()))
+        unwanted = UNTAGGED if plan.tagging == "host" else TAGGED
+        yield make_rule(ADMISSION, 200, (Field("in_port", port), unwanted))
         yield make_rule(ADMISSION, 100, (Field("in_port", port),))
-    vlans = len(np.unique(plan.vlans))
     for port in plan.fabric.neighbours[name]:
-        for vlan_range in vlan_ranges(vlans):
+        for vlan_range in vlan_ranges(plan.vlan_count):
             yield make_rule(ADMISSION, 300, (Field("in_port", port), vlan_range), goto=FORWARD)
     yield make_rule(ADMISSION, 0, ())
 
 
-def _tag(vlan: int, priority: int) -> tuple[Action, ...]:
-    return (
-        PushVlan(),
-        SetField("vlan_vid", VLAN_PRESENT | vlan),
-        SetField("vlan_pcp", priority),
-    )
+def _admit_untagged(
+    own: tuple[Field, ...], usual: Tag, others: Iterable[tuple[Field, Tag]]
+) -> Iterator[Rule]:
+    """Yield the rules that put a host's frames into its VLAN."""
+
+    def tag(vlan: int, priority: int) -> tuple[Action, ...]:
+        vid = SetField("vlan_vid", VLAN_PRESENT | vlan)
+        return PushVlan(), vid, SetField("vlan_pcp", priority)
+
+    yield make_rule(ADMISSION, 300, (*own, UNTAGGED), tag(*usual), goto=FORWARD)
+    for to, other in others:
+        yield make_rule(ADMISSION, 400, (*own, UNTAGGED, to), tag(*other), goto=FORWARD)
+
+
+def _admit_tagged(
+    own: tuple[Field, ...], usual: Tag, others: Iterable[tuple[Field, Tag]]
+) -> Iterator[Rule]:
+    """Yield the rules that let a host's frames pass in the VLAN that is theirs, and no other.
+
+    In another one they would take paths that nobody has checked.
+    """
+
+    def admitted(priority: int, tag: Tag, *to: Field) -> Rule:
+        vid = Field("vlan_vid", VLAN_PRESENT | tag[0])
+        change = (SetField("vlan_pcp", tag[1]),)
+        return make_rule(ADMISSION, priority, (*own, *to, vid), change, goto=FORWARD)
+
+    yield admitted(300, usual)
+    for to, tag in others:
+        yield admitted(400, tag, to)
+        if tag[0] != usual[0]:
+            yield make_rule(ADMISSION, 350, (*own, to))
 
 
 def _local(fabric: Fabric, name: str) -> Iterator[Rule]:
@@ -155,7 +188,9 @@ def _forward(plan: Plan, addresses: Addresses) -> list[list[Rule]]:
     channels, paths = plan.channels, plan.routes.channels
     row, destination, hop = np.nonzero(paths >= 0)
     channel = paths[row, destination, hop]
-    wanted = distinct_rows(channels.tail[channel], destination, plan.vlans[row], channel)
+    wanted = distinct_rows(
+        channels.tail[channel], destination, plan.pair_vlans[row, destination], channel
+    )
     by_cell: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for switch, d, vlan, c in wanted:
         by_cell[switch, d].append((vlan, c))

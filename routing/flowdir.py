@@ -1,6 +1,7 @@
 """A directory of rules: ``fabric.json``, and ``NAME.flows`` and ``NAME.groups`` a switch.
 
-``multicast.json`` is there where multicast groups were declared.
+``multicast.json`` is there where multicast groups were declared, ``tags.json`` where hosts tag
+their frames.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from routing import multicast, ofctl
+from routing import host_tags, multicast, ofctl
+from routing.host_tags import HostTags
 from routing.multicast import MulticastGroup
 from routing.rules import FabricRules
 from topologies.errors import PlanError, RuleError
@@ -24,8 +26,9 @@ def write_dir(
     rules: FabricRules,
     directory: str | Path,
     groups: Sequence[MulticastGroup] = (),
+    tags: HostTags | None = None,
 ) -> None:
-    """Write ``fabric``, its ``rules`` and its multicast ``groups``; old files are replaced.
+    """Write ``fabric``, its ``rules``, multicast ``groups`` and host ``tags``; files are replaced.
 
     Raises
     ------
@@ -37,10 +40,8 @@ def write_dir(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "fabric.json").write_text(to_text(fabric))
-        if groups:
-            (folder / MULTICAST).write_text(multicast.to_text(groups))
-        else:
-            (folder / MULTICAST).unlink(missing_ok=True)
+        _write_or_remove(folder / MULTICAST, multicast.to_text(groups) if groups else None)
+        _write_or_remove(folder / host_tags.FILE, host_tags.to_text(tags) if tags else None)
         for name, of_switch in rules.items():
             flows, copies = ofctl.write(of_switch)
             (folder / f"{name}.flows").write_text(flows)
@@ -97,6 +98,32 @@ def read_multicast(fabric: Fabric, directory: str | Path) -> tuple[MulticastGrou
         return multicast.from_text(fabric, text)
     except PlanError as error:
         raise error.within(str(path)) from None
+
+
+def read_tags(fabric: Fabric, directory: str | Path) -> HostTags | None:
+    """Return in which VLANs hosts send, by the file in ``directory``; None: they send untagged.
+
+    Raises
+    ------
+    RuleError
+        The file cannot be read or understood, or does not fit ``fabric``.
+
+    """
+    path = Path(directory) / host_tags.FILE
+    text = _text(path)
+    if text is None:
+        return None
+    try:
+        return host_tags.from_text(fabric, text)
+    except RuleError as error:
+        raise error.within(str(path)) from None
+
+
+def _write_or_remove(path: Path, text: str | None) -> None:
+    if text is None:
+        path.unlink(missing_ok=True)
+    else:
+        path.write_text(text)
 
 
 def _text(path: Path) -> str | None:

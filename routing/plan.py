@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from routing.cdg import cycle_names, find_cycle, virtual_channel
 from routing.channels import PRIORITIES, Channels, Ints, channels_of
 from routing.engine import MAX_VCS, SELECTIONS, Routes, Task, engine_named
+from routing.host_tags import EVERYTHING_ELSE, HostTags
 from routing.multicast import MulticastGroup, groups_of
 from routing.trees import pruned
-from routing.vlan import TAGGINGS, assign_vlans
+from routing.vlan import ASSIGNMENTS, FIRST_VLAN, MOST_VLANS, TAGGINGS, assign_vlans
 from routing.walks import plain_graph
 from topologies.errors import PlanError
 from topologies.fabric import Fabric
@@ -40,8 +41,9 @@ class Hop:
 class Plan:
     """Everything that the rules of a fabric are compiled from.
 
-    ``vlans`` has one entry for each row of ``routes``. ``routing_ms`` is what it took.
-    ``multicast`` are the groups that get no more than their members need.
+    ``pair_vlans`` (rows, switches) is the VLAN in which hosts of each row of ``routes`` send to
+    each switch; with ``tagging`` by switches it depends on the row alone. ``routing_ms`` is what it
+    took. ``multicast`` are the groups that get no more than their members need.
     """
 
     fabric: Fabric
@@ -49,7 +51,8 @@ class Plan:
     select: str
     channels: Channels
     routes: Routes
-    vlans: Ints
+    tagging: str
+    pair_vlans: Ints
     routing_ms: float
     multicast: tuple[MulticastGroup, ...] = ()
 
@@ -72,9 +75,33 @@ class Plan:
         hops.append(Hop(target.switch, in_port, target.port, 0))
         return hops
 
+    @cached_property
+    def vlans(self) -> Ints:
+        """Return the VLAN of each row: with tagging by hosts, the one that broadcasts go in."""
+        own: Ints = self.pair_vlans[np.arange(len(self.pair_vlans)), self.row_switch]
+        return own
+
     def vlan_of(self, host: str) -> int:
-        """Return the VLAN in which ``host`` sends."""
+        """Return the VLAN in which ``host`` sends (with tagging by hosts: broadcasts)."""
         return int(self.vlans[self.routes.rows[self._host(host)]])
+
+    @property
+    def vlan_count(self) -> int:
+        """How many VLANs the plan uses, from the first on."""
+        return int(self.pair_vlans.max()) - FIRST_VLAN + 1
+
+    def host_tags(self) -> HostTags | None:
+        """Return what each host's interface must know with tagging by hosts; else None."""
+        if self.tagging != "host":
+            return None
+        fabric, index = self.fabric, self.fabric.switch_index
+        tags: HostTags = {}
+        for host, row in zip(fabric.hosts, self.routes.rows.tolist(), strict=True):
+            to, usual = self.pair_vlans[row].tolist(), int(self.vlans[row])
+            others = {far.mac: to[index[far.switch]] for far in fabric.hosts}
+            others = {mac: vlan for mac, vlan in others.items() if vlan != usual}
+            tags[host.name] = {EVERYTHING_ELSE: usual, **others}
+        return tags
 
     def _host(self, name: str) -> int:
         try:
@@ -85,7 +112,7 @@ class Plan:
     @cached_property
     def senders(self) -> Ints:
         """Return how many hosts send by each row."""
-        return np.bincount(self.routes.rows, minlength=len(self.vlans)).astype(np.int32)
+        return np.bincount(self.routes.rows, minlength=len(self.pair_vlans)).astype(np.int32)
 
     @cached_property
     def receivers(self) -> Ints:
@@ -96,7 +123,7 @@ class Plan:
     @cached_property
     def row_switch(self) -> Ints:
         """Return the switch of the hosts of each row."""
-        switch = np.zeros(len(self.vlans), dtype=np.int32)
+        switch = np.zeros(len(self.pair_vlans), dtype=np.int32)
         at = [self.fabric.switch_index[host.switch] for host in self.fabric.hosts]
         switch[self.routes.rows] = at
         return switch
@@ -172,7 +199,7 @@ class Plan:
             "engine": self.engine,
             "select": self.select,
             "vcs": self.vcs,
-            "vlans": len(np.unique(self.vlans)),
+            "vlans": self.vlan_count,
             "mean_switches": float((pairs * (lengths + 1)).sum() / pairs.sum()),
             "max_switches": int((lengths + 1)[pairs > 0].max()),
             "max_channel_load": int(self.loads.max(initial=0)),
@@ -223,13 +250,16 @@ def make_plan(
     vcs: int | None = None,
     select: str = "spread",
     tagging: str = "switch",
+    vlans: str = "default",
+    max_vlans: int = MOST_VLANS,
     root: str | None = None,
     multicast: Mapping[int, Sequence[str]] | None = None,
 ) -> Plan:
     """Route ``fabric`` with the engine of that name and assign VLANs.
 
     ``vcs`` is the number of virtual channels that the plan may use (None: the engine's own
-    choice), ``root`` the name of the root switch for engines that have one (else the first),
+    choice), ``vlans`` one of :data:`routing.vlan.ASSIGNMENTS`, ``max_vlans`` how many there may
+    be, ``root`` the name of the root switch for engines that have one (else the first),
     ``multicast`` the members of each group by its number (see :mod:`routing.multicast`).
 
     Raises
@@ -246,8 +276,10 @@ def make_plan(
         raise PlanError(f"select must be one of {', '.join(SELECTIONS)}, not {select!r}")
     if tagging not in TAGGINGS:
         raise PlanError(f"tagging must be one of {', '.join(TAGGINGS)}, not {tagging!r}")
-    if tagging == "host":
-        raise PlanError("tagging by hosts is not available yet; use tagging switch")
+    if vlans not in ASSIGNMENTS:
+        raise PlanError(f"vlans must be one of {', '.join(ASSIGNMENTS)}, not {vlans!r}")
+    if not 1 <= max_vlans <= MOST_VLANS:
+        raise PlanError(f"max_vlans must be 1 to {MOST_VLANS}, not {max_vlans}")
     if root is not None and not chosen.has_root:
         raise PlanError(f"{engine} has no root switch; leave root out")
     if root is not None and root not in fabric.switch_index:
@@ -258,9 +290,10 @@ def make_plan(
     root_index = None if root is None else fabric.switch_index[root]
     routes = chosen.route(Task(fabric, channels, vcs, select, root_index))
     routes = _without_useless_branches(fabric, channels, routes)
-    vlans = assign_vlans(channels, routes.channels)
+    used = np.where(_has_hosts(fabric)[None, :, None], routes.channels, -1).astype(np.int32)
+    pair_vlans = assign_vlans(channels, used, assignment=vlans, tagging=tagging, limit=max_vlans)
     elapsed_ms = 1000 * (time.perf_counter() - began)
-    plan = Plan(fabric, engine, select, channels, routes, vlans, elapsed_ms, groups)
+    plan = Plan(fabric, engine, select, channels, routes, tagging, pair_vlans, elapsed_ms, groups)
     if plan.vcs > (MAX_VCS if vcs is None else vcs):
         raise PlanError(
             f"{engine} needs {plan.vcs} virtual channels on {fabric.name},"
@@ -269,10 +302,14 @@ def make_plan(
     return plan
 
 
+def _has_hosts(fabric: Fabric) -> NDArray[np.bool_]:
+    """Return which switches have hosts."""
+    return np.array([bool(fabric.hosts_at[switch.name]) for switch in fabric.switches])
+
+
 def _without_useless_branches(fabric: Fabric, channels: Channels, routes: Routes) -> Routes:
     """Cut from the broadcast trees what leads to no host, and trees that no host uses."""
-    has_host = np.zeros(len(channels.names), dtype=bool)
-    has_host[[fabric.switch_index[host.switch] for host in fabric.hosts]] = True
+    has_host = _has_hosts(fabric)
     trees = np.where(has_host[:, None], routes.tree_channels, -1).astype(np.int32)
     trees = pruned(channels, trees, has_host)
     priorities = np.where(trees >= 0, routes.tree_priorities, 0).astype(np.uint8)

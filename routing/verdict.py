@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from routing.cdg import FLOW_CONTROLS, cycle_names, find_cycle, merge_priorities
+from routing.host_tags import HostTags
 from routing.multicast import MulticastGroup
 from routing.rules import FabricRules
 from routing.walker import Walker
@@ -57,11 +58,13 @@ def check(
     *,
     flow_control: str = "pfc",
     multicast: Sequence[MulticastGroup] = (),
+    tags: HostTags | None = None,
 ) -> Verdict:
     """Walk ``rules`` for every ordered pair of hosts, and for what each sends to all or to a group.
 
     ``flow_control`` says what stops a sender: ``pfc`` one priority of a channel, ``pause``
-    (802.3x) the whole channel, so that virtual channels do not help.
+    (802.3x) the whole channel, so that virtual channels do not help. ``tags`` are those that
+    hosts put on their frames; None: they send untagged.
 
     Raises
     ------
@@ -74,7 +77,7 @@ def check(
     for name in rules:
         if name not in fabric.switch_index:
             raise RuleError(f"there are rules for {name!r}, a switch that {fabric.name} has not")
-    walker = Walker(fabric, rules)
+    walker = Walker(fabric, rules, tags)
     for source in range(len(fabric.hosts)):
         walker.unicasts(source)
         walker.broadcast(source)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from routing.cdg import virtual_channel
 from routing.channels import Channels, channels_of
+from routing.host_tags import EVERYTHING_ELSE, HostTags
 from routing.multicast import MulticastGroup
 from routing.pipeline import Copies, Frame, Pipeline
 from routing.rules import FabricRules, SwitchRules
 from topologies.fabric import Fabric
-from topologies.numbering import mac_value
+from topologies.numbering import mac_text, mac_value
 
 BROADCAST = 0xFFFFFFFFFFFF
 IPV4, ARP = 0x0800, 0x0806
@@ -29,7 +30,7 @@ class Walker:
     delivered unicast paths on each channel; ``switches_passed`` is their total length.
     """
 
-    def __init__(self, fabric: Fabric, rules: FabricRules) -> None:
+    def __init__(self, fabric: Fabric, rules: FabricRules, tags: HostTags | None = None) -> None:
         self.fabric = fabric
         self.channels: Channels = channels_of(fabric)
         self.edges: set[tuple[int, int]] = set()
@@ -51,6 +52,7 @@ class Walker:
         self._macs = [mac_value(host.mac) for host in fabric.hosts]
         self._head = self.channels.head.tolist()
         self._in_port = self.channels.in_port.tolist()
+        self._tags = tags
         self._everyone = tuple(range(len(fabric.hosts)))
         self._entering = self.channels.entering
         self._split: dict[tuple[int, Hosts], list[Hosts]] = {}
@@ -86,14 +88,31 @@ class Walker:
         """Send to all hosts at once; return those that got just their own frame, as sent."""
         arrived: set[int] = set()
         switch, port = self._at[source]
-        for group in self._alike(switch, self._everyone):
-            paths, _ = self._onward(switch, port, (), group, source)
-            for hosts, passed in paths or ():
-                arrived.update(hosts)
-                others = len(hosts) - (source in hosts)
-                if others:
-                    self._count(passed, others)
+        for tags, sent in self._by_tags(source).items():
+            for group in self._alike(switch, sent):
+                paths, _ = self._onward(switch, port, tags, group, source)
+                for hosts, passed in paths or ():
+                    arrived.update(hosts)
+                    others = len(hosts) - (source in hosts)
+                    if others:
+                        self._count(passed, others)
         return arrived
+
+    def _by_tags(self, source: int) -> dict[Tags, Hosts]:
+        """Return the hosts by the tags that host ``source`` puts on what it sends to them."""
+        if self._tags is None:
+            return {(): self._everyone}
+        found: dict[Tags, list[int]] = {}
+        for host in self._everyone:
+            found.setdefault(self._first_tags(source, self._macs[host]), []).append(host)
+        return {tags: tuple(hosts) for tags, hosts in found.items()}
+
+    def _first_tags(self, source: int, eth_dst: int) -> Tags:
+        """Return the tags that host ``source`` puts on a frame to this address."""
+        if self._tags is None:
+            return ()
+        vlans = self._tags[self.fabric.hosts[source].name]
+        return (vlans.get(mac_text(eth_dst), vlans[EVERYTHING_ELSE]),)
 
     def _onward(
         self, switch: int, port: int, tags: Tags, group: Hosts, source: int, depth: int = 0
@@ -197,11 +216,15 @@ class Walker:
         return len(wrong) or int(looped)
 
     def _send(self, source: int, frame: Frame) -> tuple[list[tuple[int, Frame]], list[int], bool]:
-        """Follow all copies: (deliveries as (host, frame), channels taken, whether it loops)."""
+        """Send ``frame``, as the host tags it, and follow all copies.
+
+        Returns deliveries as (host, frame), channels taken, whether it loops.
+        """
         delivered: list[tuple[int, Frame]] = []
         passed: list[int] = []
         switch, port = self._at[source]
-        waiting: list[tuple[int, int, int, Frame]] = [(switch, port, -1, frame)]
+        sent = frame._replace(tags=self._first_tags(source, frame.eth_dst))
+        waiting: list[tuple[int, int, int, Frame]] = [(switch, port, -1, sent)]
         been: set[tuple[int, int, Frame]] = set()
         while waiting:
             switch, port, channel, frame = waiting.pop()

@@ -11,6 +11,7 @@ import click
 
 from routing.native import native_engine
 from routing.plan import Plan, make_plan
+from routing.vlan import MOST_VLANS
 from topologies.fabric import Fabric
 
 NATIVE = "native"
@@ -24,6 +25,8 @@ class Choices:
     vcs: int | None
     select: str
     tagging: str
+    vlans: str
+    max_vlans: int
     root: str | None
 
     def plan(self, fabric: Fabric) -> Plan:
@@ -59,6 +62,19 @@ _CHOICES = [
         default="switch",
         show_default=True,
         help="Who puts the VLAN tag on: switch (by its port) or host.",
+    ),
+    click.option(
+        "--vlans",
+        default="default",
+        show_default=True,
+        help="Share a VLAN where next hops agree (default), or where links form a tree (tree).",
+    ),
+    click.option(
+        "--max-vlans",
+        type=int,
+        default=MOST_VLANS,
+        show_default=True,
+        help="VLANs that the plan may use.",
     ),
     click.option("--root", help="Root switch of engines that have one (else the first)."),
 ]

@@ -7,8 +7,8 @@ import sys
 import click
 
 from knotless.commands._options import json_option, print_json, print_table
-from routing.flowdir import read_dir, read_multicast
-from routing.live import live_multicast, read_live
+from routing.flowdir import read_dir, read_multicast, read_tags
+from routing.live import RUN_DIRECTORY, live_multicast, read_live
 from routing.verdict import Verdict, check
 from topologies.errors import KnotlessError
 
@@ -38,10 +38,13 @@ def command(
     if directory is None:
         fabric, rules, in_use = read_live(name)
         groups = live_multicast(fabric, name)
+        tags = read_tags(fabric, RUN_DIRECTORY / name)
     else:
         fabric, rules = read_dir(directory)
         groups = read_multicast(fabric, directory)
-    verdict = check(fabric, rules, flow_control=flow_control or in_use, multicast=groups)
+        tags = read_tags(fabric, directory)
+    flow_control = flow_control or in_use
+    verdict = check(fabric, rules, flow_control=flow_control, multicast=groups, tags=tags)
     if as_json:
         print_json(verdict.as_json())
     else:

@@ -24,6 +24,8 @@ def command(
 ) -> None:
     """Write the OpenFlow 1.3 rules of SPEC: fabric.json, NAME.flows and NAME.groups a switch.
 
+    With --tagging host, tags.json says which VLAN each host must use to which MAC.
+
     Load them with ovs-ofctl -O OpenFlow13: add-groups first, then add-flows.
 
     Example: knotless flows torus,4,4 --engine dor --out rules && knotless check rules
@@ -31,13 +33,13 @@ def command(
     fabric = load(spec)
     plan = choices.plan(fabric)
     rules = compile_rules(plan)
-    write_dir(fabric, rules, out)
+    write_dir(fabric, rules, out, plan.multicast, plan.host_tags())
     counts = {
         "directory": out,
         "switches": len(rules),
         "rules": sum(len(of_switch.rules) for of_switch in rules.values()),
         "groups": sum(len(of_switch.groups) for of_switch in rules.values()),
-        "vlans": len(set(plan.vlans.tolist())),
+        "vlans": plan.vlan_count,
         "vcs": plan.vcs,
     }
     if as_json:

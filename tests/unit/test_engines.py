@@ -151,7 +151,6 @@ def test_vlans_are_few_where_next_hops_agree() -> None:
         ("ring,4", {"engine": "dor", "vcs": 9}, "vcs must be 1 to 8"),
         ("ring,4", {"engine": "dor", "select": "best"}, "spread, low-port"),
         ("ring,4", {"engine": "dor", "tagging": "both"}, "switch, host"),
-        ("ring,4", {"engine": "dor", "tagging": "host"}, "not available yet"),
         ("ring,4", {"engine": "dor", "root": "s1"}, "dor has no root"),
         ("ring,4", {"engine": "updown", "root": "s9"}, "no switch 's9'"),
         ("mtree,3,3", {"engine": "dor"}, "needs a mesh or torus"),

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 import pytest
 
-from routing.channels import Channels
-from routing.vlan import FIRST_VLAN, assign_vlans
+from routing import check, compile_rules, make_plan
+from routing.channels import Channels, Ints
+from routing.vlan import ASSIGNMENTS, FIRST_VLAN, MOST_VLANS, assign_vlans
+from topologies import load
 from topologies.errors import PlanError
 
 
 def _parallel(count: int) -> Channels:
-    """Two switches, joined by ``count`` channels from the first to the second."""
-    ports = np.arange(1, count + 1, dtype=np.int32)
-    zeros, ones = np.zeros_like(ports), np.ones_like(ports)
-    return Channels(("s1", "s2"), zeros, ones, ports, ports)
+    """Two switches joined by links, whose channels from the first are numbered from 0."""
+    ports = np.tile(np.arange(1, count + 1, dtype=np.int32), 2)
+    ends = np.repeat(np.array([0, 1], dtype=np.int32), count)
+    return Channels(("s1", "s2"), ends, 1 - ends, ports, ports)
 
 
-def _by(*channels: int) -> np.typing.NDArray[np.int32]:
+def _vlans(channels: Channels, paths: Ints, **options: Any) -> list[int]:
+    """The VLAN of each source's path to s2."""
+    vlans: list[int] = assign_vlans(channels, paths, **options)[:, 1].tolist()
+    return vlans
+
+
+def _by(*channels: int) -> Ints:
     """One row a source at s1, each going to s2 by the channel given, -1: not at all."""
     paths = np.full((len(channels), 2, 1), -1, dtype=np.int32)
     paths[:, 1, 0] = channels
@@ -25,15 +37,101 @@ def _by(*channels: int) -> np.typing.NDArray[np.int32]:
 
 
 def test_sources_that_agree_share_the_first_vlan_that_fits() -> None:
-    assert assign_vlans(_parallel(3), _by(0, 1, 0, 2, 1)).tolist() == [2, 3, 2, 4, 3]
+    assert _vlans(_parallel(3), _by(0, 1, 0, 2, 1)) == [2, 3, 2, 4, 3]
 
 
 def test_sources_that_go_nowhere_fit_anywhere() -> None:
-    assert assign_vlans(_parallel(2), _by(0, -1, 1, -1)).tolist() == [2, 2, 3, 2]
+    assert _vlans(_parallel(2), _by(0, -1, 1, -1)) == [2, 2, 3, 2]
 
 
-def test_all_vlans_that_802_1q_has_may_be_used_and_no_more() -> None:
-    most = 4094 - FIRST_VLAN + 1
-    assert assign_vlans(_parallel(most), _by(*range(most)))[-1] == 4094
-    with pytest.raises(PlanError, match="needs more than 4093 VLANs"):
-        assign_vlans(_parallel(most + 1), _by(*range(most + 1)))
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_all_vlans_that_there_may_be_are_used_and_no_more(assignment: str) -> None:
+    few = _vlans(_parallel(7), _by(*range(7)), assignment=assignment, limit=7)
+    assert few == list(range(FIRST_VLAN, FIRST_VLAN + 7))
+    with pytest.raises(PlanError, match="needs more than 6 VLANs"):
+        _vlans(_parallel(7), _by(*range(7)), assignment=assignment, limit=6)
+
+
+def test_802_1q_has_4094_vlans_of_which_the_first_stays_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert (FIRST_VLAN, FIRST_VLAN + MOST_VLANS - 1) == (2, 4094)
+    monkeypatch.setattr("routing.vlan.MOST_VLANS", 3)
+    with pytest.raises(PlanError, match="needs more than 3 VLANs, all that 802.1Q has"):
+        _vlans(_parallel(4), _by(*range(4)), limit=3)
+
+
+@pytest.mark.parametrize("tagging", ["switch", "host"])
+@pytest.mark.parametrize(
+    ("spec", "engine", "select"),
+    [
+        ("mesh,4,3,hosts=2", "dor", "spread"),
+        ("torus,4,3,hosts=2", "dor", "low-port"),
+        ("clos,3,hosts=2", "updown", "spread"),
+        ("lsft,2", "lsft", "spread"),
+        ("random,12,degree=3,hosts=2,seed=5", "minimal", "low-port"),
+    ],
+)
+def test_tree_vlans_have_no_loop_and_hold_every_path(
+    spec: str, engine: str, select: str, tagging: str
+) -> None:
+    fabric = load(spec)
+    plan = make_plan(fabric, engine, select=select, tagging=tagging, vlans="tree")
+    links: dict[int, set[frozenset[tuple[str, int]]]] = {}
+    for source in fabric.hosts:
+        for target in fabric.hosts:
+            hops = plan.path(source.name, target.name)
+            row, d = plan.routes.rows[fabric.host_index[source.name]], target.switch
+            vlan = int(plan.pair_vlans[row, fabric.switch_index[d]])
+            assert tagging == "host" or vlan == plan.vlan_of(source.name)
+            of_vlan = links.setdefault(vlan, set())
+            for here, there in pairwise(hops):
+                of_vlan.add(
+                    frozenset({(here.switch, here.out_port), (there.switch, there.in_port)})
+                )
+    assert set(links) == set(range(2, 2 + plan.vlan_count))
+    for of_vlan in links.values():
+        assert _is_forest([tuple(name for name, _ in link) for link in of_vlan])
+    assert check(fabric, compile_rules(plan), tags=plan.host_tags()).undelivered == 0
+
+
+def _is_forest(links: list[tuple[str, ...]]) -> bool:
+    """Take leaves off until nothing is left, or nothing but loops."""
+    while links:
+        degree = Counter(name for link in links for name in link)
+        left = [link for link in links if min(degree[name] for name in link) > 1]
+        if len(left) == len(links):
+            return False
+        links = left
+    return True
+
+
+def test_paths_that_loop_are_refused_and_named() -> None:
+    fabric = load("fattree,2,4,2")
+    with pytest.raises(PlanError, match="s1 close a loop: those to s5 and s6 enter s11 differ"):
+        make_plan(fabric, "fattree", vlans="tree")
+    plan = make_plan(fabric, "fattree", vlans="tree", tagging="host")
+    assert plan.vlan_count == 4
+    assert check(fabric, compile_rules(plan), tags=plan.host_tags()).good
+
+
+def test_hosts_that_tag_need_fewer_vlans() -> None:
+    """Of each host, paths to different destinations may be in different VLANs."""
+    fabric = load("torus,4,4,hosts=4")
+    assert make_plan(fabric, "minimal", tagging="host").vlan_count <= 4
+    assert make_plan(fabric, "minimal").vlan_count >= 4
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"vlans": "trees"}, "vlans must be one of default, tree"),
+        ({"max_vlans": 0}, "max_vlans must be 1 to 4093"),
+        ({"max_vlans": 4094}, "max_vlans must be 1 to 4093"),
+        ({"vlans": "tree", "max_vlans": 3}, "needs more than 3 VLANs"),
+        ({"tagging": "nobody"}, "tagging must be one of"),
+    ],
+)
+def test_choices_that_cannot_be_had(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(PlanError, match=says):
+        make_plan(load("mesh,4,4"), "dor", **options)
