@@ -1,8 +1,8 @@
 """What an experiment is to the command line, and the list of those there are.
 
-An experiment is a folder of this package whose ``__init__.py`` has one ``EXPERIMENT``. The
-modules beside the folders (results, report, plots, theory, iperf) and the folder of patterns
-are what they share.
+An experiment is a folder of this package whose ``__init__.py`` has one ``EXPERIMENT``; hyphens
+of its name are underscores of the folder's. The modules beside the folders (results, report,
+plots, theory, iperf) and the folders of :data:`_SHARED` are what they share.
 """
 
 from __future__ import annotations
@@ -22,14 +22,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+EMULATION = "emulation"
+SIMULATION = "simulation"
+
+
 class ExperimentError(KnotlessError):
     """An experiment that does not exist, or a setting of one that makes no sense."""
 
 
 @dataclass(frozen=True)
 class Common:
-    """The settings every experiment has; None leaves the choice to the experiment."""
+    """The settings every experiment has; None leaves the choice to the experiment.
 
+    ``on`` is one of the experiment's ``places``.
+    """
+
+    on: str = EMULATION
     quick: bool = False
     repeats: int = 1
     seed: int = 1
@@ -93,7 +101,8 @@ class Presentation:
 class Experiment:
     """One experiment.
 
-    ``options`` are its own options on the command line; ``prepare`` gets their values by
+    ``places`` are what it can run on, the usual one first; rows made in :data:`EMULATION`
+    need root. ``options`` are its own options on the command line; ``prepare`` gets their values by
     name and raises KnotlessError for those that make no sense, before anything is built.
     ``present`` gets what :func:`experiments.results.read` returns, and whether to draw.
     """
@@ -105,22 +114,23 @@ class Experiment:
     sample_types: Mapping[str, str]
     prepare: Callable[[Common, Mapping[str, Any]], Campaign]
     present: Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], bool], Presentation]
+    places: tuple[str, ...] = (EMULATION,)
 
 
-_SHARED = {"patterns"}
+_SHARED = {"patterns", "reproduction"}
 """Folders that hold no experiment."""
 
 
 def names() -> list[str]:
     """Return the experiments' names, in alphabetical order."""
     found = {module.name for module in pkgutil.iter_modules(experiments.__path__) if module.ispkg}
-    return sorted(found - _SHARED)
+    return sorted(name.replace("_", "-") for name in found - _SHARED)
 
 
 def load(name: str) -> Experiment:
     """Return the experiment of that name; raises ExperimentError when there is none."""
     if name not in names():
         raise ExperimentError(f"experiment {name!r}: there is {', '.join(names())}")
-    found = importlib.import_module(f"experiments.{name}").EXPERIMENT
+    found = importlib.import_module(f"experiments.{name.replace('-', '_')}").EXPERIMENT
     assert isinstance(found, Experiment)  # noqa: S101 - a slip of ours, not of the user
     return found

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,9 +18,19 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from experiments import experiment as catalogue
-from experiments.experiment import Campaign, Common, Experiment, Presentation
+from experiments.experiment import (
+    EMULATION,
+    Campaign,
+    Common,
+    Experiment,
+    ExperimentError,
+    Presentation,
+)
+from topologies.errors import KnotlessError
 
 MAX_REPEATS = 1000
+EVERY = "all"
+"""What ``run`` is given instead of a name to run every experiment."""
 
 
 class BarProgress:
@@ -99,10 +110,14 @@ def show(shown: Presentation, path: Path) -> None:
     console.print(f"Report: {path}", highlight=False, soft_wrap=True)
 
 
-def _run(name: str, values: Mapping[str, Any]) -> None:
-    chosen = catalogue.load(name)
+def _prepared(chosen: Experiment, values: Mapping[str, Any]) -> Campaign:
+    """Check the settings of an experiment; raises KnotlessError, with nothing built."""
+    on = values["on"] or chosen.places[0]
+    if on not in chosen.places:
+        raise ExperimentError(f"--on: {chosen.name} runs on {', '.join(chosen.places)}, not {on}")
     own = {option.name: values[option.name] for option in chosen.options if option.name}
     common = Common(
+        on=on,
         quick=values["quick"],
         repeats=values["repeats"],
         seed=values["seed"],
@@ -110,10 +125,17 @@ def _run(name: str, values: Mapping[str, Any]) -> None:
         rate_mbps=values["rate"],
     )
     campaign = chosen.prepare(common, own)
-    from emulation.runtime import require_root
+    if on == EMULATION:
+        from emulation.runtime import require_root
 
-    require_root()
-    run, path, shown = execute(chosen, campaign, common.seed, Path(values["out"]))
+        require_root()
+    return campaign
+
+
+def _run(name: str, values: Mapping[str, Any]) -> None:
+    chosen = catalogue.load(name)
+    campaign = _prepared(chosen, values)
+    run, path, shown = execute(chosen, campaign, values["seed"], Path(values["out"]))
     if values["as_json"]:
         head = {"experiment": name, "status": run["status"], "report": str(path)}
         click.echo(json.dumps({**head, "rows": run["rows"]}, allow_nan=False))
@@ -121,10 +143,54 @@ def _run(name: str, values: Mapping[str, Any]) -> None:
         show(shown, path)
 
 
-def _command_of(name: str) -> click.Command:
-    """Make the command of one experiment: the options all share, and its own."""
-    chosen = catalogue.load(name)
-    shared: list[click.Parameter] = [
+def _run_every(values: Mapping[str, Any]) -> int:
+    """Run every experiment that there is on this place, one after the other.
+
+    All are checked before the first one starts. What goes wrong in one is told in its line,
+    and the next one runs.
+    """
+    prepared: list[tuple[Experiment, Campaign]] = []
+    for name in catalogue.names():
+        chosen = catalogue.load(name)
+        if values["on"] in (None, *chosen.places):
+            defaults = _command_of(name).make_context(name, []).params
+            prepared.append((chosen, _prepared(chosen, {**defaults, **values})))
+    if not prepared:
+        raise ExperimentError(f"--on: no experiment runs on {values['on']}")
+    rows = [_judged(*each, values) for each in prepared]
+    if values["as_json"]:
+        click.echo(json.dumps({"rows": rows}, allow_nan=False))
+    else:
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        for column in ("experiment", "ok", "valid", "seconds", "report"):
+            table.add_column(column, overflow="fold")
+        for row in rows:
+            words = [row["experiment"], *("yes" if row[key] else "NO" for key in ("ok", "valid"))]
+            table.add_row(*words, f"{row['seconds']:.1f}", row["report"] or row["reason"])
+        Console().print(table)
+    return 0 if all(row["ok"] for row in rows) else 1
+
+
+def _judged(chosen: Experiment, campaign: Campaign, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a campaign; ``ok``: it came to its end; ``valid``: and all that it measured counts."""
+    began = time.monotonic()
+    found: dict[str, Any] = {"ok": False, "valid": False, "report": None, "reason": None}
+    try:
+        run, path, _ = execute(chosen, campaign, values["seed"], Path(values["out"]))
+        valid = bool(run["rows"]) and all(row["valid"] for row in run["rows"])
+        found |= {"ok": True, "valid": valid, "report": str(path)}
+    except KnotlessError as error:
+        found["reason"] = str(error)
+    seconds = round(time.monotonic() - began, 1)
+    return {"experiment": chosen.name, **found, "seconds": seconds}
+
+
+def _shared(places: Sequence[str]) -> list[click.Parameter]:
+    """Return the options that every experiment has."""
+    return [
+        click.Option(
+            ["--on"], metavar="|".join(places), help=f"Where it runs (default: {places[0]})."
+        ),
         click.Option(["--quick"], is_flag=True, help="A small set that makes the point."),
         click.Option(
             ["--repeats"],
@@ -146,15 +212,36 @@ def _command_of(name: str) -> click.Command:
         click.Option(["--json", "as_json"], is_flag=True, help="Print the rows as JSON."),
     ]
 
+
+def _command_of(name: str) -> click.Command:
+    """Make the command of one experiment: the options all share, and its own."""
+    chosen = catalogue.load(name)
+
     def callback(**values: Any) -> None:
         _run(name, values)
 
     return click.Command(
         name,
-        params=[*chosen.options, *shared],
+        params=[*chosen.options, *_shared(chosen.places)],
         callback=callback,
         help=chosen.summary,
         epilog=f"Example: {chosen.example}",
+    )
+
+
+def _command_of_every() -> click.Command:
+    """Make the command that runs every experiment."""
+
+    def callback(**values: Any) -> int:
+        return _run_every(values)
+
+    places = dict.fromkeys(place for n in catalogue.names() for place in catalogue.load(n).places)
+    return click.Command(
+        EVERY,
+        params=_shared(tuple(places)),
+        callback=callback,
+        help="Every experiment, one after the other, each on its usual place unless told.",
+        epilog="Example: sudo knotless run all --quick --json",
     )
 
 
@@ -162,13 +249,15 @@ class Experiments(click.Group):
     """Every experiment there is, as a command."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the experiments' names."""
+        """Return the experiments' names, and the word for all of them."""
         del ctx
-        return catalogue.names()
+        return [EVERY, *catalogue.names()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return an experiment's command, or None when there is none of that name."""
         del ctx
+        if cmd_name == EVERY:
+            return _command_of_every()
         return _command_of(cmd_name) if cmd_name in catalogue.names() else None
 
 
