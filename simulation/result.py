@@ -122,7 +122,7 @@ class Result:
         return {
             "fabric": self.scenario.plan.fabric.name,
             "engine": self.scenario.plan.engine,
-            "pattern": self.scenario.pattern,
+            "pattern": self.scenario.pattern_name,
             "flow_control": self.scenario.flow_control,
             "seed": self.scenario.seed,
             "flows": len(self.flows),

@@ -109,7 +109,7 @@ def _traffic(scenario: Scenario) -> tuple[simulator.Traffic, list[tuple[str, str
         return read_trace(scenario.trace, fabric), [(host.name, "*") for host in fabric.hosts]
     return pattern_traffic(
         fabric,
-        scenario.pattern,
+        scenario.chosen_pattern,
         scenario.load,
         packet_bytes=scenario.packet_bytes,
         seed=scenario.seed,

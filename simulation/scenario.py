@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from experiments.patterns import pattern_named
+from experiments.patterns import Pattern, pattern_named
 from routing import Plan
 from simulation.channels import FLOW_CONTROLS, Buffers
 from simulation.errors import SimulationError
@@ -31,14 +31,15 @@ class Scenario:
 
     Times are virtual microseconds. What happens before ``warm_up_us`` is not counted.
     ``duration_us`` None runs until nothing is left to happen, which traffic without an end
-    never reaches. With ``trace``, a file, the pattern is just a name. ``packet_bytes`` are
+    never reaches. ``pattern`` is the name of one, or one of the caller's own; with ``trace``, a
+    file, it is just a name. ``packet_bytes`` are
     those of a message in one packet, without the 18 bytes of Ethernet around it.
     ``cut_through`` sends a frame on when so many bytes of it have arrived; 0 is
     store-and-forward.
     """
 
     plan: Plan
-    pattern: str
+    pattern: str | Pattern
     load: Load = field(default_factory=Load)
     trace: str | None = None
     flow_control: str = "all"
@@ -91,7 +92,17 @@ class Scenario:
         """Whether the traffic has an end of its own."""
         if self.trace is not None or self.load.arrivals == "acknowledged":
             return True
-        return pattern_named(self.pattern).in_phases
+        return self.chosen_pattern.in_phases
+
+    @property
+    def chosen_pattern(self) -> Pattern:
+        """The pattern itself. Raises PatternError where there is none of that name."""
+        return pattern_named(self.pattern) if isinstance(self.pattern, str) else self.pattern
+
+    @property
+    def pattern_name(self) -> str:
+        """What results call the pattern."""
+        return self.pattern if isinstance(self.pattern, str) else self.pattern.name
 
     def lasting(self, duration_us: float) -> Scenario:
         """Return the same for so long."""

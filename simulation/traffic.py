@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.patterns import pattern_named
+from experiments.patterns import Pattern
 from knotless_core.simulator import Traffic
 from simulation.errors import SimulationError
 from topologies.fabric import Fabric
@@ -54,7 +54,7 @@ def line_bytes(message_bytes: int, packet_bytes: int) -> int:
 
 
 def pattern_traffic(
-    fabric: Fabric, pattern: str, load: Load, *, packet_bytes: int, seed: int
+    fabric: Fabric, chosen: Pattern, load: Load, *, packet_bytes: int, seed: int
 ) -> tuple[Traffic, list[tuple[str, str]]]:
     """Return the traffic, and the (source, destination) names of each flow that is counted.
 
@@ -75,7 +75,6 @@ def pattern_traffic(
         raise SimulationError(f"messages must have 1 to 2**40 - 1 bytes, not {message_bytes}")
     if not 1 <= load.messages < 2**63:
         raise SimulationError(f"messages of each flow must be 1 or more, not {load.messages}")
-    chosen = pattern_named(pattern)
     names = [host.name for host in fabric.hosts]
     if chosen.in_phases:
         destinations = np.stack(
@@ -83,13 +82,13 @@ def pattern_traffic(
         )
         traffic = Traffic.phases(destinations, message_bytes, load.barrier)
         return traffic, [(name, "*") for name in names]
-    if pattern == "uniform":
+    if chosen.name == "uniform":
         pairs = [(source, _ANYONE) for source in range(len(names) if len(names) > 1 else 0)]
     else:
         pairs = chosen.flows(fabric, seed)
     if not pairs:
-        raise SimulationError(f"pattern {pattern} has nobody on {fabric.name} send anything")
-    if pattern == "uniform" and load.arrivals == "saturate":
+        raise SimulationError(f"pattern {chosen.name} has nobody on {fabric.name} send anything")
+    if chosen.name == "uniform" and load.arrivals == "saturate":
         raise SimulationError("uniform traffic needs a load, or acknowledged messages")
     mean_ps = _mean_ps(fabric, pairs, load, line_bytes(message_bytes, packet_bytes))
     traffic = Traffic.flows(
