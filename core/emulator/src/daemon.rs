@@ -8,13 +8,15 @@ use switch_model::{Time, MICROSECOND};
 
 use crate::config::Config;
 use crate::control::Control;
+use crate::credit::{Credit, MESSAGE_TYPE};
 use crate::engine::Engine;
 use crate::error::{environment, Error};
 use crate::fabric::{EndId, Fabric, Owner};
-use crate::frame::{restore_tag, TAG_BYTES};
+use crate::frame::{restore_tag, Frame, TAG_BYTES};
 use crate::log::Log;
 use crate::server::Server;
 use crate::sys::clock::{effective_user, monotonic_ns, realtime_ns, run_first, sleep_until};
+use crate::sys::credit::Page;
 use crate::sys::netns;
 use crate::sys::nfqueue::Nfqueue;
 use crate::sys::poll::{termination_signals, Poll};
@@ -42,6 +44,9 @@ struct Wires {
     /// By ifindex.
     ends: Vec<Option<EndId>>,
     nfqueues: Vec<(EndId, Nfqueue)>,
+    credits: Vec<(EndId, Page, Credit)>,
+    /// By end: its place among the credits.
+    credit_of: Vec<Option<usize>>,
 }
 
 /// A daemon that is ready to run.
@@ -170,6 +175,7 @@ impl Daemon {
         self.wires.let_go(now, &mut self.engine, &mut self.log);
         self.wires.receive(now, &mut self.engine);
         self.engine.advance(now);
+        self.wires.grant(now, &self.engine);
         self.control.kernel_lost += self.wires.send(&mut self.engine);
         self.tell_deadlock();
     }
@@ -211,6 +217,11 @@ impl Wires {
             })?;
             nfqueues.push((id, queue));
         }
+        let credits = open_credits(config)?;
+        let mut credit_of = vec![None; fabric.ends.len()];
+        for (place, (end, ..)) in credits.iter().enumerate() {
+            credit_of[*end] = Some(place);
+        }
         let opened = netns::inside(&config.namespace, || open_packet_sockets(fabric));
         let (ring, sender, ifindexes) = environment(opened, || "namespace".into())??;
         let most = ifindexes.iter().copied().max().unwrap_or(0) as usize;
@@ -218,19 +229,25 @@ impl Wires {
         for (end, &ifindex) in ifindexes.iter().enumerate() {
             ends[ifindex as usize] = Some(end);
         }
-        Ok(Wires { ring, sender, ifindexes, ends, nfqueues })
+        Ok(Wires { ring, sender, ifindexes, ends, nfqueues, credits, credit_of })
     }
 
     /// Take all frames that are in the ring, but never more than fit in it once.
     fn receive(&mut self, now: Time, engine: &mut Engine) {
         for _ in 0..RING_BYTES / 2048 {
-            let ends = &self.ends;
+            let (ends, credits, credit_of) = (&self.ends, &mut self.credits, &self.credit_of);
             let taken = self.ring.next(|received| {
                 let end = usize::try_from(received.ifindex).ok();
                 let end = end.and_then(|index| ends.get(index).copied().flatten());
                 let Some(end) = end.filter(|_| !received.truncated) else {
                     return;
                 };
+                if let Some(place) = credit_of[end] {
+                    let parsed = Frame::new_checked(received.bytes);
+                    if parsed.is_some_and(|frame| frame.ether_type() == MESSAGE_TYPE) {
+                        credits[place].2.seen(now, received.bytes.len());
+                    }
+                }
                 let mut frame = engine.buffer();
                 restore_tag(&mut frame, received.bytes, received.tag);
                 engine.receive(now, end, frame);
@@ -238,6 +255,13 @@ impl Wires {
             if taken.is_none() {
                 return;
             }
+        }
+    }
+
+    /// Tell hosts how much more their message programs may send.
+    fn grant(&mut self, now: Time, engine: &Engine) {
+        for (end, page, credit) in &mut self.credits {
+            page.grant(credit.grant(now, page.claimed(), engine.nic_room(*end)));
         }
     }
 
@@ -268,6 +292,22 @@ impl Wires {
         }
         failed
     }
+}
+
+/// A page for each host's interface that is named.
+fn open_credits(config: &Config) -> Result<Vec<(EndId, Page, Credit)>, Error> {
+    let ends = config.links.iter().flat_map(|link| [&link.a, &link.b]).enumerate();
+    let named = ends.filter_map(|(id, end)| {
+        Some((id, end.host_namespace.as_ref()?, end.host_interface.as_ref()?))
+    });
+    named
+        .map(|(id, namespace, interface)| {
+            let page = environment(Page::create(namespace, interface), || {
+                format!("credit of {interface} in {}", namespace.display())
+            })?;
+            Ok((id, page, Credit::default()))
+        })
+        .collect()
 }
 
 type PacketSockets = (Ring, Sender, Vec<i32>);

@@ -169,6 +169,13 @@ impl Engine {
         self.nics.get_mut(&end)?.let_go(now, queued)
     }
 
+    /// Bytes for which a host's network interface has room in its queue now.
+    pub fn nic_room(&self, end: EndId) -> u64 {
+        let (fabric, outgoing) = (&self.world.fabric, self.world.fabric.ends[end].outgoing);
+        let limit = nic_limit(fabric, fabric.ends[end].link, self.tick);
+        limit.saturating_sub(self.model.queued_bytes(outgoing))
+    }
+
     /// Whether nothing is under way, waits or is held.
     pub fn is_idle(&self) -> bool {
         self.world.agenda.is_empty()

@@ -7,6 +7,7 @@ pub mod agenda;
 pub mod capture;
 pub mod config;
 pub mod control;
+pub mod credit;
 pub mod daemon;
 pub mod detector;
 pub mod engine;

@@ -1,0 +1,164 @@
+"""Messages between processes of hosts: through a veth, and an emulated fabric that pauses."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from emulation import namespaces
+from emulation.names import Names
+from emulation.network import EmulatedFabric
+from topologies import load
+
+PORT = 9
+LIMIT_S = 60
+
+SEND = """
+import json, sys
+from knotless_core.endpoint import Endpoint
+interface, to, count, bytes_, acknowledged = sys.argv[1:]
+here = Endpoint(interface, 8, give_up_s=30)
+for number in range(int(count)):
+    data = number.to_bytes(4, "big") * (int(bytes_) // 4)
+    here.send((to, 9), data, acknowledged=acknowledged == "yes")
+assert here.flush(40)
+failed = []
+while (done := here.completion()) is not None:
+    failed += [done[1]] * (done[1] is not None)
+print(json.dumps({"failed": failed, "held": here.held_back_by_emulator, **here.counters()}))
+"""
+
+RECEIVE = """
+import json, sys
+from knotless_core.endpoint import Endpoint
+interface, count, group = sys.argv[1:]
+here = Endpoint(interface, 9, receive_buffers=8000)
+if group:
+    here.join(group)
+print("ready", flush=True)
+numbers = {}
+for _ in range(int(count)):
+    message = here.receive(20.0)
+    if message is None:
+        break
+    assert message.data == message.data[:4] * (len(message.data) // 4)
+    sender = numbers.setdefault(message.from_address[0], [])
+    sender.append(int.from_bytes(message.data[:4], "big"))
+here.flush(5)
+print(json.dumps({"numbers": numbers, "counters": here.counters()}))
+"""
+
+
+def start(prefix: Sequence[str], script: str, *words: object) -> subprocess.Popen[str]:
+    command = [*prefix, sys.executable, "-c", script, *(str(word) for word in words)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def start_receiver(prefix: Sequence[str], *words: object) -> subprocess.Popen[str]:
+    process = start(prefix, RECEIVE, *words)
+    assert process.stdout is not None
+    ready = process.stdout.readline()
+    assert ready == "ready\n", process.communicate()
+    return process
+
+
+def end(process: subprocess.Popen[str]) -> dict[str, Any]:
+    out, error = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0, error
+    told = json.loads(out.splitlines()[-1])
+    assert isinstance(told, dict)
+    return told
+
+
+@pytest.fixture
+def veth() -> Iterator[tuple[list[str], list[str]]]:
+    """Two namespaces with a veth between them, ``e0`` in each; how to run a command in them."""
+    secret = secrets.token_hex(3)
+    found = [f"km-{secret}-{side}" for side in "ab"]
+    try:
+        for namespace in found:
+            namespaces.add(namespace)
+        peer = f"address 02:00:00:00:00:02 mtu 1500 netns {found[1]}"
+        made = f"link add e0 address 02:00:00:00:00:01 mtu 1500 type veth peer name e0 {peer}"
+        namespaces.ip_batch([made, "link set e0 up"], namespace=found[0])
+        namespaces.ip_batch(["link set e0 up"], namespace=found[1])
+        a, b = (namespaces.enter(namespace, []) for namespace in found)
+        yield a, b
+    finally:
+        namespaces.remove(found)
+
+
+@pytest.mark.parametrize("bytes_", [4, 1400, 100_000])
+def test_acknowledged_messages_arrive_in_order(
+    veth: tuple[list[str], list[str]], bytes_: int
+) -> None:
+    count = 300
+    receiver = start_receiver(veth[1], "e0", count, "")
+    sender = start(veth[0], SEND, "e0", "02:00:00:00:00:02", count, bytes_, "yes")
+    told = end(sender)
+    assert told["failed"] == []
+    assert told["held"] is False
+    assert end(receiver)["numbers"] == {"02:00:00:00:00:01": list(range(count))}
+
+
+def test_a_group_is_a_destination(veth: tuple[list[str], list[str]]) -> None:
+    group = "03:00:00:00:00:07"
+    receiver = start_receiver(veth[1], "e0", 20, group)
+    end(start(veth[0], SEND, "e0", group, 20, 3000, "no"))
+    assert end(receiver)["numbers"] == {"02:00:00:00:00:01": list(range(20))}
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("Endpoint('e9', 1)", "interface e9: cannot be opened: No such device (os error 19)"),
+        ("a = Endpoint('e0', 1); b = Endpoint('e0', 1)", "interface e0: port 1: another process"),
+        ("Endpoint('lo', 1)", "interface lo: cannot be opened: it is no Ethernet interface"),
+        ("Endpoint('e0', 1).join('02:00:00:00:00:01')", "is one interface, not a group"),
+        ("Endpoint('e0', 1).send(('02:00', 1), b'')", "is no MAC address"),
+        ("Endpoint('e0', 1).send(('03:00:00:00:00:01', 1), b'', acknowledged=True)", "group"),
+        ("Endpoint('e0', 1).receive(-1)", "a time is 0 or more seconds"),
+    ],
+)
+def test_mistakes_are_told(veth: tuple[list[str], list[str]], script: str, words: str) -> None:
+    done = start(veth[0], f"from knotless_core.endpoint import Endpoint; {script}")
+    _, error = done.communicate(timeout=LIMIT_S)
+    assert done.returncode == 1
+    assert words in error.splitlines()[-1]
+
+
+def test_a_paused_interface_blocks_the_sender_and_loses_nothing(names: Names) -> None:
+    """Two hosts at full speed to a third: their switch pauses them, and every datagram arrives."""
+    count = 300
+    with EmulatedFabric(
+        load("flat,3"), name=names.name, openflow_port=0, rest_port=0, flow_control="all"
+    ) as fabric:
+        hosts = {host.name: host for host in fabric.fabric.hosts}
+        fabric.daemon.reset()
+
+        def inside(name: str) -> list[str]:
+            return namespaces.enter(fabric.host(name).namespace, [])
+
+        receiver = start_receiver(inside("h3"), "h3-eth0", 2 * count, "")
+        senders = [
+            start(inside(name), SEND, f"{name}-eth0", hosts["h3"].mac, count, 1400, "no")
+            for name in ("h1", "h2")
+        ]
+        told = [end(sender) for sender in senders]
+        received = end(receiver)
+        paused = [
+            sum(priority["paused_us"] for priority in channel["priorities"])
+            for channel in fabric.daemon.counters()["channels"]
+            if channel["channel"] in ("h1", "h2")
+        ]
+        assert fabric.daemon.counters()["lost_frames"] == 0
+    assert all(one["held"] and one["held_back"] > 10 for one in told)
+    assert all(us > 0 for us in paused)
+    everything = {hosts[name].mac: list(range(count)) for name in ("h1", "h2")}
+    assert received["numbers"] == everything
