@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments import plots
 from experiments.deadlock import scenario
+from experiments.flows import paths_on_channels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +44,7 @@ def knot(rows: Sequence[Row], rate_mbps: float) -> Figure:
 def _ring(axes: Axes, row: Row, planned: scenario.Scenario) -> None:
     fabric = planned.fabric
     place = dict(zip((switch.name for switch in fabric.switches), CORNERS, strict=True))
-    used = scenario.paths_on_channels(planned.flows)
+    used = paths_on_channels(planned.flows)
     caught = {member.partition("/")[0] for member in row["cycle"]}
     for switch, ports in fabric.neighbours.items():
         for port, (far, _) in ports.items():

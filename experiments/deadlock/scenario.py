@@ -9,6 +9,7 @@ from typing import Any
 from experiments import theory
 from experiments.deadlock.matrix import Case
 from experiments.experiment import ExperimentError
+from experiments.flows import Flow, fair_mbps, flows_of, paths_on_channels
 from routing import FabricRules, Plan, check, compile_rules, make_plan
 from topologies import load
 from topologies.fabric import Fabric
@@ -22,29 +23,11 @@ DEFAULT_RATE_MBPS = 10.0
 
 ROUTING: Mapping[str, Mapping[str, Any]] = {
     "cyclic": {"engine": "dor", "vcs": 1, "select": "low-port"},
-    "acyclic": {"engine": "updown", "select": "spread"},
+    "acyclic": {"engine": "prefix", "select": "spread"},
     "dateline": {"engine": "dor", "vcs": 2, "select": "low-port"},
 }
 """What :func:`routing.make_plan` is asked for. With low-port every tie goes the same way
 round, and with one virtual channel the ring of channels is then a cycle of dependencies."""
-
-
-@dataclass(frozen=True)
-class Flow:
-    """One host that sends to another; ``channels`` are the switch ports it leaves by."""
-
-    source: str
-    destination: str
-    channels: tuple[str, ...]
-
-    def __str__(self) -> str:
-        """Return it as results name it."""
-        return f"{self.source}>{self.destination}"
-
-    @property
-    def last_channel(self) -> str:
-        """The channel that delivers to the destination."""
-        return self.channels[-1]
 
 
 @dataclass(frozen=True)
@@ -69,37 +52,7 @@ class Scenario:
 
     def theory_mbps(self, protocol: theory.Protocol) -> list[float]:
         """Return each flow's max-min fair share, as goodput in Mbit/s."""
-        capacity: dict[str, float] = {h.name: h.rate_mbps for h in self.fabric.hosts}
-        for link in self.fabric.links:
-            capacity[f"{link.a}:{link.a_port}"] = link.rate_mbps
-            capacity[f"{link.b}:{link.b_port}"] = link.rate_mbps
-        for host in self.fabric.hosts:
-            capacity[f"{host.switch}:{host.port}"] = host.rate_mbps
-        loads = []
-        for flow in self.flows:
-            load: dict[str, float] = {}
-            back = channels_of(self.plan, flow.destination, flow.source)
-            for channels, ack in (((flow.source, *flow.channels), False), (back, True)):
-                for channel in channels:
-                    tagged = channel not in (flow.source, channels[-1])
-                    more = theory.load_per_payload(protocol, tagged=tagged, ack=ack)
-                    load[channel] = load.get(channel, 0.0) + more
-            loads.append(load)
-        return theory.fair_shares(loads, capacity)
-
-
-def channels_of(plan: Plan, source: str, destination: str) -> tuple[str, ...]:
-    """Return the switch ports by which frames of this pair leave, the host's last."""
-    return tuple(f"{hop.switch}:{hop.out_port}" for hop in plan.path(source, destination))
-
-
-def paths_on_channels(flows: Sequence[Flow]) -> dict[str, int]:
-    """Count the flows on each channel between switches."""
-    counts: dict[str, int] = {}
-    for flow in flows:
-        for channel in flow.channels[:-1]:
-            counts[channel] = counts.get(channel, 0) + 1
-    return counts
+        return fair_mbps(self.plan, self.flows, protocol)
 
 
 def make(routes: str, rate_mbps: float = DEFAULT_RATE_MBPS) -> Scenario:
@@ -112,7 +65,7 @@ def make(routes: str, rate_mbps: float = DEFAULT_RATE_MBPS) -> Scenario:
     plan = make_plan(fabric, **ROUTING[routes])
     names = [host.name for host in fabric.hosts]
     pairs = [(name, names[(i + HOPS_ROUND) % SWITCHES]) for i, name in enumerate(names)]
-    flows = tuple(Flow(a, b, channels_of(plan, a, b)) for a, b in pairs)
+    flows = flows_of(plan, pairs)
     most = max(paths_on_channels(flows).values())
     if most != MAX_PATHS_ON_A_CHANNEL:
         raise ExperimentError(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from experiments import iperf
+from experiments import iperf, open_loop
 from experiments.deadlock import measure, scenario
 from experiments.deadlock.matrix import Case
 from experiments.deadlock.row import Row
@@ -110,15 +110,15 @@ class FakeClient(iperf.Iperf):
 
 @pytest.fixture
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "READ_EVERY_S", 0.0)
+    monkeypatch.setattr(open_loop, "READ_EVERY_S", 0.0)
 
 
 def run(daemon: FakeDaemon, flow_control: str, until_us: int = 7_000_000) -> Row:
     lab, planned = FakeLab(daemon), scenario.make("cyclic")
     case = Case("cyclic", flow_control, "udp")
     clients: list[iperf.Iperf] = [FakeClient(daemon, until_us)] * 4
-    readings, missing = measure.launch(lab, planned, case, clients)
-    seen = measure.watch(lab, planned, "udp", clients, 3.0, readings)
+    readings, missing = open_loop.launch(lab, planned, "udp", flow_control, clients)
+    seen = open_loop.watch(lab, planned, "udp", clients, 3.0, readings)
     return measure.judge(planned, case, seen, [iperf.Summary(4.0, 2, 100)] * 4, missing)
 
 
@@ -137,7 +137,7 @@ def test_a_frozen_run_is_measured_after_the_freeze() -> None:
     assert (row.deadlock, row.cycle) == (True, ["s1:2/0"])
     assert row.flows_mbps == [0, 0, 0, 0]
     assert row.frozen_after_s == pytest.approx(1.0, abs=0.1)
-    assert row.window_s == pytest.approx(measure.FROZEN_WINDOW_S, abs=0.2)
+    assert row.window_s == pytest.approx(open_loop.FROZEN_WINDOW_S, abs=0.2)
 
 
 @pytest.mark.usefixtures("_no_waiting")

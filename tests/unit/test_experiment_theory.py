@@ -6,6 +6,7 @@ import pytest
 
 from experiments import theory
 from experiments.deadlock import matrix, scenario
+from experiments.flows import paths_on_channels
 
 
 def test_a_full_datagram_takes_1542_bytes_of_line_between_switches() -> None:
@@ -40,7 +41,7 @@ def test_a_flow_without_a_channel_is_refused() -> None:
 @pytest.mark.parametrize("routes", matrix.ROUTES)
 def test_every_routes_put_two_flows_on_the_fullest_channel(routes: str) -> None:
     planned = scenario.make(routes)
-    assert max(scenario.paths_on_channels(planned.flows).values()) == 2
+    assert max(paths_on_channels(planned.flows).values()) == 2
     assert planned.theory_mbps("udp") == pytest.approx([10 * 1472 / 1542 / 2] * 4)
     assert [str(flow) for flow in planned.flows] == ["h1>h3", "h2>h4", "h3>h1", "h4>h2"]
     assert all(len(flow.channels) == 3 for flow in planned.flows)
