@@ -1,0 +1,241 @@
+"""The barrier experiment: tables of Iwasaki et al. (algorithms) and Koibuchi et al. (routings).
+
+The same state machines (core/barrier) run as real processes in the hosts of an emulated
+fabric, and in the simulator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import click
+
+from experiments.barrier.case import Case, Settings, cases, members
+from experiments.barrier.row import SAMPLE_TYPES
+from experiments.experiment import (
+    SIMULATION,
+    Common,
+    Experiment,
+    ExperimentError,
+    Presentation,
+    Progress,
+    Record,
+)
+from experiments.logp import PAPER_001
+from topologies import load
+
+DEFAULT_BARRIERS = 100
+QUICK_BARRIERS = 10
+LIMITS = {
+    "--barriers": (1, 1_000_000),
+    "--lists": (0, 1000),
+    "--computing": (0, 1e6),
+    "--send": (0, 1e6),
+    "--receive": (0, 1e6),
+    "--gap": (0, 1e6),
+    "--rate": (0.01, 1e6),
+    "--delay": (0, 1e6),
+    "--bytes": (8, 1500),
+    "--cut-through": (0, 1500),
+}
+
+
+@dataclass(frozen=True)
+class BarrierCampaign:
+    """The cases to run, where, and how."""
+
+    on: str
+    cases: Sequence[Case]
+    settings: Settings
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Return what decides the run."""
+        return {
+            "on": self.on,
+            **asdict(self.settings),
+            "cases": [
+                [str(case.ground), case.algorithm, case.hosts, case.repeat] for case in self.cases
+            ],
+        }
+
+    @property
+    def steps(self) -> int:
+        """A ground for those of its cases that follow each other, and a run for each case."""
+        return len(self.cases) + len(list(groupby(self.cases, key=lambda case: case.ground)))
+
+    def run(self, record: Record, progress: Progress) -> None:
+        """Run every case, one ground after the other."""
+        from experiments.barrier import measure
+
+        row = 0
+        for ground, of_ground in groupby(self.cases, key=lambda case: case.ground):
+            here = list(of_ground)
+            progress.begin(f"building {ground}")
+            with measure.built(ground, self.settings, here, progress.begin) as place:
+                progress.advance()
+                for case in here:
+                    progress.begin(str(case))
+                    found, lines = measure.run(place, self.on, case, self.settings)
+                    record(found.as_json(), [{"row": row, **line} for line in lines])
+                    progress.advance()
+                    row += 1
+
+
+def prepare(common: Common, options: Mapping[str, Any]) -> BarrierCampaign:
+    """Check the settings; raises ExperimentError or another KnotlessError."""
+    barriers = options["barriers"]
+    if barriers is None:
+        barriers = QUICK_BARRIERS if common.quick else DEFAULT_BARRIERS
+    values = {
+        "--barriers": barriers,
+        "--lists": options["lists"],
+        "--computing": options["computing"],
+        "--send": options["send"],
+        "--receive": options["receive"],
+        "--gap": options["gap"],
+        "--rate": common.rate_mbps,
+        "--delay": options["delay"],
+        "--bytes": options["message_bytes"],
+        "--cut-through": options["cut_through"],
+    }
+    for option, value in values.items():
+        low, high = LIMITS[option]
+        if value is not None and not low <= value <= high:
+            raise ExperimentError(f"{option}: {value:g} is not within {low:g}..{high:g}")
+    if common.duration_s is not None:
+        raise ExperimentError("--duration: say how many --barriers instead")
+    costs = replace(
+        PAPER_001,
+        send_us=options["send"],
+        receive_us=options["receive"],
+        gap_us=options["gap"],
+        latency_us=0.0,
+    )
+    settings = Settings(
+        barriers=barriers,
+        lists=options["lists"],
+        computing_us=options["computing"],
+        costs=costs,
+        message_bytes=options["message_bytes"],
+        cut_through=options["cut_through"],
+        rate_mbps=common.rate_mbps,
+        delay_us=options["delay"],
+        seed=common.seed,
+    )
+    fabrics = options["fabric"] or ("flat,32",)
+    chosen = cases(
+        fabrics,
+        options["engines"],
+        options["algorithms"],
+        options["hosts"],
+        options["networks"],
+        common.repeats,
+    )
+    for case in chosen:
+        members(load(case.ground.spec), case.hosts)
+    for ground in dict.fromkeys(case.ground for case in chosen):
+        ground.plan(settings)
+    if common.on == SIMULATION and any(case.ground.networks != 1 for case in chosen):
+        raise ExperimentError("--networks 2: hosts have two interfaces --on emulation only")
+    return BarrierCampaign(common.on, chosen, settings)
+
+
+def present(
+    run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
+) -> Presentation:
+    """Show a run; see :mod:`experiments.barrier.show`."""
+    from experiments.barrier import show
+
+    return show.present(run, samples, draw)
+
+
+EXPERIMENT = Experiment(
+    name="barrier",
+    summary="Barriers of all hosts: what the algorithm, the routing and the network cost.",
+    example="knotless run barrier --fabric flat,32 --rate 100 --delay 2.03 --hosts 4,8,16,32",
+    options=(
+        click.Option(
+            ["--fabric"],
+            multiple=True,
+            metavar="SPEC",
+            help="Fabric; may be given several times (default: flat,32).",
+        ),
+        click.Option(
+            ["--engines"],
+            default="updown",
+            show_default=True,
+            help="Routing engines, such as prefix,updown,dl:2 (with two virtual channels).",
+        ),
+        click.Option(["--algorithms"], help="Some of shuffle, tree2, ... (default: all)."),
+        click.Option(["--hosts"], help="How many hosts, such as 4,8,16 (default: all)."),
+        click.Option(
+            ["--networks"],
+            default="1",
+            show_default=True,
+            help="1, 2 or 1,2: hosts with interfaces on two separate fabrics (emulation).",
+        ),
+        click.Option(["--barriers"], type=int, help="Barriers of a run (default: 100)."),
+        click.Option(
+            ["--lists"],
+            type=int,
+            default=0,
+            show_default=True,
+            help="Random visiting lists of unicast, --barriers each; 0: the order of the hosts.",
+        ),
+        click.Option(
+            ["--computing"],
+            type=float,
+            default=30.0,
+            show_default=True,
+            metavar="US",
+            help="Time between two barriers.",
+        ),
+        click.Option(["--delay"], type=float, metavar="US", help="Delay of every link."),
+        click.Option(
+            ["--send"],
+            type=float,
+            default=PAPER_001.send_us,
+            show_default=True,
+            metavar="US",
+            help="Simulation: LogP's o_s.",
+        ),
+        click.Option(
+            ["--receive"],
+            type=float,
+            default=PAPER_001.receive_us,
+            show_default=True,
+            metavar="US",
+            help="Simulation: LogP's o_r.",
+        ),
+        click.Option(
+            ["--gap"],
+            type=float,
+            default=PAPER_001.gap_us,
+            show_default=True,
+            metavar="US",
+            help="Simulation: LogP's g.",
+        ),
+        click.Option(
+            ["--bytes", "message_bytes"],
+            type=int,
+            default=46,
+            show_default=True,
+            help="Simulation: payload of a message.",
+        ),
+        click.Option(
+            ["--cut-through"],
+            type=int,
+            default=0,
+            show_default=True,
+            help="Simulation: switches send on after so many bytes; 0: after all.",
+        ),
+    ),
+    sample_types=SAMPLE_TYPES,
+    prepare=prepare,
+    present=present,
+    places=(SIMULATION,),
+)

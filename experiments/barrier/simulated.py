@@ -1,0 +1,138 @@
+"""Barriers on the simulator: the state machines of core/barrier on processors after LogP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+
+import numpy as np
+
+from experiments.barrier.case import Case, Ground, Settings, members
+from experiments.barrier.passages import WARM_UP, Passages, by_process, together
+from experiments.experiment import ExperimentError
+from experiments.logp import LogP
+from knotless_core import programs, simulator
+from routing import Plan
+from simulation.channels import Buffers, ChannelTable, channel_table
+from simulation.tables import Forwarding, forwarding
+from simulation.trees import multicast_tree
+
+PS_PER_US = 1_000_000
+FOREVER_PS = 2**64 - 1
+EVENTS_AT_ONCE = 1 << 18
+PAIRS = 64
+"""Pairs of hosts between which L is measured."""
+RETRY_NS, PATIENCE_NS = 10**9, 10**11
+"""Nothing is lost in a fabric with flow control on every link: nobody should ever ask."""
+
+
+@dataclass
+class SimulatedGround:
+    """A fabric whose simulations share their tables. A context, as the emulated one is."""
+
+    ground: Ground
+    settings: Settings
+    plan: Plan
+    table: ChannelTable
+    tables: Forwarding
+
+    @classmethod
+    def build(
+        cls, ground: Ground, settings: Settings, _cases: list[Case], _say: Callable[[str], None]
+    ) -> SimulatedGround:
+        """Plan the fabric and fill the tables; raises KnotlessError."""
+        if ground.networks != 1:
+            raise ExperimentError("--networks 2: the simulator has hosts on one network only")
+        plan = ground.plan(settings)
+        flow_control = "pfc" if plan.vcs > 1 else "all"
+        table = channel_table(plan.fabric, flow_control, Buffers())
+        return cls(ground, settings, plan, table, forwarding(plan, table))
+
+    def __enter__(self) -> SimulatedGround:
+        """Begin."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End."""
+
+    def lateness(self) -> tuple[float | None, list[str]]:
+        """Return (lateness, problems): virtual time is never late."""
+        return None, []
+
+    def run(self, case: Case) -> tuple[Passages | None, int]:
+        """Return the passages of a case, and how many messages were asked for."""
+        names = members(self.plan.fabric, case.hosts)
+        if case.algorithm != "unicast" or self.settings.lists == 0:
+            return self._passages(case.algorithm, None, names)
+        parts, asked = [], 0
+        for number in range(self.settings.lists):
+            order = programs.random_order(len(names), self.settings.seed + number)
+            part, more = self._passages(case.algorithm, order, names)
+            asked += more
+            if part is None:
+                return None, asked
+            parts.append(part)
+        return together(parts), asked
+
+    def costs(self, case: Case) -> LogP:
+        """Return the processors' costs with the L that is measured.
+
+        A barrier of two processes is one message each way at the same time: it takes
+        exactly o_s + L + o_r.
+        """
+        costs = self.settings.costs
+        names = members(self.plan.fabric, case.hosts)
+        random = Random(self.settings.seed)  # noqa: S311 - a sample, repeatable, not a secret
+        times = []
+        for _ in range(PAIRS):
+            part, _asked = self._passages("shuffle", None, random.sample(names, 2))
+            if part is not None:
+                times.append(float(part.durations_us.mean()))
+        latency_us = float(np.mean(times)) - costs.send_us - costs.receive_us
+        return replace(costs, latency_us=latency_us)
+
+    def _passages(
+        self, algorithm: str, order: list[int] | None, names: list[str]
+    ) -> tuple[Passages | None, int]:
+        fabric, settings = self.plan.fabric, self.settings
+        costs = settings.costs
+        traffic, outcome = programs.barrier_traffic(
+            algorithm,
+            order,
+            [fabric.host_index[name] for name in names],
+            len(fabric.hosts),
+            send_ps=_ps(costs.send_us),
+            receive_ps=_ps(costs.receive_us),
+            gap_ps=_ps(costs.gap_us),
+            barriers=settings.barriers + WARM_UP,
+            computing_ps=_ps(settings.computing_us),
+            message_bytes=settings.message_bytes,
+            retry_ns=RETRY_NS,
+            patience_ns=PATIENCE_NS,
+        )
+        tree = multicast_tree(self.plan, self.table, names[0], names)
+        simulation = simulator.Simulation(
+            len(fabric.switches),
+            len(fabric.hosts),
+            self.table,
+            replace(self.tables, trees=[tree]),
+            traffic,
+            seed=settings.seed,
+            warm_up_ps=0,
+            end_ps=FOREVER_PS,
+            packet_bytes=1500,
+            header_bytes=settings.cut_through,
+            link_changes=[],
+        )
+        while simulation.run(EVENTS_AT_ONCE):
+            pass
+        ranks, entered, left = outcome.passages()
+        passages = by_process(ranks, entered / PS_PER_US, left / PS_PER_US, len(names))
+        if passages is None or len(passages.left_us) != settings.barriers + WARM_UP:
+            return None, outcome.asked
+        return passages.without_warm_up(), outcome.asked
+
+
+def _ps(time_us: float) -> int:
+    return round(time_us * PS_PER_US)

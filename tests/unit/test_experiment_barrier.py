@@ -1,0 +1,176 @@
+"""The barrier experiment in simulation: what the papers say of algorithms and routings."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from experiments.barrier import passages, show
+from experiments.barrier.case import engine_of, members
+from experiments.logp import ALGORITHMS, PAPER_001, LogP, barrier_us
+from knotless_core import programs
+from topologies import load
+
+SWITCH_OF_001 = ["--fabric", "flat,32", "--rate", "100", "--delay", "2.03"]
+"""Fast Ethernet: with these delays L is the paper's 17.5 us."""
+
+
+def rows(tmp_path: Path, *arguments: str) -> list[Mapping[str, Any]]:
+    from knotless.main import main
+
+    out = ["--json", "--out", str(tmp_path)]
+    done = CliRunner().invoke(main, ["run", "barrier", *arguments, *out])
+    assert done.exit_code == 0, done.output
+    found: list[Mapping[str, Any]] = json.loads(done.stdout.splitlines()[-1])["rows"]
+    return found
+
+
+def test_the_formulas_are_the_papers() -> None:
+    one_way, further = 30.0, 9.5
+    assert PAPER_001.one_way_us == one_way
+    assert barrier_us("shuffle", 32, PAPER_001) == 5 * one_way
+    assert barrier_us("shuffle", 33, PAPER_001) == 6 * one_way
+    assert barrier_us("tree2", 32, PAPER_001) == pytest.approx(6 * one_way)
+    assert barrier_us("tree3", 27, PAPER_001) == pytest.approx(3 * (one_way + further) + one_way)
+    assert barrier_us("tree4", 16, PAPER_001) == pytest.approx(3 * one_way + 4 * further)
+    assert barrier_us("concurrent", 32, PAPER_001) == pytest.approx(2 * one_way + 30 * further)
+    assert barrier_us("unicast", 64, PAPER_001) == 12 * one_way
+    assert barrier_us("tree3", 1, PAPER_001) == 0.0
+
+
+def test_four_ways_beat_shuffle_when_receiving_is_cheap() -> None:
+    """At 16 processes, exactly when 3 o_r < o_s + L (section 5.1.2)."""
+    for receive_us in (1.0, 6.8, 6.9, 20.0):
+        logp = LogP(send_us=3.0, latency_us=17.5, receive_us=receive_us, gap_us=0.0)
+        better = barrier_us("tree4", 16, logp) < barrier_us("shuffle", 16, logp)
+        assert better == (3 * receive_us < 3.0 + 17.5)
+
+
+def test_algorithms_on_the_papers_switch(tmp_path: Path) -> None:
+    found = rows(tmp_path, *SWITCH_OF_001, "--barriers", "20")
+    assert [row["algorithm"] for row in found] == list(ALGORITHMS)
+    mean = {row["algorithm"]: row["mean_us"] for row in found}
+    assert mean["shuffle"] < mean["tree2"] < mean["concurrent"]
+    assert mean["tree3"] < mean["tree2"]
+    for row in found:
+        assert row["one_way_us"] == pytest.approx(PAPER_001.one_way_us, abs=0.01)
+        assert row["mean_us"] == pytest.approx(row["predicted_us"], rel=0.1)
+        assert row["predicted_us"] == pytest.approx(
+            barrier_us(row["algorithm"], 32, PAPER_001), 1e-3
+        )
+        assert (row["valid"], row["asked"], row["hosts"], row["networks"]) == (True, 0, 32, 1)
+        assert row["min_us"] <= row["mean_us"] <= row["max_us"]
+
+
+@pytest.mark.parametrize("fabric", ["irregular-a", "irregular-b", "mesh,4,4,hosts=4"])
+def test_routings_rank_as_in_the_paper(fabric: str, tmp_path: Path) -> None:
+    """Table 3 of Koibuchi et al.: prefix > up*/down* > DL = structured buffer pool."""
+    links = ["--rate", "6000", "--delay", "0.2", "--cut-through", "40", "--bytes", "118"]
+    costs = ["--send", "0.3", "--receive", "0.5", "--gap", "0.3", "--computing", "1"]
+    what = ["--engines", "prefix,updown,sbp,dl:2", "--algorithms", "unicast"]
+    lists = ["--lists", "5", "--barriers", "5"]
+    found = rows(tmp_path, "--fabric", fabric, *links, *costs, *what, *lists)
+    mean = {row["engine"]: row["mean_us"] for row in found}
+    assert all(row["valid"] and row["hosts"] == 64 for row in found)
+    assert mean["prefix"] > mean["updown"] > mean["dl"]
+    assert mean["dl"] == pytest.approx(mean["sbp"], rel=0.005)
+
+
+def test_equal_seeds_give_equal_results(tmp_path: Path) -> None:
+    arguments = ("--fabric", "mesh,3,3", "--algorithms", "unicast", "--lists", "3", "--quick")
+    first, second, other = (
+        rows(tmp_path, *arguments, "--seed", seed)[0] for seed in ("1", "1", "2")
+    )
+    assert first == second
+    assert first["mean_us"] != other["mean_us"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--hosts", "33"], "2 to 32 hosts"),
+        (["--hosts", "1"], "2 to 32 hosts"),
+        (["--hosts", "x"], "no list of numbers"),
+        (["--algorithms", "tree5"], "'tree5' is none of shuffle"),
+        (["--engines", "dl:x"], "such as dl:2"),
+        (["--engines", "nosuch"], "nosuch"),
+        (["--barriers", "0"], "--barriers: 0 is not within"),
+        (["--bytes", "4"], "--bytes: 4 is not within"),
+        (["--duration", "3"], "how many --barriers"),
+        (["--networks", "3"], "1 network or on 2"),
+    ],
+)
+def test_mistakes_are_told_in_a_line(arguments: list[str], said: str, tmp_path: Path) -> None:
+    from knotless.main import main
+
+    command = ["run", "barrier", "--fabric", "flat,32", *arguments, "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 2
+    assert said in done.output
+    assert len(done.output.strip().splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_of_fewer_hosts_every_switch_gives_some() -> None:
+    fabric = load("mesh,2,2,hosts=4")
+    assert members(fabric, 4) == ["h1", "h5", "h9", "h13"]
+    assert members(fabric, 6) == ["h1", "h2", "h5", "h6", "h9", "h13"]
+    assert members(fabric, None) == [host.name for host in fabric.hosts]
+    assert (engine_of("dl:2"), engine_of(" updown")) == (("dl", 2), ("updown", None))
+
+
+def test_a_barrier_left_early_is_seen() -> None:
+    entered = np.array([[0.0, 5.0], [20.0, 21.0], [40.0, 41.0]])
+    good = passages.Passages(entered, np.array([[6.0, 7.0], [22.0, 23.0], [42.0, 43.0]]))
+    bad = passages.Passages(entered, np.array([[4.0, 7.0], [22.0, 23.0], [40.5, 43.0]]))
+    assert (good.left_early, bad.left_early) == (0, 2)
+
+
+def test_passages_are_sorted_by_barrier_and_process() -> None:
+    ranks = np.array([1, 0, 0, 1], dtype=np.uint32)
+    times = np.array([1.0, 2.0, 3.0, 4.0])
+    found = passages.by_process(ranks, times, times + 10, 2)
+    assert found is not None
+    assert found.entered_us.tolist() == [[2.0, 1.0], [3.0, 4.0]]
+    assert passages.by_process(ranks[:3], times[:3], times[:3], 2) is None
+
+
+def test_orders_are_random_but_known() -> None:
+    order = programs.random_order(16, 3)
+    assert sorted(order) == list(range(16))
+    assert order[0] == 0
+    with pytest.raises(ValueError, match="holds each of 0 to 1 once"):
+        _traffic("unicast", [0, 0], [0, 1])
+    with pytest.raises(ValueError, match="only unicast"):
+        _traffic("shuffle", [0, 1], [0, 1])
+    with pytest.raises(ValueError, match="no host: there are 2"):
+        _traffic("shuffle", None, [0, 2])
+
+
+def _traffic(algorithm: str, order: list[int] | None, places: list[int]) -> None:
+    costs = {"send_ps": 1, "receive_ps": 1, "gap_ps": 1, "computing_ps": 0}
+    timing = {"retry_ns": 1, "patience_ns": 100}
+    programs.barrier_traffic(
+        algorithm, order, places, 2, barriers=1, message_bytes=46, **costs, **timing
+    )
+
+
+def test_sentences_rank_the_valid_rows() -> None:
+    row = {"fabric": "flat,4", "hosts": 4, "engine": "updown", "vcs": 1, "predicted_us": 10.0}
+    made = [
+        {**row, "algorithm": "shuffle", "mean_us": 9.0, "valid": True},
+        {**row, "algorithm": "tree2", "mean_us": 12.5, "valid": True},
+        {**row, "algorithm": "tree3", "mean_us": math.inf, "valid": False},
+    ]
+    assert show.sentences(made) == [
+        "flat,4, 4 hosts, by algorithm (us): shuffle 9.0 < tree2 12.5.",
+        "Farthest from its formula: tree2 on flat,4, +25.0 %.",
+        "1 of 3 runs are not valid: see remarks.",
+    ]
