@@ -32,7 +32,7 @@ def assign_trees(channels: Channels, paths: Ints, by_pair: bool, limit: int) -> 
 
     """
     link_of = np.minimum(np.arange(len(channels), dtype=np.int32), channels.reverse)
-    forests: list[_Forest] = []
+    forests: list[Forest] = []
     numbers = np.full(paths.shape[:2], -1, dtype=np.int32)
     known: dict[bytes, int] = {}
 
@@ -41,7 +41,7 @@ def assign_trees(channels: Channels, paths: Ints, by_pair: bool, limit: int) -> 
         key = links.tobytes()
         if key not in known:
             number = next((n for n, forest in enumerate(forests) if forest.take(links)), -1)
-            fresh = _Forest(channels)
+            fresh = Forest(channels)
             if number < 0 and may_open and fresh.take(links):
                 number = len(forests)
                 forests.append(fresh)
@@ -64,8 +64,8 @@ def assign_trees(channels: Channels, paths: Ints, by_pair: bool, limit: int) -> 
     return numbers
 
 
-class _Forest:
-    """The links of one VLAN, among which there is no loop."""
+class Forest:
+    """The links of one VLAN, among which there is no loop; a link is one of its two channels."""
 
     def __init__(self, channels: Channels) -> None:
         self._tail, self._head = channels.tail, channels.head

@@ -64,12 +64,6 @@ _CHOICES = [
         help="Who puts the VLAN tag on: switch (by its port) or host.",
     ),
     click.option(
-        "--vlans",
-        default="default",
-        show_default=True,
-        help="Share a VLAN where next hops agree (default), or where links form a tree (tree).",
-    ),
-    click.option(
         "--max-vlans",
         type=int,
         default=MOST_VLANS,
@@ -83,6 +77,15 @@ _CHOICES = [
 Command = Callable[..., Any]
 
 
+def _vlans_option(default: str) -> Callable[[Command], Command]:
+    return click.option(
+        "--vlans",
+        default=default,
+        show_default=True,
+        help="Share a VLAN where next hops agree (default), or where links form a tree (tree).",
+    )
+
+
 def routing_options(function: Command) -> Command:
     """Give a command the options of a plan, all together as its parameter ``choices``."""
     return _with(function, _ENGINE)
@@ -93,13 +96,20 @@ def optional_routing_options(function: Command) -> Command:
     return _with(function, _ENGINE_OR_NATIVE)
 
 
-def _with(function: Command, engine: Callable[[Command], Command]) -> Command:
+def tree_routing_options(function: Command) -> Command:
+    """Do the same for a command that is of use with VLANs without loops alone."""
+    return _with(function, _ENGINE_OR_NATIVE, vlans="tree")
+
+
+def _with(
+    function: Command, engine: Callable[[Command], Command], vlans: str = "default"
+) -> Command:
     @wraps(function)
     def command(**given: Any) -> Any:
         choices = Choices(**{field.name: given.pop(field.name) for field in fields(Choices)})
         return function(choices=choices, **given)
 
     decorated: Any = command
-    for option in reversed([engine, *_CHOICES]):
+    for option in reversed([engine, *_CHOICES, _vlans_option(vlans)]):
         decorated = option(decorated)
     return cast(Command, decorated)

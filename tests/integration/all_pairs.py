@@ -1,0 +1,67 @@
+"""UDP from every host to every other, by sockets that one process opens in their namespaces."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+PORT = 5005
+_CLONE_NEWNET = 0x40000000
+
+
+def socket_in(namespace: str) -> socket.socket:
+    """Return a UDP socket in the network namespace of that name, bound to :data:`PORT`."""
+    made: list[socket.socket] = []
+
+    def make() -> None:
+        # A thread changes its own namespace alone, and ends here.
+        handle = os.open(Path("/run/netns") / namespace, os.O_RDONLY)
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.setns(handle, _CLONE_NEWNET) == 0:
+            made.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        os.close(handle)
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    thread.join()
+    assert made, f"cannot enter namespace {namespace}"
+    made[0].bind(("", PORT))
+    made[0].setblocking(False)
+    return made[0]
+
+
+def missing_pairs(
+    namespaces: Mapping[str, str], addresses: Mapping[str, str], deadline_s: float
+) -> set[tuple[str, str]]:
+    """Send between all pairs of hosts until each has heard of each; return the pairs that have not.
+
+    ``namespaces`` and ``addresses`` are by host. What is under way is asked for again each
+    second: hosts must first learn each other's MAC, and a switch may be slow at first.
+    """
+    sockets = {host: socket_in(namespace) for host, namespace in namespaces.items()}
+    owner = {sock.fileno(): host for host, sock in sockets.items()}
+    host_at = {address: host for host, address in addresses.items()}
+    missing = {(a, b) for a in sockets for b in sockets if a != b}
+    end = time.monotonic() + deadline_s
+    again = 0.0
+    try:
+        while missing and time.monotonic() < end:
+            if time.monotonic() >= again:
+                for a, b in sorted(missing):
+                    sockets[a].sendto(f"{a}>{b}".encode(), (addresses[b], PORT))
+                again = time.monotonic() + 1
+            for ready in select.select(list(sockets.values()), [], [], 0.1)[0]:
+                data, (address, _) = ready.recvfrom(2048)
+                pair = host_at[address], owner[ready.fileno()]
+                assert data == f"{pair[0]}>{pair[1]}".encode(), f"{data!r} came to {pair}"
+                missing.discard(pair)
+    finally:
+        for sock in sockets.values():
+            sock.close()
+    return missing
