@@ -53,8 +53,9 @@ class StateGraph:
     ) -> Paths:
         """Return shortest paths that avoid loaded channels, each tree chosen ``rounds`` times.
 
-        ValueError where there is no way. With no rounds, the first channel at every state. ``senders`` are the hosts of each row,
-        ``receivers`` those of each switch, ``priority`` that of channels into each state.
+        ValueError where there is no way. With no rounds, the first channel at every state.
+        ``senders`` are the hosts of each row, ``receivers`` those of each switch, ``priority``
+        that of channels into each state.
         """
 
     def counted_paths(

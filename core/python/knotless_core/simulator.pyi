@@ -15,8 +15,11 @@ def transmission_ps(bytes: int, rate_bps: int) -> int:
     """Return the time that ``bytes`` bytes take on a line, gaps not counted."""
 
 class _Channels(Protocol):
-    """The channels of a fabric, an entry each: those that leave switch 0, in order, then those
-    of the other switches, then those of hosts, in order."""
+    """The channels of a fabric, an entry each.
+
+    Those that leave switch 0 come first, in order, then those of the other switches, then
+    those of hosts.
+    """
 
     @property
     def leaves(self) -> NDArray[np.int64]:
@@ -58,8 +61,10 @@ class _Forwarding(Protocol):
         """(switches, VLANs): the row of ``next``."""
     @property
     def next(self) -> NDArray[np.uint16]:
-        """(rows, destination switches): the place, among the channels that leave the switch, of
-        the one to take; 65535 for none."""
+        """(rows, destination switches): the channel to take, 65535 for none.
+
+        Its place among the channels that leave the switch.
+        """
     @property
     def host_vlan(self) -> NDArray[np.uint16]:
         """By host: the number of its VLAN, from 0."""
@@ -88,9 +93,10 @@ class Traffic:
         count: int,
         message_bytes: int,
     ) -> Traffic:
-        """Flows that behave alike: ``saturate``, ``poisson`` or ``constant`` (``mean_ps`` apart),
-        ``acknowledged`` (the next when the one before is acknowledged, ``count`` each).
+        """Flows that behave alike.
 
+        ``kind`` is ``saturate``, ``poisson`` or ``constant`` (``mean_ps`` apart), or
+        ``acknowledged`` (the next when the one before is acknowledged, ``count`` each).
         A target is a host, or -1 for another host drawn for each message, or -2 - T for
         multicast tree T.
         """
@@ -225,8 +231,10 @@ class Simulation:
         header_bytes: int,
         link_changes: list[tuple[int, int, bool]],
     ) -> None:
-        """``header_bytes`` 0 is store-and-forward, else cut-through after so many bytes;
-        ``link_changes`` are (time, one of the link's channels, up again)."""
+        """``header_bytes`` 0 is store-and-forward, else cut-through after so many bytes.
+
+        ``link_changes`` are (time, one of the link's channels, up again).
+        """
 
     def run(self, events: int) -> bool:
         """Do about so many events without the interpreter's lock; False when nothing is left."""
