@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lint-python lint-rust format bench clean
+.PHONY: help setup demo test lint lint-python lint-rust format bench bench-routing clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,9 @@ format:  ## put everything in the settled format
 
 bench: setup  ## measure the emulated fabric against plain links
 	$(SUDO) $(BIN)/python -m bench
+
+bench-routing: setup  ## time our routing engines beside OpenSM's, where it is installed
+	$(BIN)/python -m bench.routing
 
 clean:  ## remove what setup and the tests made here (not results/, not Debian packages)
 	rm -rf .venv build core/target core/fuzz/target *.egg-info \

@@ -47,14 +47,14 @@ def rows_in(task: Task, planes: int) -> Rows:
 
 
 def balanced_paths(
-    task: Task, graph: StateGraph, priority: Priorities | None = None, planes: int | None = None
+    task: Task, graph: StateGraph, planes: int | None = None
 ) -> tuple[Rows, Ints, Priorities]:
     """Choose a shortest path from every host to every switch with hosts.
 
     ``spread`` takes the way whose channels are least loaded by all that was chosen before, the
-    lowest port where that is equal; each rank of hosts is a plane of its own. ``low-port``
-    takes the lowest port at each state. ``priority`` (states,) is the priority
-    of the channel that leads to each state: 0 unless told.
+    lowest port where that is equal; each rank of hosts is a plane of its own, or as many ranks
+    share one that there are ``planes``. ``low-port``
+    takes the lowest port at each state.
 
     Returns
     -------
@@ -66,10 +66,6 @@ def balanced_paths(
     """
     spread = task.select == "spread"
     rows = rows_in(task, planes or (task.ranks if spread else 1))
-    if priority is None:
-        priority = np.zeros(len(graph.switch), dtype=np.uint8)
     rounds = ROUNDS if spread else 0
-    paths = graph.balanced_paths(
-        rows.plane, rows.at, rows.senders, task.receivers, priority, rounds
-    )
+    paths = graph.balanced_paths(rows.plane, rows.at, rows.senders, task.receivers, rounds)
     return rows, *paths

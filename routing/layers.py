@@ -18,8 +18,8 @@ from routing.channels import Channels, Ints, Priorities
 from routing.engine import Task
 from routing.spanning import SpanningTree, spanning_tree
 from routing.turn_model import legal_turns
-from routing.turns import Mask, Turns, all_turns, along_tree, grow_acyclic
-from routing.walks import graph_of, plain_graph
+from routing.turns import Mask, Turns, all_turns, along_tree, grow_acyclic, turn_graph
+from routing.walks import plain_graph
 
 
 @dataclass(frozen=True)
@@ -132,22 +132,6 @@ def layered_paths(
 ) -> tuple[Rows, Ints, Priorities]:
     """Return balanced shortest paths, each whole in one of ``layers``, its priority.
 
-    The states are (layer, channel), then one for each start: a path chooses its layer with its
-    first channel and keeps it. For what is returned see :func:`balanced_paths`.
+    For what is returned see :func:`routing.balance.balanced_paths`.
     """
-    channels = paths.channels
-    count = len(channels)
-    every = np.arange(count, dtype=np.int32)
-    switches = np.arange(len(channels.names), dtype=np.int32)
-    start = (len(layers) * count + switches).astype(np.int32)
-    edges = []
-    for number, layer in enumerate(layers):
-        turns = paths.turns.only(layer)
-        offset = np.int32(number * count)
-        edges.append((turns.before + offset, turns.after + offset, turns.after))
-        edges.append((start[channels.tail], every + offset, every))
-    states = np.concatenate([*[channels.head] * len(layers), switches])
-    graph = graph_of(channels, states, start, edges)
-    layer_of = np.repeat(np.arange(len(layers), dtype=np.uint8), count)
-    priority = np.concatenate([layer_of, np.zeros(len(switches), dtype=np.uint8)])
-    return balanced_paths(task, graph, priority)
+    return balanced_paths(task, turn_graph(paths.channels, paths.turns, layers))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from knotless_core.graph import breadth_first, flood
+from knotless_core.graph import breadth_first, flood, preorder
 from routing.channels import Channels, Ints
 
 
@@ -30,6 +30,11 @@ class SpanningTree:
         up: NDArray[np.bool_] = level[head] < level[tail]
         up |= (level[head] == level[tail]) & (head < tail)
         return up
+
+    def preorder(self) -> Ints:
+        """Return the place of each switch when the tree is walked, parents before children."""
+        channels = self.channels
+        return preorder(channels.tail, channels.head, self.parent, self.root)
 
     def from_everywhere(self) -> Ints:
         """Return (switches, switches): how each switch floods the tree, up it and then down.

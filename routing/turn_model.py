@@ -43,26 +43,10 @@ def legal_turns(tree: SpanningTree, turns: Turns, into: int = LEFT_UP, out_of: i
 
 def _directions(tree: SpanningTree) -> Ints:
     """Return for each channel in which of the four directions it goes."""
-    channels, level, place = tree.channels, tree.level, _preorder(tree)
+    channels, level, place = tree.channels, tree.level, tree.preorder()
     left = place[channels.head] < place[channels.tail]
     fall = level[channels.head] - level[channels.tail]
     up = (fall < 0) | ((fall == 0) & ~left)
     return np.where(
         left, np.where(up, LEFT_UP, LEFT_DOWN), np.where(up, RIGHT_UP, RIGHT_DOWN)
     ).astype(np.int32)
-
-
-def _preorder(tree: SpanningTree) -> Ints:
-    """Return the place of each switch when the tree is walked, parents before children."""
-    parent, tail = tree.parent.tolist(), tree.channels.tail.tolist()
-    children: list[list[int]] = [[] for _ in parent]
-    for switch in range(len(parent) - 1, -1, -1):
-        if parent[switch] >= 0:
-            children[tail[parent[switch]]].append(switch)
-    place = [0] * len(parent)
-    stack = [tree.root]
-    for number in range(len(parent)):
-        switch = stack.pop()
-        place[switch] = number
-        stack += children[switch]
-    return np.array(place, dtype=np.int32)

@@ -6,6 +6,7 @@ Paths that use only turns of a set without a cycle cannot deadlock on one virtua
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 
 from knotless_core import graph as core
 from routing.channels import Channels, Ints
-from routing.walks import graph_of
 
 Mask = NDArray[np.bool_]
 
@@ -36,29 +36,21 @@ class Turns:
 
 def all_turns(channels: Channels) -> Turns:
     """Return every turn that does not go back to the switch that it came from."""
-    first = np.searchsorted(channels.tail, np.arange(len(channels.names) + 1))
-    count = np.diff(first)[channels.head]
-    before = np.repeat(np.arange(len(channels), dtype=np.int32), count)
-    offset = np.arange(len(before)) - np.repeat(np.cumsum(count) - count, count)
-    after = (first[channels.head[before]] + offset).astype(np.int32)
-    onward = channels.head[after] != channels.tail[before]
-    return Turns(before[onward], after[onward])
+    return Turns(*core.turns(channels.tail, channels.head, len(channels.names)))
 
 
-def turn_graph(channels: Channels, turns: Turns) -> core.StateGraph:
-    """Return the legal walks of ``turns``: a state for each channel, then one for each start.
+def turn_graph(
+    channels: Channels, turns: Turns, layers: Sequence[Mask] | None = None
+) -> core.StateGraph:
+    """Return the walks that take the turns of one of ``layers`` (masks), or of all in one layer.
 
-    The state of a channel is 'came by it'; a path may start with any channel.
+    A path chooses its layer with its first channel and keeps it: the priority. The states are
+    (layer, came by channel), then one for each start.
     """
-    count = len(channels)
-    every = np.arange(count, dtype=np.int32)
-    switches = np.arange(len(channels.names), dtype=np.int32)
-    edges = [
-        (turns.before, turns.after, turns.after),
-        ((count + channels.tail).astype(np.int32), every, every),
-    ]
-    states = np.concatenate([channels.head, switches])
-    return graph_of(channels, states, (count + switches).astype(np.int32), edges)
+    legal = np.ones((1, len(turns)), dtype=bool) if layers is None else np.stack(layers)
+    return core.layered_graph(
+        channels.tail, channels.head, len(channels.names), turns.before, turns.after, legal
+    )
 
 
 def along_tree(channels: Channels, parent: Ints, turns: Turns) -> Mask:

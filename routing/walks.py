@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless_core.graph import StateGraph
-from routing.channels import Channels, Ints
+from routing.channels import Channels, Ints, Priorities
 
 Mask = NDArray[np.bool_]
 
@@ -21,14 +21,19 @@ FAR = 1 << 20
 
 
 def graph_of(
-    channels: Channels, switch: Ints, start: Ints, edges: list[tuple[Ints, Ints, Ints]]
+    channels: Channels,
+    switch: Ints,
+    start: Ints,
+    edges: list[tuple[Ints, Ints, Ints]],
+    priority: Priorities | None = None,
 ) -> StateGraph:
     """Return the graph whose edges are the (tail, head, channel) arrays of ``edges``, joined.
 
-    ``switch`` is that of each state, ``start`` the state where a path starts at each switch.
+    ``switch`` is that of each state, ``start`` the state where a path starts at each switch,
+    ``priority`` that of the channel that leads to each state: 0 unless told.
     """
     tail, head, channel = (np.concatenate(part) for part in zip(*edges, strict=True))
-    return StateGraph(switch, start, tail, head, channel, len(channels))
+    return StateGraph(switch, start, tail, head, channel, len(channels), priority)
 
 
 def plain_graph(channels: Channels) -> StateGraph:

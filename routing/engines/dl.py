@@ -27,8 +27,7 @@ def route(task: Task) -> Routes:
     """
     tree = spanning_tree(task.channels, task.tree_root)
     graph = _enough_layers(task, tree) if task.vcs is None else layered_graph(tree, task.vcs)
-    layer = np.arange(len(graph.switch)) // (2 * len(tree.parent))
-    rows, paths, layers = balanced_paths(task, graph, layer.astype(np.uint8))
+    rows, paths, layers = balanced_paths(task, graph)
     trees = tree.from_everywhere()
     return Routes(rows.of_host, paths, layers, trees, np.zeros(trees.shape, dtype=np.uint8))
 
@@ -64,7 +63,9 @@ def layered_graph(tree: SpanningTree, layers: int) -> StateGraph:
             next_rising = np.int32(2 * (layer + 1) * count)
             edges.append((tail[up] + falling, head[up] + next_rising, every[up]))
     switches = np.arange(count, dtype=np.int32)
-    return graph_of(channels, np.tile(switches, 2 * layers), switches, edges)
+    states = np.tile(switches, 2 * layers)
+    layer_of = np.repeat(np.arange(layers, dtype=np.uint8), 2 * count)
+    return graph_of(channels, states, switches, edges, layer_of)
 
 
 ENGINE = Engine(

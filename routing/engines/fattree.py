@@ -43,10 +43,7 @@ def route(task: Task) -> Routes:
     _check_joined(task, graph)
     wanted = _digits(task, graph, level)
     rows = rows_in(task, len(wanted))
-    priority = np.zeros(len(graph.switch), dtype=np.uint8)
-    paths, priorities = graph.counted_paths(
-        rows.plane, rows.at, task.receivers > 0, wanted, priority
-    )
+    paths, priorities = graph.counted_paths(rows.plane, rows.at, task.receivers > 0, wanted)
     trees = up_then_down(channels.tail, channels.head, count, rises, falls)
     none = np.zeros(trees.shape, dtype=np.uint8)
     return Routes(rows.of_host, paths, priorities, trees, none)

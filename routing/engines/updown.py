@@ -20,6 +20,10 @@ from routing.spanning import spanning_tree
 from routing.tiers import joined, tiers
 from routing.walks import up_down_graph
 
+TREES_FROM_ROOT = 2
+"""Planes that hosts of one switch are spread over: the channels by the root tell the largest
+load, and more planes were measured to lower it nowhere, and to need more VLANs."""
+
 
 def route(task: Task) -> Routes:
     """Return a shortest legal path for each pair: ups first, then downs.
@@ -34,28 +38,33 @@ def route(task: Task) -> Routes:
     With N virtual channels a host of rank r uses r mod N for everything that it sends.
     Broadcasts keep to virtual channel 0.
     """
-    graph, trees = _legal(task)
+    tier = tiers(task) if task.root is None else None
+    graph, trees = (_by_tiers(task, tier) if tier is not None else None) or _from_root(task)
     vcs = task.vcs or 1
-    planes = None if task.select == "spread" else min(vcs, task.ranks)
-    rows, paths, priorities = balanced_paths(task, graph, planes=planes)
+    by_rank = task.ranks if tier is not None else TREES_FROM_ROOT
+    planes = max(vcs, by_rank if task.select == "spread" else 1)
+    rows, paths, priorities = balanced_paths(task, graph, planes=min(planes, task.ranks))
     if vcs > 1:
         vc = (rows.plane % vcs).astype(np.uint8)
         priorities = np.where(paths >= 0, vc[:, None, None], priorities)
     return Routes(rows.of_host, paths, priorities, trees, np.zeros(trees.shape, dtype=np.uint8))
 
 
-def _legal(task: Task) -> tuple[StateGraph, Ints]:
-    """Return the legal walks, and the broadcast trees."""
+def _by_tiers(task: Task, tier: Ints) -> tuple[StateGraph, Ints] | None:
+    """Return the legal walks and the broadcast trees; None where they do not join all hosts."""
     channels = task.channels
-    tier = tiers(task) if task.root is None else None
-    if tier is not None:
-        rises: NDArray[np.bool_] = tier[channels.head] > tier[channels.tail]
-        graph = up_down_graph(channels, rises)
-        if joined(task, graph):
-            count = len(channels.names)
-            return graph, up_then_down(channels.tail, channels.head, count, rises, ~rises)
-    tree = spanning_tree(channels, task.tree_root)
-    return up_down_graph(channels, tree.rises()), tree.from_everywhere()
+    rises: NDArray[np.bool_] = tier[channels.head] > tier[channels.tail]
+    graph = up_down_graph(channels, rises)
+    if not joined(task, graph):
+        return None
+    count = len(channels.names)
+    return graph, up_then_down(channels.tail, channels.head, count, rises, ~rises)
+
+
+def _from_root(task: Task) -> tuple[StateGraph, Ints]:
+    """Return the legal walks and the broadcast trees of the breadth-first tree."""
+    tree = spanning_tree(task.channels, task.tree_root)
+    return up_down_graph(task.channels, tree.rises()), tree.from_everywhere()
 
 
 ENGINE = Engine(

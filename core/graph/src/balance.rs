@@ -11,6 +11,8 @@ use crate::states::{Search, StateGraph};
 
 /// A channel with the highest load so far costs 2 to this power of two as much as an empty one.
 const SQUARINGS: u32 = 6;
+/// How much higher the highest load may grow before all channels are priced anew.
+const TOLERANCE: f64 = 1.05;
 /// What a path already through a state adds to the cost, in paths over the highest load.
 const STATE_COST: f64 = 1e-6;
 /// How much dearer a channel is, for each other plane that goes on by it to the destination: so
@@ -19,20 +21,17 @@ const SHARED_COST: f64 = 0.1;
 
 /// Chooses shortest paths from every row to every switch that has `receivers` (hosts).
 ///
-/// `senders` are the hosts of each row, `priority` that of the channel that enters each state.
-/// Each tree is chosen `rounds` times; 0: the first channel at every state, whatever the loads.
+/// `senders` are the hosts of each row. Each tree is chosen `rounds` times; 0: the first channel at every state, whatever the loads.
 pub fn paths(
     graph: &StateGraph,
     rows: Rows<'_>,
     senders: &[i32],
     receivers: &[i32],
-    priority: &[u8],
     rounds: usize,
 ) -> Result<Paths, Malformed> {
     let planes = rows.checked(graph)?;
     long("senders", senders.len(), rows.at.len())?;
     long("receivers", receivers.len(), graph.start.len())?;
-    long("priority", priority.len(), graph.switch.len())?;
     let receives: Vec<bool> = receivers.iter().map(|&hosts| hosts > 0).collect();
     let longest = longest(graph, rows, &receives)?;
     let mut paths = Paths::new(rows.at.len(), graph.start.len(), longest);
@@ -40,7 +39,7 @@ pub fn paths(
     let mut walks = Walks::new(graph);
     let mut loads = Loads::new(graph);
     let destinations: Vec<usize> = (0..receives.len()).filter(|&d| receives[d]).collect();
-    let mut chosen: Vec<Vec<i32>> = vec![Vec::new(); destinations.len() * planes];
+    let mut chosen: Vec<Vec<u32>> = vec![Vec::new(); destinations.len() * planes];
     let bounds: Vec<usize> =
         (0..=planes).map(|plane| rows.plane.partition_point(|&p| (p as usize) < plane)).collect();
     let last = rounds.max(1) - 1;
@@ -48,35 +47,34 @@ pub fn paths(
         for (place, &destination) in destinations.iter().enumerate() {
             search.towards(graph, destination);
             walks.collect(graph, &search, rows.at);
-            for of_plane in &chosen[place * planes..][..planes] {
-                walks.share(of_plane, 1);
+            let trees = &mut chosen[place * planes..][..planes];
+            for tree in trees.iter() {
+                walks.share(tree, 1);
             }
-            for plane in 0..planes {
+            for (plane, tree) in trees.iter_mut().enumerate() {
                 let of_plane = bounds[plane]..bounds[plane + 1];
-                let before = &mut chosen[place * planes + plane];
                 let flows = of_plane.clone().map(|row| {
-                    let at = rows.at[row] as usize;
-                    let hosts = if at == destination { 0 } else { senders[row] };
-                    (graph.start[at] as usize, i64::from(hosts) * i64::from(receivers[destination]))
+                    let start = walks.place[graph.start[rows.at[row] as usize] as usize];
+                    (start as usize, f64::from(senders[row]) * f64::from(receivers[destination]))
                 });
+                let flows: Vec<(usize, f64)> = flows.collect();
                 if rounds == 0 {
-                    walks.choose_first();
+                    tree.clear();
+                    tree.extend(&walks.first[..walks.states.len()]);
                 } else {
                     if round > 0 {
-                        walks.restore(before);
-                        walks.share(before, -1);
-                        loads.add(graph, &mut walks, flows.clone(), -1);
+                        walks.share(tree, -1);
+                        loads.add(&mut walks, tree, &flows, -1.0);
                     }
-                    walks.choose_cheapest(graph, &loads);
-                    loads.add(graph, &mut walks, flows, 1);
-                    walks.keep(before);
-                    walks.share(before, 1);
+                    walks.choose_cheapest(&loads, tree);
+                    walks.share(tree, 1);
+                    loads.add(&mut walks, tree, &flows, 1.0);
                 }
                 if round == last {
-                    for row in of_plane {
-                        let state = graph.start[rows.at[row] as usize] as usize;
-                        paths.follow(graph, (row, destination), state, &walks.next, priority);
+                    for (row, &(start, _)) in of_plane.zip(&flows) {
+                        walks.follow(start, tree, &graph.priority, paths.of(row, destination));
                     }
+                    tree.clear();
                 }
             }
         }
@@ -84,47 +82,48 @@ pub fn paths(
     Ok(paths)
 }
 
+/// An edge of a shortest walk.
+struct Edge {
+    channel: u32,
+    /// The state that it leads to, and its place among the states of the walks.
+    state: u32,
+    to: u32,
+}
+
 /// The edges of shortest walks from the rows' switches to one destination.
 struct Walks {
-    /// States that walks pass before the destination, farthest first.
+    /// States that walks pass before the destination, farthest first; one place more is the end.
     states: Vec<u32>,
-    /// The states of the destination.
-    ends: Vec<u32>,
-    /// Where the edges of each of them begin in `edges`.
+    /// The place of each state of the graph.
+    place: Vec<u32>,
+    /// Where the edges of each place begin in `edges`.
     first: Vec<u32>,
-    edges: Vec<u32>,
-    /// By state: the edge chosen, the cost from there on, the paths that pass.
-    next: Vec<i32>,
+    edges: Vec<Edge>,
+    /// By edge: how many planes have chosen it.
+    shared: Vec<f64>,
+    /// By place: the cost from there on, the paths that pass.
     cost: Vec<f64>,
-    passing: Vec<i64>,
+    passing: Vec<f64>,
     needed: Vec<bool>,
-    /// By edge: how many planes have chosen it on the way to this destination.
-    shared: Vec<i32>,
 }
 
 impl Walks {
     fn new(graph: &StateGraph) -> Self {
-        let states = graph.switch.len();
         Self {
             states: Vec::new(),
-            ends: Vec::new(),
+            place: vec![0; graph.switch.len()],
             first: Vec::new(),
             edges: Vec::new(),
-            next: vec![-1; states],
-            cost: vec![0.0; states],
-            passing: vec![0; states],
-            needed: vec![false; states],
-            shared: vec![0; graph.head.len()],
+            shared: Vec::new(),
+            cost: Vec::new(),
+            passing: Vec::new(),
+            needed: vec![false; graph.switch.len()],
         }
     }
 
     /// Collects the states that a walk from one of the switches `at` can come to.
     fn collect(&mut self, graph: &StateGraph, search: &Search, at: &[i32]) {
-        for &edge in &self.edges {
-            self.shared[edge as usize] = 0;
-        }
         self.states.clear();
-        self.ends.clear();
         self.first.clear();
         self.edges.clear();
         self.needed.fill(false);
@@ -134,76 +133,81 @@ impl Walks {
         // Farthest first, so that all that lead to a state were seen before it.
         for &state in search.order.iter().rev() {
             let s = state as usize;
+            if !self.needed[s] {
+                continue;
+            }
+            self.place[s] = self.states.len() as u32;
             if search.hops[s] == 0 {
-                self.cost[s] = 0.0;
-                self.ends.push(state);
-            } else if self.needed[s] {
-                self.states.push(state);
-                self.first.push(self.edges.len() as u32);
-                for edge in graph.leaving(s) {
-                    if search.good(graph, s, edge) {
-                        self.needed[graph.head[edge] as usize] = true;
-                        self.edges.push(edge as u32);
-                    }
-                }
+                continue; // the last of all: every end has the place behind those before it
+            }
+            self.states.push(state);
+            self.first.push(self.edges.len() as u32);
+            for edge in graph.leaving(s).filter(|&edge| search.good(graph, s, edge)) {
+                let (state, channel) = (graph.head[edge] as u32, graph.channel[edge] as u32);
+                self.needed[state as usize] = true;
+                self.edges.push(Edge { channel, state, to: 0 });
             }
         }
         self.first.push(self.edges.len() as u32);
-    }
-
-    fn choose_first(&mut self) {
-        for (place, &state) in self.states.iter().enumerate() {
-            self.next[state as usize] = self.edges[self.first[place] as usize] as i32;
+        for edge in &mut self.edges {
+            edge.to = self.place[edge.state as usize];
         }
-    }
-
-    fn choose_cheapest(&mut self, graph: &StateGraph, loads: &Loads) {
-        for place in (0..self.states.len()).rev() {
-            let edges = &self.edges[self.first[place] as usize..self.first[place + 1] as usize];
-            let mut least = f64::INFINITY;
-            let mut cheapest = 0;
-            for &edge in edges {
-                let head = graph.head[edge as usize] as usize;
-                let price = loads.price[graph.channel[edge as usize] as usize];
-                let others = 1.0 + SHARED_COST * f64::from(self.shared[edge as usize]);
-                let crowd = loads.state_price * loads.state[head] as f64;
-                let cost = price * others + crowd + self.cost[head];
-                if cost < least {
-                    (least, cheapest) = (cost, edge);
-                }
-            }
-            let state = self.states[place] as usize;
-            self.cost[state] = least;
-            self.next[state] = cheapest as i32;
-        }
-    }
-
-    fn keep(&self, chosen: &mut Vec<i32>) {
-        chosen.clear();
-        chosen.extend(self.states.iter().map(|&state| self.next[state as usize]));
+        self.shared.clear();
+        self.shared.resize(self.edges.len(), 0.0);
+        self.cost.clear();
+        self.cost.resize(self.states.len() + 1, 0.0);
+        self.passing.clear();
+        self.passing.resize(self.states.len() + 1, 0.0);
     }
 
     /// Counts (`change` 1) or no longer counts (-1) the edges that a plane has chosen.
-    fn share(&mut self, chosen: &[i32], change: i32) {
-        for &edge in chosen {
-            self.shared[edge as usize] += change;
+    fn share(&mut self, tree: &[u32], change: i32) {
+        for &edge in tree {
+            self.shared[edge as usize] += f64::from(change);
         }
     }
 
-    fn restore(&mut self, chosen: &[i32]) {
-        for (&state, &edge) in self.states.iter().zip(chosen) {
-            self.next[state as usize] = edge;
+    /// Sets `tree` (the edge chosen at each place) to the first edges of cheapest walks.
+    fn choose_cheapest(&mut self, loads: &Loads, tree: &mut Vec<u32>) {
+        tree.resize(self.states.len(), 0);
+        for place in (0..self.states.len()).rev() {
+            let mut least = f64::INFINITY;
+            let mut cheapest = 0;
+            let begin = self.first[place];
+            let of_place = begin as usize..self.first[place + 1] as usize;
+            let shared = &self.shared[of_place.clone()];
+            for (number, (edge, shared)) in self.edges[of_place].iter().zip(shared).enumerate() {
+                let others = 1.0 + SHARED_COST * shared;
+                let crowd = loads.state_price * loads.state[edge.state as usize];
+                let cost = loads.price[edge.channel as usize] * others
+                    + (crowd + self.cost[edge.to as usize]);
+                if cost < least {
+                    (least, cheapest) = (cost, begin + number as u32);
+                }
+            }
+            self.cost[place] = least;
+            tree[place] = cheapest;
+        }
+    }
+
+    /// Writes the path from place `at` along `tree`.
+    fn follow(&self, mut at: usize, tree: &[u32], priority: &[u8], path: (&mut [i32], &mut [u8])) {
+        for (channel, of_hop) in path.0.iter_mut().zip(path.1) {
+            let Some(&edge) = tree.get(at) else { break };
+            let edge = &self.edges[edge as usize];
+            *channel = edge.channel as i32;
+            *of_hop = priority[edge.state as usize];
+            at = edge.to as usize;
         }
     }
 }
 
-/// The paths on each channel and through each state, and what channels cost.
+/// The paths on each channel and through each state (whole numbers), and what channels cost.
 struct Loads {
-    channel: Vec<i64>,
-    state: Vec<i64>,
+    channel: Vec<f64>,
+    state: Vec<f64>,
     price: Vec<f64>,
     state_price: f64,
-    highest: i64,
     priced_for: f64,
 }
 
@@ -211,61 +215,52 @@ impl Loads {
     fn new(graph: &StateGraph) -> Self {
         let channels = graph.channel.iter().max().map_or(0, |&c| c as usize + 1);
         Self {
-            channel: vec![0; channels],
-            state: vec![0; graph.switch.len()],
+            channel: vec![0.0; channels],
+            state: vec![0.0; graph.switch.len()],
             price: vec![1.0; channels],
             state_price: STATE_COST,
-            highest: 0,
             priced_for: 1.0,
         }
     }
 
-    /// Adds (`sign` 1) or takes away (-1) the flows (state, paths) along the chosen edges.
-    fn add(
-        &mut self,
-        graph: &StateGraph,
-        walks: &mut Walks,
-        flows: impl Iterator<Item = (usize, i64)>,
-        sign: i64,
-    ) {
-        for (state, paths) in flows {
-            walks.passing[state] += sign * paths;
+    /// Adds (`sign` 1) or takes away (-1) the flows (place, paths) along `tree`.
+    fn add(&mut self, walks: &mut Walks, tree: &[u32], flows: &[(usize, f64)], sign: f64) {
+        for &(start, paths) in flows {
+            walks.passing[start] += sign * paths;
         }
-        for &state in &walks.states {
-            let paths = std::mem::take(&mut walks.passing[state as usize]);
-            if paths == 0 {
+        let mut highest = 0.0_f64;
+        let per_path = 1.0 / self.priced_for;
+        for (place, &edge) in tree.iter().enumerate() {
+            let paths = std::mem::take(&mut walks.passing[place]);
+            if paths == 0.0 {
                 continue;
             }
-            let edge = walks.next[state as usize] as usize;
-            let (head, channel) = (graph.head[edge] as usize, graph.channel[edge] as usize);
-            self.channel[channel] += paths;
-            self.state[head] += paths;
-            self.highest = self.highest.max(self.channel[channel]);
-            self.price[channel] = price(self.channel[channel], self.priced_for);
-            walks.passing[head] += paths;
+            let edge = &walks.edges[edge as usize];
+            walks.passing[edge.to as usize] += paths;
+            self.state[edge.state as usize] += paths;
+            let load = &mut self.channel[edge.channel as usize];
+            *load += paths;
+            highest = highest.max(*load);
+            self.price[edge.channel as usize] = price(*load * per_path);
         }
-        for &state in &walks.ends {
-            walks.passing[state as usize] = 0;
+        if highest > TOLERANCE * self.priced_for {
+            self.reprice(highest);
         }
-        self.reprice();
     }
 
-    /// Prices all channels anew when the highest load has grown by more than a twentieth.
-    fn reprice(&mut self) {
-        let highest = self.highest as f64;
-        if highest > 1.05 * self.priced_for {
-            self.priced_for = highest;
-            self.state_price = STATE_COST / highest;
-            for (price_of, &load) in self.price.iter_mut().zip(&self.channel) {
-                *price_of = price(load, highest);
-            }
+    /// Prices all channels anew, for a new highest load.
+    fn reprice(&mut self, highest: f64) {
+        self.priced_for = highest;
+        self.state_price = STATE_COST / highest;
+        for (price_of, load) in self.price.iter_mut().zip(&self.channel) {
+            *price_of = price(load / highest);
         }
     }
 }
 
-/// What a channel costs that carries `load` when the highest is `highest`.
-fn price(load: i64, highest: f64) -> f64 {
-    let mut price = 1.0 + load as f64 / highest;
+/// What a channel costs, by its load over the highest.
+fn price(load: f64) -> f64 {
+    let mut price = 1.0 + load;
     for _ in 0..SQUARINGS {
         price *= price;
     }

@@ -32,13 +32,11 @@ pub fn paths(
     rows: Rows<'_>,
     receives: &[bool],
     wanted: &[i32],
-    priority: &[u8],
 ) -> Result<Paths, Malformed> {
     let (switches, states) = (graph.start.len(), graph.switch.len());
     let planes = rows.checked(graph)?;
     long("receives", receives.len(), switches)?;
     long("wanted", wanted.len(), planes * switches * states)?;
-    long("priority", priority.len(), states)?;
     let longest = longest(graph, rows, receives)?;
     let mut paths = Paths::new(rows.at.len(), switches, longest);
     let mut search = Search::new(graph);
@@ -59,7 +57,7 @@ pub fn paths(
             }
             while row < rows.at.len() && rows.plane[row] as usize == plane {
                 let state = graph.start[rows.at[row] as usize] as usize;
-                paths.follow(graph, (row, destination), state, &next, priority);
+                paths.follow(graph, (row, destination), state, &next);
                 row += 1;
             }
         }

@@ -61,20 +61,22 @@ impl Paths {
         Self { longest, channels: vec![-1; size], priorities: vec![0; size], switches }
     }
 
+    /// Where the path of `row` to `destination` goes: its channels, their priorities.
+    pub fn of(&mut self, row: usize, destination: usize) -> (&mut [i32], &mut [u8]) {
+        let begin = (row * self.switches + destination) * self.longest;
+        let hops = begin..begin + self.longest;
+        (&mut self.channels[hops.clone()], &mut self.priorities[hops])
+    }
+
     /// Writes the path of `row` to `destination`: from `state` along `next` (edges by state).
-    ///
-    /// `priority` is that of the channel that enters each state.
     pub fn follow(
         &mut self,
         graph: &StateGraph,
         (row, destination): (usize, usize),
         mut state: usize,
         next: &[i32],
-        priority: &[u8],
     ) {
-        let begin = (row * self.switches + destination) * self.longest;
-        let channels = &mut self.channels[begin..begin + self.longest];
-        let priorities = &mut self.priorities[begin..begin + self.longest];
+        let (channels, priorities) = self.of(row, destination);
         for (channel, of_hop) in channels.iter_mut().zip(priorities) {
             if graph.switch[state] as usize == destination {
                 break;
@@ -82,7 +84,7 @@ impl Paths {
             let edge = next[state] as usize;
             state = graph.head[edge] as usize;
             *channel = graph.channel[edge];
-            *of_hop = priority[state];
+            *of_hop = graph.priority[state];
         }
     }
 }

@@ -3,8 +3,66 @@
 //! A turn is a pair of channels, the second of which leaves the switch that the first enters.
 
 use crate::error::{long, within, Malformed};
-use crate::states::firsts;
+use crate::states::{firsts, StateGraph};
 use crate::trees::Leaving;
+
+/// Every turn, sorted, that does not go back to the switch that it came from.
+pub fn turns(channels: &Leaving<'_>) -> (Vec<i32>, Vec<i32>) {
+    let mut turns = (Vec::new(), Vec::new());
+    for (before, (&head, &tail)) in channels.head.iter().zip(channels.tail).enumerate() {
+        for after in channels.of(head as usize).filter(|&after| channels.head[after] != tail) {
+            turns.0.push(before as i32);
+            turns.1.push(after as i32);
+        }
+    }
+    turns
+}
+
+/// The walks that choose a layer with their first channel and keep it.
+///
+/// `legal` is `[layer][turn]`. The states are (layer, channel), then one for each start; the
+/// priority is the layer.
+pub fn layered(
+    channels: &Leaving<'_>,
+    before: &[i32],
+    after: &[i32],
+    legal: &[bool],
+) -> Result<StateGraph, Malformed> {
+    let (count, switches) = (channels.head.len(), channels.switches());
+    long("after", after.len(), before.len())?;
+    within("before", before, count)?;
+    within("after", after, count)?;
+    let layers = legal.len().checked_div(before.len()).unwrap_or(1);
+    long("legal", legal.len(), layers * before.len())?;
+    if !before.is_sorted() || layers > usize::from(u8::MAX) {
+        return Err(Malformed("turns are not sorted, or there are over 255 layers".into()));
+    }
+    let mut edges = [Vec::new(), Vec::new(), Vec::new()];
+    let mut add = |tail: usize, layer: usize, channel: i32| {
+        edges[0].push(tail as i32);
+        edges[1].push((layer * count) as i32 + channel);
+        edges[2].push(channel);
+    };
+    for (number, &is_legal) in legal.iter().enumerate() {
+        if is_legal {
+            let (layer, turn) = (number / before.len(), number % before.len());
+            add(layer * count + before[turn] as usize, layer, after[turn]);
+        }
+    }
+    for (channel, &tail) in channels.tail.iter().enumerate() {
+        for layer in 0..layers {
+            add(layers * count + tail as usize, layer, channel as i32);
+        }
+    }
+    let mut switch = channels.head.repeat(layers);
+    switch.extend(0..switches as i32);
+    let mut priority = vec![0; switch.len()];
+    for (state, of_state) in priority[..layers * count].iter_mut().enumerate() {
+        *of_state = (state / count) as u8;
+    }
+    let start = (0..switches).map(|s| (layers * count + s) as i32).collect();
+    Ok(StateGraph::sorted(switch, priority, start, edges))
+}
 
 /// The shortest paths of a fabric: distances and turns, which are sorted by (before, after).
 #[derive(Debug)]

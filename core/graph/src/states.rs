@@ -62,6 +62,8 @@ pub type Edges<'a> = (&'a [i32], &'a [i32], &'a [i32]);
 pub struct StateGraph {
     /// The switch of each state.
     pub switch: Vec<i32>,
+    /// The priority of the channel that leads to each state.
+    pub priority: Vec<u8>,
     /// The state in which a path starts at each switch.
     pub start: Vec<i32>,
     /// The state that each edge leaves.
@@ -79,12 +81,14 @@ impl StateGraph {
     /// Checks, sorts and indexes a graph; channels are numbers under `channels`.
     pub fn new(
         switch: &[i32],
+        priority: &[u8],
         start: &[i32],
         (tail, head, channel): Edges<'_>,
         channels: usize,
     ) -> Result<Self, Malformed> {
         long("head", head.len(), tail.len())?;
         long("channel", channel.len(), tail.len())?;
+        long("priority", priority.len(), switch.len())?;
         within("switch", switch, start.len())?;
         within("start", start, switch.len())?;
         within("tail", tail, switch.len())?;
@@ -99,17 +103,28 @@ impl StateGraph {
         let order: Vec<u32> = (Grouped::by(&tails, switch.len()).items.iter())
             .map(|&place| by_channel.items[place as usize])
             .collect();
-        let (tail, head) = (in_order(tail, &order), in_order(head, &order));
-        Ok(Self {
-            switch: switch.to_vec(),
-            start: start.to_vec(),
-            channel: in_order(channel, &order),
+        let edges = [tail, head, channel].map(|values| in_order(values, &order));
+        Ok(Self::sorted(switch.to_vec(), priority.to_vec(), start.to_vec(), edges))
+    }
+
+    /// Indexes a graph whose edges (tail, head, channel) are sound and sorted.
+    pub(crate) fn sorted(
+        switch: Vec<i32>,
+        priority: Vec<u8>,
+        start: Vec<i32>,
+        [tail, head, channel]: [Vec<i32>; 3],
+    ) -> Self {
+        Self {
             first: firsts(&tail, switch.len()),
             entering: Grouped::by(&head, switch.len()),
-            of_switch: Grouped::by(switch, start.len()),
+            of_switch: Grouped::by(&switch, start.len()),
+            switch,
+            priority,
+            start,
             tail,
             head,
-        })
+            channel,
+        }
     }
 
     /// The edges that leave a state.
@@ -180,7 +195,7 @@ mod tests {
     fn distances_go_with_the_edges() {
         // 0 -> 1 -> 2, and 0 -> 2 by channel 2
         let edges: Edges<'_> = (&[1, 0, 0], &[2, 2, 1], &[1, 2, 0]);
-        let graph = StateGraph::new(&[0, 1, 2], &[0, 1, 2], edges, 3).expect("sound");
+        let graph = StateGraph::new(&[0, 1, 2], &[0; 3], &[0, 1, 2], edges, 3).expect("sound");
         assert_eq!(graph.hops(), [0, FAR, FAR, 1, 0, FAR, 1, 1, 0]);
         assert_eq!((graph.tail, graph.channel), (vec![0, 0, 1], vec![0, 2, 1]));
     }
@@ -189,7 +204,7 @@ mod tests {
     fn numbers_out_of_range_are_refused() {
         for (tail, head, channel) in [(0, 3, 0), (-1, 0, 0), (0, 1, 1)] {
             let edges: Edges<'_> = (&[tail], &[head], &[channel]);
-            assert!(StateGraph::new(&[0, 1], &[0, 1], edges, 1).is_err());
+            assert!(StateGraph::new(&[0, 1], &[0; 2], &[0, 1], edges, 1).is_err());
         }
     }
 }

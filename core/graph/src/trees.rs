@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::error::{long, within, Malformed};
-use crate::states::firsts;
+use crate::states::{firsts, Grouped};
 
 /// Channels by the switch that they leave; channels are sorted by it.
 #[derive(Debug)]
@@ -60,6 +60,30 @@ pub fn breadth_first(channels: &Leaving<'_>, roots: &[i32]) -> (Vec<i32>, Vec<i3
         }
     }
     (parent, level)
+}
+
+/// The place of each switch when the tree `parent` is walked from `root`, parents before children,
+/// children in ascending order.
+pub fn preorder(
+    channels: &Leaving<'_>,
+    parent: &[i32],
+    root: usize,
+) -> Result<Vec<i32>, Malformed> {
+    long("parent", parent.len(), channels.switches())?;
+    let above: Vec<i32> = (parent.iter())
+        .map(|&channel| usize::try_from(channel).map_or(root as i32, |c| channels.tail[c]))
+        .collect();
+    let children = Grouped::by(&above, parent.len());
+    let mut place = vec![0; parent.len()];
+    let mut stack = vec![root as u32];
+    let mut number = 0;
+    while let Some(switch) = stack.pop() {
+        place[switch as usize] = number;
+        number += 1;
+        let below = children.of(switch as usize).iter().rev();
+        stack.extend(below.filter(|&&child| child as usize != root));
+    }
+    Ok(place)
 }
 
 /// How each switch floods the one tree `parent`: up to the root, down elsewhere.

@@ -16,11 +16,19 @@ class StateGraph:
     """States and edges, each of which takes one channel; edges are sorted by (tail, channel)."""
 
     def __init__(
-        self, switch: Ints, start: Ints, tail: Ints, head: Ints, channel: Ints, channels: int
+        self,
+        switch: Ints,
+        start: Ints,
+        tail: Ints,
+        head: Ints,
+        channel: Ints,
+        channels: int,
+        priority: NDArray[np.uint8] | None = None,
     ) -> None:
         """Sort and index edges: the states that they leave and enter, the channel they take.
 
-        ``switch`` is that of each state, ``start`` the state where a path starts at each switch.
+        ``switch`` is that of each state, ``start`` the state where a path starts at each switch,
+        ``priority`` that of the channel that leads to each state: 0 unless told.
         """
 
     @property
@@ -48,14 +56,13 @@ class StateGraph:
         at: Ints,
         senders: Ints,
         receivers: Ints,
-        priority: NDArray[np.uint8],
         rounds: int,
     ) -> Paths:
         """Return shortest paths that avoid loaded channels, each tree chosen ``rounds`` times.
 
         ValueError where there is no way. With no rounds, the first channel at every state.
-        ``senders`` are the hosts of each row, ``receivers`` those of each switch, ``priority``
-        that of channels into each state.
+        ``senders`` are the hosts of each row,
+        ``receivers`` those of each switch.
         """
 
     def counted_paths(
@@ -64,7 +71,6 @@ class StateGraph:
         at: Ints,
         receives: Mask,
         wanted: Ints,
-        priority: NDArray[np.uint8],
     ) -> Paths:
         """Return shortest paths by good edge number ``wanted`` modulo their number at each state.
 
@@ -76,6 +82,12 @@ def breadth_first(tail: Ints, head: Ints, switches: int, roots: Ints) -> tuple[I
 
 def breadth_first_trees(tail: Ints, head: Ints, switches: int) -> Ints:
     """Return (roots, switches): the channel that enters each switch in each root's tree."""
+
+def preorder(tail: Ints, head: Ints, parent: Ints, root: int) -> Ints:
+    """Return the place of each switch when the tree is walked, parents before children."""
+
+def turns(tail: Ints, head: Ints, switches: int) -> tuple[Ints, Ints]:
+    """Return the channels before and after each turn, sorted; none goes straight back."""
 
 def flood(tail: Ints, head: Ints, parent: Ints, reverse: Ints) -> Ints:
     """Return (sources, switches): the channel that enters each switch when a source floods."""
@@ -97,6 +109,14 @@ def grow_acyclic(nodes: int, before: Ints, after: Ints, order: Ints, given: Mask
 
 def shortest_cycle(before: NDArray[np.int64], after: NDArray[np.int64]) -> list[int]:
     """Return the shortest cycle with the smallest members, from the smallest on, or nothing."""
+
+def layered_graph(
+    tail: Ints, head: Ints, switches: int, before: Ints, after: Ints, legal: Mask
+) -> StateGraph:
+    """Return the walks that choose a layer with their first channel, and keep it as priority.
+
+    ``legal`` is (layers, turns). The states are (layer, channel), then one for each start.
+    """
 
 def turn_use(
     tail: Ints, head: Ints, hops: Ints, before: Ints, after: Ints, wanted: Mask

@@ -1,6 +1,6 @@
 //! `knotless_core.graph`.
 
-use graph::layers::ShortestPaths;
+use graph::layers::{self, ShortestPaths};
 use graph::states::StateGraph;
 use graph::trees::{self, Leaving};
 use graph::{acyclic, balance, counted, cycle, dimension_order, Malformed, Paths, Rows};
@@ -49,6 +49,8 @@ struct PyStateGraph(StateGraph);
 #[pymethods]
 impl PyStateGraph {
     #[new]
+    #[pyo3(signature = (switch, start, tail, head, channel, channels, priority=None))]
+    #[allow(clippy::too_many_arguments)] // a border: each is an array of its own in Python
     fn new(
         switch: Ints<'_>,
         start: Ints<'_>,
@@ -56,9 +58,16 @@ impl PyStateGraph {
         head: Ints<'_>,
         channel: Ints<'_>,
         channels: usize,
+        priority: Option<PyReadonlyArray1<'_, u8>>,
     ) -> PyResult<Self> {
         let edges = (tail.as_slice()?, head.as_slice()?, channel.as_slice()?);
-        StateGraph::new(switch.as_slice()?, start.as_slice()?, edges, channels)
+        let switch = switch.as_slice()?;
+        let none = vec![0; switch.len()];
+        let priority = match &priority {
+            Some(priority) => priority.as_slice()?,
+            None => &none,
+        };
+        StateGraph::new(switch, priority, start.as_slice()?, edges, channels)
             .map(Self)
             .map_err(refused)
     }
@@ -116,14 +125,12 @@ impl PyStateGraph {
         at: Ints<'_>,
         senders: Ints<'_>,
         receivers: Ints<'_>,
-        priority: PyReadonlyArray1<'_, u8>,
         rounds: usize,
     ) -> PyResult<PathArrays<'py>> {
         let rows = Rows { plane: plane.as_slice()?, at: at.as_slice()? };
         let (senders, receivers) = (senders.as_slice()?, receivers.as_slice()?);
-        let priority = priority.as_slice()?;
         let paths = py
-            .detach(|| balance::paths(&self.0, rows, senders, receivers, priority, rounds))
+            .detach(|| balance::paths(&self.0, rows, senders, receivers, rounds))
             .map_err(refused)?;
         as_paths(py, paths, rows.at.len(), receivers.len())
     }
@@ -136,14 +143,11 @@ impl PyStateGraph {
         at: Ints<'_>,
         receives: Mask<'_>,
         wanted: PyReadonlyArray3<'_, i32>,
-        priority: PyReadonlyArray1<'_, u8>,
     ) -> PyResult<PathArrays<'py>> {
         let rows = Rows { plane: plane.as_slice()?, at: at.as_slice()? };
         let (receives, wanted) = (receives.as_slice()?, wanted.as_slice()?);
-        let priority = priority.as_slice()?;
-        let paths = py
-            .detach(|| counted::paths(&self.0, rows, receives, wanted, priority))
-            .map_err(refused)?;
+        let paths =
+            py.detach(|| counted::paths(&self.0, rows, receives, wanted)).map_err(refused)?;
         as_paths(py, paths, rows.at.len(), receives.len())
     }
 }
@@ -176,6 +180,35 @@ fn breadth_first_trees<'py>(
     let every = |root| trees::breadth_first(&channels, &[root as i32]).0;
     let trees = py.detach(|| (0..switches).flat_map(every).collect());
     square(py, trees, switches)
+}
+
+#[pyfunction]
+fn preorder<'py>(
+    py: Python<'py>,
+    tail: Ints<'_>,
+    head: Ints<'_>,
+    parent: Ints<'_>,
+    root: usize,
+) -> PyResult<Vector<'py, i32>> {
+    let parent = parent.as_slice()?;
+    if root >= parent.len() {
+        return Err(PyValueError::new_err(format!("there is no switch {root}")));
+    }
+    let channels = Leaving::new(tail.as_slice()?, head.as_slice()?, parent.len());
+    let place = trees::preorder(&channels.map_err(refused)?, parent, root);
+    Ok(place.map_err(refused)?.into_pyarray(py))
+}
+
+#[pyfunction]
+fn turns<'py>(
+    py: Python<'py>,
+    tail: Ints<'_>,
+    head: Ints<'_>,
+    switches: usize,
+) -> PyResult<(Vector<'py, i32>, Vector<'py, i32>)> {
+    let channels = Leaving::new(tail.as_slice()?, head.as_slice()?, switches).map_err(refused)?;
+    let (before, after) = py.detach(|| layers::turns(&channels));
+    Ok((before.into_pyarray(py), after.into_pyarray(py)))
 }
 
 #[pyfunction]
@@ -255,6 +288,22 @@ fn shortest_cycle(
 }
 
 #[pyfunction]
+fn layered_graph(
+    py: Python<'_>,
+    tail: Ints<'_>,
+    head: Ints<'_>,
+    switches: usize,
+    before: Ints<'_>,
+    after: Ints<'_>,
+    legal: PyReadonlyArray2<'_, bool>,
+) -> PyResult<PyStateGraph> {
+    let channels = Leaving::new(tail.as_slice()?, head.as_slice()?, switches).map_err(refused)?;
+    let (before, after, legal) = (before.as_slice()?, after.as_slice()?, legal.as_slice()?);
+    let made = py.detach(|| layers::layered(&channels, before, after, legal));
+    made.map(PyStateGraph).map_err(refused)
+}
+
+#[pyfunction]
 fn turn_use<'py>(
     py: Python<'py>,
     tail: Ints<'_>,
@@ -324,12 +373,15 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyStateGraph>()?;
     module.add_function(wrap_pyfunction!(breadth_first, module)?)?;
     module.add_function(wrap_pyfunction!(breadth_first_trees, module)?)?;
+    module.add_function(wrap_pyfunction!(preorder, module)?)?;
+    module.add_function(wrap_pyfunction!(turns, module)?)?;
     module.add_function(wrap_pyfunction!(flood, module)?)?;
     module.add_function(wrap_pyfunction!(up_then_down, module)?)?;
     module.add_function(wrap_pyfunction!(last_hops, module)?)?;
     module.add_function(wrap_pyfunction!(is_acyclic, module)?)?;
     module.add_function(wrap_pyfunction!(grow_acyclic, module)?)?;
     module.add_function(wrap_pyfunction!(shortest_cycle, module)?)?;
+    module.add_function(wrap_pyfunction!(layered_graph, module)?)?;
     module.add_function(wrap_pyfunction!(turn_use, module)?)?;
     module.add_function(wrap_pyfunction!(fitting, module)?)?;
     module.add_function(wrap_pyfunction!(dimension_order_paths, module)?)

@@ -1,0 +1,215 @@
+"""``python -m bench.routing``: our routing engines beside OpenSM's, on the same fabrics."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from bench.opensm import Network, Routed, missing, network, roots_file, torus_file
+from experiments import machine
+from routing.channels import channels_of
+from routing.engine import MAX_VCS, Task, engine_named
+from routing.plan import Plan, make_plan
+from topologies import Fabric, load
+from topologies.errors import KnotlessError
+
+LIMIT_S = 100.0
+"""How long OpenSM may take, discovery and programming of tables included."""
+ENOUGH_S = 20.0
+"""No more repetitions of what has taken so long."""
+
+TREES = ("fattree", "lsft", "clos")
+_GRID = [("dor", "torus-2QoS"), ("updown", "updn"), ("lash", "lash"), ("dfsssp", "dfsssp")]
+_TREE = [
+    ("minimal", "minhop"),
+    ("updown", "updn"),
+    ("fattree", "ftree"),
+    ("lash", "lash"),
+    ("dfsssp", "dfsssp"),
+]
+ROWS: dict[str, list[tuple[str, str]]] = {
+    "mesh,4,4,hosts=4": [("dor", "dor"), *_GRID[1:]],
+    "torus,4,4,hosts=4": _GRID,
+    "torus,8,8,hosts=4": _GRID,
+    "torus,16,16,hosts=4": _GRID,
+    "torus,8,8,8": _GRID,
+    "fattree2,18": _TREE,
+    "lsft,3": _TREE,
+    "lsft,7": _TREE,
+    "lsft,17": _TREE,
+    "random,128,degree=4,hosts=4": [*_GRID[1:], ("dl", "nue")],
+}
+"""Fabric -> our engine and OpenSM's of the same kind (nue has none: dl comes nearest)."""
+
+
+@dataclass(frozen=True)
+class Ours:
+    """What one of our engines made of a fabric.
+
+    routing_ms : from numbered channels and hosts to every path and broadcast tree, the median.
+    numbering_ms : from the fabric to numbered channels and hosts (OpenSM: discovery).
+    """
+
+    routing_ms: float
+    numbering_ms: float
+    vcs: int
+    max_channel_load: int
+    minimal: bool
+    acyclic: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """Both engines on one fabric; the fabric's bound of the load with it."""
+
+    fabric: str
+    engine: str
+    load_bound: float
+    ours: Ours | None
+    refused: str
+    opensm_engine: str
+    opensm: Routed | None
+
+    def as_json(self) -> dict[str, object]:
+        """Return the row as plain values."""
+        return asdict(self)
+
+
+def measure_ours(fabric: Fabric, engine: str, repeat: int) -> Ours:
+    """Route ``fabric`` several times: the medians, and what the last time made.
+
+    Raises
+    ------
+    PlanError
+        The engine cannot route the fabric, with 8 virtual channels at most.
+
+    """
+    chosen = engine_named(engine)
+    make_plan(fabric, engine)  # refuses what cannot be had, and warms up
+    numbering: list[float] = []
+    routing: list[float] = []
+    while len(routing) < repeat and sum(routing) < 1000 * ENOUGH_S:
+        began = time.perf_counter()
+        channels = channels_of(fabric)
+        task = Task(fabric, channels, None, "spread", None)
+        task.host_ranks, task.receivers  # noqa: B018 - worked out when first asked for
+        numbered = time.perf_counter()
+        routes = chosen.route(task)
+        routing.append(1000 * (time.perf_counter() - numbered))
+        numbering.append(1000 * (numbered - began))
+    plan = make_plan(fabric, engine)
+    assert np.array_equal(plan.routes.channels, routes.channels)  # noqa: S101 - what was timed
+    summary = plan.summary()
+    return Ours(
+        statistics.median(routing),
+        statistics.median(numbering),
+        plan.vcs,
+        int(plan.loads.max(initial=0)),
+        summary["minimal"] is True,
+        summary["acyclic"] is True,
+    )
+
+
+def measure_opensm(made: Network, spec: str, engine: str, repeat: int) -> Routed:
+    """Let OpenSM route the network several times; the median of the times."""
+    settings = "nue_max_num_vls 8" if engine == "nue" else ""
+    if engine in ("updn", "ftree"):
+        switches = made.fabric.switches
+        top = [i for i, s in enumerate(switches) if not made.fabric.hosts_at[s.name]]
+        roots = top if spec.startswith(TREES) else [0]
+        settings = f"root_guid_file {made.write('roots', roots_file(roots))}"
+    elif engine == "torus-2QoS":
+        settings = f"torus_config {made.write('torus', torus_file(made.fabric))}"
+    runs: list[Routed] = []
+    began = time.perf_counter()
+    while len(runs) < repeat and time.perf_counter() - began < ENOUGH_S:
+        runs.append(made.route(engine, settings, LIMIT_S))
+    times = [run.routing_ms for run in runs if run.routing_ms is not None]
+    last = runs[-1]
+    median = statistics.median(times) if times else None
+    return Routed(median, last.virtual_lanes, last.max_channel_load, last.failure)
+
+
+def rows(specs: list[str], repeat: int, with_opensm: bool, console: Console) -> Iterator[Row]:
+    """Measure both on each fabric, one after the other."""
+    for spec in specs:
+        fabric = load(spec)
+        theirs: dict[str, Routed] = {}
+        if with_opensm:
+            with network(fabric) as made:
+                for _, engine in ROWS[spec]:
+                    console.print(f"{spec}: OpenSM's {engine}", highlight=False)
+                    theirs[engine] = measure_opensm(made, spec, engine, repeat)
+        for engine, other in ROWS[spec]:
+            console.print(f"{spec}: {engine}", highlight=False)
+            ours, refused = None, ""
+            try:
+                ours = measure_ours(fabric, engine, repeat)
+            except KnotlessError as error:
+                refused = str(error)
+            yield Row(spec, engine, bound(fabric), ours, refused, other, theirs.get(other))
+
+
+def bound(fabric: Fabric) -> float:
+    """Return the mean load of a channel on shortest paths, which no largest load is under."""
+    plan: Plan = make_plan(fabric, "minimal", select="low-port")
+    return float(plan.loads.sum() / max(1, len(plan.channels)))
+
+
+def table(found: list[Row]) -> Table:
+    """Return all rows for people."""
+    shown = Table(title="Routing time, virtual channels, largest load", title_justify="left")
+    for column in ("fabric", "engine", "ms", "VCs", "load", "OpenSM's", "ms", "VLs", "load"):
+        shown.add_column(column, no_wrap=True)
+    shown.add_column("bound")
+    for row in found:
+        ours = ["-", "-", row.refused[:40]]
+        if row.ours is not None:
+            ours = [f"{row.ours.routing_ms:.3g}", str(row.ours.vcs), str(row.ours.max_channel_load)]
+        theirs = ["", "", ""]
+        if (peer := row.opensm) is not None:
+            ms = "-" if peer.routing_ms is None else f"{peer.routing_ms:.3g}"
+            lanes = "" if peer.virtual_lanes is None else str(peer.virtual_lanes)
+            theirs = [ms, lanes, peer.failure or str(peer.max_channel_load)]
+        cells = [row.fabric, row.engine, *ours, row.opensm_engine, *theirs]
+        shown.add_row(*cells, f"{row.load_bound:.0f}")
+    return shown
+
+
+@click.command(epilog="Example: .venv/bin/python -m bench.routing --only torus,8,8,hosts=4")
+@click.option("--only", multiple=True, type=click.Choice(list(ROWS)), help="These fabrics only.")
+@click.option("--repeat", default=5, show_default=True, type=click.IntRange(1, 1000))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+def main(only: tuple[str, ...], repeat: int, as_json: bool) -> None:
+    """Time our routing engines and OpenSM's on the same fabrics, in one run.
+
+    Ours are timed from numbered channels to paths and broadcast trees; OpenSM's by its own log,
+    from before its routing callbacks to the first table that it writes. Both are medians.
+    """
+    console = Console(stderr=True)
+    lacking = missing()
+    if lacking:
+        console.print(f"OpenSM is skipped: install {' '.join(lacking)} to compare with it")
+    found = list(rows(list(only or ROWS), repeat, not lacking, console))
+    if as_json:
+        head = {"machine": machine.machine(), "versions": machine.versions(), "vcs_most": MAX_VCS}
+        click.echo(json.dumps({**head, "rows": [row.as_json() for row in found]}))
+        return
+    Console(width=max(130, console.width)).print(table(found))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KnotlessError as error:
+        click.echo(f"knotless: {error}", err=True)
+        sys.exit(2)
