@@ -95,7 +95,7 @@ class Traffic:
     ) -> Traffic:
         """Flows that behave alike.
 
-        ``kind`` is ``saturate``, ``poisson`` or ``constant`` (``mean_ps`` apart), or
+        ``arrivals`` is ``saturate``, ``poisson`` or ``constant`` (``mean_ps`` apart), or
         ``acknowledged`` (the next when the one before is acknowledged, ``count`` each).
         A target is a host, or -1 for another host drawn for each message, or -2 - T for
         multicast tree T.
