@@ -47,15 +47,24 @@ def paths_on_channels(flows: Sequence[Flow]) -> dict[str, int]:
     return counts
 
 
-def line_rates_mbps(fabric: Fabric) -> dict[str, float]:
-    """Return the rate of every channel: ``SWITCH:PORT`` that it leaves by, or the host."""
-    rates = {host.name: host.rate_mbps for host in fabric.hosts}
-    for link in fabric.links:
-        rates[f"{link.a}:{link.a_port}"] = link.rate_mbps
-        rates[f"{link.b}:{link.b_port}"] = link.rate_mbps
+@dataclass(frozen=True)
+class Line:
+    """What a channel's link is: its rate, and its delay one way."""
+
+    rate_mbps: float
+    delay_us: float
+
+
+def lines(fabric: Fabric) -> dict[str, Line]:
+    """Return the line of every channel: ``SWITCH:PORT`` that it leaves by, or the host."""
+    found: dict[str, Line] = {}
     for host in fabric.hosts:
-        rates[f"{host.switch}:{host.port}"] = host.rate_mbps
-    return rates
+        line = Line(host.rate_mbps, host.delay_us)
+        found[host.name] = found[f"{host.switch}:{host.port}"] = line
+    for link in fabric.links:
+        line = Line(link.rate_mbps, link.delay_us)
+        found[f"{link.a}:{link.a_port}"] = found[f"{link.b}:{link.b_port}"] = line
+    return found
 
 
 def fair_mbps(plan: Plan, flows: Sequence[Flow], protocol: theory.Protocol) -> list[float]:
@@ -71,4 +80,35 @@ def fair_mbps(plan: Plan, flows: Sequence[Flow], protocol: theory.Protocol) -> l
                 more = theory.load_per_payload(protocol, tagged=tagged, ack=ack)
                 load[channel] = load.get(channel, 0.0) + more
         loads.append(load)
-    return theory.fair_shares(loads, line_rates_mbps(plan.fabric))
+    capacity = {name: line.rate_mbps for name, line in lines(plan.fabric).items()}
+    return theory.fair_shares(loads, capacity)
+
+
+def way_us(way: Sequence[Line], packets: Sequence[int], *, tagged: bool = True) -> float:
+    """Return how long IP packets of these bytes take from end to end, nothing else under way.
+
+    Switches store and forward; frames have a VLAN tag (where ``tagged``) on all but the first
+    and the last line.
+    """
+    there = [0.0] * len(packets)
+    for hop, line in enumerate(way):
+        inside = tagged and 0 < hop < len(way) - 1
+        free = 0.0
+        for frame, packet in enumerate(packets):
+            wire = theory.packet_wire_bytes(packet, tagged=inside)
+            free = max(free, there[frame]) + 8 * wire / line.rate_mbps
+            there[frame] = free + line.delay_us
+    return there[-1]
+
+
+def exchange_us(plan: Plan, flow: Flow, message_bytes: int) -> float:
+    """Return the time from a UDP message to its acknowledgement in an empty fabric.
+
+    The acknowledgement is a frame of the smallest size. The hosts' own time is not in it.
+    """
+    known = lines(plan.fabric)
+    back = channels_of(plan, flow.destination, flow.source)
+    there = [known[channel] for channel in (flow.source, *flow.channels)]
+    return way_us(there, theory.message_packets(message_bytes)) + way_us(
+        [known[channel] for channel in (flow.destination, *back)], theory.message_packets(0)
+    )

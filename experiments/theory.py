@@ -15,6 +15,9 @@ TCP_PAYLOAD_BYTES = 1448
 TCP_SEGMENTS_PER_ACK = 2
 """RFC 5681's delayed acknowledgement: one for every second full segment."""
 
+MTU_BYTES = 1500
+IPV4_HEADER_BYTES = 20
+UDP_HEADER_BYTES = 8
 ETHERNET_HEADER_BYTES = 14
 VLAN_TAG_BYTES = 4
 FCS_BYTES = 4
@@ -34,6 +37,25 @@ PAYLOAD_BYTES: Mapping[str, int] = {"udp": UDP_PAYLOAD_BYTES, "tcp": TCP_PAYLOAD
 def wire_bytes(protocol: Protocol, payload_bytes: int, *, tagged: bool) -> int:
     """Return the bytes of line time that one frame with this payload takes."""
     frame = HEADER_BYTES[protocol] + payload_bytes + (VLAN_TAG_BYTES if tagged else 0)
+    return max(frame + FCS_BYTES, MIN_FRAME_BYTES) + GAP_BYTES
+
+
+def message_packets(message_bytes: int) -> list[int]:
+    """Return the bytes of the IPv4 packets that one UDP message becomes on MTU 1500.
+
+    What does not fit in one goes in fragments of a multiple of 8 bytes (RFC 791).
+    """
+    left = message_bytes + UDP_HEADER_BYTES
+    packets = []
+    while left > MTU_BYTES - IPV4_HEADER_BYTES:
+        packets.append(MTU_BYTES)
+        left -= MTU_BYTES - IPV4_HEADER_BYTES
+    return [*packets, left + IPV4_HEADER_BYTES]
+
+
+def packet_wire_bytes(packet_bytes: int, *, tagged: bool) -> int:
+    """Return the bytes of line time that an IP packet takes as an Ethernet frame."""
+    frame = ETHERNET_HEADER_BYTES + packet_bytes + (VLAN_TAG_BYTES if tagged else 0)
     return max(frame + FCS_BYTES, MIN_FRAME_BYTES) + GAP_BYTES
 
 

@@ -1,0 +1,78 @@
+"""Campaigns of cases on fabrics: one fabric after the other, and on each its cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from experiments.experiment import EMULATION, Progress, Record
+from experiments.routed import Measured, Routed, in_time
+
+if TYPE_CHECKING:
+    from emulation.network import EmulatedFabric
+
+
+class OnFabric(Protocol):
+    """A case: what it runs on; ``str()`` of it is shown while it runs."""
+
+    @property
+    def routed(self) -> Routed:
+        """The fabric and its routes."""
+
+
+Case = TypeVar("Case", bound=OnFabric)
+
+
+@dataclass(frozen=True)
+class Campaign(Generic[Case]):
+    """Cases, those of one fabric together, and how one of them is measured.
+
+    ``live(lab, case, seed)`` measures on a running fabric, ``virtual(case, seed)`` without.
+    Every case has a seed of its own; repeats in the simulator have the same one, to show that
+    they give the same result. ``settings`` go to the running fabric.
+    """
+
+    on: str
+    cases: Sequence[Case]
+    parameters: Mapping[str, Any]
+    live: Callable[[EmulatedFabric, Case, int], Measured]
+    virtual: Callable[[Case, int], Measured]
+    seed: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> int:
+        """A step for each case, and one for each fabric that is started."""
+        fabrics = len(list(groupby(self.cases, key=lambda case: case.routed)))
+        return len(self.cases) + (fabrics if self.on == EMULATION else 0)
+
+    def run(self, record: Record, progress: Progress) -> None:
+        """Measure every case."""
+        rows = 0
+
+        def keep(measured: Measured) -> None:
+            nonlocal rows
+            row, samples = measured
+            record(row, [{"row": rows, **line} for line in samples])
+            rows += 1
+            progress.advance()
+
+        if self.on != EMULATION:
+            for case in self.cases:
+                progress.begin(str(case))
+                keep(self.virtual(case, self.seed))
+            return
+        for routed, cases in groupby(self.cases, key=lambda case: case.routed):
+            progress.begin(f"starting {routed.name}, {routed.routes}")
+            with routed.running(**self.settings) as lab:
+                progress.advance()
+                for case in cases:
+                    progress.begin(str(case))
+                    seed = self.seed + rows
+
+                    def measure(case: Case = case, seed: int = seed) -> Measured:
+                        return self.live(lab, case, seed)
+
+                    keep(in_time(measure))

@@ -1,0 +1,157 @@
+"""Fabrics with routes, as experiments name and run them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from experiments.experiment import ExperimentError
+from routing import Plan, make_plan
+from routing.native import native_engine
+from topologies import load
+from topologies.fabric import Fabric
+
+if TYPE_CHECKING:
+    from emulation.network import EmulatedFabric
+
+NATIVE = "native"
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Routed:
+    """A fabric, and how it is routed; ``spec`` has rates and delays.
+
+    ``engine`` may be ``native``: the one made for the fabric's family.
+    """
+
+    spec: str
+    engine: str = NATIVE
+    vcs: int | None = None
+    select: str = "spread"
+    tagging: str = "switch"
+
+    @cached_property
+    def fabric(self) -> Fabric:
+        """The fabric. Raises SpecError or FabricFileError."""
+        return load(self.spec)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan. Raises PlanError where the engine cannot route the fabric so."""
+        return make_plan(self.fabric, **self.choices)
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """What the planner, and so the controller, is asked for."""
+        engine = native_engine(self.fabric) if self.engine == NATIVE else self.engine
+        asked = {"vcs": self.vcs, "select": self.select, "tagging": self.tagging}
+        return {"engine": engine, **asked}
+
+    @property
+    def name(self) -> str:
+        """The spec without rate and delay: what tables call the fabric."""
+        parts = self.spec.split(",")
+        return ",".join(p for p in parts if p.partition("=")[0] not in ("rate", "delay"))
+
+    @property
+    def flow_control(self) -> str:
+        """PAUSE on every link; PFC where virtual channels are to be stopped one by one."""
+        return "pfc" if self.plan.vcs > 1 else "all"
+
+    @property
+    def routes(self) -> str:
+        """The routes' name in tables and plots: engine, virtual channels, selection."""
+        several = f", {self.plan.vcs} VCs" if self.plan.vcs > 1 else ""
+        return f"{self.plan.engine}{several}{', low port' if self.select == 'low-port' else ''}"
+
+    @contextmanager
+    def running(self, **others: Any) -> Iterator[EmulatedFabric]:
+        """Run it on the emulator for the block; ``others`` go to :class:`EmulatedFabric`."""
+        from emulation.network import EmulatedFabric
+
+        settings: dict[str, Any] = {
+            "flow_control": self.flow_control,
+            "static_arp": True,
+            **self.choices,
+            **others,
+        }
+        name = f"run-{secrets.token_hex(2)}"
+        with EmulatedFabric(
+            self.fabric, name=name, openflow_port=0, rest_port=0, **settings
+        ) as lab:
+            yield lab
+
+
+def engine_of(text: str) -> tuple[str, int | None]:
+    """Read ``updown`` or, with virtual channels, ``updown:2``. Raises ExperimentError."""
+    name, colon, count = text.partition(":")
+    if not colon:
+        return name, None
+    if not (count.isascii() and count.isdigit() and 1 <= int(count[:3]) <= 8):
+        raise ExperimentError(f"--engine {text[:40]!r}: NAME:N has N virtual channels, 1 to 8")
+    return name, int(count)
+
+
+def with_options(spec: str, **options: float) -> str:
+    """Return a spec with these options added, where it does not state them itself."""
+    if "/" in spec or "." in spec.partition(",")[0]:
+        return spec
+    given = {part.partition("=")[0] for part in spec.split(",")}
+    added = [f"{key}={value:g}" for key, value in options.items() if key not in given]
+    return ",".join([spec, *added])
+
+
+def within(value: float, limits: tuple[float, float], option: str, unit: str) -> float:
+    """Return a number that lies within its limits; else raise ExperimentError."""
+    if not limits[0] <= value <= limits[1]:
+        raise ExperimentError(
+            f"{option}: {value:g} is not within {limits[0]:g}..{limits[1]:g} {unit}"
+        )
+    return value
+
+
+Row = dict[str, Any]
+Measured = tuple[Row, list[dict[str, Any]]]
+
+
+def judged(row: Mapping[str, Any], status: Mapping[str, Any], problems: list[str]) -> Row:
+    """Add to a row whether it counts, from the emulator's ``status`` after it."""
+    lateness = status["lateness_us"]
+    late = not status["valid"]
+    found = list(problems)
+    if late:
+        limit = lateness.get("limit")
+        found.append(f"lateness p99 is {lateness['p99']} us, over its limit of {limit} us")
+    return {
+        **row,
+        "lateness_us_p99": lateness["p99"],
+        "late": late,
+        "valid": not found,
+        "problems": found,
+        "earlier_attempts": [],
+    }
+
+
+def unjudged(row: Mapping[str, Any]) -> Row:
+    """Add the same keys to a row of a simulation, which has no lateness."""
+    timeless: Row = {"lateness_us_p99": None, "late": False, "valid": True}
+    return {**row, **timeless, "problems": [], "earlier_attempts": []}
+
+
+def in_time(measure: Callable[[], Measured]) -> Measured:
+    """Measure; again when the machine was too late for it, at most :data:`ATTEMPTS` times.
+
+    Only lateness is a reason to try again, never what was found. The row keeps those of the
+    attempts before it.
+    """
+    earlier: list[Row] = []
+    while True:
+        row, samples = measure()
+        if not row["late"] or len(earlier) + 1 == ATTEMPTS:
+            return {**row, "earlier_attempts": earlier}, samples
+        earlier.append(row)

@@ -1,0 +1,103 @@
+"""Traffic patterns, as papers 000 (acknowledged messages) and 004 (open loop) measure them.
+
+References
+----------
+Koibuchi et al.: deadlock-free deterministic routings on the RHiNET-2 cluster, figures 4 to 7, 9.
+Otsuka et al.: switch-tagged VLAN routing, section 5.2.
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from experiments.campaign import Campaign
+from experiments.experiment import EMULATION, SIMULATION, Common, Experiment, Presentation
+from experiments.routed import Measured, within
+from experiments.traffic.row import SAMPLE_TYPES
+
+if TYPE_CHECKING:
+    from emulation.network import EmulatedFabric
+    from experiments.traffic.cases import Case
+
+DELAY_US = 5000.0
+"""One way, on every link: what a frame may take in Open vSwitch without being late."""
+DURATION_S = {EMULATION: 3.0, SIMULATION: 20.0}
+QUICK_DURATION_S = {EMULATION: 2.0, SIMULATION: 5.0}
+LIMITS_S = (0.2, 600.0)
+LIMITS_MBPS = {EMULATION: (0.5, 100.0), SIMULATION: (0.001, 1e6)}
+LIMITS_US = {EMULATION: (200.0, 1e6), SIMULATION: (0.0, 1e6)}
+
+
+def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
+    """Check the settings; raises KnotlessError for those that make no sense."""
+    from experiments.traffic import cases, measure
+
+    usual = QUICK_DURATION_S if common.quick else DURATION_S
+    duration_s = usual[common.on] if common.duration_s is None else common.duration_s
+    within(duration_s, LIMITS_S, "--duration", "s")
+    if common.rate_mbps is not None:
+        within(common.rate_mbps, LIMITS_MBPS[common.on], "--rate", "Mbit/s")
+    delay_us = options.get("delay")
+    delay_us = DELAY_US if delay_us is None else delay_us
+    within(delay_us, LIMITS_US[common.on], "--delay", "us")
+    found = cases.cases(common, options, delay_us)
+
+    def live(lab: EmulatedFabric, case: Case, seed: int) -> Measured:
+        return measure.emulated(lab, case, duration_s=duration_s, seed=seed)
+
+    def virtual(case: Case, seed: int) -> Measured:
+        return measure.simulated(case, duration_s=duration_s, seed=seed)
+
+    parameters = {
+        "on": common.on,
+        "duration_s": duration_s,
+        "cases": [
+            [c.part, c.routed.spec, c.routed.routes, c.pattern, c.protocol, c.message_bytes]
+            for c in found
+            if c.repeat == 1
+        ],
+        "repeats": common.repeats,
+    }
+    return Campaign(common.on, found, parameters, live, virtual, common.seed)
+
+
+def present(
+    run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
+) -> Presentation:
+    """Show a run; see :mod:`experiments.traffic.show`."""
+    from experiments.traffic import show
+
+    del samples
+    return show.present(run, draw)
+
+
+_option = partial(click.Option, metavar="LIST")
+
+EXPERIMENT = Experiment(
+    name="traffic",
+    summary="Traffic patterns on fabrics and engines: acknowledged messages, and open loop.",
+    example="sudo knotless run traffic --part open-loop --fabric torus,4,4 --protocol udp",
+    options=(
+        _option(["--part"], help="acknowledged (paper 000), open-loop (paper 004), or both."),
+        click.Option(
+            ["--fabric"], multiple=True, metavar="SPEC", help="A fabric; may be given repeatedly."
+        ),
+        _option(["--engine"], help="Engines; updown:2 has 2 virtual channels; native."),
+        _option(["--select"], help="spread, low-port, or both."),
+        _option(["--pattern"], help="Patterns (default: bit-reversal,transpose,butterfly,...)."),
+        _option(["--size"], help="Bytes of acknowledged messages."),
+        _option(["--protocol"], help="udp, tcp or both, in open loop."),
+        click.Option(
+            ["--delay"], type=float, metavar="US", help=f"Delay of links (default: {DELAY_US:g})."
+        ),
+    ),
+    sample_types=SAMPLE_TYPES,
+    prepare=prepare,
+    present=present,
+    places=(EMULATION, SIMULATION),
+)
