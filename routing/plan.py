@@ -18,11 +18,7 @@ from routing.engine import MAX_VCS, SELECTIONS, Routes, Task, engine_named
 from routing.host_tags import EVERYTHING_ELSE, HostTags
 from routing.multicast import MulticastGroup, groups_of
 from routing.trees import pruned
-<<<<<<< HEAD
 from routing.vlan import ASSIGNMENTS, FIRST_VLAN, MOST_VLANS, TAGGINGS, assign_vlans
-=======
-from routing.vlan import TAGGINGS, assign_vlans
->>>>>>> d2b50c0 (Route by Rust kernels: the engines read as before, and are 20 to 100 times as fast)
 from routing.walks import plain_graph
 from topologies.errors import PlanError
 from topologies.fabric import Fabric
