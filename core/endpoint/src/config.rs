@@ -34,6 +34,8 @@ pub struct Config {
     pub give_up: Time,
     /// Peers of which state is kept.
     pub most_peers: usize,
+    /// How long to look for a frame before sleeping until one comes; see [`crate::spin`].
+    pub spin: Time,
 }
 
 impl Default for Config {
@@ -45,9 +47,10 @@ impl Default for Config {
             receive_buffers: 1024,
             repost: true,
             inbox_bytes: 64 << 20,
-            retransmit: 5 * MILLISECOND,
+            retransmit: 20 * MILLISECOND,
             give_up: 2_000 * MILLISECOND,
             most_peers: 4096,
+            spin: 100 * MICROSECOND,
         }
     }
 }

@@ -11,10 +11,9 @@ use crate::address::{Address, Mac};
 use crate::config::{Config, Counters, Error, Failure, Message, Reliability, SendId, Time};
 use crate::node::{Node, Outcome};
 use crate::operation::OperationId;
+use crate::spin::Spin;
 use crate::sys::credit::Credit;
-use crate::sys::packet::{Packets, BATCH};
-use crate::sys::ring::Ring;
-use crate::sys::sleep;
+use crate::sys::packet::{Packets, Received, BATCH};
 
 /// How often an interface that holds us back is asked again: the emulator's tick, about.
 const ASK_AGAIN: Duration = Duration::from_micros(100);
@@ -26,7 +25,7 @@ const COMPLETIONS_KEPT: usize = 65_536;
 pub struct Endpoint {
     node: Node,
     packets: Packets,
-    ring: Ring,
+    received: Received,
     credit: Option<Credit>,
     /// While it lives nobody else in this network namespace can claim the port.
     _claim: UnixDatagram,
@@ -38,7 +37,7 @@ pub struct Endpoint {
     queue: VecDeque<Vec<u8>>,
     claimed: usize,
     spare: Vec<Vec<u8>>,
-    spin: Duration,
+    spin: Spin,
     completions: VecDeque<(SendId, Result<(), Failure>)>,
 }
 
@@ -52,7 +51,7 @@ impl Endpoint {
         let system = |what: &str, error: std::io::Error| {
             Error::System(format!("interface {interface}: {what}: {error}"))
         };
-        let (packets, ring) =
+        let packets =
             Packets::open(interface, port).map_err(|error| system("cannot be opened", error))?;
         let claim = claim_port(packets.ifindex(), port).map_err(|error| {
             let taken = error.kind() == std::io::ErrorKind::AddrInUse;
@@ -69,11 +68,12 @@ impl Endpoint {
         let credit = Credit::open(interface).map_err(|error| system("its credit", error))?;
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let session = since_1970.map_or(1, |since| since.as_nanos() as u64);
+        let config_spin = Duration::from_nanos(config.spin);
         let config = Config { mtu_bytes: packets.mtu_bytes, ..config };
         Ok(Endpoint {
             node: Node::new(config, Address { mac: packets.mac, port }, session)?,
+            received: Received::new(packets.mtu_bytes),
             packets,
-            ring,
             credit,
             _claim: claim,
             started: Instant::now(),
@@ -82,7 +82,7 @@ impl Endpoint {
             queue: VecDeque::new(),
             claimed: 0,
             spare: Vec::new(),
-            spin: Duration::ZERO,
+            spin: Spin::new(config_spin),
             completions: VecDeque::new(),
         })
     }
@@ -90,11 +90,6 @@ impl Endpoint {
     /// This endpoint's address.
     pub fn own(&self) -> Address {
         self.node.messenger.own()
-    }
-
-    /// Look for frames for so long before sleeping until one comes: faster, at the price of a core.
-    pub fn set_spin(&mut self, spin: Duration) {
-        self.spin = spin;
     }
 
     /// Whether a link emulator is behind the interface, and can hold this endpoint back.
@@ -134,7 +129,7 @@ impl Endpoint {
             }
             sent => sent?,
         };
-        self.put_out()?;
+        self.put_out(Instant::now())?;
         Ok(id)
     }
 
@@ -178,7 +173,7 @@ impl Endpoint {
         }
         self.node.messenger.settle();
         loop {
-            self.put_out()?;
+            self.put_out(Instant::now())?;
             let left = deadline.saturating_duration_since(Instant::now());
             if self.queue.is_empty() || left.is_zero() {
                 return Ok(self.queue.is_empty());
@@ -195,9 +190,10 @@ impl Endpoint {
         &mut self,
         post: impl FnOnce(&mut Node, Time) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let now = self.time(Instant::now());
-        let posted = post(&mut self.node, now)?;
-        self.put_out()?;
+        let now = Instant::now();
+        let time = self.time(now);
+        let posted = post(&mut self.node, time)?;
+        self.put_out(now)?;
         Ok(posted)
     }
 
@@ -240,39 +236,55 @@ impl Endpoint {
         timeout: Option<Duration>,
         mut ready: impl FnMut(&mut Node) -> Option<T>,
     ) -> Result<Option<T>, Error> {
-        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let mut now = Instant::now();
+        let deadline = timeout.map(|timeout| now + timeout);
+        let mut looked = false;
         loop {
-            self.take_in();
             if let Some(answer) = ready(&mut self.node) {
                 // Acknowledgements wait: the program is about to send, perhaps, and carries them.
-                self.put_out()?;
+                self.put_out(now)?;
                 return Ok(Some(answer));
             }
             self.node.messenger.settle();
-            self.put_out()?;
-            let now = Instant::now();
+            self.put_out(now)?;
             let left = deadline.map(|deadline| deadline.saturating_duration_since(now));
-            if left.is_some_and(|left| left.is_zero()) {
+            if looked && left.is_some_and(|left| left.is_zero()) {
                 return Ok(None);
             }
-            self.sleep(now, left);
+            looked = true;
+            self.take_in(now, left);
+            now = Instant::now();
+            self.expire(now);
         }
     }
 
-    /// Wait for a frame, or until there is something to do anyway.
-    fn sleep(&mut self, now: Instant, left: Option<Duration>) {
-        let spin = self.spin.min(left.unwrap_or(Duration::MAX));
-        while now.elapsed() < spin {
-            if self.ring.has_frame() {
-                return;
-            }
-            std::hint::spin_loop();
-        }
-        let protocol = self.node.deadline().map(|deadline| {
-            Duration::from_nanos(deadline.saturating_sub(self.time(Instant::now())))
+    /// Take what has come; if nothing has, wait for it, or until there is something to do anyway.
+    fn take_in(&mut self, now: Instant, left: Option<Duration>) {
+        let (packets, received) = (&self.packets, &mut self.received);
+        let found = self.spin.until(now, left.unwrap_or(Duration::MAX), || {
+            packets.receive(Some(Duration::ZERO), received)
         });
-        let held = self.held_since.map(|_| ASK_AGAIN);
-        sleep(self.packets.as_raw_fd(), [left, protocol, held].into_iter().flatten().min());
+        if !found {
+            let protocol = self
+                .node
+                .deadline()
+                .map(|deadline| Duration::from_nanos(deadline.saturating_sub(self.time(now))));
+            let held = self.held_since.map(|_| ASK_AGAIN);
+            let timeout = [left, protocol, held].into_iter().flatten().min();
+            self.packets.receive(timeout, &mut self.received);
+        }
+        let now = self.time(Instant::now());
+        for frame in self.received.frames() {
+            self.node.take_frame(now, frame);
+        }
+    }
+
+    fn expire(&mut self, now: Instant) {
+        let now = self.time(now);
+        if self.node.deadline().is_some_and(|deadline| deadline <= now) {
+            self.node.expire(now);
+        }
+        self.keep_completions();
     }
 
     /// The protocol's time. It stands still while the interface holds us back: no peer is to be
@@ -280,21 +292,6 @@ impl Endpoint {
     fn time(&self, now: Instant) -> Time {
         let held = self.held + self.held_since.map_or(Duration::ZERO, |since| now - since);
         (now.duration_since(self.started).saturating_sub(held)).as_nanos() as Time
-    }
-
-    fn take_in(&mut self) {
-        let now = self.time(Instant::now());
-        // At most once round, so that a flood cannot keep us here.
-        for _ in 0..1024 {
-            let node = &mut self.node;
-            if self.ring.next(|frame| node.take_frame(now, frame)).is_none() {
-                break;
-            }
-        }
-        if self.node.deadline().is_some_and(|deadline| deadline <= now) {
-            self.node.expire(now);
-        }
-        self.keep_completions();
     }
 
     fn keep_completions(&mut self) {
@@ -307,9 +304,9 @@ impl Endpoint {
     }
 
     /// Give the interface all that is to go out and that it has room for.
-    fn put_out(&mut self) -> Result<(), Error> {
+    fn put_out(&mut self, now: Instant) -> Result<(), Error> {
+        let mut now = self.time(now);
         loop {
-            let now = self.time(Instant::now());
             while self.queue.len() < BATCH && self.held_since.is_none() {
                 let mut frame = self.spare.pop().unwrap_or_default();
                 if !self.node.messenger.transmit(now, &mut frame) {
@@ -331,7 +328,9 @@ impl Endpoint {
                 return Ok(());
             }
             if let Some(since) = self.held_since.take() {
-                self.held += since.elapsed();
+                let until = Instant::now();
+                self.held += until - since;
+                now = self.time(until);
             }
         }
     }

@@ -15,5 +15,6 @@ pub mod operation;
 pub mod outgoing;
 pub mod seen;
 pub mod shape;
+pub mod spin;
 pub mod sys;
 pub mod wire;

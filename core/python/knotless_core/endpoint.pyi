@@ -33,13 +33,13 @@ class Endpoint:
         repost: bool = True,
         send_descriptors: int | None = None,
         give_up_s: float | None = None,
-        spin_us: float = 0.0,
+        spin_us: float | None = None,
     ) -> None:
         """Claim one of the ports 0..255. Needs CAP_NET_RAW.
 
         ``receive_buffers`` are posted at the start; ``repost`` posts a message's buffer
-        again when it is taken. A peer silent for ``give_up_s`` is given up. ``spin_us`` looks
-        for frames for so long before sleeping: faster, at the price of a core.
+        again when it is taken. A peer silent for ``give_up_s`` is given up. ``spin_us`` (100)
+        looks for a frame for so long before sleeping until one comes, where that pays.
         """
 
     @property

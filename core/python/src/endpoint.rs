@@ -26,7 +26,8 @@ fn refused(error: Error) -> PyErr {
 }
 
 fn mac(text: &str) -> PyResult<Mac> {
-    let wrong = || PyValueError::new_err(format!("{text:?} is no MAC address like 02:00:00:00:00:01"));
+    let wrong =
+        || PyValueError::new_err(format!("{text:?} is no MAC address like 02:00:00:00:00:01"));
     Mac::parse(text).ok_or_else(wrong)
 }
 
@@ -93,7 +94,7 @@ impl PyEndpoint {
 impl PyEndpoint {
     #[new]
     #[pyo3(signature = (interface, port, *, receive_buffers=None, repost=true, send_descriptors=None,
-        give_up_s=None, spin_us=0.0))]
+        give_up_s=None, spin_us=None))]
     fn new(
         interface: &str,
         port: u8,
@@ -101,7 +102,7 @@ impl PyEndpoint {
         repost: bool,
         send_descriptors: Option<usize>,
         give_up_s: Option<f64>,
-        spin_us: f64,
+        spin_us: Option<f64>,
     ) -> PyResult<Self> {
         let default = Config::default();
         let config = Config {
@@ -112,11 +113,13 @@ impl PyEndpoint {
                 Some(value) => seconds(value)?.as_nanos() as Time,
                 None => default.give_up,
             },
+            spin: match spin_us {
+                Some(value) => seconds(value / 1e6)?.as_nanos() as Time,
+                None => default.spin,
+            },
             ..default
         };
-        let mut endpoint = Endpoint::open(interface, port, config).map_err(refused)?;
-        endpoint.set_spin(seconds(spin_us / 1e6)?);
-        Ok(PyEndpoint(endpoint))
+        Endpoint::open(interface, port, config).map(PyEndpoint).map_err(refused)
     }
 
     #[getter]
@@ -148,8 +151,7 @@ impl PyEndpoint {
     ) -> PyResult<u64> {
         let to = address(&to)?;
         let data: Arc<[u8]> = data.into();
-        let reliability =
-            if acknowledged { Reliability::Acknowledged } else { Reliability::None };
+        let reliability = if acknowledged { Reliability::Acknowledged } else { Reliability::None };
         let sent = self.in_slices(py, timeout_s, |endpoint, slice| {
             match endpoint.send(to, Arc::clone(&data), reliability, slice) {
                 Err(Error::Full(_)) => Ok(None),

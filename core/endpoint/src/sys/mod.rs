@@ -2,7 +2,6 @@
 
 pub mod credit;
 pub mod packet;
-pub mod ring;
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -16,9 +15,9 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     Ok(result)
 }
 
-/// Open a socket that closes on exec and never blocks.
+/// Open a socket that closes on exec.
 fn socket(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
-    let kind = kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    let kind = kind | libc::SOCK_CLOEXEC;
     // SAFETY: socket() takes no pointers.
     let fd = check(unsafe { libc::socket(domain, kind, protocol) })?;
     // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
@@ -34,14 +33,21 @@ fn set_option<T>(fd: &OwnedFd, level: i32, name: i32, value: &T) -> io::Result<(
     Ok(())
 }
 
-/// Sleep until `fd` is readable, or for `timeout`; None is for ever. A signal ends it early.
-pub fn sleep(fd: RawFd, timeout: Option<Duration>) {
-    let timeout = timeout.map(|timeout| libc::timespec {
+/// Sleep until `fd` is readable, or for `timeout`. A signal ends it early.
+fn sleep(fd: RawFd, timeout: Duration) {
+    let timeout = libc::timespec {
         tv_sec: timeout.as_secs().min(i64::MAX as u64) as libc::time_t,
         tv_nsec: timeout.subsec_nanos().into(),
-    });
-    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    };
     let mut watched = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one live pollfd; the timeout is null or a live timespec; no signal mask.
-    unsafe { libc::ppoll(&mut watched, 1, timeout, std::ptr::null()) };
+    // SAFETY: one live pollfd, a live timespec, no signal mask.
+    unsafe { libc::ppoll(&mut watched, 1, &timeout, std::ptr::null()) };
+}
+
+/// What a socket has received, without waiting; None when there is nothing.
+pub fn receive_now(fd: RawFd, buffer: &mut [u8]) -> Option<usize> {
+    // SAFETY: the pointer and the length are those of a live buffer.
+    let got =
+        unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT) };
+    usize::try_from(got).ok()
 }
