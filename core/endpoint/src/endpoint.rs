@@ -151,7 +151,15 @@ impl Endpoint {
     /// # Errors
     /// When the interface is gone.
     pub fn progress(&mut self) -> Result<(), Error> {
-        self.wait(Some(Duration::ZERO), |_| None::<()>).map(|_| ())
+        self.serve(Duration::ZERO)
+    }
+
+    /// Do what others ask, for so long.
+    ///
+    /// # Errors
+    /// When the interface is gone.
+    pub fn serve(&mut self, time: Duration) -> Result<(), Error> {
+        self.wait(Some(time), |_| None::<()>).map(|_| ())
     }
 
     /// The next posted message that is complete, or that never will be.
@@ -260,7 +268,7 @@ impl Endpoint {
 
     /// Take what has come; if nothing has, wait for it, or until there is something to do anyway.
     fn take_in(&mut self, now: Instant, left: Option<Duration>) {
-        let (packets, received) = (&self.packets, &mut self.received);
+        let (packets, received) = (&mut self.packets, &mut self.received);
         let found = self.spin.until(now, left.unwrap_or(Duration::MAX), || {
             packets.receive(Some(Duration::ZERO), received)
         });

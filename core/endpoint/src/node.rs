@@ -142,6 +142,11 @@ impl Node {
         }
     }
 
+    /// Whether an operation is pending, or its outcome has not been taken.
+    pub fn is_known(&self, id: OperationId) -> bool {
+        self.pending.contains_key(&id) || self.complete.contains_key(&id)
+    }
+
     /// The outcome of an operation if it is complete; it is then forgotten.
     pub fn take_outcome(&mut self, id: OperationId) -> Option<Outcome> {
         self.complete.remove(&id)

@@ -21,6 +21,43 @@ class Message:
     @property
     def data(self) -> bytes: ...
 
+class Shape:
+    """Which bytes of an area an operation reads or writes, and in which order its data are."""
+
+    @staticmethod
+    def contiguous(offset: int, bytes: int) -> Shape:
+        """One range."""
+
+    @staticmethod
+    def strided(offset: int, block: int, stride: int, count: int) -> Shape:
+        """``count`` ranges of ``block`` bytes, each ``stride`` after the one before."""
+
+    @staticmethod
+    def bitmap(offset: int, element: int, elements: int, bits: bytes) -> Shape:
+        """Elements of ``element`` bytes: those whose bit ``i % 8`` of byte ``i // 8`` is set."""
+
+    @staticmethod
+    def runs(runs: list[tuple[int, int]]) -> Shape:
+        """Ranges (offset, bytes), ascending and apart."""
+
+class Twin:
+    """A copy of memory, kept to send only what has changed: several writers may change one area."""
+
+    def __init__(self, offset: int, data: bytes) -> None:
+        """Copy ``data``, which begins at ``offset`` of its area."""
+
+class Outcome:
+    """How an operation ended, in words; ``data`` is what was read or received."""
+
+    @property
+    def done(self) -> bool: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def data(self) -> bytes: ...
+    @property
+    def from_address(self) -> Address | None: ...
+
 class Endpoint:
     """A port of an interface of this network namespace, claimed until this is garbage."""
 
@@ -78,6 +115,50 @@ class Endpoint:
 
     def flush(self, timeout_s: float = 10.0) -> bool:
         """Wait until all posted messages are complete; return whether they are."""
+
+    def register(self, area: int, size: int, *, read: bool = True, write: bool = True) -> None:
+        """Register an area of zeroes that others may read, or write, or both."""
+
+    def area(self, area: int) -> bytes:
+        """Return a copy of an area of this process."""
+
+    def write_area(self, area: int, offset: int, data: bytes) -> None:
+        """Write into an area of this process."""
+
+    def push(self, to: Address, area: int, shape: Shape, data: bytes) -> int:
+        """Post a write into an area of another process; return the operation's number."""
+
+    def pull(self, to: Address, area: int, shape: Shape) -> int:
+        """Post a read of an area of another process."""
+
+    def push_diff(self, to: Address, area: int, twin: Twin, now: bytes) -> int:
+        """Post a write of what differs between ``twin`` and ``now``, which becomes the twin."""
+
+    def mcast(
+        self, group: Address, members: list[Address], area: int, shape: Shape, data: bytes
+    ) -> int:
+        """Post a write into the same area of all members, who have joined the group."""
+
+    def isend(self, to: Address, tag: int, data: bytes) -> int:
+        """Post a message that the receiver asks for by sender and tag."""
+
+    def irecv(self, from_address: Address | None = None, tag: int | None = None) -> int:
+        """Post a receive of such a message; None takes it from anybody, or with any tag."""
+
+    def lock(self, to: Address, lock: int) -> int:
+        """Ask another process for one of its locks."""
+
+    def unlock(self, to: Address, lock: int) -> int:
+        """Give it back."""
+
+    def is_pending(self, operation: int) -> bool:
+        """Return whether an operation is under way; nothing is done to further it."""
+
+    def outcome(self, operation: int, timeout_s: float | None = None) -> Outcome | None:
+        """Wait for an operation, serving others; None when it is still under way."""
+
+    def serve(self, timeout_s: float) -> None:
+        """Do what others ask, for so long."""
 
     def counters(self) -> dict[str, int]:
         """Return what was done and refused so far (docs/messages.md)."""

@@ -6,6 +6,10 @@ use std::time::{Duration, Instant};
 use knotless_endpoint::address::{Address, Mac};
 use knotless_endpoint::config::{Config, Error, Failure, Message, Reliability, Time};
 use knotless_endpoint::endpoint::Endpoint;
+use knotless_endpoint::memory::Rights;
+use knotless_endpoint::node::{Node, Outcome};
+use knotless_endpoint::operation::{OperationId, Status};
+use knotless_endpoint::shape::{Shape, Twin};
 use pyo3::exceptions::{PyException, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -64,11 +68,77 @@ impl PyMessage {
     }
 }
 
+/// Bytes of an area; see the class of that name in `endpoint.pyi`.
+#[pyclass(frozen, name = "Shape", module = "knotless_core.endpoint")]
+struct PyShape(Shape);
+
+#[pymethods]
+impl PyShape {
+    #[staticmethod]
+    fn contiguous(offset: u64, bytes: u64) -> PyShape {
+        PyShape(Shape::Contiguous { offset, bytes })
+    }
+
+    #[staticmethod]
+    fn strided(offset: u64, block: u32, stride: u32, count: u32) -> PyShape {
+        PyShape(Shape::Stride { offset, block, stride, count })
+    }
+
+    #[staticmethod]
+    fn bitmap(offset: u64, element: u32, elements: u32, bits: Vec<u8>) -> PyShape {
+        PyShape(Shape::Bitmap { offset, element, elements, bits })
+    }
+
+    #[staticmethod]
+    fn runs(runs: Vec<(u64, u32)>) -> PyShape {
+        PyShape(Shape::Runs(runs))
+    }
+}
+
+/// A copy to compare with; see the class of that name in `endpoint.pyi`.
+#[pyclass(name = "Twin", module = "knotless_core.endpoint")]
+struct PyTwin(Twin);
+
+#[pymethods]
+impl PyTwin {
+    #[new]
+    fn new(offset: u64, data: Vec<u8>) -> PyTwin {
+        PyTwin(Twin::new(offset, data))
+    }
+}
+
+/// How an operation ended; see the class of that name in `endpoint.pyi`.
+#[pyclass(frozen, get_all, name = "Outcome", module = "knotless_core.endpoint")]
+struct PyOutcome {
+    done: bool,
+    status: String,
+    data: Py<PyBytes>,
+    from_address: Option<PyAddress>,
+}
+
+impl PyOutcome {
+    fn new(py: Python<'_>, outcome: &Outcome) -> PyOutcome {
+        PyOutcome {
+            done: outcome.status == Status::Done,
+            status: outcome.status.to_string(),
+            data: PyBytes::new(py, &outcome.data).unbind(),
+            from_address: outcome.from.map(shown),
+        }
+    }
+}
+
 /// An endpoint; see the class of that name in `endpoint.pyi`.
 #[pyclass(name = "Endpoint", module = "knotless_core.endpoint")]
 struct PyEndpoint(Endpoint);
 
 impl PyEndpoint {
+    fn operate(
+        &mut self,
+        post: impl FnOnce(&mut Node, Time) -> Result<OperationId, Error>,
+    ) -> PyResult<OperationId> {
+        self.0.operate(post).map_err(refused)
+    }
+
     /// Wait in slices, so that Ctrl-C ends the wait.
     fn in_slices<T: Send>(
         &mut self,
@@ -189,6 +259,119 @@ impl PyEndpoint {
         Ok(done.is_some())
     }
 
+    #[pyo3(signature = (area, size, *, read=true, write=true))]
+    fn register(&mut self, area: u32, size: usize, read: bool, write: bool) -> PyResult<()> {
+        self.0.node_mut().areas.register(area, size, Rights { read, write }).map_err(refused)
+    }
+
+    fn area<'py>(&self, py: Python<'py>, area: u32) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.0.node().areas.bytes(area);
+        Ok(PyBytes::new(py, bytes.ok_or_else(|| no_area(area))?))
+    }
+
+    fn write_area(&mut self, area: u32, offset: usize, data: &[u8]) -> PyResult<()> {
+        let bytes = self.0.node_mut().areas.bytes_mut(area).ok_or_else(|| no_area(area))?;
+        let place = bytes.get_mut(offset..).and_then(|rest| rest.get_mut(..data.len()));
+        let beyond = || PyValueError::new_err(format!("it reaches beyond area {area}"));
+        place.ok_or_else(beyond)?.copy_from_slice(data);
+        Ok(())
+    }
+
+    fn push(
+        &mut self,
+        to: PyAddress,
+        area: u32,
+        shape: &PyShape,
+        data: &[u8],
+    ) -> PyResult<OperationId> {
+        let to = address(&to)?;
+        self.operate(|node, _| node.push(to, area, shape.0.clone(), data))
+    }
+
+    fn pull(&mut self, to: PyAddress, area: u32, shape: &PyShape) -> PyResult<OperationId> {
+        let to = address(&to)?;
+        self.operate(|node, _| node.pull(to, area, shape.0.clone()))
+    }
+
+    fn push_diff(
+        &mut self,
+        to: PyAddress,
+        area: u32,
+        twin: &mut PyTwin,
+        now: &[u8],
+    ) -> PyResult<OperationId> {
+        let to = address(&to)?;
+        self.operate(|node, _| node.push_diff(to, area, &mut twin.0, now))
+    }
+
+    fn mcast(
+        &mut self,
+        group: PyAddress,
+        members: Vec<PyAddress>,
+        area: u32,
+        shape: &PyShape,
+        data: &[u8],
+    ) -> PyResult<OperationId> {
+        let group = address(&group)?;
+        let members: Vec<Address> = members.iter().map(address).collect::<PyResult<_>>()?;
+        self.operate(|node, now| node.mcast(now, group, &members, area, shape.0.clone(), data))
+    }
+
+    fn isend(&mut self, to: PyAddress, tag: u32, data: &[u8]) -> PyResult<OperationId> {
+        let to = address(&to)?;
+        self.operate(|node, _| node.isend(to, tag, data))
+    }
+
+    #[pyo3(signature = (from_address=None, tag=None))]
+    fn irecv(
+        &mut self,
+        from_address: Option<PyAddress>,
+        tag: Option<u32>,
+    ) -> PyResult<OperationId> {
+        let from = from_address.as_ref().map(address).transpose()?;
+        self.operate(|node, _| node.irecv(from, tag))
+    }
+
+    fn lock(&mut self, to: PyAddress, lock: u32) -> PyResult<OperationId> {
+        let to = address(&to)?;
+        self.operate(|node, _| node.lock(to, lock))
+    }
+
+    fn unlock(&mut self, to: PyAddress, lock: u32) -> PyResult<OperationId> {
+        let to = address(&to)?;
+        self.operate(|node, _| node.unlock(to, lock))
+    }
+
+    fn is_pending(&self, operation: OperationId) -> bool {
+        self.0.node().status(operation) == Status::Pending
+    }
+
+    #[pyo3(signature = (operation, timeout_s=None))]
+    fn outcome(
+        &mut self,
+        py: Python<'_>,
+        operation: OperationId,
+        timeout_s: Option<f64>,
+    ) -> PyResult<Option<PyOutcome>> {
+        if self.0.node().status(operation) == Status::Malformed
+            && !self.0.node().is_known(operation)
+        {
+            let text = format!("operation {operation} is not known, or its outcome was taken");
+            return Err(PyValueError::new_err(text));
+        }
+        let outcome = self
+            .in_slices(py, timeout_s, |endpoint, slice| endpoint.outcome(operation, Some(slice)))?;
+        Ok(outcome.map(|outcome| PyOutcome::new(py, &outcome)))
+    }
+
+    fn serve(&mut self, py: Python<'_>, timeout_s: f64) -> PyResult<()> {
+        self.in_slices(py, Some(timeout_s), |endpoint, slice| {
+            endpoint.serve(slice)?;
+            Ok(None::<()>)
+        })?;
+        Ok(())
+    }
+
     fn counters(&self) -> std::collections::BTreeMap<&'static str, u64> {
         let counters = self.0.counters();
         [
@@ -207,6 +390,10 @@ impl PyEndpoint {
     }
 }
 
+fn no_area(area: u32) -> PyErr {
+    PyValueError::new_err(format!("area {area} is not registered"))
+}
+
 fn failure(failure: Failure) -> &'static str {
     match failure {
         Failure::PeerLost => "peer lost",
@@ -216,6 +403,9 @@ fn failure(failure: Failure) -> &'static str {
 
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyMessage>()?;
+    module.add_class::<PyShape>()?;
+    module.add_class::<PyTwin>()?;
+    module.add_class::<PyOutcome>()?;
     module.add_class::<PyEndpoint>()?;
     module.add("EndpointError", module.py().get_type::<EndpointError>())
 }

@@ -1,6 +1,5 @@
 //! A packet socket on one interface, for frames of our EtherType to one port.
 
-use std::cell::Cell;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -33,7 +32,7 @@ pub struct Packets {
     /// Longest Ethernet payload of the interface.
     pub mtu_bytes: usize,
     /// The time-out that the socket has now.
-    timeout: Cell<Duration>,
+    timeout: Duration,
 }
 
 /// Frames that were received in one call.
@@ -89,7 +88,7 @@ impl Packets {
         let length = std::mem::size_of::<libc::sockaddr_ll>() as libc::socklen_t;
         // SAFETY: the pointer is to a live sockaddr_ll and the length is its size.
         check(unsafe { libc::bind(fd.as_raw_fd(), std::ptr::from_ref(&address).cast(), length) })?;
-        Ok(Packets { fd, ifindex, mac, mtu_bytes, timeout: Cell::new(Duration::ZERO) })
+        Ok(Packets { fd, ifindex, mac, mtu_bytes, timeout: Duration::ZERO })
     }
 
     /// Descriptor to poll; readable when a frame is there.
@@ -120,21 +119,21 @@ impl Packets {
 
     /// Receive what is there; when there is nothing, wait for at most `timeout` (None: for ever). Whether
     /// there is a frame. It may return without one before the time.
-    pub fn receive(&self, timeout: Option<Duration>, received: &mut Received) -> bool {
+    pub fn receive(&mut self, timeout: Option<Duration>, received: &mut Received) -> bool {
         match timeout {
             Some(Duration::ZERO) => return self.receive_batch(libc::MSG_DONTWAIT, received),
             Some(timeout) if timeout < COARSE => sleep(self.as_raw_fd(), timeout),
             _ => {
                 // Rather too short, and asked again, than a system call for each wait.
                 let wanted = timeout.map_or(COARSEST, |timeout| timeout.min(COARSEST));
-                let set = self.timeout.get();
+                let set = self.timeout;
                 if set > wanted || 8 * set < wanted {
                     let value = libc::timeval {
                         tv_sec: wanted.as_secs() as libc::time_t,
                         tv_usec: wanted.subsec_micros().into(),
                     };
                     if set_option(&self.fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &value).is_ok() {
-                        self.timeout.set(wanted);
+                        self.timeout = wanted;
                     }
                 }
                 return self.receive_batch(libc::MSG_WAITFORONE, received);
