@@ -60,6 +60,11 @@ class Names:
         return self.directory / "emulator.sock"
 
     @property
+    def tags_file(self) -> Path:
+        """In which VLANs hosts send, where they tag their frames: for ``check --live``."""
+        return self.directory / "tags.json"
+
+    @property
     def ovs_directory(self) -> Path:
         """Run directory of the private Open vSwitch (``OVS_RUNDIR``)."""
         return self.directory / "ovs"

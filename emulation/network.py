@@ -7,6 +7,7 @@ with EmulatedFabric(load("ring,4"), name="mine", engine="updown") as fabric:
 
 from __future__ import annotations
 
+import json
 import resource
 import signal
 import threading
@@ -56,7 +57,9 @@ class EmulatedFabric:
     by hand. A port of 0 is any free one. ``links`` plain leaves the emulator out: veth
     pairs alone, no rates, no flow control. With ``static_arp`` hosts know each other's
     addresses from the start; None does so where there are more pairs than the kernel lets
-    hosts learn. ``progress`` is called with one line for each step.
+    hosts learn. With ``tagging`` by hosts, ``host_tags`` is the plan's ``host_tags()``, by which
+    the emulator, their network interface, tags their frames. ``progress`` is called with one
+    line for each step.
     """
 
     fabric: Fabric
@@ -76,6 +79,7 @@ class EmulatedFabric:
     rest_port: int = control.REST_PORT
     links: Literal["emulated", "plain"] = "emulated"
     static_arp: bool | None = None
+    host_tags: wiring.HostTags | None = None
     progress: Callable[[str], None] = _silent
     names: Names = field(init=False)
     daemon: Daemon = field(init=False)
@@ -98,6 +102,7 @@ class EmulatedFabric:
         validate(self.fabric)
         cables = wiring.wire(self.fabric)
         wiring.link_flow_control(cables[0], self.flow_control)
+        self._check_tagging()
         require_tools()
         if self.controller == "remote":
             control.require_listening(self.openflow_port)
@@ -110,6 +115,16 @@ class EmulatedFabric:
         except BaseException:
             self.stop()
             raise
+
+    def _check_tagging(self) -> None:
+        if self.tagging != "host":
+            return
+        if self.links == "plain":
+            raise EmulationError(
+                "tagging by hosts needs emulated links: the emulator is the interface that tags"
+            )
+        if self.host_tags is None or set(self.host_tags) != set(self.fabric.host_index):
+            raise EmulationError("tagging by hosts needs the plan's host_tags, of every host")
 
     def stop(self) -> None:
         """End everything and remove all that was made; nothing is left to be done twice."""
@@ -163,6 +178,8 @@ class EmulatedFabric:
     def _start(self, runtime: Runtime, cables: tuple[wiring.Cable, ...]) -> None:
         names = self.names
         names.fabric_file.write_text(files.to_text(self.fabric), encoding="utf-8")
+        if self.host_tags is not None:
+            names.tags_file.write_text(json.dumps(self.host_tags), encoding="utf-8")
         self._start_controller(runtime)
         runtime.state.namespaces = [
             names.switches_namespace,
@@ -189,6 +206,7 @@ class EmulatedFabric:
                 flow_control=self.flow_control,
                 buffer=self.buffer,
                 settings=self.timing,
+                tags=self.host_tags,
             )
             emulator.start(runtime, config)
         self.progress(f"{len(self.fabric.switches)} switches")

@@ -30,6 +30,8 @@ SHORTEST_TICK_US = 200
 LONGEST_TICK_US = 1000
 NFQUEUE = 1
 """Each host has its own network namespace, so the same queue number serves for all."""
+HostTags = Mapping[str, Mapping[str, int]]
+"""Host -> {destination MAC: VLAN}, and the VLAN of all else as ``default``."""
 FLOW_CONTROLS = ("none", "host", "switch", "all", "pfc")
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -204,11 +206,12 @@ def emulator_config(
     flow_control: str,
     buffer: Mapping[str, int] | None = None,
     settings: Mapping[str, int] | None = None,
+    tags: HostTags | None = None,
 ) -> dict[str, Any]:
     """Return the emulator's configuration (docs/emulator-protocol.md).
 
     ``buffer`` holds the buffer keys of that page, for every link alike; ``settings`` its
-    top-level numbers, such as ``tick_us``.
+    top-level numbers, such as ``tick_us``. ``tags`` is what hosts tag their frames by.
     """
 
     def side(end: End) -> dict[str, Any]:
@@ -220,6 +223,7 @@ def emulator_config(
             "host_namespace": f"/run/netns/{names.host_namespace(end.owner)}",
             "host_interface": end.interface,
             "nfqueue": NFQUEUE,
+            **({"vlans": dict(tags[end.owner])} if tags else {}),
         }
 
     return {

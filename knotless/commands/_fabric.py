@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -10,6 +10,8 @@ import click
 
 from knotless.commands._multicast import multicast_option
 from knotless.commands._options import json_option
+from routing.host_tags import HostTags
+from routing.plan import make_plan
 from topologies import load
 from topologies.fabric import Fabric, Host, Link
 
@@ -88,6 +90,21 @@ def fabric_options(command: Command) -> Command:
     for parameter in reversed(_PARAMETERS):
         command = parameter(command)
     return command
+
+
+def host_tags_of(fabric: Fabric, options: Mapping[str, Any]) -> HostTags | None:
+    """Return what hosts must tag their frames by, None unless they are to.
+
+    Raises
+    ------
+    PlanError
+        There is no such plan.
+
+    """
+    if options["tagging"] != "host":
+        return None
+    keys = ("engine", "vcs", "select", "tagging", "root")
+    return make_plan(fabric, **{key: options[key] for key in keys}).host_tags()
 
 
 def fabric_of(spec: str, rate: float | None, delay: float | None) -> Fabric:

@@ -13,7 +13,7 @@ from emulation.prompt import Prompt
 from emulation.report import report
 from emulation.runtime import require_root
 from emulation.supervisor import end_at_signal
-from knotless.commands._fabric import fabric_of, fabric_options
+from knotless.commands._fabric import fabric_of, fabric_options, host_tags_of
 from routing.multicast import groups_of
 
 EXAMPLE = """\b
@@ -38,6 +38,7 @@ def command(
     groups_of(described, options["multicast"])  # a mistake is told before anything is made
     fabric = EmulatedFabric(
         described,
+        host_tags=host_tags_of(described, options),
         progress=lambda step: click.echo(f"*** {step}", err=True),
         **options,
     )

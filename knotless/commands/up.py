@@ -12,7 +12,7 @@ from emulation.names import names_of
 from emulation.report import report
 from emulation.runtime import require_root
 from emulation.supervisor import start
-from knotless.commands._fabric import fabric_of, fabric_options
+from knotless.commands._fabric import fabric_of, fabric_options, host_tags_of
 from routing.multicast import groups_of
 
 EXAMPLE = """\b
@@ -30,6 +30,7 @@ def command(
     require_root()
     fabric = fabric_of(spec, rate, delay)
     groups_of(fabric, options["multicast"])  # a mistake in them is told before anything is made
+    options["host_tags"] = host_tags_of(fabric, options)
     console = Console(stderr=True)
     with console.status("starting") as spinner:
         start(fabric, options, lambda step: _show(console, spinner, step))

@@ -1,5 +1,6 @@
 //! The configuration file, as docs/emulator-protocol.md describes it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -95,6 +96,8 @@ pub struct EndConfig {
     pub host_namespace: Option<PathBuf>,
     /// The host's interface, for messages.
     pub host_interface: Option<String>,
+    /// Host -> VLAN by destination MAC and `default`, where the host's interface tags frames.
+    pub vlans: Option<BTreeMap<String, u16>>,
     /// Number of the NFQUEUE to which the host sends its outgoing IP packets.
     pub nfqueue: Option<u16>,
 }

@@ -9,6 +9,7 @@ use switch_model::{
 
 use crate::config::{Config, EndConfig, Settings};
 use crate::error::Error;
+use crate::tagging::Tagging;
 
 /// A place in [`Fabric::ends`].
 pub type EndId = usize;
@@ -45,6 +46,8 @@ pub struct End {
     pub incoming: ChannelId,
     /// Its link.
     pub link: usize,
+    /// What the host's interface tags frames by, if it does.
+    pub tagging: Option<Tagging>,
 }
 
 /// One direction of a link.
@@ -108,7 +111,9 @@ impl Fabric {
                 claim(&mut seen, fabric.describe(&owner))?;
                 let none = ChannelId(u32::MAX);
                 let interface = end.interface.clone();
-                let end = End { owner, interface, outgoing: none, incoming: none, link: index };
+                let tagging = tagging(&link.name, end)?;
+                let link = index;
+                let end = End { owner, interface, outgoing: none, incoming: none, link, tagging };
                 fabric.ends.push(end);
             }
             let ends = [fabric.ends.len() - 2, fabric.ends.len() - 1];
@@ -224,6 +229,17 @@ impl Fabric {
                 },
             }
         })
+    }
+}
+
+/// The table of a host's end.
+fn tagging(link: &str, end: &EndConfig) -> Result<Option<Tagging>, Error> {
+    let wrong =
+        |text: String| Error::Config(format!("link {link}: interface {}: {text}", end.interface));
+    match (&end.vlans, &end.host) {
+        (None, _) => Ok(None),
+        (Some(_), None) => Err(wrong("vlans are for the end of a host".into())),
+        (Some(vlans), Some(_)) => Tagging::new(vlans).map(Some).map_err(wrong),
     }
 }
 

@@ -33,10 +33,21 @@ impl<'bytes> Frame<'bytes> {
         u16::from_be_bytes([self.0[12], self.0[13]])
     }
 
+    /// The address that it is for.
+    pub fn destination(&self) -> [u8; 6] {
+        let mut address = [0; 6];
+        address.copy_from_slice(&self.0[..6]);
+        address
+    }
+
+    /// Whether there is a tag behind the addresses.
+    pub fn is_tagged(&self) -> bool {
+        matches!(self.ether_type(), 0x8100 | 0x88a8)
+    }
+
     /// Priority (PCP) of the outer tag, if there is one.
     pub fn priority(&self) -> Option<u8> {
-        let tagged = matches!(self.ether_type(), 0x8100 | 0x88a8);
-        (tagged && self.0.len() >= HEADER_BYTES + TAG_BYTES).then(|| self.0[14] >> 5)
+        (self.is_tagged() && self.0.len() >= HEADER_BYTES + TAG_BYTES).then(|| self.0[14] >> 5)
     }
 
     /// Whether the frame is for the MAC alone (IEEE 802.3 clause 31) and never forwarded.

@@ -29,7 +29,7 @@ impl Engine {
         }
     }
 
-    fn receive_from_host(&mut self, now: Time, end: EndId, frame: Vec<u8>) {
+    fn receive_from_host(&mut self, now: Time, end: EndId, mut frame: Vec<u8>) {
         if let Some(nic) = self.nics.get_mut(&end) {
             nic.seen(frame.len());
         }
@@ -44,6 +44,9 @@ impl Engine {
             return;
         }
         let priority = parsed.priority().unwrap_or(0);
+        if let Some(tagging) = &self.world.fabric.ends[end].tagging {
+            tagging.tag(&mut frame);
+        }
         let bytes = length_with_fcs(frame.len());
         let channel = self.world.fabric.ends[end].outgoing;
         let queued = Queued { priority, bytes, payload: frame };

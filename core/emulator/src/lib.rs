@@ -22,6 +22,7 @@ pub mod nic;
 pub mod report;
 pub mod server;
 pub mod sys;
+pub mod tagging;
 pub mod trailer;
 pub mod transit;
 pub mod world;

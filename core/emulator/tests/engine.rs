@@ -2,8 +2,10 @@
 
 mod harness;
 
+use emulator::config::Config;
+use emulator::fabric::Fabric;
 use emulator::frame::{pause_frame, PauseRequest};
-use harness::{frame, Bench, MS, TICK};
+use harness::{configuration, frame, Bench, MS, TICK};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 use switch_model::{MICROSECOND, SECOND};
@@ -21,6 +23,26 @@ fn a_frame_arrives_as_it_was_sent_and_in_its_time() {
     assert!(at >= due && at < due + TICK, "{at} is not {due}");
     assert!(bench.engine.is_idle());
     assert_eq!(bench.ask(json!({"do": "status"}))["valid"], true);
+}
+
+#[test]
+fn a_host_with_a_table_tags_what_it_sends() {
+    let mut settings = configuration("pause");
+    settings["links"][0]["a"]["vlans"] = json!({"default": 5});
+    let mut bench = Bench::of(&settings);
+    let sent = frame(3, 1514);
+    bench.send("ah1", &sent);
+    bench.run_for(20 * MS);
+    let (_, host, bytes) = bench.delivered.pop().unwrap();
+    assert_eq!((host.as_str(), &bytes[12..16]), ("h3", &[0x81, 0, 0, 5][..]));
+    assert_eq!((&bytes[..12], &bytes[16..]), (&sent[..12], &sent[12..]));
+    // The tag takes its time on the line from the host on.
+    let tx_bytes = bench.channel("h1")["tx_bytes"].as_u64();
+    assert_eq!(tx_bytes, Some(1514 + 4 + 4));
+
+    settings["links"][3]["a"]["vlans"] = json!({"default": 5});
+    let config = Config::parse(&settings.to_string()).unwrap();
+    assert!(Fabric::new(&config).unwrap_err().to_string().contains("for the end of a host"));
 }
 
 #[test]

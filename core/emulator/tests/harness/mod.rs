@@ -50,7 +50,11 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(flow_control: &str) -> Bench {
-        let config = Config::parse(&configuration(flow_control).to_string()).unwrap();
+        Bench::of(&configuration(flow_control))
+    }
+
+    pub fn of(configuration: &Value) -> Bench {
+        let config = Config::parse(&configuration.to_string()).unwrap();
         let fabric = Fabric::new(&config).unwrap();
         Bench {
             engine: Engine::new(fabric, 1, TICK, 500 * MS),

@@ -1,0 +1,46 @@
+"""Hosts whose network interface, the link emulator, tags their frames by destination."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+
+from emulation.names import Names
+from routing.plan import make_plan
+from tests.integration.all_pairs import missing_pairs
+from topologies import load
+
+Knotless = Callable[..., subprocess.CompletedProcess[str]]
+SPEC, ENGINE = "ring,4,hosts=2", "updown"
+
+
+def test_all_talk_in_the_vlans_that_are_planned(knotless: Knotless, names: Names) -> None:
+    fabric = load(SPEC)
+    tags = make_plan(fabric, ENGINE, tagging="host").host_tags()
+    assert tags is not None
+    assert any(len(own) > 1 for own in tags.values())
+    up = ("up", SPEC, "--engine", ENGINE, "--tagging", "host", "--name", names.name)
+    started = knotless(*up, "--port", "0", "--rest-port", "0")
+    assert started.returncode == 0, started.stderr
+    try:
+        spaces = {host.name: names.host_namespace(host.name) for host in fabric.hosts}
+        addresses = {host.name: host.ip for host in fabric.hosts}
+        # Switches admit nothing that is untagged, or in another VLAN than is planned.
+        assert missing_pairs(spaces, addresses, deadline_s=60) == set()
+        live = knotless("check", "--live", "--name", names.name, "--json")
+        assert live.returncode == 0, live.stderr + live.stdout
+        assert json.loads(names.tags_file.read_text()) == tags
+        names.tags_file.unlink()
+        untagged = knotless("check", "--live", "--name", names.name, "--json")
+        assert json.loads(untagged.stdout)["undelivered"] == 8 * 7
+    finally:
+        down = knotless("down", "--name", names.name)
+    assert down.returncode == 0, down.stderr
+
+
+def test_plain_links_have_no_interface_that_tags(knotless: Knotless, names: Names) -> None:
+    done = knotless("up", SPEC, "--tagging", "host", "--links", "plain", "--name", names.name)
+    assert done.returncode == 2
+    assert "tagging by hosts needs emulated links" in done.stderr
+    assert not names.directory.exists()
