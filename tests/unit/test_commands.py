@@ -133,7 +133,7 @@ def test_comparison_lists_every_engine_with_figures_or_a_reason() -> None:
     assert list(rows) == list(engines())
     assert {name for name, row in rows.items() if "reason" in row} == {"dor"}
     assert (rows["lsft"]["max_channel_load"], rows["lsft"]["load_bound"]) == (18, 18.0)
-    assert (rows["lash"]["minimal"], rows["updown"]["minimal"]) == (True, False)
+    assert (rows["lash"]["minimal"], rows["prefix"]["minimal"]) == (True, False)
 
 
 def test_comparison_as_a_table_has_whole_figures_and_reasons() -> None:

@@ -46,7 +46,7 @@ def test_cyclic_routes_freeze_as_the_check_predicts(flow_control: str) -> None:
 
 
 def test_acyclic_routes_share_fairly() -> None:
-    found = run("ring,4", "updown", "shift:2", duration_us=30e6)
+    found = run("ring,4", "prefix", "shift:2", duration_us=30e6)
     assert found.flows_mbps == pytest.approx([5 * PACKET_BYTES / WIRE_BYTES] * 4, rel=0.01)
     assert found.report.deadlock is None
     assert found.lost_frames == 0
