@@ -1,5 +1,6 @@
-//! Programs that hosts run, under the simulator's clock: barriers, and the measurement of LogP's
-//! parameters. The processors are LogP's ([`Costs`]); the network is the simulated fabric.
+//! Programs that hosts run, under the simulator's clock: barriers, the measurement of LogP's
+//! parameters, and the replay of recorded programs. The processors are LogP's ([`Costs`]); the
+//! network is the simulated fabric.
 //!
 //! Reference: Culler, Karp, Patterson, Sahay, Schauser, Santos, Subramonian, von Eicken: LogP:
 //! towards a realistic model of parallel computation, 1993.
@@ -7,6 +8,8 @@
 
 mod barriers;
 mod processor;
+mod replay;
 
 pub use barriers::{barriers, Bench, Outcome, Passage};
 pub use processor::Costs;
+pub use replay::{replay, Ends, Step};

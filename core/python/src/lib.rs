@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 mod endpoint;
 mod graph;
 mod programs;
+mod replay;
 mod simulator;
 
 /// Makes the submodule `name` and registers it, so that `import knotless_core.NAME` finds it.
@@ -30,5 +31,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(module, "endpoint", endpoint::fill)?;
     add(module, "graph", graph::fill)?;
     add(module, "programs", programs::fill)?;
+    add(module, "replay", replay::fill)?;
     add(module, "simulator", simulator::fill)
 }
