@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lint-python lint-rust format bench bench-routing clean
+.PHONY: help setup demo test lint lint-python lint-rust format bench bench-routing prove clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +45,9 @@ bench: setup  ## measure the emulated fabric against plain links
 
 bench-routing: setup  ## time our routing engines beside OpenSM's, where it is installed
 	$(BIN)/python -m bench.routing
+
+prove: setup  ## walk the rules of every engine on 1,000 generated fabrics (make test: 40)
+	$(BIN)/python -m tests.prove
 
 clean:  ## remove what setup and the tests made here (not results/, not Debian packages)
 	rm -rf .venv build core/target core/fuzz/target *.egg-info \

@@ -42,8 +42,9 @@ class Plan:
     """Everything that the rules of a fabric are compiled from.
 
     ``pair_vlans`` (rows, switches) is the VLAN in which hosts of each row of ``routes`` send to
-    each switch; with ``tagging`` by switches it depends on the row alone. ``routing_ms`` is what it
-    took. ``multicast`` are the groups that get no more than their members need.
+    each switch; with ``tagging`` by switches it depends on the row alone. ``routing_ms`` is
+    what the engine took for the paths, the VLANs not counted. ``multicast`` are the groups that
+    get no more than their members need.
     """
 
     fabric: Fabric
@@ -174,6 +175,13 @@ class Plan:
         )
 
     @cached_property
+    def is_minimal(self) -> bool:
+        """Whether all paths between hosts are shortest paths."""
+        lengths = (self.routes.channels >= 0).sum(axis=2)
+        shortest = shortest_hops(self.channels)[:, self.row_switch].T
+        return bool((lengths == shortest)[:, self.receivers > 0].all())
+
+    @cached_property
     def cycle(self) -> list[str]:
         """Return a cycle of channel dependencies (``s1:2/0`` ...), or an empty list."""
         return cycle_names(self.channels, find_cycle(self.dependencies()))
@@ -204,7 +212,7 @@ class Plan:
             "max_switches": int((lengths + 1)[pairs > 0].max()),
             "max_channel_load": int(self.loads.max(initial=0)),
             "load_bound": float((pairs * shortest).sum() / max(1, len(self.channels))),
-            "minimal": bool((lengths == shortest)[pairs > 0].all()),
+            "minimal": self.is_minimal,
             "acyclic": not self.cycle,
             "cycle": self.cycle,
             "routing_ms": round(self.routing_ms, 3),
@@ -289,10 +297,10 @@ def make_plan(
     channels = channels_of(fabric)
     root_index = None if root is None else fabric.switch_index[root]
     routes = chosen.route(Task(fabric, channels, vcs, select, root_index))
+    elapsed_ms = 1000 * (time.perf_counter() - began)
     routes = _without_useless_branches(fabric, channels, routes)
     used = np.where(_has_hosts(fabric)[None, :, None], routes.channels, -1).astype(np.int32)
     pair_vlans = assign_vlans(channels, used, assignment=vlans, tagging=tagging, limit=max_vlans)
-    elapsed_ms = 1000 * (time.perf_counter() - began)
     plan = Plan(fabric, engine, select, channels, routes, tagging, pair_vlans, elapsed_ms, groups)
     if plan.vcs > (MAX_VCS if vcs is None else vcs):
         raise PlanError(

@@ -108,14 +108,21 @@ def to_json(fabric: Fabric) -> dict[str, object]:
 
 
 def from_json(obj: object) -> Fabric:
-    """Return the fabric that plain values describe, validated; FabricError when they are bad."""
+    """Return the fabric that plain values describe, validated; FabricError when they are bad.
+
+    Switches are numbered by their dpids, so that the order of the lists changes no plan; only
+    those of a grid by their order, which says where they are.
+    """
     top = _Reader("fabric", obj, ("name", "switches", "hosts", "links", "grid"))
     name = top.text("name")
     if not name.isprintable() or not 1 <= len(name) <= 200:
         raise FabricError("fabric: name must be 1 to 200 printable characters")
+    switches = [_switch(f"switches[{i}]", item) for i, item in enumerate(top.items("switches"))]
+    if top.values.get("grid") is None:
+        switches.sort(key=lambda switch: switch.dpid)
     fabric = Fabric(
         name,
-        tuple(_switch(f"switches[{i}]", item) for i, item in enumerate(top.items("switches"))),
+        tuple(switches),
         tuple(_host(f"hosts[{i}]", item) for i, item in enumerate(top.items("hosts"))),
         tuple(_link(f"links[{i}]", item) for i, item in enumerate(top.items("links"))),
         _grid(top.values["grid"]) if top.values.get("grid") is not None else None,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from topologies import Fabric, Host, Link, Switch, load
+from topologies.files import from_json, to_json
 from topologies.numbering import host_ip, host_mac
 from topologies.validate import validate
 
@@ -57,7 +58,7 @@ def graphs(draw: st.DrawFn) -> Fabric:
         mac = host_mac(switch + 1, port) if numbered else f"0a:00:00:00:{h:02x}:07"
         hosts.append(Host(f"h{h + 1}", mac, host_ip(switch + 1, port), f"s{switch + 1}", port))
     links = [Link(f"s{a + 1}", next(ports[a]), f"s{b + 1}", next(ports[b])) for a, b in pairs]
-    switches = tuple(Switch(f"s{i + 1}", 1000 - i) for i in range(count))
+    switches = tuple(Switch(f"s{i + 1}", 1000 + 3 * i) for i in range(count))
     fabric = Fabric("generated", switches, tuple(hosts), tuple(links))
     validate(fabric)
     return fabric
@@ -65,7 +66,10 @@ def graphs(draw: st.DrawFn) -> Fabric:
 
 @st.composite
 def shuffled(draw: st.DrawFn, fabric: Fabric) -> Fabric:
-    """The same fabric with its hosts and links listed in another order, links turned round."""
+    """The same fabric, read from lists in another order, links turned round.
+
+    The order of the switches of a grid says where they are; it is kept.
+    """
     links = [
         Link(link.b, link.b_port, link.a, link.a_port, link.rate_mbps, link.delay_us)
         if draw(st.booleans())
@@ -73,4 +77,8 @@ def shuffled(draw: st.DrawFn, fabric: Fabric) -> Fabric:
         for link in draw(st.permutations(fabric.links))
     ]
     hosts = tuple(draw(st.permutations(fabric.hosts)))
-    return replace(fabric, hosts=hosts, links=tuple(links))
+    switches = fabric.switches
+    if fabric.grid is None:
+        switches = tuple(draw(st.permutations(switches)))
+    listed = replace(fabric, switches=switches, hosts=hosts, links=tuple(links))
+    return from_json(to_json(listed))
