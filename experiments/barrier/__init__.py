@@ -16,6 +16,7 @@ import click
 from experiments.barrier.case import Case, Settings, cases, members
 from experiments.barrier.row import SAMPLE_TYPES
 from experiments.experiment import (
+    EMULATION,
     SIMULATION,
     Common,
     Experiment,
@@ -24,7 +25,7 @@ from experiments.experiment import (
     Progress,
     Record,
 )
-from experiments.logp import PAPER_001
+from experiments.logp.formulas import PAPER_001
 from topologies import load
 
 DEFAULT_BARRIERS = 100
@@ -75,7 +76,7 @@ class BarrierCampaign:
         for ground, of_ground in groupby(self.cases, key=lambda case: case.ground):
             here = list(of_ground)
             progress.begin(f"building {ground}")
-            with measure.built(ground, self.settings, here, progress.begin) as place:
+            with measure.built(self.on, ground, self.settings, here, progress.begin) as place:
                 progress.advance()
                 for case in here:
                     progress.begin(str(case))
@@ -237,5 +238,5 @@ EXPERIMENT = Experiment(
     sample_types=SAMPLE_TYPES,
     prepare=prepare,
     present=present,
-    places=(SIMULATION,),
+    places=(SIMULATION, EMULATION),
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from experiments.experiment import ExperimentError
-from experiments.logp import ALGORITHMS, LogP
+from experiments.logp.formulas import ALGORITHMS, LogP
 from routing import Plan, make_plan
 from topologies import load
 from topologies.fabric import Fabric, Host, Link

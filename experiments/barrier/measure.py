@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from experiments.barrier.case import Case, Ground, Settings, mean_switches, members
 from experiments.barrier.passages import Passages
 from experiments.barrier.row import Row
-from experiments.logp import LogP, barrier_us
+from experiments.experiment import SIMULATION
+from experiments.logp.formulas import LogP, barrier_us
 from routing import Plan
 
 LISTED_SAMPLES = 20_000
@@ -32,20 +33,28 @@ class Place(Protocol):
     def costs(self, case: Case) -> LogP:
         """Return what a message costs there between the hosts of a case."""
 
+    def pair(self, source: str, target: str) -> LogP:
+        """Return what a message costs between two hosts."""
+
     def lateness(self) -> tuple[float | None, list[str]]:
         """Return the lateness (us, 99th percentile) since the last call, and what is wrong."""
 
 
 def built(
+    on: str,
     ground: Ground,
     settings: Settings,
     cases: list[Case],
     say: Callable[[str], None],
 ) -> AbstractContextManager[Place]:
     """Return the place for ``cases``, which are all on ``ground``."""
-    from experiments.barrier.simulated import SimulatedGround
+    if on == SIMULATION:
+        from experiments.barrier.simulated import SimulatedGround
 
-    return SimulatedGround.build(ground, settings, cases, say)
+        return SimulatedGround.build(ground, settings, cases, say)
+    from experiments.barrier.emulated import EmulatedGround
+
+    return EmulatedGround.build(ground, settings, cases, say)
 
 
 def run(place: Place, on: str, case: Case, settings: Settings) -> tuple[Row, list[dict[str, Any]]]:

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
-import numpy as np
-
 from experiments.barrier.case import Case, Ground, Settings, members
 from experiments.barrier.passages import WARM_UP, Passages, by_process, together
 from experiments.experiment import ExperimentError
-from experiments.logp import LogP
+from experiments.logp.formulas import LogP, mean_of
 from knotless_core import programs, simulator
 from routing import Plan
 from simulation.channels import Buffers, ChannelTable, channel_table
@@ -76,21 +74,24 @@ class SimulatedGround:
         return together(parts), asked
 
     def costs(self, case: Case) -> LogP:
-        """Return the processors' costs with the L that is measured.
+        """Return the processors' costs with the L that is measured, averaged over pairs."""
+        names = members(self.plan.fabric, case.hosts)
+        random = Random(self.settings.seed)  # noqa: S311 - a sample, repeatable, not a secret
+        pairs = [random.sample(names, 2) for _ in range(PAIRS)]
+        return mean_of([self.pair(source, target) for source, target in pairs])
+
+    def pair(self, source: str, target: str) -> LogP:
+        """Return the processors' costs with the L that is measured between two hosts.
 
         A barrier of two processes is one message each way at the same time: it takes
         exactly o_s + L + o_r.
         """
         costs = self.settings.costs
-        names = members(self.plan.fabric, case.hosts)
-        random = Random(self.settings.seed)  # noqa: S311 - a sample, repeatable, not a secret
-        times = []
-        for _ in range(PAIRS):
-            part, _asked = self._passages("shuffle", None, random.sample(names, 2))
-            if part is not None:
-                times.append(float(part.durations_us.mean()))
-        latency_us = float(np.mean(times)) - costs.send_us - costs.receive_us
-        return replace(costs, latency_us=latency_us)
+        passages, _ = self._passages("shuffle", None, [source, target])
+        if passages is None:
+            raise ExperimentError(f"{source} and {target} do not reach each other")
+        one_way_us = float(passages.durations_us.mean())
+        return replace(costs, latency_us=one_way_us - costs.send_us - costs.receive_us)
 
     def _passages(
         self, algorithm: str, order: list[int] | None, names: list[str]

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from experiments.barrier import passages, show
 from experiments.barrier.case import engine_of, members
-from experiments.logp import ALGORITHMS, PAPER_001, LogP, barrier_us
+from experiments.logp.formulas import ALGORITHMS, PAPER_001, LogP, barrier_us
 from knotless_core import programs
 from topologies import load
 
@@ -174,3 +174,26 @@ def test_sentences_rank_the_valid_rows() -> None:
         "Farthest from its formula: tree2 on flat,4, +25.0 %.",
         "1 of 3 runs are not valid: see remarks.",
     ]
+
+
+def test_logp_in_simulation_finds_the_papers_l(tmp_path: Path) -> None:
+    from knotless.main import main
+
+    arguments = ["run", "logp", *SWITCH_OF_001, "--pairs", "3", "--json", "--out", str(tmp_path)]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout.splitlines()[-1])["rows"]
+    assert len(found) == 3
+    for row in found:
+        assert row["latency_us"] == pytest.approx(PAPER_001.latency_us, abs=0.01)
+        assert row["predicted_us"]["shuffle"] == pytest.approx(150.0, abs=0.1)
+        assert (row["switches"], row["valid"]) == (1, True)
+
+
+def test_what_two_processes_measure_becomes_logp() -> None:
+    from experiments.barrier.emulated import logp_of
+
+    told = {"round_trip_ns": [60_000, 60_000], "send_ns": [3000], "receive_ns": [9500]}
+    assert logp_of({**told, "gap_ns": [9000]}) == PAPER_001
+    # Overheads that were measured on a cold processor may be more than half a warm round trip.
+    assert logp_of({**told, "gap_ns": [1], "send_ns": [40_000]}).latency_us == 0.0

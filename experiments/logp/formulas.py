@@ -10,6 +10,7 @@ Culler et al., LogP: towards a realistic model of parallel computation, 1993.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 ALGORITHMS = ("shuffle", "tree2", "tree3", "tree4", "concurrent", "unicast")
@@ -43,6 +44,17 @@ class LogP:
 
 PAPER_001 = LogP(send_us=3.0, latency_us=17.5, receive_us=9.5, gap_us=9.0)
 """The library MCD on Fast Ethernet with a switch, at 4 bytes."""
+
+
+def mean_of(found: Sequence[LogP]) -> LogP:
+    """Return the mean of each parameter."""
+    count = len(found)
+    return LogP(
+        send_us=sum(one.send_us for one in found) / count,
+        latency_us=sum(one.latency_us for one in found) / count,
+        receive_us=sum(one.receive_us for one in found) / count,
+        gap_us=sum(one.gap_us for one in found) / count,
+    )
 
 
 def barrier_us(algorithm: str, processes: int, logp: LogP) -> float:

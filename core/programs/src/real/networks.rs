@@ -1,0 +1,136 @@
+//! The networks of a process: messages to ranks, and from them.
+
+use std::collections::HashMap;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use barrier::{Destination, Post, Rank};
+use knotless_endpoint::address::{Address, Mac};
+use knotless_endpoint::config::{Config, Counters, Error, Reliability};
+use knotless_endpoint::endpoint::Endpoint;
+
+use crate::job::Job;
+use crate::sys;
+
+/// How long a message may wait for an interface that is held back: a paused one for very long.
+const SEND_LIMIT: Duration = Duration::from_secs(60);
+/// With two interfaces, how often frames that one holds back are offered again.
+const OFFER_AGAIN: Duration = Duration::from_millis(1);
+
+struct Line {
+    endpoint: Endpoint,
+    members: Vec<Mac>,
+    ranks: HashMap<Mac, Rank>,
+    group: Mac,
+}
+
+/// All networks of a process.
+pub struct Networks {
+    lines: Vec<Line>,
+    port: u8,
+    /// Where the next look begins, so that no network starves another.
+    turn: usize,
+}
+
+fn told(error: Error) -> String {
+    error.to_string()
+}
+
+fn mac(text: &str) -> Result<Mac, String> {
+    Mac::parse(text).ok_or_else(|| format!("job: {text:?} is no MAC address"))
+}
+
+impl Networks {
+    /// Open the interfaces of `job` and join their groups.
+    pub fn open(job: &Job) -> Result<Networks, String> {
+        let mut lines = vec![];
+        for network in &job.networks {
+            if let Some(path) = &network.namespace {
+                sys::enter_namespace(path).map_err(|error| format!("{path}: {error}"))?;
+            }
+            let config = Config::default();
+            let mut endpoint =
+                Endpoint::open(&network.interface, job.port, config).map_err(told)?;
+            let members: Vec<Mac> =
+                network.members.iter().map(|text| mac(text)).collect::<Result<_, _>>()?;
+            if endpoint.own().mac != members[job.rank] {
+                let (own, named) = (endpoint.own().mac, members[job.rank]);
+                return Err(format!("job: {} has MAC {own}, not {named}", network.interface));
+            }
+            let group = mac(&network.group)?;
+            endpoint.join(group).map_err(told)?;
+            let ranks = members.iter().copied().zip(0..).collect();
+            lines.push(Line { endpoint, members, ranks, group });
+        }
+        Ok(Networks { lines, port: job.port, turn: 0 })
+    }
+
+    /// Number of networks.
+    pub fn count(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Send what a barrier wants sent.
+    pub fn post(&mut self, post: Post) -> Result<(), String> {
+        self.send(post.send.network, post.send.to, &post.message.encode())
+    }
+
+    /// Send bytes by a network.
+    pub fn send(&mut self, network: usize, to: Destination, bytes: &[u8]) -> Result<(), String> {
+        let line = &mut self.lines[network];
+        let mac = match to {
+            Destination::One(rank) => line.members[rank],
+            Destination::All => line.group,
+        };
+        let to = Address { mac, port: self.port };
+        let data: Arc<[u8]> = bytes.into();
+        line.endpoint.send(to, data, Reliability::None, SEND_LIMIT).map_err(told)?;
+        // Nobody asks what became of it.
+        while line.endpoint.completion().is_some() {}
+        Ok(())
+    }
+
+    /// The next message of a process, and whose; waits for at most `timeout`.
+    pub fn receive(&mut self, timeout: Duration) -> Result<Option<(Rank, Vec<u8>)>, String> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let patience = if self.lines.len() == 1 { left } else { Duration::ZERO };
+            for _ in 0..self.lines.len() {
+                self.turn = (self.turn + 1) % self.lines.len();
+                let line = &mut self.lines[self.turn];
+                let message = line.endpoint.receive(Some(patience)).map_err(told)?;
+                let Some(message) = message else { continue };
+                // The fabric admits a host's own MAC only: it tells who sent this.
+                match line.ranks.get(&message.from.mac) {
+                    Some(&rank) if message.from.port == self.port => {
+                        return Ok(Some((rank, message.data)));
+                    }
+                    _ => continue,
+                }
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            if self.lines.len() > 1 {
+                sys::wait(&self.descriptors(), left.min(OFFER_AGAIN));
+            }
+        }
+    }
+
+    fn descriptors(&self) -> Vec<RawFd> {
+        self.lines.iter().map(|line| line.endpoint.as_raw_fd()).collect()
+    }
+
+    /// What the interfaces did and refused, added up.
+    pub fn counters(&self) -> (u64, u64, u64) {
+        let all: Vec<Counters> = self.lines.iter().map(|line| line.endpoint.counters()).collect();
+        (
+            all.iter().map(|of| of.tx_frames).sum(),
+            all.iter().map(|of| of.rx_frames).sum(),
+            all.iter().map(|of| of.refused_frames).sum(),
+        )
+    }
+}

@@ -1,0 +1,195 @@
+"""The LogP experiment: what a message costs, and barriers by that (Iwasaki et al., 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from random import Random
+from typing import Any
+
+import click
+
+from experiments.experiment import (
+    EMULATION,
+    SIMULATION,
+    Common,
+    Experiment,
+    ExperimentError,
+    Presentation,
+    Progress,
+    Record,
+)
+from experiments.logp.formulas import ALGORITHMS, PAPER_001, LogP, barrier_us
+
+MAX_PAIRS = 10_000
+SAMPLE_TYPES = {"row": "int32", "parameter": "string", "us": "double"}
+"""Columns of samples.parquet: each parameter of each pair."""
+_SIMULATED_BARRIERS = 10
+
+
+@dataclass(frozen=True)
+class LogPCampaign:
+    """The pairs of hosts to measure, and where."""
+
+    on: str
+    case: Any
+    settings: Any
+    pairs: Sequence[tuple[str, str]]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Return what decides the run."""
+        return {
+            "on": self.on,
+            "ground": str(self.case.ground),
+            "pairs": [list(pair) for pair in self.pairs],
+            "given": asdict(self.settings.costs) if self.on == SIMULATION else {},
+        }
+
+    @property
+    def steps(self) -> int:
+        """The fabric, and each pair."""
+        return 1 + len(self.pairs)
+
+    def run(self, record: Record, progress: Progress) -> None:
+        """Measure pair after pair."""
+        from experiments.barrier import measure
+
+        ground = self.case.ground
+        progress.begin(f"building {ground}")
+        with measure.built(self.on, ground, self.settings, [self.case], progress.begin) as place:
+            progress.advance()
+            hosts = len(place.plan.fabric.hosts)
+            for number, (source, target) in enumerate(self.pairs):
+                progress.begin(f"{source} and {target}")
+                place.lateness()
+                found = place.pair(source, target)
+                lateness, problems = place.lateness()
+                row = {
+                    "on": self.on,
+                    "fabric": ground.spec,
+                    "engine": ground.engine,
+                    "pair": f"{source}-{target}",
+                    "switches": len(place.plan.path(source, target)),
+                    **{name: round(value, 3) for name, value in asdict(found).items()},
+                    "one_way_us": round(found.one_way_us, 3),
+                    "hosts": hosts,
+                    "predicted_us": {
+                        name: round(barrier_us(name, hosts, found), 3) for name in ALGORITHMS
+                    },
+                    "lateness_us_p99": lateness,
+                    "valid": not problems,
+                    "problems": problems,
+                }
+                samples = [
+                    {"row": number, "parameter": name, "us": value}
+                    for name, value in asdict(found).items()
+                ]
+                record(row, samples)
+                progress.advance()
+
+
+def prepare(common: Common, options: Mapping[str, Any]) -> LogPCampaign:
+    """Check the settings; raises ExperimentError or another KnotlessError."""
+    from experiments.barrier.case import Case, Ground, Settings, engine_of, members
+
+    if common.duration_s is not None:
+        raise ExperimentError("--duration: say how many --pairs instead")
+    pairs = 2 if common.quick else options["pairs"]
+    if not 1 <= pairs <= MAX_PAIRS:
+        raise ExperimentError(f"--pairs: {pairs} is not within 1..{MAX_PAIRS}")
+    costs = LogP(options["send"], 0.0, options["receive"], options["gap"])
+    settings = Settings(
+        barriers=_SIMULATED_BARRIERS,
+        lists=0,
+        computing_us=0.0,
+        costs=costs,
+        message_bytes=46,
+        cut_through=0,
+        rate_mbps=common.rate_mbps,
+        delay_us=options["delay"],
+        seed=common.seed,
+    )
+    ground = Ground(options["fabric"], *engine_of(options["engine"]), networks=1)
+    names = members(ground.plan(settings).fabric, None)
+    random = Random(common.seed)  # noqa: S311 - a sample, repeatable, not a secret
+    chosen = [random.sample(names, 2) for _ in range(pairs * common.repeats)]
+    return LogPCampaign(
+        common.on,
+        Case(ground, "shuffle", None),
+        settings,
+        [(source, target) for source, target in chosen],
+    )
+
+
+def present(
+    run: Mapping[str, Any], _samples: Sequence[Mapping[str, Any]], _draw: bool
+) -> Presentation:
+    """Show a run."""
+    rows = run["rows"]
+    columns = ("pair", "switches", "o_s us", "L us", "o_r us", "g us", "one way us", "valid")
+    lines = [
+        [
+            row["pair"],
+            str(row["switches"]),
+            *(f"{row[name]:.2f}" for name in ("send_us", "latency_us", "receive_us", "gap_us")),
+            f"{row['one_way_us']:.2f}",
+            "yes" if row["valid"] else "NO: " + "; ".join(row["problems"]),
+        ]
+        for row in rows
+    ]
+    sentences = []
+    if rows:
+        count = len(rows)
+        means = {
+            name: sum(row["predicted_us"][name] for row in rows) / count for name in ALGORITHMS
+        }
+        text = ", ".join(f"{name} {mean:.1f}" for name, mean in means.items())
+        sentences.append(f"Barriers of all {rows[0]['hosts']} hosts by the formulas (us): {text}.")
+    return Presentation(
+        title="LogP",
+        lead=(
+            "What a message costs between two hosts: o_s and o_r, how long processors are busy; "
+            "g, the least time between two messages; L, the rest of half a round trip."
+        ),
+        sentences=sentences,
+        columns=columns,
+        brief=columns,
+        table=lines,
+        notes=(("o_s, o_r, g", "In simulation these are given (--send, --receive, --gap)."),),
+    )
+
+
+def _given(option: str, default: float, what: str) -> click.Option:
+    return click.Option(
+        [option],
+        type=click.FloatRange(0, 1e6),
+        default=default,
+        show_default=True,
+        metavar="US",
+        help=f"Simulation: LogP's {what}.",
+    )
+
+
+EXPERIMENT = Experiment(
+    name="logp",
+    summary="What a message costs by LogP (o_s, o_r, L, g), and barriers by that.",
+    example="sudo knotless run logp --fabric flat,4 --on emulation",
+    options=(
+        click.Option(["--fabric"], default="flat,4", show_default=True, metavar="SPEC"),
+        click.Option(["--engine"], default="updown", show_default=True, help="Routing engine."),
+        click.Option(
+            ["--pairs"], type=int, default=8, show_default=True, help="Pairs of hosts, at random."
+        ),
+        click.Option(
+            ["--delay"], type=click.FloatRange(0, 1e6), metavar="US", help="Delay of every link."
+        ),
+        _given("--send", PAPER_001.send_us, "o_s"),
+        _given("--receive", PAPER_001.receive_us, "o_r"),
+        _given("--gap", PAPER_001.gap_us, "g"),
+    ),
+    sample_types=SAMPLE_TYPES,
+    prepare=prepare,
+    present=present,
+    places=(SIMULATION, EMULATION),
+)
