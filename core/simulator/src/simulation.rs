@@ -1,9 +1,8 @@
 //! The simulation itself: what happens next, until nothing is left or time is over.
 
-use switch_model::{
-    ChannelCounters, ChannelId, DropCause, EntryId, Frame, Model, Time, VirtualChannel,
-};
+use switch_model::{ChannelCounters, ChannelId, DropCause, Frame, Model, Time, VirtualChannel};
 
+use crate::agenda::Turn;
 use crate::fabric::{Fabric, Forwarding, Node};
 use crate::message::{Kind, Message, Messages, Packet, ENDLESS, TO_TREE};
 use crate::random::Stream;
@@ -141,12 +140,12 @@ impl Simulation {
     pub fn run(&mut self, events: u64) -> bool {
         let stop = self.events + events;
         while self.events < stop {
-            let Some((at, event)) = self.world.agenda.next(self.settings.end) else {
+            let Some((at, turn, event)) = self.world.agenda.next(self.settings.end) else {
                 self.search();
                 return false;
             };
             self.events += 1;
-            self.happen(at, event);
+            self.happen(at, turn, event);
             if self.events >= self.next_search {
                 self.search();
             }
@@ -155,26 +154,17 @@ impl Simulation {
     }
 
     #[inline]
-    fn happen(&mut self, at: Time, event: Event) {
+    fn happen(&mut self, at: Time, turn: Turn, event: Event) {
         match event {
-            Event::Ended(channel) => {
-                if channel.0 >= self.world.first_of_hosts {
-                    self.feed(at, channel.0 - self.world.first_of_hosts);
-                }
-                self.model.ended(at, channel, &mut self.world);
+            Event::Flight { channel, .. } if turn == Turn::First => self.ended(at, channel),
+            Event::Flight { channel, bytes, priority, packet } => {
+                self.arrive(at, channel, u32::from(bytes), priority, packet);
             }
-            Event::Arrived { channel, bytes, priority, earliest, packet } => {
-                self.arrive(at, channel, bytes, priority, earliest, packet);
+            Event::Ended(channel) => self.ended(at, channel),
+            Event::Signalled(number) => {
+                let signal = self.world.take_signal(number);
+                self.model.signalled(at, signal, &mut self.world);
             }
-            Event::Delivered { channel, bytes, packet } => {
-                if self.model.delivered(channel, bytes) {
-                    let Node::Host(host) = self.world.heads[channel.index()].node else { return };
-                    self.delivered(at, host, packet);
-                } else {
-                    self.lose(at, packet);
-                }
-            }
-            Event::Signalled(signal) => self.model.signalled(at, signal, &mut self.world),
             Event::Expired(target) => self.model.expired(at, target, &mut self.world),
             Event::Source { source, tag } => self.source_due(at, source, tag),
             Event::Link(number) => {
@@ -197,62 +187,56 @@ impl Simulation {
         }
     }
 
-    fn arrive(
-        &mut self,
-        at: Time,
-        channel: ChannelId,
-        bytes: u32,
-        priority: u8,
-        earliest: Time,
-        packet: Packet,
-    ) {
+    /// The sender of a channel is free again.
+    #[inline]
+    fn ended(&mut self, at: Time, channel: ChannelId) {
+        if channel.0 >= self.world.first_of_hosts {
+            self.feed(at, channel.0 - self.world.first_of_hosts);
+        }
+        self.model.ended(at, channel, &mut self.world);
+    }
+
+    /// A frame is at the end of its link, or as much of it as a switch needs.
+    #[inline]
+    fn arrive(&mut self, at: Time, channel: ChannelId, bytes: u32, priority: u8, packet: Packet) {
         let head = self.world.heads[channel.index()];
-        let Node::Switch(switch) = head.node else { return };
-        let Some(entry) = self.model.arrive(at, channel, priority, bytes, &mut self.world) else {
-            self.lose(at, packet);
-            return;
+        let switch = match head.node {
+            Node::Switch(switch) => switch,
+            Node::Host(host) => return self.reach(at, host, channel, bytes, packet),
         };
         let tagged = if head.from_host { bytes + TAG_BYTES } else { bytes };
-        let to_switch = u32::from(packet.to_switch);
         if packet.to_switch == TO_TREE {
-            self.branch(at, entry, switch, channel, tagged, priority, packet);
-        } else if to_switch == switch {
+            return self.branch(at, (channel, switch), (priority, bytes), tagged, packet);
+        }
+        let (out, frame) = if u32::from(packet.to_switch) == switch {
             let down = self.fabric.down[packet.to as usize];
-            let bytes = tagged - TAG_BYTES;
-            self.send_on(at, entry, down, Frame { priority, bytes, payload: packet }, earliest);
+            (down, Frame { priority, bytes: tagged - TAG_BYTES, payload: packet })
         } else if let Some((out, priority)) = self.tables.forward(&head, switch, &packet, priority)
         {
-            let frame = Frame { priority, bytes: tagged, payload: packet };
-            self.send_on(at, entry, out, frame, earliest);
+            (out, Frame { priority, bytes: tagged, payload: packet })
         } else {
             self.model.count_drop(channel, DropCause::Unforwarded);
+            return self.lose(at, packet);
+        };
+        let complete = at + self.world.ahead(channel, bytes);
+        let (model, world) = (&mut self.model, &mut self.world);
+        if model.pass(at, channel, (priority, bytes), out, frame, complete, world).is_err() {
             self.lose(at, packet);
         }
-        self.model.settle(at, entry, &mut self.world);
     }
 
-    fn send_on(
-        &mut self,
-        at: Time,
-        entry: EntryId,
-        out: ChannelId,
-        frame: Frame<Packet>,
-        _earliest: Time,
-    ) {
-        self.model.forward(at, entry, out, frame, &mut self.world);
-    }
-
-    #[allow(clippy::too_many_arguments, reason = "all of a frame's arrival")]
+    /// A multicast frame goes on by every branch of its tree but the one it came by.
     fn branch(
         &mut self,
         at: Time,
-        entry: EntryId,
-        switch: u32,
-        channel: ChannelId,
+        (channel, switch): (ChannelId, u32),
+        (priority, bytes): (u8, u32),
         tagged: u32,
-        priority: u8,
         packet: Packet,
     ) {
+        let Some(entry) = self.model.arrive(at, channel, priority, bytes, &mut self.world) else {
+            return self.lose(at, packet);
+        };
         let back = self.fabric.back[channel.index()];
         let branches = self.tables.branches(packet.to, switch);
         let mut copies = 0;
@@ -277,6 +261,16 @@ impl Simulation {
         } else {
             self.messages.get_mut(packet.message).under_way -= 1;
             self.in_network -= 1;
+        }
+        self.model.settle(at, entry, &mut self.world);
+    }
+
+    /// A frame has arrived at a host.
+    fn reach(&mut self, at: Time, host: u32, channel: ChannelId, bytes: u32, packet: Packet) {
+        if self.model.delivered(channel, bytes) {
+            self.delivered(at, host, packet);
+        } else {
+            self.lose(at, packet);
         }
     }
 

@@ -1,7 +1,8 @@
 //! What the model's effects reach: separate from the model so that both can be borrowed.
 
 use switch_model::{
-    transmission_time, ChannelId, DropCause, Effects, Sent, Signal, Time, VirtualChannel,
+    transmission_time, wire_bytes, ChannelId, DropCause, Effects, Sent, Signal, Time,
+    VirtualChannel,
 };
 
 use crate::agenda::Agenda;
@@ -9,26 +10,21 @@ use crate::fabric::{Fabric, Forwarding, Head, Node};
 use crate::message::{Kind, Packet};
 use crate::nic::Nic;
 
-/// What can happen.
-#[derive(Debug)]
+/// What can happen. Kept within 32 bytes: most of the time goes into moving these.
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
-    /// A sender is free again.
-    Ended(ChannelId),
-    /// A frame has entered a switch, so far that it may go on.
-    Arrived {
+    /// First, the sender of a frame is free again; second, the frame is at the end of its link: wholly, or
+    /// with cut-through as much of it as a switch needs.
+    Flight {
         channel: ChannelId,
-        bytes: u32,
+        bytes: u16,
         priority: u8,
-        earliest: Time,
         packet: Packet,
     },
-    /// A frame has arrived at a host.
-    Delivered {
-        channel: ChannelId,
-        bytes: u32,
-        packet: Packet,
-    },
-    Signalled(Signal),
+    /// With cut-through: the sender is free again.
+    Ended(ChannelId),
+    /// The signal of that number has arrived.
+    Signalled(u32),
     Expired(VirtualChannel),
     /// A source has something to send, or a process is woken.
     Source {
@@ -50,14 +46,16 @@ pub(crate) struct World {
     /// Data packets that were put on a link.
     pub packet_hops: u64,
     pub dropped: Vec<Packet>,
-    /// With cut-through: bytes after which a frame may go on, and each channel's (rate, delay).
-    cut_through: Option<(u32, Vec<(u64, Time)>)>,
+    /// Signals under way, and numbers of those that are not.
+    signals: Vec<Signal>,
+    free_signals: Vec<u32>,
+    /// With cut-through: bytes after which a frame may go on, and each channel's rate.
+    cut_through: Option<(u32, Vec<u64>)>,
 }
 
 impl World {
     pub fn new(fabric: &Fabric, forwarding: Forwarding) -> World {
-        let lines =
-            || fabric.configs.iter().map(|config| (config.rate_bps, config.delay)).collect();
+        let rates_bps = || fabric.configs.iter().map(|config| config.rate_bps).collect();
         World {
             agenda: Agenda::new(),
             heads: fabric.heads.clone(),
@@ -65,26 +63,35 @@ impl World {
             first_of_hosts: fabric.first_of_hosts(),
             packet_hops: 0,
             dropped: Vec::new(),
+            signals: Vec::new(),
+            free_signals: Vec::new(),
             cut_through: match forwarding {
                 Forwarding::StoreAndForward => None,
-                Forwarding::CutThrough { header_bytes } => Some((header_bytes, lines())),
+                Forwarding::CutThrough { header_bytes } => Some((header_bytes, rates_bps())),
             },
         }
     }
 
-    /// When a frame may go on: (when the switch knows where it goes, when its end will be there).
-    fn enters(&self, sent: &Sent<Packet>) -> (Time, Time) {
-        let Some((header_bytes, lines)) = &self.cut_through else {
-            return (sent.arrives, sent.arrives);
-        };
-        let (rate_bps, delay) = lines[sent.channel.index()];
-        let header = sent.start + transmission_time(*header_bytes, rate_bps) + delay;
-        (header.min(sent.arrives), sent.arrives)
+    /// How long before all of a frame has arrived a switch may send it on.
+    pub fn ahead(&self, channel: ChannelId, bytes: u32) -> Time {
+        let Some((header_bytes, rates_bps)) = &self.cut_through else { return 0 };
+        if let Node::Host(_) = self.heads[channel.index()].node {
+            return 0;
+        }
+        let rate_bps = rates_bps[channel.index()];
+        let header = transmission_time(*header_bytes, rate_bps);
+        transmission_time(wire_bytes(bytes), rate_bps).saturating_sub(header)
+    }
+
+    /// The signal of a number, which is free again.
+    pub fn take_signal(&mut self, number: u32) -> Signal {
+        self.free_signals.push(number);
+        self.signals[number as usize]
     }
 }
 
 impl Effects<Packet> for World {
-    #[inline]
+    #[inline(always)]
     fn started(&mut self, sent: Sent<Packet>) {
         let channel = sent.channel;
         let packet = sent.frame.payload;
@@ -92,20 +99,28 @@ impl Effects<Packet> for World {
         if channel.0 >= self.first_of_hosts {
             self.nics[(channel.0 - self.first_of_hosts) as usize].waiting -= 1;
         }
-        self.agenda.add(sent.ends, Event::Ended(channel));
-        let bytes = sent.frame.bytes;
-        if let Node::Host(_) = self.heads[channel.index()].node {
-            self.agenda.add(sent.arrives, Event::Delivered { channel, bytes, packet });
+        // Frames are at most 65,022 bytes long: see `Settings`.
+        let (bytes, priority) = (sent.frame.bytes as u16, sent.frame.priority);
+        let flight = Event::Flight { channel, bytes, priority, packet };
+        if self.cut_through.is_none() {
+            self.agenda.add_twice(sent.ends, sent.arrives, flight);
         } else {
-            let (known, all) = self.enters(&sent);
-            let priority = sent.frame.priority;
-            let event = Event::Arrived { channel, bytes, priority, earliest: all, packet };
-            self.agenda.add(known, event);
+            let ahead = self.ahead(channel, sent.frame.bytes);
+            self.agenda.add(sent.ends, Event::Ended(channel));
+            self.agenda.add(sent.arrives - ahead, flight);
         }
     }
 
     fn signal(&mut self, signal: Signal) {
-        self.agenda.add(signal.arrives, Event::Signalled(signal));
+        let number = match self.free_signals.pop() {
+            Some(number) => number,
+            None => {
+                self.signals.push(signal);
+                self.signals.len() as u32 - 1
+            }
+        };
+        self.signals[number as usize] = signal;
+        self.agenda.add(signal.arrives, Event::Signalled(number));
     }
 
     fn dropped(&mut self, channel: ChannelId, _cause: DropCause, packet: Packet) {
@@ -117,5 +132,15 @@ impl Effects<Packet> for World {
 
     fn expires(&mut self, target: VirtualChannel, at: Time) {
         self.agenda.add_once(at, Event::Expired(target));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_small() {
+        assert_eq!(size_of::<Event>(), 32);
     }
 }

@@ -84,8 +84,4 @@ impl ChannelCounters {
         }
         since
     }
-
-    pub(crate) fn count_drop(&mut self, cause: DropCause) {
-        self.drops[cause as usize] += 1;
-    }
 }

@@ -9,7 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cycle::smallest_cycle;
-use crate::{ChannelId, FlowControl, Model, VirtualChannel, PRIORITIES};
+use crate::entries::Hold;
+use crate::{ChannelId, Model, VirtualChannel, PRIORITIES};
 
 /// A deadlock: channels that can never move again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,11 +22,12 @@ pub struct Deadlock {
     pub cycle: Vec<VirtualChannel>,
 }
 
-/// `account` has frame `entry` of `bytes` bytes in the egress queue of `queue`.
+/// `account` has `bytes` bytes in the egress queue of `queue`; of several copies of a frame, all with
+/// the same `entry`, only one counts.
 struct Wait {
     account: VirtualChannel,
     queue: VirtualChannel,
-    entry: usize,
+    entry: Option<usize>,
     bytes: u64,
 }
 
@@ -41,7 +43,7 @@ impl<P> Model<P> {
             let before = members.len();
             let held = self.held_bytes(&waits, &members);
             members.retain(|member| {
-                let xon = self.channels[member.channel.index()].config.buffer.xon_bytes;
+                let xon = self.account(*member).xon_bytes;
                 held.get(member).is_some_and(|&bytes| bytes > xon)
             });
             if members.is_empty() {
@@ -68,12 +70,13 @@ impl<P> Model<P> {
             if state.paused == 0 || !state.up {
                 continue;
             }
-            for class in 0..PRIORITIES {
-                let account = &state.accounts[class];
-                let heard = account.unheard == 0 && state.paused_until[class] > 0;
+            let channel = ChannelId(index as u32);
+            for class in 0..PRIORITIES as u8 {
+                let target = VirtualChannel { channel, class };
+                let account = self.account(target);
+                let heard = account.unheard == 0 && self.stops(channel, class).paused_until > 0;
                 if account.stopping && heard {
-                    let channel = ChannelId(index as u32);
-                    stopped.insert(VirtualChannel { channel, class: class as u8 });
+                    stopped.insert(target);
                 }
             }
         }
@@ -84,23 +87,18 @@ impl<P> Model<P> {
     fn waits(&self, members: &BTreeSet<VirtualChannel>) -> Vec<Wait> {
         let mut waits = Vec::new();
         for &queue in members {
-            let state = &self.channels[queue.channel.index()];
-            for (priority, frames) in state.queues.iter().enumerate() {
-                if state.config.flow_control == FlowControl::Pfc
-                    && priority != usize::from(queue.class)
-                {
-                    continue;
-                }
-                for frame in &frames.frames {
-                    if let Some(entry) = self.entries.get(frame.entry) {
-                        waits.push(Wait {
-                            account: entry.account,
-                            queue,
-                            entry: frame.entry.index(),
-                            bytes: u64::from(entry.bytes),
-                        });
+            for frame in self.queues_of(queue).flat_map(|of_priority| &of_priority.frames) {
+                let (account, bytes, entry) = match frame.hold {
+                    Hold::Nothing => continue,
+                    Hold::Alone { channel, class, bytes } => {
+                        (VirtualChannel { channel, class }, bytes, None)
                     }
-                }
+                    Hold::Copy(id) => match self.entries.get(id) {
+                        Some(entry) => (entry.account, entry.bytes, Some(id.index())),
+                        None => continue,
+                    },
+                };
+                waits.push(Wait { account, queue, entry, bytes: u64::from(bytes) });
             }
         }
         waits
@@ -114,8 +112,9 @@ impl<P> Model<P> {
     ) -> BTreeMap<VirtualChannel, u64> {
         let mut seen = vec![false; self.entries.slots()];
         let mut held = BTreeMap::new();
-        for wait in waits {
-            if members.contains(&wait.queue) && !std::mem::replace(&mut seen[wait.entry], true) {
+        for wait in waits.iter().filter(|wait| members.contains(&wait.queue)) {
+            let again = wait.entry.is_some_and(|entry| std::mem::replace(&mut seen[entry], true));
+            if !again {
                 *held.entry(wait.account).or_default() += wait.bytes;
             }
         }

@@ -1,6 +1,22 @@
 //! Frames inside switches, as the ingress accounts see them: one entry however many copies.
 
-use crate::VirtualChannel;
+use crate::{ChannelId, VirtualChannel};
+
+/// What a queued frame keeps charged until it has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// No account covers it.
+    Nothing,
+    /// So many bytes of an account: it is the only copy, and needs no entry.
+    Alone {
+        /// The account's channel and class; apart, they take less room than a [`VirtualChannel`].
+        channel: ChannelId,
+        class: u8,
+        bytes: u32,
+    },
+    /// A share of an entry.
+    Copy(EntryId),
+}
 
 /// A frame that entered a switch. It stays valid until its last copy has left; using it later
 /// is harmless and means 'covered by no account'.
@@ -57,14 +73,14 @@ impl Entries {
         self.slots.get(id.index()).filter(|entry| entry.generation == id.generation)
     }
 
-    /// One more copy; false when the entry is gone.
-    pub fn hold(&mut self, id: EntryId) -> bool {
+    /// One more copy; nothing to hold when the entry is gone.
+    pub fn hold(&mut self, id: EntryId) -> Hold {
         match self.slots.get_mut(id.index()) {
             Some(entry) if entry.generation == id.generation => {
                 entry.copies += 1;
-                true
+                Hold::Copy(id)
             }
-            _ => false,
+            _ => Hold::Nothing,
         }
     }
 
