@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -31,7 +31,7 @@ class Campaign(Generic[Case]):
 
     ``live(lab, case, seed)`` measures on a running fabric, ``virtual(case, seed)`` without.
     Every case has a seed of its own; repeats in the simulator have the same one, to show that
-    they give the same result. ``settings`` go to the running fabric.
+    they give the same result.
     """
 
     on: str
@@ -40,7 +40,6 @@ class Campaign(Generic[Case]):
     live: Callable[[EmulatedFabric, Case, int], Measured]
     virtual: Callable[[Case, int], Measured]
     seed: int
-    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def steps(self) -> int:
@@ -66,7 +65,7 @@ class Campaign(Generic[Case]):
             return
         for routed, cases in groupby(self.cases, key=lambda case: case.routed):
             progress.begin(f"starting {routed.name}, {routed.routes}")
-            with routed.running(**self.settings) as lab:
+            with routed.running() as lab:
                 progress.advance()
                 for case in cases:
                     progress.begin(str(case))

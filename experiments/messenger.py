@@ -24,6 +24,8 @@ PORT = 9100
 HEAD = struct.Struct("!BIQ")
 """Kind, flow (or phase), sequence number."""
 DATA, ACK = 0, 1
+DATAGRAM_BYTES = 1472
+"""The payload of a full frame; a longer message is several datagrams."""
 SEND_BUFFER_BYTES = 32 * 1024
 RECEIVE_BUFFER_BYTES = 1 << 20
 CLONE_NEWNET = 0x40000000
@@ -99,6 +101,15 @@ class Post:
                 continue
 
 
+def pieces(message_bytes: int) -> list[int]:
+    """Return the payloads of the datagrams that a message becomes; the rest is a whole one."""
+    whole, rest = divmod(message_bytes, DATAGRAM_BYTES)
+    sizes = [DATAGRAM_BYTES] * whole + ([rest] if rest else [])
+    if sizes and sizes[-1] < HEAD.size:
+        raise ValueError(f"a message's last datagram needs {HEAD.size} bytes, not {sizes[-1]}")
+    return sizes
+
+
 def acknowledged(post: Post, ask: Mapping[str, Any]) -> dict[str, Any]:
     """Let every flow send a message, wait for its acknowledgement, send the next.
 
@@ -108,18 +119,19 @@ def acknowledged(post: Post, ask: Mapping[str, Any]) -> dict[str, Any]:
     """
     flows = [(int(a), int(b)) for a, b in ask["flows"]]
     run = int(ask["run"]) << 32
-    padding = bytes(int(ask["bytes"]) - HEAD.size)
+    padding = [bytes(size - HEAD.size) for size in pieces(int(ask["bytes"]))]
     begin = time.monotonic() + float(ask["warm_up_s"])
     end = begin + float(ask["seconds"])
     times: list[list[float]] = [[] for _ in flows]
-    sequence, sent_at = [run] * len(flows), [0.0] * len(flows)
+    sequence, sent_at, came = [run] * len(flows), [0.0] * len(flows), [0] * len(flows)
 
     def start(flow: int) -> None:
         source, target = flows[flow]
         sequence[flow] += 1
-        sent_at[flow] = time.monotonic()
-        if not post.send(source, target, HEAD.pack(DATA, flow, sequence[flow]) + padding):
-            raise OSError("a message alone in its socket is not taken")
+        sent_at[flow], came[flow] = time.monotonic(), 0
+        for rest in padding:
+            if not post.send(source, target, HEAD.pack(DATA, flow, sequence[flow]) + rest):
+                raise OSError("a message alone in its socket is not taken")
 
     post.drain()
     for flow in range(len(flows)):
@@ -132,7 +144,9 @@ def acknowledged(post: Post, ask: Mapping[str, Any]) -> dict[str, Any]:
             if flow >= len(flows) or number != sequence[flow]:
                 continue  # of an earlier run
             if kind == DATA:
-                post.send(host, flows[flow][0], HEAD.pack(ACK, flow, number))
+                came[flow] += 1
+                if came[flow] == len(padding):
+                    post.send(host, flows[flow][0], HEAD.pack(ACK, flow, number))
             else:
                 now = time.monotonic()
                 if sent_at[flow] >= begin:

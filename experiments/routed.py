@@ -26,7 +26,8 @@ ATTEMPTS = 3
 class Routed:
     """A fabric, and how it is routed; ``spec`` has rates and delays.
 
-    ``engine`` may be ``native``: the one made for the fabric's family.
+    ``engine`` may be ``native``: the one made for the fabric's family. ``settings`` are more of
+    :class:`emulation.network.EmulatedFabric`.
     """
 
     spec: str
@@ -34,6 +35,7 @@ class Routed:
     vcs: int | None = None
     select: str = "spread"
     tagging: str = "switch"
+    settings: tuple[tuple[str, Any], ...] = ()
 
     @cached_property
     def fabric(self) -> Fabric:
@@ -70,15 +72,15 @@ class Routed:
         return f"{self.plan.engine}{several}{', low port' if self.select == 'low-port' else ''}"
 
     @contextmanager
-    def running(self, **others: Any) -> Iterator[EmulatedFabric]:
-        """Run it on the emulator for the block; ``others`` go to :class:`EmulatedFabric`."""
+    def running(self) -> Iterator[EmulatedFabric]:
+        """Run it on the emulator for the block."""
         from emulation.network import EmulatedFabric
 
         settings: dict[str, Any] = {
             "flow_control": self.flow_control,
             "static_arp": True,
             **self.choices,
-            **others,
+            **dict(self.settings),
         }
         name = f"run-{secrets.token_hex(2)}"
         with EmulatedFabric(

@@ -41,16 +41,10 @@ def wire_bytes(protocol: Protocol, payload_bytes: int, *, tagged: bool) -> int:
 
 
 def message_packets(message_bytes: int) -> list[int]:
-    """Return the bytes of the IPv4 packets that one UDP message becomes on MTU 1500.
-
-    What does not fit in one goes in fragments of a multiple of 8 bytes (RFC 791).
-    """
-    left = message_bytes + UDP_HEADER_BYTES
-    packets = []
-    while left > MTU_BYTES - IPV4_HEADER_BYTES:
-        packets.append(MTU_BYTES)
-        left -= MTU_BYTES - IPV4_HEADER_BYTES
-    return [*packets, left + IPV4_HEADER_BYTES]
+    """Return the bytes of the IPv4 packets that one message becomes: full datagrams, and a rest."""
+    whole, rest = divmod(message_bytes, UDP_PAYLOAD_BYTES)
+    payloads = [UDP_PAYLOAD_BYTES] * whole + ([rest] if rest or not whole else [])
+    return [IPV4_HEADER_BYTES + UDP_HEADER_BYTES + payload for payload in payloads]
 
 
 def packet_wire_bytes(packet_bytes: int, *, tagged: bool) -> int:

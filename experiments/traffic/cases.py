@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from experiments import theory
 from experiments.experiment import EMULATION, Common, ExperimentError
 from experiments.flows import Flow, flows_of
 from experiments.patterns import PatternError, pattern_named
@@ -215,9 +216,22 @@ def _open_loop(common: Common, options: Mapping[str, Any], delay_us: float) -> l
 def _sizes(text: str | None, usual: Sequence[int]) -> tuple[int, ...]:
     sizes = []
     for part in chosen(text, [str(size) for size in usual]):
-        if not (part.isascii() and part.isdigit() and LEAST_BYTES <= int(part[:6]) <= MOST_BYTES):
-            raise ExperimentError(
-                f"--size: {part[:20]!r} is no number of bytes from {LEAST_BYTES} to {MOST_BYTES}"
-            )
-        sizes.append(int(part))
+        sizes.append(message_size(part))
     return tuple(sizes)
+
+
+def message_size(text: str) -> int:
+    """Read the bytes of a message; raises ExperimentError for what cannot be one.
+
+    Every datagram of a message has a head, the last one, too.
+    """
+    if not (text.isascii() and text.isdigit() and LEAST_BYTES <= int(text[:6]) <= MOST_BYTES):
+        raise ExperimentError(
+            f"--size: {text[:20]!r} is no number of bytes from {LEAST_BYTES} to {MOST_BYTES}"
+        )
+    if 0 < int(text) % theory.UDP_PAYLOAD_BYTES < LEAST_BYTES:
+        raise ExperimentError(
+            f"--size: the last of the {theory.UDP_PAYLOAD_BYTES}-byte datagrams of {text} bytes "
+            f"would have under {LEAST_BYTES}"
+        )
+    return int(text)

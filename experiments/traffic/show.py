@@ -116,7 +116,7 @@ def notes() -> list[tuple[str, str]]:
             "switches. A sender sends a message of D bytes (UDP payload), waits for the receiver's "
             "acknowledgement (a frame of the smallest size), and sends the next: B = D / T, T the "
             "mean time from message to acknowledgement. Over 1,472 bytes a message is two "
-            "frames. Theory is D / T in an empty fabric, store-and-forward, without "
+            "datagrams. Theory is D / T in an empty fabric, store-and-forward, without "
             "the hosts' own time.",
         ),
         (

@@ -1,0 +1,151 @@
+"""Bandwidth and latency of two hosts against the number of switches between them.
+
+References
+----------
+Koibuchi et al.: deadlock-free deterministic routings on the RHiNET-2 cluster, figure 8.
+Otsuka et al.: switch-tagged VLAN routing, figure 9: with and without switch tagging.
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from experiments.campaign import Campaign
+from experiments.experiment import (
+    EMULATION,
+    SIMULATION,
+    Common,
+    Experiment,
+    ExperimentError,
+    Presentation,
+)
+from experiments.hops.measure import SAMPLE_TYPES, TAGGINGS, UNTAGGED
+from experiments.routed import Measured, Routed, within
+from experiments.traffic.cases import message_size
+
+if TYPE_CHECKING:
+    from emulation.network import EmulatedFabric
+    from experiments.hops.measure import Case
+
+SMALL_BYTES, LARGE_BYTES = 16, 1792
+MOST_SWITCHES = 8
+"""Two hosts on each of eight switches: as many ports as Open vSwitch serves promptly."""
+RATE_MBPS, DELAY_US = 10.0, 1000.0
+DURATION_S, QUICK_DURATION_S = 2.0, 0.7
+LIMITS_S = (0.2, 600.0)
+LIMITS_MBPS = (0.5, 1e6)
+LIMITS_US = {EMULATION: (200.0, 1e6), SIMULATION: (0.0, 1e6)}
+
+
+def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
+    """Check the settings; raises KnotlessError for those that make no sense."""
+    from experiments.hops import measure
+
+    usual_s = QUICK_DURATION_S if common.quick else DURATION_S
+    duration_s = usual_s if common.duration_s is None else common.duration_s
+    within(duration_s, LIMITS_S, "--duration", "s")
+    rate_mbps = RATE_MBPS if common.rate_mbps is None else common.rate_mbps
+    within(rate_mbps, LIMITS_MBPS, "--rate", "Mbit/s")
+    delay_us = DELAY_US if options.get("delay") is None else options["delay"]
+    within(delay_us, LIMITS_US[common.on], "--delay", "us")
+    apart = numbers(
+        options.get("switches"),
+        (1, 2, 4, 8) if common.quick else range(1, MOST_SWITCHES + 1),
+        (1, MOST_SWITCHES),
+        "--switches",
+    )
+    asked = (options.get("size") or f"{SMALL_BYTES},{LARGE_BYTES}").split(",")
+    sizes = list(dict.fromkeys(message_size(part.strip()) for part in asked))
+    taggings = _taggings(common, options.get("tagging"))
+    cases = []
+    for tagging in taggings:
+        # What is planned for no tagging only tells the ways, which a line has one of.
+        planned = "switch" if tagging == UNTAGGED else tagging
+        spec = f"mesh,{MOST_SWITCHES},hosts=2,rate={rate_mbps:g},delay={delay_us:g}"
+        settings = () if tagging != UNTAGGED else (("controller", "none"),)
+        routed = Routed(spec, "dor", tagging=planned, settings=settings)
+        cases += [
+            measure.Case(routed, tagging, switches, size, repeat)
+            for switches in apart
+            for size in sizes
+            for repeat in range(1, common.repeats + 1)
+        ]
+
+    def live(lab: EmulatedFabric, case: Case, seed: int) -> Measured:
+        del seed
+        return measure.emulated(lab, case, duration_s=duration_s)
+
+    def virtual(case: Case, seed: int) -> Measured:
+        return measure.simulated(case, seed=seed)
+
+    parameters = {
+        "on": common.on,
+        "switches": apart,
+        "sizes": sizes,
+        "taggings": list(taggings),
+        "rate_mbps": rate_mbps,
+        "delay_us": delay_us,
+        "duration_s": duration_s,
+        "repeats": common.repeats,
+    }
+    return Campaign(common.on, cases, parameters, live, virtual, common.seed)
+
+
+def _taggings(common: Common, text: str | None) -> tuple[str, ...]:
+    known = TAGGINGS if common.on == EMULATION else TAGGINGS[:1]
+    usual = ("switch", UNTAGGED) if common.quick and common.on == EMULATION else known
+    if text is None:
+        return usual
+    chosen = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    for part in chosen:
+        if part not in known:
+            raise ExperimentError(f"--tagging: on {common.on} {part!r} is none of {known}")
+    return chosen
+
+
+def numbers(
+    text: str | None, usual: Sequence[int], limits: tuple[int, int], option: str
+) -> list[int]:
+    """Read whole numbers with commas between, within limits; raises ExperimentError."""
+    found = []
+    for part in list(map(str, usual)) if text is None else text.split(","):
+        word = part.strip()
+        if not (word.isascii() and word.isdigit() and limits[0] <= int(word[:9]) <= limits[1]):
+            raise ExperimentError(
+                f"{option}: {word[:20]!r} is no whole number from {limits[0]} to {limits[1]}"
+            )
+        found.append(int(word))
+    return list(dict.fromkeys(found))
+
+
+def present(
+    run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
+) -> Presentation:
+    """Show a run; see :mod:`experiments.hops.show`."""
+    from experiments.hops import show
+
+    del samples
+    return show.present(run, draw)
+
+
+EXPERIMENT = Experiment(
+    name="hops",
+    summary="What each switch on the way costs: time and bandwidth, with and without tagging.",
+    example="sudo knotless run hops --quick",
+    options=(
+        click.Option(["--switches"], metavar="LIST", help=f"How many, 1 to {MOST_SWITCHES}."),
+        click.Option(["--size"], metavar="LIST", help="Bytes of a message."),
+        click.Option(["--tagging"], metavar="LIST", help=f"Some of {', '.join(TAGGINGS)}."),
+        click.Option(
+            ["--delay"], type=float, metavar="US", help=f"Delay of links (default: {DELAY_US:g})."
+        ),
+    ),
+    sample_types=SAMPLE_TYPES,
+    prepare=prepare,
+    present=present,
+    places=(EMULATION, SIMULATION),
+)

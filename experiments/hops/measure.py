@@ -1,0 +1,217 @@
+"""Two hosts so many switches apart, on a running line of switches or in the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments import open_loop, theory
+from experiments.exchange import Messenger
+from experiments.experiment import EMULATION, SIMULATION, ExperimentError
+from experiments.flows import channels_of, lines, way_us
+from experiments.patterns.pattern import Flows, Pattern
+from experiments.routed import Measured, Routed, judged, unjudged
+from topologies.fabric import Fabric
+
+if TYPE_CHECKING:
+    from emulation.network import EmulatedFabric
+
+WARM_UP_S = 0.3
+MESSAGES = 200
+"""Of each simulated case: nothing else is under way, so that all take the same time."""
+UNTAGGED = "none"
+TAGGINGS = ("switch", "host", UNTAGGED)
+
+SAMPLE_TYPES = {
+    "row": "int32",
+    "tagging": "string",
+    "switches": "int32",
+    "message_bytes": "int32",
+    "repeat": "int32",
+    "time_us": "double",
+}
+"""Columns of samples.parquet: one line for each message; ``row`` counts those of run.json."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A message of so many bytes, over so many switches; ``tagging`` none: plain forwarding."""
+
+    routed: Routed
+    tagging: str
+    switches: int
+    message_bytes: int
+    repeat: int
+
+    def __str__(self) -> str:
+        """Return it as progress bars show it."""
+        return f"{self.switches} switches, tagging {self.tagging}, {self.message_bytes} B"
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The first host of the first switch, and the last one of the last."""
+        at = [list(ports.values()) for ports in self.routed.fabric.hosts_at.values()]
+        return at[0][0].name, at[self.switches - 1][-1].name
+
+    @property
+    def theory_us(self) -> float:
+        """The time from message to acknowledgement, without the hosts' own."""
+        plan, known = self.routed.plan, lines(self.routed.fabric)
+        source, target = self.pair
+        total = 0.0
+        for a, b, size in ((source, target, self.message_bytes), (target, source, 0)):
+            way = [known[channel] for channel in (a, *channels_of(plan, a, b))]
+            packets = theory.message_packets(size)
+            total += way_us(way, packets, tagged=self.tagging != UNTAGGED)
+        return total
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run: times from a message to its acknowledgement, and what follows from them.
+
+    ``bandwidth_mbps`` is D / T with the mean T; ``latency_us`` is half of T, the time one way
+    where message and acknowledgement are of the same, smallest size.
+    """
+
+    on: str
+    tagging: str
+    switches: int
+    message_bytes: int
+    rate_mbps: float
+    delay_us: float
+    repeat: int
+    messages: int
+    mean_us: float
+    p50_us: float
+    min_us: float
+    max_us: float
+    theory_us: float
+    bandwidth_mbps: float
+    latency_us: float
+    lost_frames: int
+    result_sha256: str | None = None
+
+
+def plain_rules(fabric: Fabric) -> dict[str, list[str]]:
+    """Return each switch's rules of plain forwarding by destination, no VLAN anywhere.
+
+    A line of switches has no loop: to a host further on, the way is by the one port to it.
+    """
+    order = {switch.name: place for place, switch in enumerate(fabric.switches)}
+    rules: dict[str, list[str]] = {}
+    for switch, place in order.items():
+        ways = {order[far]: port for port, (far, _) in fabric.neighbours[switch].items()}
+        rules[switch] = []
+        for host in fabric.hosts:
+            there = order[host.switch]
+            step = place + (there > place) - (there < place)
+            port = host.port if there == place else ways[step]
+            rules[switch].append(f"dl_dst={host.mac},actions=output:{port}")
+    return rules
+
+
+def install_plain(lab: EmulatedFabric) -> None:
+    """Put the rules of :func:`plain_rules` into the running switches."""
+    for switch, rules in plain_rules(lab.fabric).items():
+        for rule in rules:
+            said = lab.net[switch].dpctl("add-flow", rule)
+            if said.strip():
+                raise ExperimentError(f"{switch}: rule {rule!r} is refused: {said.strip()}")
+
+
+def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float) -> Measured:
+    """Run a case on a running fabric."""
+    if case.tagging == UNTAGGED:
+        install_plain(lab)
+    problems = open_loop.settle(lab.daemon, "all")
+    with Messenger(lab) as messenger:
+        # Open vSwitch is slow with the first frame of a flow: that is not what is measured.
+        messenger.acknowledged([case.pair], case.message_bytes, 0.0, WARM_UP_S)
+        problems += open_loop.settle(lab.daemon, "all")
+        (times_us,) = messenger.acknowledged([case.pair], case.message_bytes, duration_s, 0.0)
+    status, counters = lab.daemon.status(), lab.daemon.counters()
+    if not times_us:
+        raise ExperimentError(f"{case}: no message came back in {duration_s:g} s")
+    row = _row(case, EMULATION, times_us, lost_frames=int(counters["lost_frames"]))
+    return judged(asdict(row), status, problems), _samples(case, times_us)
+
+
+def simulated(case: Case, *, seed: int) -> Measured:
+    """Run a case in the simulator."""
+    from simulation import Load, Scenario, simulate
+
+    index = case.routed.fabric.host_index
+    flows = np.array([[index[name] for name in case.pair]], dtype=np.int32)
+
+    def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
+        del fabric, seed
+        yield flows
+
+    packets = theory.message_packets(case.message_bytes)
+    result = simulate(
+        Scenario(
+            case.routed.plan,
+            Pattern("pair", "two hosts", make),
+            Load("acknowledged", message_bytes=sum(packets), messages=MESSAGES),
+            packet_bytes=theory.MTU_BYTES,
+            seed=seed,
+        )
+    )
+    found = result.report.completion
+    times_us = [found.min_ps / 1e6, found.mean_ps / 1e6, found.max_ps / 1e6]
+    row = _row(
+        case,
+        SIMULATION,
+        times_us,
+        lost_frames=result.lost_frames,
+        messages=found.total,
+        sha256=result.result_sha256,
+    )
+    return unjudged(asdict(row)), _samples(case, times_us)
+
+
+def _row(
+    case: Case,
+    on: str,
+    times_us: list[float],
+    *,
+    lost_frames: int,
+    messages: int | None = None,
+    sha256: str | None = None,
+) -> Row:
+    mean_us = fmean(times_us)
+    host = case.routed.fabric.hosts[0]
+    return Row(
+        on=on,
+        tagging=case.tagging,
+        switches=case.switches,
+        message_bytes=case.message_bytes,
+        rate_mbps=host.rate_mbps,
+        delay_us=host.delay_us,
+        repeat=case.repeat,
+        messages=messages if messages is not None else len(times_us),
+        mean_us=round(mean_us, 2),
+        p50_us=round(median(times_us), 2),
+        min_us=round(min(times_us), 2),
+        max_us=round(max(times_us), 2),
+        theory_us=round(case.theory_us, 2),
+        bandwidth_mbps=round(8 * case.message_bytes / mean_us, 5),
+        latency_us=round(mean_us / 2, 2),
+        lost_frames=lost_frames,
+        result_sha256=sha256,
+    )
+
+
+def _samples(case: Case, times_us: list[float]) -> list[dict[str, Any]]:
+    head = {
+        "tagging": case.tagging,
+        "switches": case.switches,
+        "message_bytes": case.message_bytes,
+        "repeat": case.repeat,
+    }
+    return [{**head, "time_us": time_us} for time_us in times_us]
