@@ -87,7 +87,7 @@ def run(place: Place, on: str, case: Case, settings: Settings) -> tuple[Row, lis
         p99_us=round(float(np.percentile(durations, 99)), 3),
         min_us=round(float(durations.min(axis=0).mean()), 3),
         max_us=round(float(durations.max(axis=0).mean()), 3),
-        predicted_us=round(barrier_us(case.algorithm, len(names), costs), 3),
+        predicted_us=round(barrier_us(case.algorithm, len(names), costs, case.ground.networks), 3),
         one_way_us=round(costs.one_way_us, 3),
         switches=round(mean_switches(place.plan, names), 4),
         asked=asked,

@@ -35,7 +35,7 @@ COLUMNS = (
     "valid",
     "remarks",
 )
-BRIEF = ("algorithm", "hosts", "fabric", "engine", "VCs", "mean us", "LogP us", "off", "valid")
+BRIEF = ("algorithm", "hosts", "fabric", "engine", "VCs", "networks", "mean us", "off", "valid")
 NOTES = (
     ("LogP us", "What the formulas of Iwasaki et al. say with o_s, L, o_r and g as measured."),
     ("off", "How far the measured mean is above the formula."),
@@ -82,17 +82,17 @@ def sentences(rows: Sequence[Row]) -> list[str]:
     """Say what was found, of the valid rows."""
     valid = [row for row in rows if row["valid"]]
     said = []
-    for fabric, hosts, same in _groups(valid, "fabric", "hosts"):
+    for where, same in _grounds(valid):
         by_algorithm = _means(same, "algorithm")
         if len(by_algorithm) > 1:
             order = " < ".join(f"{name} {mean:.1f}" for name, mean in by_algorithm)
-            said.append(f"{fabric}, {hosts} hosts, by algorithm (us): {order}.")
+            said.append(f"{where}, by algorithm (us): {order}.")
         for algorithm in dict.fromkeys(row["algorithm"] for row in same):
             mine = [row for row in same if row["algorithm"] == algorithm]
             by_engine = _means(mine, "engine", "vcs")
             if len(by_engine) > 1:
                 order = " < ".join(f"{name} {mean:.1f}" for name, mean in by_engine)
-                said.append(f"{fabric}, {hosts} hosts, {algorithm} by routing (us): {order}.")
+                said.append(f"{where}, {algorithm} by routing (us): {order}.")
     if valid:
         worst = max(valid, key=lambda row: abs(off(row)))
         said.append(
@@ -104,12 +104,13 @@ def sentences(rows: Sequence[Row]) -> list[str]:
     return said
 
 
-def _groups(rows: Sequence[Row], *keys: str) -> list[tuple[Any, Any, list[Row]]]:
-    found = dict.fromkeys(tuple(row[key] for key in keys) for row in rows)
-    return [
-        (first, second, [row for row in rows if (row[keys[0]], row[keys[1]]) == (first, second)])
-        for first, second in found
-    ]
+def _grounds(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    """Return the rows by what may be compared: the same hosts on the same fabric."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        twice = " on two networks" if row["networks"] == 2 else ""
+        found.setdefault(f"{row['fabric']}, {row['hosts']} hosts{twice}", []).append(row)
+    return list(found.items())
 
 
 def _means(rows: Sequence[Row], *keys: str) -> list[tuple[str, float]]:

@@ -36,10 +36,12 @@ class LogP:
         """o_s + L + o_r: half a round trip."""
         return self.send_us + self.latency_us + self.receive_us
 
-    @property
-    def further_us(self) -> float:
-        """What each further message costs that one processor receives at the same time."""
-        return max(self.receive_us, self.gap_us)
+    def further_us(self, networks: int = 1) -> float:
+        """Return what each further message costs that a processor receives at the same time.
+
+        Over several networks the gaps pass side by side, what the processor does does not.
+        """
+        return max(self.receive_us, self.gap_us / networks)
 
 
 PAPER_001 = LogP(send_us=3.0, latency_us=17.5, receive_us=9.5, gap_us=9.0)
@@ -57,7 +59,7 @@ def mean_of(found: Sequence[LogP]) -> LogP:
     )
 
 
-def barrier_us(algorithm: str, processes: int, logp: LogP) -> float:
+def barrier_us(algorithm: str, processes: int, logp: LogP, networks: int = 1) -> float:
     """Return what a barrier costs when all enter at once.
 
     The formulas for trees are the paper's, with a real logarithm where the tree is not
@@ -72,5 +74,5 @@ def barrier_us(algorithm: str, processes: int, logp: LogP) -> float:
     if algorithm == "unicast":
         return 2 * steps * logp.one_way_us
     ways = processes if algorithm == "concurrent" else int(algorithm.removeprefix("tree"))
-    phase_us = logp.one_way_us + (ways - 2) * logp.further_us
+    phase_us = logp.one_way_us + (ways - 2) * logp.further_us(networks)
     return phase_us * math.log(processes, ways) + logp.one_way_us

@@ -41,6 +41,9 @@ def test_the_formulas_are_the_papers() -> None:
     assert barrier_us("tree3", 27, PAPER_001) == pytest.approx(3 * (one_way + further) + one_way)
     assert barrier_us("tree4", 16, PAPER_001) == pytest.approx(3 * one_way + 4 * further)
     assert barrier_us("concurrent", 32, PAPER_001) == pytest.approx(2 * one_way + 30 * further)
+    wired = LogP(send_us=1.0, latency_us=98.0, receive_us=1.0, gap_us=50.0)
+    assert barrier_us("concurrent", 16, wired) == pytest.approx(200 + 14 * 50)
+    assert barrier_us("concurrent", 16, wired, networks=2) == pytest.approx(200 + 14 * 25)
     assert barrier_us("unicast", 64, PAPER_001) == 12 * one_way
     assert barrier_us("tree3", 1, PAPER_001) == 0.0
 
@@ -164,6 +167,7 @@ def _traffic(algorithm: str, order: list[int] | None, places: list[int]) -> None
 
 def test_sentences_rank_the_valid_rows() -> None:
     row = {"fabric": "flat,4", "hosts": 4, "engine": "updown", "vcs": 1, "predicted_us": 10.0}
+    row["networks"] = 1
     made = [
         {**row, "algorithm": "shuffle", "mean_us": 9.0, "valid": True},
         {**row, "algorithm": "tree2", "mean_us": 12.5, "valid": True},

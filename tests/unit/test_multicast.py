@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from controller.config import ConfigError
 from controller.config import parse as parse_config
 from controller.state import FabricState
+from knotless.main import main
 from routing import FabricRules, check, compile_rules, make_plan
 from routing.flowdir import read_multicast, write_dir
 from routing.multicast import from_text, groups_of, parse, to_text
@@ -152,6 +155,21 @@ def test_check_reads_the_groups_that_flows_wrote(tmp_path: Path) -> None:
     (tmp_path / "multicast.json").write_text('{"1": ["h9"]}')
     with pytest.raises(PlanError, match=r"multicast.json: multicast group 1: .* no host 'h9'"):
         read_multicast(fabric, tmp_path)
+
+
+def test_flows_and_check_know_of_groups(tmp_path: Path) -> None:
+    out = str(tmp_path / "rules")
+    groups = ["--multicast", "1=h1,h3", "--multicast", "2=all"]
+    made = CliRunner().invoke(
+        main, ["flows", "ring,4", "--engine", "updown", *groups, "--out", out]
+    )
+    assert made.exit_code == 0, made.output
+    checked = CliRunner().invoke(main, ["check", out, "--json"])
+    assert checked.exit_code == 0
+    assert json.loads(checked.output)["multicasts"] == 2 * 3 + 4 * 3
+    wrong = CliRunner().invoke(main, [*flows, "--multicast", "1"])
+    assert wrong.exit_code == 2
+    assert "wanted NUMBER=HOST" in wrong.output
 
 
 def test_the_controller_declares_groups_by_its_configuration() -> None:
