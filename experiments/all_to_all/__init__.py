@@ -1,0 +1,105 @@
+"""All-to-all on Latin-square fat-trees and fat-trees: shift against contention-free schedules.
+
+References
+----------
+Shimizu, Nakashima: all-to-all communication on Latin-square fat-trees, sections 4 and 5.
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from experiments.all_to_all.cases import ANALYSIS, SCHEDULES
+from experiments.all_to_all.measure import SAMPLE_TYPES
+from experiments.campaign import Campaign
+from experiments.experiment import EMULATION, SIMULATION, Common, Experiment, Presentation
+from experiments.routed import Measured, within
+
+if TYPE_CHECKING:
+    from emulation.network import EmulatedFabric
+    from experiments.all_to_all.cases import Case
+
+RATE_MBPS = {EMULATION: 5.0, SIMULATION: 5.0, ANALYSIS: 5.0}
+DELAY_US = 5000.0
+DATAGRAMS, QUICK_DATAGRAMS = 64, 48
+LIMITS_MBPS = (0.5, 1e6)
+LIMITS_US = {EMULATION: (200.0, 1e6), SIMULATION: (0.0, 1e6), ANALYSIS: (0.0, 1e6)}
+LIMITS_DATAGRAMS = (1, 100_000)
+
+
+def _words(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(part.strip() for part in text.split(","))
+
+
+def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
+    """Check the settings; raises KnotlessError for those that make no sense."""
+    from experiments.all_to_all import cases, measure
+
+    rate_mbps = RATE_MBPS[common.on] if common.rate_mbps is None else common.rate_mbps
+    within(rate_mbps, LIMITS_MBPS, "--rate", "Mbit/s")
+    delay_us = DELAY_US if options.get("delay") is None else options["delay"]
+    within(delay_us, LIMITS_US[common.on], "--delay", "us")
+    usual = QUICK_DATAGRAMS if common.quick else DATAGRAMS
+    datagrams = usual if options.get("datagrams") is None else options["datagrams"]
+    within(datagrams, LIMITS_DATAGRAMS, "--datagrams", "for each host")
+    found = cases.cases(
+        common.on,
+        _words(options.get("configuration")),
+        _words(options.get("schedule")) or SCHEDULES,
+        quick=common.quick,
+        rate_mbps=rate_mbps,
+        delay_us=delay_us,
+        repeats=common.repeats,
+    )
+
+    def live(lab: EmulatedFabric, case: Case, seed: int) -> Measured:
+        del seed
+        return measure.emulated(lab, case, datagrams=datagrams)
+
+    def virtual(case: Case, seed: int) -> Measured:
+        if common.on == ANALYSIS:
+            return measure.analysed(case)
+        return measure.simulated(case, datagrams=datagrams, seed=seed)
+
+    parameters = {
+        "on": common.on,
+        "cases": [[c.configuration.name, c.configuration.share, c.schedule] for c in found],
+        "datagrams": None if common.on == ANALYSIS else datagrams,
+        "rate_mbps": rate_mbps,
+        "delay_us": delay_us,
+        "repeats": common.repeats,
+    }
+    return Campaign(common.on, found, parameters, live, virtual, common.seed)
+
+
+def present(
+    run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
+) -> Presentation:
+    """Show a run; see :mod:`experiments.all_to_all.show`."""
+    from experiments.all_to_all import show
+
+    del samples
+    return show.present(run, draw)
+
+
+EXPERIMENT = Experiment(
+    name="all-to-all",
+    summary="All-to-all on Latin-square fat-trees: shift against schedules without contention.",
+    example="knotless run all-to-all --on analysis",
+    options=(
+        click.Option(["--configuration"], metavar="LIST", help="Some of S1 .. S3', L1 .. L6."),
+        click.Option(["--schedule"], metavar="LIST", help=f"Some of {', '.join(SCHEDULES)}."),
+        click.Option(["--datagrams"], type=int, metavar="N", help="From each host to each."),
+        click.Option(
+            ["--delay"], type=float, metavar="US", help=f"Delay of links (default: {DELAY_US:g})."
+        ),
+    ),
+    sample_types=SAMPLE_TYPES,
+    prepare=prepare,
+    present=present,
+    places=(EMULATION, SIMULATION, ANALYSIS),
+)
