@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +21,9 @@ from experiments.experiment import (
 )
 from experiments.logp.formulas import ALGORITHMS, PAPER_001, LogP, barrier_us
 
+if TYPE_CHECKING:  # that package needs the formulas of this one
+    from experiments.barrier.case import Case, Settings
+
 MAX_PAIRS = 10_000
 SAMPLE_TYPES = {"row": "int32", "parameter": "string", "us": "double"}
 """Columns of samples.parquet: each parameter of each pair."""
@@ -32,8 +35,8 @@ class LogPCampaign:
     """The pairs of hosts to measure, and where."""
 
     on: str
-    case: Any
-    settings: Any
+    case: Case
+    settings: Settings
     pairs: Sequence[tuple[str, str]]
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from emulation.names import Names, names_of
 from emulation.network import EmulatedFabric
-from experiments.barrier.processes import outcomes, running
+from experiments.barrier.processes import BINARY, outcomes, running
 from routing import check, make_plan
 from routing.live import live_multicast, read_live
 from topologies import load
@@ -139,3 +140,33 @@ def test_the_experiment_prints_its_rows(knotless: Any, tmp_path: Path) -> None:
         assert row["predicted_us"] > 0
         assert row["lateness_us_p99"] is not None
         assert "barriers were left early" not in "; ".join(row["problems"])
+
+
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        ("no json", "job: "),
+        ('{"rank": 0, "port": 7, "networks": [], "work": {"barrier": {}}}', "missing field"),
+        (
+            '{"rank": 0, "port": 7, "networks": [],'
+            ' "work": {"logp": {"times": 1, "burst": 1, "bytes": 1}}}',
+            "every network must have each process",
+        ),
+        (
+            '{"rank": 0, "port": 7, "networks": [{"namespace": null, "interface": "nosuch0",'
+            ' "members": ["02:00:00:00:00:01"], "group": "03:00:00:00:00:01"}],'
+            ' "work": {"barrier": {"rounds": [], "computing_us": 0, "retry_us": 1,'
+            ' "patience_us": 8}}}',
+            "nosuch0",
+        ),
+    ],
+)
+def test_a_job_that_makes_no_sense_is_refused_in_a_line(job: str, said: str) -> None:
+    done = subprocess.run(
+        [BINARY], input=job + "\n", capture_output=True, text=True, timeout=20, check=False
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("knotless-barrier: ")
+    assert said in line

@@ -160,9 +160,8 @@ def test_check_reads_the_groups_that_flows_wrote(tmp_path: Path) -> None:
 def test_flows_and_check_know_of_groups(tmp_path: Path) -> None:
     out = str(tmp_path / "rules")
     groups = ["--multicast", "1=h1,h3", "--multicast", "2=all"]
-    made = CliRunner().invoke(
-        main, ["flows", "ring,4", "--engine", "updown", *groups, "--out", out]
-    )
+    flows = ["flows", "ring,4", "--engine", "updown", "--out", out]
+    made = CliRunner().invoke(main, [*flows, *groups])
     assert made.exit_code == 0, made.output
     checked = CliRunner().invoke(main, ["check", out, "--json"])
     assert checked.exit_code == 0
