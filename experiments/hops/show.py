@@ -66,11 +66,12 @@ def _sentences(rows: Sequence[Row], made: int) -> Iterator[str]:
         of_size = [row for row in rows if row["message_bytes"] == size]
         for tagging in dict.fromkeys(row["tagging"] for row in of_size):
             found = [row for row in of_size if row["tagging"] == tagging]
-            each, due = slope(found, "mean_us"), slope(found, "theory_us")
+            each, due = slope(found, "p50_us"), slope(found, "theory_us")
             if each is not None and due is not None:
                 yield (
                     f"{size} bytes, {WORDS[tagging]}: each switch more adds {each:,.1f} us to the "
-                    f"time from message to acknowledgement; lines and delays alone {due:,.1f} us."
+                    f"median time from message to acknowledgement; lines and delays alone "
+                    f"{due:,.1f} us."
                 )
         if extra := tag_cost(of_size):
             yield (
@@ -89,7 +90,7 @@ def tag_cost(rows: Sequence[Row]) -> float | None:
     for switches in dict.fromkeys(row["switches"] for row in rows):
         times = {
             tagging: [
-                row["mean_us"]
+                row["p50_us"]
                 for row in rows
                 if (row["switches"], row["tagging"]) == (switches, tagging)
             ]
