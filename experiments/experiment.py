@@ -104,7 +104,9 @@ class Experiment:
     ``places`` are what it can run on, the usual one first; rows made in :data:`EMULATION`
     need root. ``options`` are its own options on the command line; ``prepare`` gets their values by
     name and raises KnotlessError for those that make no sense, before anything is built.
-    ``present`` gets what :func:`experiments.results.read` returns, and whether to draw.
+    ``identity`` are the keys of a row that say what case it is, ``measures`` its figures: by
+    these runs are compared. ``present`` gets what :func:`experiments.results.read` returns, and
+    whether to draw.
     """
 
     name: str
@@ -115,6 +117,8 @@ class Experiment:
     prepare: Callable[[Common, Mapping[str, Any]], Campaign]
     present: Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], bool], Presentation]
     places: tuple[str, ...] = (EMULATION,)
+    identity: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
 
 
 _SHARED = {"patterns", "reproduction"}

@@ -102,4 +102,6 @@ EXPERIMENT = Experiment(
     prepare=prepare,
     present=present,
     places=(EMULATION, SIMULATION, ANALYSIS),
+    identity=("configuration", "share", "schedule"),
+    measures=("throughput_ratio", "of_line"),
 )

@@ -139,4 +139,6 @@ EXPERIMENT = Experiment(
     sample_types=SAMPLE_TYPES,
     prepare=prepare,
     present=present,
+    identity=("routes", "flow_control", "protocol"),
+    measures=("flows_mbps", "lost_frames"),
 )

@@ -148,4 +148,6 @@ EXPERIMENT = Experiment(
     prepare=prepare,
     present=present,
     places=(EMULATION, SIMULATION),
+    identity=("tagging", "switches", "message_bytes"),
+    measures=("p50_us", "bandwidth_mbps"),
 )

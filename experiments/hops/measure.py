@@ -133,7 +133,7 @@ def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float) -> Measured:
         # Open vSwitch is slow with the first frame of a flow: that is not what is measured.
         messenger.acknowledged([case.pair], case.message_bytes, 0.0, WARM_UP_S)
         problems += open_loop.settle(lab.daemon, "all")
-        (times_us,) = messenger.acknowledged([case.pair], case.message_bytes, duration_s, 0.0)
+        (times_us,) = messenger.acknowledged([case.pair], case.message_bytes, duration_s, WARM_UP_S)
     status, counters = lab.daemon.status(), lab.daemon.counters()
     if not times_us:
         raise ExperimentError(f"{case}: no message came back in {duration_s:g} s")

@@ -100,4 +100,6 @@ EXPERIMENT = Experiment(
     prepare=prepare,
     present=present,
     places=(EMULATION, SIMULATION),
+    identity=("part", "fabric", "routes", "pattern", "protocol", "message_bytes"),
+    measures=("mean_mbps",),
 )
