@@ -82,18 +82,15 @@ class FlowTable:
         """Return what this table can tell of a destination."""
         return self._destinations.class_of(eth_dst)
 
-    def lookup(
-        self, to: Class, in_port: int, metadata: int, frame: Frame
-    ) -> tuple[Rule | None, bool]:
-        """Return the rule that a frame to class ``to`` meets, and whether its source mattered."""
+    def lookup(self, to: Class, in_port: int, metadata: int, frame: Frame) -> Rule | None:
+        """Return the rule that a frame to class ``to`` meets."""
         rules, by_port = self._narrowed(to)
         port = in_port if by_port else 0
         sources = self._sources.get((to, port))
         if sources is None:
             fit = ((order, rule) for order, rule in rules if _fits_port(rule, in_port))
             sources = self._sources[to, port] = _Index(fit, "eth_src")
-        saw_source = bool(sources)
-        source = frame.eth_src if saw_source else -1
+        source = frame.eth_src if sources else -1
         tag = frame.tags[0] if frame.tags else -1
         key = (to, port, source, metadata, tag, frame.eth_type)
         if key not in self._known:
@@ -101,7 +98,7 @@ class FlowTable:
             self._known[key] = next(
                 (rule for _, rule in candidates if _matches(rule, metadata, frame)), None
             )
-        return self._known[key], saw_source
+        return self._known[key]
 
     def _narrowed(self, to: Class) -> tuple[_Ordered, bool]:
         """Return the rules for a class of destinations, and whether any matches the in port."""

@@ -50,11 +50,6 @@ class Pipeline:
                 by_table[rule.table].append(rule)
         self._tables = {number: FlowTable(of_table) for number, of_table in by_table.items()}
         self._classes: dict[int, dict[int, Class]] = {}
-        self.saw_source = False
-
-    def classes(self, eth_dst: int) -> tuple[Class, ...]:
-        """Return what the rules can tell of a destination: equal for those treated alike."""
-        return tuple(self._classes_by_table(eth_dst).values())
 
     def _classes_by_table(self, eth_dst: int) -> dict[int, Class]:
         known = self._classes.get(eth_dst)
@@ -64,11 +59,7 @@ class Pipeline:
         return known
 
     def outputs(self, in_port: int, frame: Frame) -> Copies:
-        """Return the copies that leave when ``frame`` comes in by ``in_port``.
-
-        Afterwards :attr:`saw_source` says whether that depended on the source address.
-        """
-        self.saw_source = False
+        """Return the copies that leave when ``frame`` comes in by ``in_port``."""
         out: list[tuple[int, Frame]] = []
         table: int | None = 0
         metadata = 0
@@ -76,8 +67,7 @@ class Pipeline:
             if table not in self._tables:
                 break
             to = self._classes_by_table(frame.eth_dst)[table]
-            rule, saw_source = self._tables[table].lookup(to, in_port, metadata, frame)
-            self.saw_source |= saw_source
+            rule = self._tables[table].lookup(to, in_port, metadata, frame)
             if rule is None:
                 break
             frame = self._apply(rule.actions, in_port, frame, out, 0)

@@ -78,11 +78,7 @@ def check(
         if name not in fabric.switch_index:
             raise RuleError(f"there are rules for {name!r}, a switch that {fabric.name} has not")
     walker = Walker(fabric, rules, tags)
-    for source in range(len(fabric.hosts)):
-        walker.unicasts(source)
-        walker.broadcast(source)
-        for group in multicast:
-            walker.multicast(source, group)
+    walker.walk(multicast)
     edges = walker.edges if flow_control == "pfc" else merge_priorities(walker.edges)
     cycle = cycle_names(walker.channels, find_cycle(edges))
     hosts = len(fabric.hosts)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless_core.rules import walk
 from routing.cdg import virtual_channel
 from routing.channels import Channels, channels_of
 from routing.host_tags import EVERYTHING_ELSE, HostTags
 from routing.multicast import MulticastGroup
 from routing.pipeline import Copies, Frame, Pipeline
 from routing.rules import FabricRules, SwitchRules
+from topologies.errors import RuleError
 from topologies.fabric import Fabric
 from topologies.numbering import mac_text, mac_value
 
@@ -16,11 +23,6 @@ IPV4, ARP = 0x0800, 0x0806
 _MAX_PROBLEMS = 50
 
 Tags = tuple[int, ...]
-Hosts = tuple[int, ...]
-Paths = list[tuple[Hosts, list[int]]] | None
-"""Hosts and the channels that lead to them; None: these must be looked at one by one."""
-_DEEPEST = 400
-"""Longer paths are not followed together: Python's stack is not endless."""
 
 
 class Walker:
@@ -43,39 +45,96 @@ class Walker:
         self.problems: list[str] = []
         self._more_problems = 0
         index = fabric.switch_index
-        self._pipelines = [
-            Pipeline(switch.name, rules.get(switch.name, SwitchRules(())))
-            for switch in fabric.switches
-        ]
+        self._rules = {
+            switch.name: rules.get(switch.name, SwitchRules(())) for switch in fabric.switches
+        }
+        self._pipelines: dict[int, Pipeline] = {}
         self._hosts = {(index[host.switch], host.port): h for h, host in enumerate(fabric.hosts)}
         self._at = [(index[host.switch], host.port) for host in fabric.hosts]
         self._macs = [mac_value(host.mac) for host in fabric.hosts]
         self._head = self.channels.head.tolist()
         self._in_port = self.channels.in_port.tolist()
         self._tags = tags
-        self._everyone = tuple(range(len(fabric.hosts)))
-        self._entering = self.channels.entering
-        self._split: dict[tuple[int, Hosts], list[Hosts]] = {}
-        self._known_paths: dict[tuple[int, int, Tags, Hosts], Paths] = {}
         for switch in fabric.switches:
             if switch.name not in rules:
                 self._problem(f"{switch.name}: there are no rules for this switch")
 
-    def unicasts(self, source: int) -> None:
-        """Send a frame from host ``source`` to every other.
+    def walk(self, multicast: Sequence[MulticastGroup]) -> None:
+        """Send a frame between every two hosts, and from each to all and to every group.
 
-        All go together as long as the rules treat them alike. Those that do not simply arrive
-        are sent again one by one, to find out what becomes of them.
+        The Rust core does it. Frames that do not simply arrive are sent again one by one, to
+        find out what becomes of them.
+
+        Raises
+        ------
+        RuleError
+            A rule has a number that fits no field.
+
         """
-        late = set(range(len(self._macs))) - self._deliver_together(source) - {source}
-        for target in sorted(late):
-            frame = Frame(self._macs[target], self._macs[source], IPV4)
-            delivered, passed, looped = self._send(source, frame)
-            if delivered == [(target, frame)] and not looped:
-                self._count(passed, 1)
+        hosts = len(self._macs)
+        members = [{self.fabric.host_index[name] for name in group.members} for group in multicast]
+        floods = [(BROADCAST, ARP, [True] * hosts)]
+        floods += [
+            (group.address, IPV4, [host in of_group for host in range(hosts)])
+            for group, of_group in zip(multicast, members, strict=True)
+        ]
+        channels = self.channels
+        try:
+            late, lame, loads, edges, (passed, most), strange = walk(
+                [self._rules[switch.name] for switch in self.fabric.switches],
+                list(zip(channels.tail.tolist(), channels.out_port.tolist(), strict=True)),
+                list(zip(channels.head.tolist(), channels.in_port.tolist(), strict=True)),
+                self._at,
+                self._macs,
+                floods,
+                self._tag_table([address for address, _, _ in floods]),
+            )
+        except OverflowError as error:
+            raise RuleError(f"a number of a rule fits no field: {error}") from None
+        self.loads = loads.tolist()
+        self.edges = set(map(tuple, edges.tolist()))
+        self.switches_passed, self.max_switches = passed, most
+        for switch in strange:
+            self._pipeline(switch)  # names what it does not follow
+        again: dict[int, tuple[list[int], list[int]]] = {}
+        for source, target in late.tolist():
+            again.setdefault(source, ([], []))[0].append(target)
+        for flood, source in lame.tolist():
+            again.setdefault(source, ([], []))[1].append(flood)
+        for source, (targets, lame_floods) in sorted(again.items()):
+            self.follow(source, targets, [([None, *multicast])[flood] for flood in lame_floods])
+
+    def follow(
+        self, source: int, targets: Iterable[int], floods: Iterable[MulticastGroup | None]
+    ) -> None:
+        """Send from one host to ``targets`` and groups (None: all), one by one, by this package."""
+        for target in targets:
+            self._unicast(source, target)
+        for group in floods:
+            if group is None:
+                self._broadcast(source)
             else:
-                self.undelivered += 1
-                self._problem(self._story(source, target, delivered, looped))
+                self._multicast(source, group)
+
+    def _unicast(self, source: int, target: int) -> None:
+        """Send a frame from one host to another, and tell what becomes of it."""
+        frame = Frame(self._macs[target], self._macs[source], IPV4)
+        delivered, passed, looped = self._send(source, frame)
+        if delivered == [(target, frame)] and not looped:
+            self._count(passed, 1)
+        else:
+            self.undelivered += 1
+            self._problem(self._story(source, target, delivered, looped))
+
+    def _tag_table(self, addresses: list[int]) -> NDArray[np.uint16] | None:
+        """Return (hosts, hosts and ``addresses``): the tag that each host puts on; None: none."""
+        if self._tags is None:
+            return None
+        to = [*self._macs, *addresses]
+        return np.array(
+            [[self._first_tags(source, mac)[0] for mac in to] for source in range(len(self._macs))],
+            dtype=np.uint16,
+        )
 
     def _count(self, passed: list[int], frames: int) -> None:
         """Count ``frames`` paths over the channels ``passed``."""
@@ -84,29 +143,6 @@ class Walker:
         for channel in passed:
             self.loads[channel] += frames
 
-    def _deliver_together(self, source: int) -> set[int]:
-        """Send to all hosts at once; return those that got just their own frame, as sent."""
-        arrived: set[int] = set()
-        switch, port = self._at[source]
-        for tags, sent in self._by_tags(source).items():
-            for group in self._alike(switch, sent):
-                paths, _ = self._onward(switch, port, tags, group, source)
-                for hosts, passed in paths or ():
-                    arrived.update(hosts)
-                    others = len(hosts) - (source in hosts)
-                    if others:
-                        self._count(passed, others)
-        return arrived
-
-    def _by_tags(self, source: int) -> dict[Tags, Hosts]:
-        """Return the hosts by the tags that host ``source`` puts on what it sends to them."""
-        if self._tags is None:
-            return {(): self._everyone}
-        found: dict[Tags, list[int]] = {}
-        for host in self._everyone:
-            found.setdefault(self._first_tags(source, self._macs[host]), []).append(host)
-        return {tags: tuple(hosts) for tags, hosts in found.items()}
-
     def _first_tags(self, source: int, eth_dst: int) -> Tags:
         """Return the tags that host ``source`` puts on a frame to this address."""
         if self._tags is None:
@@ -114,81 +150,14 @@ class Walker:
         vlans = self._tags[self.fabric.hosts[source].name]
         return (vlans.get(mac_text(eth_dst), vlans[EVERYTHING_ELSE]),)
 
-    def _onward(
-        self, switch: int, port: int, tags: Tags, group: Hosts, source: int, depth: int = 0
-    ) -> tuple[Paths, bool]:
-        """Send to ``group``, alike in ``switch``: (who gets it and how, does the source matter).
-
-        Where the source does not matter, which is so behind its own switch as a rule, the
-        way on is worked out once for all sources.
-        """
-        key = (switch, port, tags, group)
-        if key in self._known_paths:
-            return self._known_paths[key], False
-        step, depends = self._step(switch, port, tags, group[0], source, depth)
-        paths: Paths = None
-        if step is not None:
-            out_port, out_tags = step
-            onward = self.channels.leaving.get((switch, out_port))
-            if onward is None:
-                if out_tags == () and group == (self._hosts.get((switch, out_port)),):
-                    paths = [(group, [])]
-            elif depth < _DEEPEST:
-                paths = []
-                far, far_port = self._head[onward], self._in_port[onward]
-                for alike in self._alike(far, group):
-                    rest, rest_depends = self._onward(
-                        far, far_port, out_tags, alike, source, depth + 1
-                    )
-                    depends |= rest_depends
-                    if rest is None:
-                        paths = None
-                        break
-                    paths += [(hosts, [onward, *passed]) for hosts, passed in rest]
-        if not depends and depth > 0:
-            self._known_paths[key] = paths
-        return paths, depends
-
-    def _alike(self, switch: int, group: Hosts) -> list[Hosts]:
-        """Split hosts by how the rules of ``switch`` see them as destinations."""
-        if len(group) == 1:
-            return [group]
-        known = self._split.get((switch, group))
-        if known is None:
-            by_class: dict[tuple[tuple[int, ...], ...], list[int]] = {}
-            for host in group:
-                classes = self._pipelines[switch].classes(self._macs[host])
-                by_class.setdefault(classes, []).append(host)
-            known = [tuple(hosts) for hosts in by_class.values()]
-            self._split[switch, group] = known
-        return known
-
-    def _step(
-        self, switch: int, port: int, tags: Tags, target: int, source: int, depth: int
-    ) -> tuple[tuple[int, Tags] | None, bool]:
-        """Send a frame through one switch: (where its one copy leaves, did the source matter).
-
-        None where there is not just one copy, or its addresses change.
-        """
-        pipeline = self._pipelines[switch]
-        frame = Frame(self._macs[target], self._macs[source], IPV4, tags)
-        copies = pipeline.outputs(port, frame)
-        self._note(self._entering.get((switch, port), -1) if depth else -1, frame, switch, copies)
-        if len(copies) != 1:
-            return None, pipeline.saw_source
-        out_port, copy = copies[0]
-        if copy != Frame(frame.eth_dst, frame.eth_src, IPV4, copy.tags):
-            return None, pipeline.saw_source
-        return (out_port, copy.tags), pipeline.saw_source
-
-    def broadcast(self, source: int) -> None:
+    def _broadcast(self, source: int) -> None:
         """Send a broadcast from host ``source``: every other host must get it once."""
         name = f"a broadcast of {self.fabric.hosts[source].name}"
         self.broadcasts_undelivered += self._flood(
-            source, Frame(BROADCAST, self._macs[source], ARP), set(self._everyone), name
+            source, Frame(BROADCAST, self._macs[source], ARP), set(range(len(self._macs))), name
         )
 
-    def multicast(self, source: int, group: MulticastGroup) -> None:
+    def _multicast(self, source: int, group: MulticastGroup) -> None:
         """Send from host ``source`` to a group: its other members must get it once, no others."""
         members = {self.fabric.host_index[name] for name in group.members}
         name = f"a multicast of {self.fabric.hosts[source].name} to group {group.number}"
@@ -231,7 +200,7 @@ class Walker:
             if (switch, port, frame) in been:
                 return delivered, passed, True
             been.add((switch, port, frame))
-            copies = self._pipelines[switch].outputs(port, frame)
+            copies = self._pipeline(switch).outputs(port, frame)
             self._note(channel, frame, switch, copies)
             for out_port, copy in copies:
                 onward = self.channels.leaving.get((switch, out_port))
@@ -244,6 +213,13 @@ class Walker:
                     name = self.fabric.switches[switch].name
                     self._problem(f"{name}: frames go out of port {out_port}, where nothing is")
         return delivered, passed, False
+
+    def _pipeline(self, switch: int) -> Pipeline:
+        """Return the interpreter of a switch's rules, made when it is first needed."""
+        if switch not in self._pipelines:
+            name = self.fabric.switches[switch].name
+            self._pipelines[switch] = Pipeline(name, self._rules[name])
+        return self._pipelines[switch]
 
     def _note(self, channel: int, frame: Frame, switch: int, copies: Copies) -> None:
         """Add the dependencies of one frame's passage to the graph."""
@@ -284,7 +260,7 @@ class Walker:
     def all_problems(self) -> list[str]:
         """Return the problems of the walks and of the pipelines, a bounded number of lines."""
         told = list(self.problems)
-        for pipeline in self._pipelines:
+        for _, pipeline in sorted(self._pipelines.items()):
             told += list(pipeline.problems)
         if len(told) > 2 * _MAX_PROBLEMS or self._more_problems:
             more = self._more_problems + max(0, len(told) - 2 * _MAX_PROBLEMS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,17 @@ from hypothesis import strategies as st
 
 from routing import Plan, check, compile_rules, make_plan
 from routing.flowdir import read_dir, write_dir
+from routing.rules import (
+    Action,
+    FabricRules,
+    Output,
+    PopVlan,
+    PushVlan,
+    SetField,
+    SwitchRules,
+    ToGroup,
+)
+from routing.walker import Walker as RuleWalker
 from tests.independent import Walker
 from tests.property.fabrics import graphs, grids, shuffled
 from topologies import Fabric
@@ -141,6 +153,51 @@ def test_a_wound_to_the_rules_never_passes_unseen(fabric: Fabric, data: st.DataO
     kept = rules[name].rules[:place] + rules[name].rules[place + 1 :]
     broken = {**rules, name: type(rules[name])(kept, rules[name].groups)}
     assert check(fabric, broken).undelivered > 0
+
+
+@st.composite
+def wounded(draw: st.DrawFn, rules: FabricRules) -> FabricRules:
+    """Rules of which some are lost, doubled, sent elsewhere, retagged or of another priority."""
+    wounds = st.sampled_from(["lose", "output", "push", "pop", "vid", "pcp", "group", "priority"])
+    for _ in range(draw(st.integers(0, 4))):
+        name = draw(st.sampled_from(sorted(rules)))
+        of_switch = rules[name].rules
+        place = draw(st.integers(0, len(of_switch) - 1))
+        rule = of_switch[place]
+        number = draw(st.integers(0, 7))
+        extra: dict[str, Action] = {
+            "output": Output(number),
+            "push": PushVlan(),
+            "pop": PopVlan(),
+            "vid": SetField("vlan_vid", 0x1000 | number),
+            "pcp": SetField("vlan_pcp", number),
+            "group": ToGroup(number),
+        }
+        kind = draw(wounds)
+        healed = replace(rule, priority=100 * number) if kind == "priority" else rule
+        if kind in extra:
+            healed = replace(rule, actions=(*rule.actions, extra[kind]))
+        kept = () if kind == "lose" else (healed,)
+        changed = (*of_switch[:place], *kept, *of_switch[place + 1 :])
+        rules = {**rules, name: SwitchRules(changed, rules[name].groups)}
+    return rules
+
+
+@settings(max_examples=60)
+@given(FABRICS, SELECT, st.sampled_from(["minimal", "updown", "lash"]), st.data())
+def test_the_core_follows_frames_as_the_interpreter_does(
+    fabric: Fabric, select: str, engine: str, data: st.DataObject
+) -> None:
+    rules = data.draw(wounded(compile_rules(make_plan(fabric, engine, select=select))))
+    together, singly = RuleWalker(fabric, rules), RuleWalker(fabric, rules)
+    together.walk(())
+    for source in range(len(fabric.hosts)):
+        others = [target for target in range(len(fabric.hosts)) if target != source]
+        singly.follow(source, others, [None])
+    for figure in ("edges", "loads", "undelivered", "broadcasts_undelivered", "switches_passed"):
+        assert getattr(together, figure) == getattr(singly, figure), figure
+    assert together.max_switches == singly.max_switches
+    assert together.all_problems() == singly.all_problems()
 
 
 @given(FABRICS)

@@ -9,6 +9,7 @@ mod endpoint;
 mod graph;
 mod programs;
 mod replay;
+mod rules;
 mod simulator;
 
 /// Makes the submodule `name` and registers it, so that `import knotless_core.NAME` finds it.
@@ -32,5 +33,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(module, "graph", graph::fill)?;
     add(module, "programs", programs::fill)?;
     add(module, "replay", replay::fill)?;
+    add(module, "rules", rules::fill)?;
     add(module, "simulator", simulator::fill)
 }
