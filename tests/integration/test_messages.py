@@ -7,12 +7,13 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from emulation import namespaces
-from emulation.names import Names
+from emulation.names import REPOSITORY, Names
 from emulation.network import EmulatedFabric
 from topologies import load
 
@@ -52,6 +53,43 @@ for _ in range(int(count)):
     sender.append(int.from_bytes(message.data[:4], "big"))
 here.flush(5)
 print(json.dumps({"numbers": numbers, "counters": here.counters()}))
+"""
+
+
+KEEP = """
+import sys
+from knotless_core.endpoint import Endpoint
+here = Endpoint(sys.argv[1], 1)
+here.register(4, 32)
+here.write_area(4, 0, b"0123456789")
+print("ready", flush=True)
+message = here.outcome(here.irecv(("02:00:00:00:00:01", 1), 7), 20.0)
+assert message.data == b"finished"
+assert here.area(4)[:10] == b"ab23Y5Y789", here.area(4)
+here.flush()
+"""
+
+USE = """
+import sys
+from knotless_core.endpoint import Endpoint, Shape, Twin
+here, there = Endpoint(sys.argv[1], 1), ("02:00:00:00:00:02", 1)
+
+def end(operation):
+    outcome = here.outcome(operation, 20.0)
+    assert outcome is not None and not here.is_pending(operation)
+    return outcome
+
+assert end(here.push(there, 4, Shape.contiguous(0, 2), b"ab")).done
+assert end(here.pull(there, 4, Shape.strided(0, 1, 3, 3))).data == b"a36"
+twin = Twin(0, end(here.pull(there, 4, Shape.contiguous(0, 10))).data)
+assert end(here.push_diff(there, 4, twin, b"ab23X5X789")).done
+assert end(here.push(there, 4, Shape.bitmap(4, 1, 3, b"\\x05"), b"YY")).done
+refused = end(here.push(there, 4, Shape.contiguous(31, 2), b"zz"))
+assert refused.status == "it reaches beyond the area" and not refused.done
+assert end(here.lock(there, 1)).done and end(here.unlock(there, 1)).done
+assert end(here.isend(there, 7, b"finished")).done
+here.flush()
+print("used")
 """
 
 
@@ -131,6 +169,36 @@ def test_mistakes_are_told(veth: tuple[list[str], list[str]], script: str, words
     _, error = done.communicate(timeout=LIMIT_S)
     assert done.returncode == 1
     assert words in error.splitlines()[-1]
+
+
+def test_c_programs_use_every_primitive(veth: tuple[list[str], list[str]], tmp_path: Path) -> None:
+    core = REPOSITORY / "core"
+    program, release = tmp_path / "primitives", core / "target" / "release"
+    source = core / "endpoint" / "tests" / "c" / "primitives.c"
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{core / 'endpoint' / 'include'}"]
+    library = [f"-L{release}", f"-Wl,-rpath,{release}", "-lknotless_endpoint"]
+    subprocess.run(["cc", *strict, source, "-o", program, *library], check=True)
+    keeper, user = (
+        subprocess.Popen(
+            [*prefix, program, role], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for prefix, role in ((veth[1], "keep"), (veth[0], "use"))
+    )
+    for process in (user, keeper):
+        _, error = process.communicate(timeout=LIMIT_S)
+        assert process.returncode == 0, error
+
+
+def test_primitives_from_python(veth: tuple[list[str], list[str]]) -> None:
+    keeper = start(veth[1], KEEP, "e0")
+    assert keeper.stdout is not None
+    assert keeper.stdout.readline() == "ready\n"
+    done = start(veth[0], USE, "e0")
+    out, error = done.communicate(timeout=LIMIT_S)
+    assert done.returncode == 0, error
+    assert out == "used\n"
+    _, error = keeper.communicate(timeout=LIMIT_S)
+    assert keeper.returncode == 0, error
 
 
 def test_a_paused_interface_blocks_the_sender_and_loses_nothing(names: Names) -> None:

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::address::{Address, Mac};
 use crate::config::{Config, Counters, Error, Failure, Message, Reliability, SendId, Time};
 use crate::node::{Node, Outcome};
-use crate::operation::OperationId;
+use crate::operation::{OperationId, Status};
 use crate::spin::Spin;
 use crate::sys::credit::Credit;
 use crate::sys::packet::{Packets, Received, BATCH};
@@ -216,6 +216,19 @@ impl Endpoint {
         timeout: Option<Duration>,
     ) -> Result<Option<Outcome>, Error> {
         self.wait(timeout, |node| node.take_outcome(id))
+    }
+
+    /// The same, but leave the outcome where it is; whether the operation is complete.
+    ///
+    /// # Errors
+    /// When the interface is gone.
+    pub fn until_complete(
+        &mut self,
+        id: OperationId,
+        timeout: Option<Duration>,
+    ) -> Result<bool, Error> {
+        let complete = |node: &mut Node| (node.status(id) != Status::Pending).then_some(());
+        Ok(self.wait(timeout, complete)?.is_some())
     }
 
     /// The node: its areas, and how its operations stand.

@@ -4,6 +4,7 @@
 //! socket. docs/messages.md tells how to use it and why it is as it is.
 
 pub mod address;
+pub mod c_border;
 pub mod config;
 pub mod endpoint;
 pub mod inbox;

@@ -1,0 +1,218 @@
+"""``python -m bench.endpoint``: messages beside UDP sockets and Open MPI, over one veth."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from emulation import namespaces
+from emulation.names import REPOSITORY
+from experiments import machine
+from topologies.errors import EmulationError, KnotlessError
+
+PINGPONG = REPOSITORY / "core" / "target" / "release" / "knotless-pingpong"
+LOOK_US = 100
+"""How long messages look for a frame before they sleep (their default), and UDP beside them."""
+LIMIT_S = 60
+MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+IPS = ("10.99.0.1", "10.99.0.2")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A way to send: how knotless-pingpong calls it (none for MPI), and how long it looks."""
+
+    name: str
+    kind: str
+    look_us: int = 0
+
+
+KINDS = (
+    Kind("UDP sockets", "udp"),
+    Kind("UDP sockets, looking before they sleep", "udp", LOOK_US),
+    Kind("messages", "message", LOOK_US),
+    Kind("messages, acknowledged", "acknowledged", LOOK_US),
+    Kind("messages that do not look", "message"),
+    Kind("Open MPI over TCP", "mpi"),
+)
+CASES = (("latency", 8, 20_000), ("latency", 1400, 20_000), ("rate", 8, 100_000))
+_KEY = {"latency": "median_us", "rate": "messages_per_s"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way and one case: the median over rounds, and every round."""
+
+    kind: str
+    mode: str
+    bytes: int
+    value: float
+    rounds: tuple[float, ...]
+
+
+@contextmanager
+def pair() -> Iterator[tuple[str, str]]:
+    """Two namespaces with a veth between their interfaces ``e0``; their names."""
+    secret = secrets.token_hex(3)
+    names = (f"kp-{secret}-a", f"kp-{secret}-b")
+    try:
+        for name in names:
+            namespaces.add(name)
+        peer = f"type veth peer name e0 address {MACS[1]} netns {names[1]}"
+        namespaces.ip_batch([f"link add e0 address {MACS[0]} {peer}"], namespace=names[0])
+        for name, ip in zip(names, IPS, strict=True):
+            up = ["link set e0 up", f"address add {ip}/24 dev e0"]
+            namespaces.ip_batch(up, namespace=name)
+        yield names
+    finally:
+        namespaces.remove(names)
+
+
+def pingpong(names: tuple[str, str], kind: Kind, mode: str, size: int, count: int) -> float:
+    """Run it between two namespaces; one-way microseconds, or messages a second."""
+    own, peer = IPS if kind.kind == "udp" else MACS
+    case = [str(size), str(count), mode, str(kind.look_us)]
+    serve = [str(PINGPONG), "serve", kind.kind, "e0", peer, own, *case]
+    ask = [str(PINGPONG), "ask", kind.kind, "e0", own, peer, *case]
+    with subprocess.Popen(
+        namespaces.enter(names[1], serve), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as server:
+        try:
+            assert server.stdout is not None  # noqa: S101 - it was asked for
+            server.stdout.readline()
+            done = subprocess.run(
+                namespaces.enter(names[0], ask),
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=LIMIT_S,
+            )
+        finally:
+            server.kill()
+    return _value(done, mode)
+
+
+def _value(done: subprocess.CompletedProcess[str], mode: str) -> float:
+    if done.returncode != 0:
+        raise EmulationError(f"ping-pong: {' '.join(done.stderr.split())[:300]}")
+    return float(json.loads(done.stdout.splitlines()[-1])[_KEY[mode]])
+
+
+def mpi_missing() -> str | None:
+    """Why Open MPI cannot be measured here, if it cannot."""
+    absent = [tool for tool in ("mpirun", "mpicc") if shutil.which(tool) is None]
+    if absent:
+        return f"{', '.join(absent)} not installed (Debian: openmpi-bin libopenmpi-dev)"
+    return None
+
+
+def mpi(names: tuple[str, str], program: Path, mode: str, size: int, count: int) -> float:
+    """Run the same over MPI: one process in each namespace, which meet by their veth alone."""
+    process = [str(program), str(size), str(count), mode]
+    only = ["btl_tcp_if_include", "oob_tcp_if_include"]
+    command = ["mpirun", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
+    command += [word for key in only for word in ("--mca", key, "e0")]
+    command += ["--oversubscribe", "-x", "PMIX_MCA_ptl_base_if_include", "-np", "1", *process]
+    command += [":", "-np", "1", *namespaces.enter(names[1], process)]
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    done = subprocess.run(
+        namespaces.enter(names[0], command),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+        env={**os.environ, **root, "PMIX_MCA_ptl_base_if_include": "e0"},
+    )
+    return _value(done, mode)
+
+
+def measure(rounds: int, scale: float) -> list[Row]:
+    """Measure every way in turn, ``rounds`` times."""
+    found: dict[tuple[str, str, int], list[float]] = {}
+    without_mpi = mpi_missing()
+    if without_mpi:
+        click.echo(f"SKIPPED: Open MPI: {without_mpi}", err=True)
+    with pair() as names, tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "mpi_pingpong"
+        if not without_mpi:
+            source = Path(__file__).with_name("mpi_pingpong.c")
+            subprocess.run(["mpicc", "-O2", source, "-o", program], check=True)
+        for _ in range(rounds):
+            for mode, size, full in CASES:
+                count = max(1000, int(full * scale))
+                for kind in KINDS:
+                    if kind.kind != "mpi":
+                        value = pingpong(names, kind, mode, size, count)
+                    elif without_mpi:
+                        continue
+                    else:
+                        value = mpi(names, program, mode, size, count)
+                    found.setdefault((kind.name, mode, size), []).append(value)
+    return [Row(*key, statistics.median(values), tuple(values)) for key, values in found.items()]
+
+
+def ratios(rows: list[Row]) -> Mapping[str, float]:
+    """How many times as good as the better of the UDP rows messages are, by case."""
+    better: dict[str, float] = {}
+    for mode, size, _ in CASES:
+        of_case = {row.kind: row.value for row in rows if (row.mode, row.bytes) == (mode, size)}
+        udp = [value for kind, value in of_case.items() if kind.startswith("UDP")]
+        value = of_case["messages"]
+        ratio = min(udp) / value if mode == "latency" else value / max(udp)
+        better[f"{mode} {size} B"] = ratio
+    return better
+
+
+def _cell(row: Row) -> str:
+    digits = 0 if row.mode == "rate" else 2
+    least, most = min(row.rounds), max(row.rounds)
+    return f"{row.value:,.{digits}f} ({least:,.{digits}f} to {most:,.{digits}f})"
+
+
+@click.command()
+@click.option("--rounds", default=5, show_default=True, help="How often each is measured.")
+@click.option("--quick", is_flag=True, help="A tenth of the messages, two rounds.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+def main(rounds: int, quick: bool, as_json: bool) -> None:
+    """Latency and rate of small messages between two processes, side by side in one run."""
+    try:
+        rows = measure(2 if quick else rounds, 0.1 if quick else 1.0)
+    except KnotlessError as error:
+        click.echo(f"bench: {error}", err=True)
+        sys.exit(2)
+    if as_json:
+        told = {"machine": machine.machine(), "rows": [asdict(row) for row in rows]}
+        click.echo(json.dumps({**told, "times_udp": ratios(rows)}))
+        return
+    table = Table(title="Two processes over one veth: median of rounds (least to most)")
+    table.add_column("")
+    for mode, size, _ in CASES:
+        unit = "one way, us" if mode == "latency" else "messages/s"
+        table.add_column(f"{size} B: {unit}", justify="right")
+    for kind in KINDS:
+        of_kind = [row for row in rows if row.kind == kind.name]
+        cells = [_cell(row) for row in of_kind]
+        if cells:
+            table.add_row(kind.name, *cells)
+    console = Console()
+    console.print(table)
+    for case, ratio in ratios(rows).items():
+        console.print(f"messages, {case}: {ratio:.2f} times the better of UDP")
+
+
+if __name__ == "__main__":
+    main()

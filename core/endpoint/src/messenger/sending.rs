@@ -1,0 +1,134 @@
+//! Frames that go out, and what time does.
+
+use super::Messenger;
+use crate::address::Address;
+use crate::config::{Failure, Time};
+use crate::incoming::Incoming;
+use crate::outgoing::Cut;
+use crate::wire::{self, Ack, Body, Header};
+
+/// A stream that stopped inside a message for so many times [`crate::config::Config::give_up`] is forgotten.
+const ABANDON: Time = 10;
+const NO_ACK: Ack = Ack { session: 0, next: 0, further: 0 };
+
+impl Messenger {
+    /// Let every acknowledgement that is due go out now: nothing is at hand to carry it.
+    pub fn settle(&mut self) {
+        for &address in &self.busy {
+            let Some(peer) = self.peers.get_mut(&address) else { continue };
+            if let Some(incoming) = peer.incoming.as_mut().filter(|incoming| incoming.ack_due()) {
+                incoming.ack_now = true;
+                self.ready.push_back(address);
+            }
+        }
+    }
+
+    /// Write the next frame that is to go out now to `frame`; false when there is none.
+    pub fn transmit(&mut self, now: Time, frame: &mut Vec<u8>) -> bool {
+        let sent = self.transmit_reset(frame)
+            || self.transmit_datagram(frame)
+            || self.transmit_stream(now, frame);
+        self.counters.tx_frames += u64::from(sent);
+        sent
+    }
+
+    fn transmit_reset(&mut self, frame: &mut Vec<u8>) -> bool {
+        let Some((to, session)) = self.resets.pop_front() else { return false };
+        self.write(frame, to, self.session, Body::Reset { session }, &[]);
+        true
+    }
+
+    fn write(&self, frame: &mut Vec<u8>, to: Address, session: u64, body: Body, payload: &[u8]) {
+        wire::write(frame, &Header { to, from: self.own, session, body }, payload);
+    }
+
+    fn transmit_datagram(&mut self, frame: &mut Vec<u8>) -> bool {
+        let (own, session) = (self.own, self.session);
+        let Some(first) = self.datagrams.front_mut() else { return false };
+        let offset = first.sent_bytes;
+        let total = first.data.len();
+        let body = Body::Datagram {
+            number: first.number,
+            offset: offset as u32,
+            total: total as u32,
+            use_for: first.use_for,
+        };
+        let most = self.config.payload_bytes(wire::header_bytes(&body));
+        let end = total.min(offset + most);
+        let header = Header { to: first.to, from: own, session, body };
+        wire::write(frame, &header, &first.data[offset..end]);
+        first.sent_bytes = end;
+        if end == total {
+            self.completions.push_back((first.id, Ok(())));
+            self.outstanding -= 1;
+            self.datagrams.pop_front();
+        }
+        true
+    }
+
+    /// Peers take turns, frame by frame.
+    fn transmit_stream(&mut self, now: Time, frame: &mut Vec<u8>) -> bool {
+        while let Some(&to) = self.ready.front() {
+            let (own, most) = (self.own, self.config.payload_bytes(wire::LONGEST_HEADER_BYTES));
+            let Some(peer) = self.peers.get_mut(&to) else {
+                self.ready.pop_front();
+                continue;
+            };
+            let session = peer.outgoing.session;
+            if let Some(cut) = peer.outgoing.cut(now, most) {
+                let ack = peer.incoming.as_mut().map_or(NO_ACK, Incoming::ack);
+                let Cut { sequence, oldest, total, use_for, first, last, again, payload } = cut;
+                self.counters.resent_frames += u64::from(again);
+                let body = Body::Stream { sequence, oldest, total, use_for, first, last, ack };
+                wire::write(frame, &Header { to, from: own, session, body }, payload);
+                self.ready.rotate_left(1);
+                return true;
+            }
+            self.ready.pop_front();
+            if let Some(incoming) = peer.incoming.as_mut().filter(|incoming| incoming.ack_now) {
+                let body = Body::Ack(incoming.ack());
+                wire::write(frame, &Header { to, from: own, session, body }, &[]);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// When [`Messenger::expire`] is to be called at the latest; None while nothing is awaited.
+    pub fn deadline(&self) -> Option<Time> {
+        let give_up = self.config.give_up;
+        let of_peers = self.busy.iter().filter_map(|address| {
+            let peer = self.peers.get(address)?;
+            let abandon = peer.incoming.as_ref().filter(|incoming| incoming.is_open());
+            let abandon = abandon.map(|_| peer.heard + ABANDON * give_up);
+            [peer.outgoing.deadline(give_up), abandon].into_iter().flatten().min()
+        });
+        of_peers.chain(self.partial.deadline()).min()
+    }
+
+    /// Time has passed: send again what is due, give up what has been silent too long.
+    pub fn expire(&mut self, now: Time) {
+        self.partial.expire(now, &mut self.inbox);
+        let give_up = self.config.give_up;
+        for address in std::mem::take(&mut self.busy) {
+            let Some(peer) = self.peers.get_mut(&address) else { continue };
+            let alive = peer.outgoing.expire(now, give_up);
+            if peer.outgoing.has_frame() {
+                self.ready.push_back(address);
+            }
+            let open = peer.incoming.as_ref().is_some_and(Incoming::is_open);
+            let abandoned = open && now >= peer.heard + ABANDON * give_up;
+            let due = peer.incoming.as_ref().is_some_and(Incoming::ack_due);
+            if !peer.outgoing.is_idle() || (open && !abandoned) || due {
+                self.busy.insert(address);
+            }
+            if abandoned {
+                let incoming = peer.incoming.take();
+                self.forget(incoming);
+            }
+            if !alive {
+                self.fail(address, Failure::PeerLost);
+            }
+        }
+    }
+}
