@@ -1,0 +1,98 @@
+"""The page: every claim with the paper's figure, ours, their ratio, and why they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from experiments.all_to_all.cases import ANALYSIS
+from experiments.compare import Spread
+from experiments.experiment import EMULATION, SIMULATION
+from experiments.reproduction.claims import CLAIMS, Claim
+from experiments.reproduction.stored import Stored
+
+PLACES = (EMULATION, SIMULATION, ANALYSIS)
+PAPERS = {
+    "000": "000: Koibuchi et al., deterministic deadlock-free routings on the RHiNET-2 cluster",
+    "001": "001: Iwasaki et al., fast user-level barriers on a PC cluster with Ethernet",
+    "002": "002: Shimizu and Nakashima, all-to-all on the Latin-square fat-tree",
+    "004": "004: Otsuka et al., switch-tagged VLAN routing",
+}
+MISSING = "not stored"
+
+
+def shown(spread: Spread | None, digits: int) -> str:
+    """Return a figure as the page has it: mean, (least to most; how many)."""
+    if spread is None:
+        return MISSING
+    mean = f"{spread.mean:.{digits}f}"
+    if spread.count == 1:
+        return mean
+    return f"{mean} ({spread.least:.{digits}f} to {spread.most:.{digits}f}; {spread.count})"
+
+
+def over(spread: Spread | None, theirs: float) -> str:
+    """Return our figure over the paper's."""
+    return "-" if spread is None else f"{spread.mean / theirs:.2f}"
+
+
+def lines(stored: Stored) -> Iterator[str]:
+    """Yield the page, line by line."""
+    rows, invalid = stored.counts()
+    yield "# What the papers measured, and what Knotless does"
+    yield ""
+    yield (
+        "This page is written by `knotless reproduction` from the runs in [runs](runs): no figure "
+        "of ours on it was typed. Absolute times of machines of 2003 to 2016 cannot be had again; "
+        "what can be compared are ratios, and so most figures are ratios. Emulated figures are "
+        "the mean of valid runs, with the least, the greatest and how many; simulated ones are the "
+        "same in every repeat. 'Ours / theirs' takes the emulated figure where there is one, else "
+        "the simulated one, else that of path analysis."
+    )
+    yield ""
+    yield (
+        f"Stored are {len(stored.runs)} runs with {rows:,} rows, of which {invalid:,} are not "
+        "valid (too late, or something went wrong) and left out."
+    )
+    for paper, claims in groupby(CLAIMS, key=lambda claim: claim.paper):
+        yield ""
+        yield f"## {PAPERS[paper]}"
+        yield ""
+        yield f"| where | what | paper | {' | '.join(PLACES)} | ours / theirs |"
+        yield "|---|---|---|" + "---|" * (len(PLACES) + 1)
+        reasons: dict[str, list[str]] = {}
+        for claim in claims:
+            yield _line(stored, claim)
+            reasons.setdefault(claim.why, []).append(claim.place)
+        yield ""
+        yield "Why they differ:"
+        yield ""
+        for why, places in reasons.items():
+            yield f"- {'; '.join(dict.fromkeys(places))}: {why}"
+    yield ""
+    yield "## The runs"
+    yield ""
+    yield "| experiment | on | run | rows | not valid | seed | commit | machine |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for run in stored.runs:
+        bad = sum(not row["valid"] for row in run["rows"])
+        on = run["parameters"].get("on", EMULATION)
+        commit = (run["versions"].get("commit") or "-")[:10]
+        machine = f"{run['machine'].get('cores')} cores, {run['machine'].get('cpu')}"
+        yield (
+            f"| {run['experiment']} | {on} | {run['id']} | {len(run['rows'])} | {bad} "
+            f"| {run['seed']} | {commit} | {machine} |"
+        )
+
+
+def _line(stored: Stored, claim: Claim) -> str:
+    found = {place: claim.compute(stored.rows(claim.experiment, place)) for place in PLACES}
+    first = next((spread for spread in found.values() if spread is not None), None)
+    cells = [claim.place, claim.what, f"{claim.theirs:.{claim.digits}f}"]
+    cells += [shown(spread, claim.digits) for spread in found.values()]
+    return f"| {' | '.join([*cells, over(first, claim.theirs)])} |"
+
+
+def text(stored: Stored) -> str:
+    """Return the whole page."""
+    return "\n".join(lines(stored)) + "\n"
