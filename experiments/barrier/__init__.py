@@ -140,8 +140,6 @@ def prepare(common: Common, options: Mapping[str, Any]) -> BarrierCampaign:
         members(load(case.ground.spec), case.hosts)
     for ground in dict.fromkeys(case.ground for case in chosen):
         ground.plan(settings)
-    if common.on == SIMULATION and any(case.ground.networks != 1 for case in chosen):
-        raise ExperimentError("--networks 2: hosts have two interfaces --on emulation only")
     return BarrierCampaign(common.on, chosen, settings)
 
 
@@ -177,7 +175,7 @@ EXPERIMENT = Experiment(
             ["--networks"],
             default="1",
             show_default=True,
-            help="1, 2 or 1,2: hosts with interfaces on two separate fabrics (emulation).",
+            help="1, 2 or 1,2: hosts with an interface on one fabric, or on each of two.",
         ),
         click.Option(["--barriers"], type=int, help="Barriers of a run (default: 100)."),
         click.Option(

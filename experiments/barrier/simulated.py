@@ -15,6 +15,7 @@ from routing import Plan
 from simulation.channels import Buffers, ChannelTable, channel_table
 from simulation.tables import Forwarding, forwarding
 from simulation.trees import multicast_tree
+from simulation.twice import twice
 
 PS_PER_US = 1_000_000
 FOREVER_PS = 2**64 - 1
@@ -40,8 +41,6 @@ class SimulatedGround:
         cls, ground: Ground, settings: Settings, _cases: list[Case], _say: Callable[[str], None]
     ) -> SimulatedGround:
         """Plan the fabric and fill the tables; raises KnotlessError."""
-        if ground.networks != 1:
-            raise ExperimentError("--networks 2: the simulator has hosts on one network only")
         plan = ground.plan(settings)
         flow_control = "pfc" if plan.vcs > 1 else "all"
         table = channel_table(plan.fabric, flow_control, Buffers())
@@ -103,6 +102,7 @@ class SimulatedGround:
             order,
             [fabric.host_index[name] for name in names],
             len(fabric.hosts),
+            self.ground.networks,
             send_ps=_ps(costs.send_us),
             receive_ps=_ps(costs.receive_us),
             gap_ps=_ps(costs.gap_us),
@@ -113,11 +113,14 @@ class SimulatedGround:
             patience_ns=PATIENCE_NS,
         )
         tree = multicast_tree(self.plan, self.table, names[0], names)
+        table, tables = self.table, replace(self.tables, trees=[tree])
+        if self.ground.networks == 2:
+            table, tables = twice(table, tables)
         simulation = simulator.Simulation(
-            len(fabric.switches),
-            len(fabric.hosts),
-            self.table,
-            replace(self.tables, trees=[tree]),
+            len(fabric.switches) * self.ground.networks,
+            len(fabric.hosts) * self.ground.networks,
+            table,
+            tables,
             traffic,
             seed=settings.seed,
             warm_up_ps=0,

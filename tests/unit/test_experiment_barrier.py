@@ -16,6 +16,10 @@ from experiments.barrier import passages, show
 from experiments.barrier.case import engine_of, members
 from experiments.logp.formulas import ALGORITHMS, PAPER_001, LogP, barrier_us
 from knotless_core import programs
+from routing import make_plan
+from simulation.channels import Buffers, channel_table
+from simulation.tables import forwarding
+from simulation.twice import twice
 from topologies import load
 
 SWITCH_OF_001 = ["--fabric", "flat,32", "--rate", "100", "--delay", "2.03"]
@@ -157,11 +161,48 @@ def test_orders_are_random_but_known() -> None:
         _traffic("shuffle", None, [0, 2])
 
 
+def test_two_networks_share_what_the_master_receives(tmp_path: Path) -> None:
+    slow = ["--gap", "40", "--algorithms", "concurrent,shuffle", "--networks", "1,2"]
+    found = rows(tmp_path, *SWITCH_OF_001, *slow, "--hosts", "16", "--barriers", "5")
+    one, shuffle_one, two, shuffle_two = (row["mean_us"] for row in found)
+    assert one == pytest.approx(60 + 14 * 40, rel=0.01)
+    assert two == pytest.approx(60 + 14 * 20, rel=0.1)
+    # On one network two stages follow each other faster than the gap allows.
+    assert shuffle_two <= shuffle_one
+    assert [row["networks"] for row in found] == [1, 1, 2, 2]
+    for row in found:
+        assert row["valid"]
+
+
+def test_a_fabric_twice_is_two_fabrics() -> None:
+    plan = make_plan(load("torus,5,5,hosts=2"), "dor")
+    table = channel_table(plan.fabric, "pfc", Buffers())
+    tables = forwarding(plan, table)
+    assert len(tables.changes)
+    both, of_both = twice(table, tables)
+    assert len(both.names) == 2 * len(table.names)
+    place = both.place
+    for number, name in enumerate(both.names):
+        mark = "'" if name.endswith("'") else ""
+        assert both.names[both.back[number]].endswith("'") == bool(mark)
+        old = table.place[name.removesuffix("'")]
+        assert both.names[both.back[number]] == table.names[table.back[old]] + mark
+        assert both.rate_bps[number] == table.rate_bps[old]
+        side = (25 if both.leaves[number] >= 0 else -50) if mark else 0
+        assert both.leaves[number] == table.leaves[old] + side
+    assert (np.diff(np.where(both.leaves >= 0, both.leaves, 100 - both.leaves)) >= 0).all()
+    half = len(tables.changes)
+    for before, after in zip(tables.changes, of_both.changes[half:], strict=True):
+        moved = [place[f"{table.names[channel]}'"] for channel in before[:2].tolist()]
+        assert [*moved, *before[2:].tolist()] == after.tolist()
+    assert of_both.rows.shape[0] == 50
+
+
 def _traffic(algorithm: str, order: list[int] | None, places: list[int]) -> None:
     costs = {"send_ps": 1, "receive_ps": 1, "gap_ps": 1, "computing_ps": 0}
     timing = {"retry_ns": 1, "patience_ns": 100}
     programs.barrier_traffic(
-        algorithm, order, places, 2, barriers=1, message_bytes=46, **costs, **timing
+        algorithm, order, places, 2, 1, barriers=1, message_bytes=46, **costs, **timing
     )
 
 

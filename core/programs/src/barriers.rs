@@ -51,7 +51,8 @@ pub struct Outcome {
 }
 
 /// Processes for [`simulator::Traffic::Processes`] on `hosts` hosts; process r runs on host
-/// `places[r]`, and hosts without one do nothing.
+/// `places[r]`, and hosts without one do nothing. Programs over two networks want a fabric that
+/// has all hosts twice: their second interface is the host of the same place in the second half.
 ///
 /// # Panics
 /// Where there are not as many programs as places, or a place is no host.
@@ -72,6 +73,7 @@ pub fn barriers(
             process: barrier::Process::new(program, bench.timing),
             bench: bench.clone(),
             places: Arc::clone(&places),
+            hosts: hosts as u32,
             outcome: Arc::clone(&outcome),
             entered: None,
             looks_at: Time::MAX,
@@ -102,6 +104,7 @@ struct Member {
     process: barrier::Process,
     bench: Bench,
     places: Arc<[u32]>,
+    hosts: u32,
     outcome: Arc<Mutex<Outcome>>,
     /// When it entered the barrier that it is in.
     entered: Option<Time>,
@@ -114,12 +117,13 @@ impl Member {
     /// Do what follows from what the process was told.
     fn go_on(&mut self, now: Time, wishes: &mut Vec<Wish>) {
         while let Some(post) = self.process.next_post() {
+            let interface = post.send.network as u32;
             let to = match post.send.to {
-                Destination::One(rank) => Target::Host(self.places[rank]),
+                Destination::One(rank) => Target::Host(self.places[rank] + interface * self.hosts),
                 Destination::All => Target::Tree(self.bench.tree),
             };
             let tag = u64::from_be_bytes(post.message.encode());
-            self.processor.send(Letter { to, bytes: self.bench.message_bytes, tag });
+            self.processor.send(Letter { interface, to, bytes: self.bench.message_bytes, tag });
         }
         self.processor.work(now, wishes);
         if self.process.state() == State::Outside && self.processor.has_sent() {
@@ -155,7 +159,8 @@ impl Process for Member {
     }
 
     fn received(&mut self, now: Time, from: u32, tag: u64, wishes: &mut Vec<Wish>) {
-        self.processor.deliver(from, tag);
+        let interface = (from / self.hosts) as usize;
+        self.processor.deliver(interface, from % self.hosts, tag);
         self.processor.work(now, wishes);
     }
 

@@ -11,13 +11,15 @@ pub struct Costs {
     pub send: Time,
     /// LogP's o_r: how long it is busy with receiving one.
     pub receive: Time,
-    /// LogP's g: least time between the beginnings of two sendings, and of two receptions.
+    /// LogP's g: least time between the beginnings of two sendings, and of two receptions, by
+    /// one interface.
     pub gap: Time,
 }
 
 /// A message that the processor is to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Letter {
+    pub interface: u32,
     pub to: Target,
     pub bytes: u64,
     pub tag: u64,
@@ -32,15 +34,26 @@ enum Work {
     Receive { from: u32, tag: u64 },
 }
 
+/// A message that waits to be received.
+#[derive(Clone, Copy, Debug)]
+struct Arrived {
+    interface: usize,
+    from: u32,
+    tag: u64,
+}
+
+/// The most interfaces that a processor has.
+pub(crate) const INTERFACES: usize = 2;
+
 /// One processor: it does one thing after the other, sendings before receptions.
 #[derive(Debug)]
 pub(crate) struct Processor {
     costs: Costs,
     outbox: VecDeque<Letter>,
-    inbox: VecDeque<(u32, u64)>,
+    inbox: VecDeque<Arrived>,
     busy: Option<Work>,
-    next_send: Time,
-    next_receive: Time,
+    next_send: [Time; INTERFACES],
+    next_receive: [Time; INTERFACES],
 }
 
 impl Processor {
@@ -50,8 +63,8 @@ impl Processor {
             outbox: VecDeque::new(),
             inbox: VecDeque::new(),
             busy: None,
-            next_send: 0,
-            next_receive: 0,
+            next_send: [0; INTERFACES],
+            next_receive: [0; INTERFACES],
         }
     }
 
@@ -60,9 +73,9 @@ impl Processor {
         self.outbox.push_back(letter);
     }
 
-    /// The network has delivered this.
-    pub fn deliver(&mut self, from: u32, tag: u64) {
-        self.inbox.push_back((from, tag));
+    /// A network has delivered this.
+    pub fn deliver(&mut self, interface: usize, from: u32, tag: u64) {
+        self.inbox.push_back(Arrived { interface, from, tag });
     }
 
     /// Whether all that the program wanted sent has been given to the network.
@@ -76,13 +89,15 @@ impl Processor {
             return;
         }
         let at = if let Some(letter) = self.outbox.pop_front() {
-            let begins = now.max(self.next_send);
-            self.next_send = begins + self.costs.gap;
+            let next = &mut self.next_send[letter.interface as usize];
+            let begins = now.max(*next);
+            *next = begins + self.costs.gap;
             self.busy = Some(Work::Send(letter));
             begins + self.costs.send
-        } else if let Some((from, tag)) = self.inbox.pop_front() {
-            let begins = now.max(self.next_receive);
-            self.next_receive = begins + self.costs.gap;
+        } else if let Some(Arrived { interface, from, tag }) = self.inbox.pop_front() {
+            let next = &mut self.next_receive[interface];
+            let begins = now.max(*next);
+            *next = begins + self.costs.gap;
             self.busy = Some(Work::Receive { from, tag });
             begins + self.costs.receive
         } else {
@@ -94,8 +109,8 @@ impl Processor {
     /// The piece of work is done: what was sent goes to the network, what was received is returned.
     pub fn done(&mut self, wishes: &mut Vec<Wish>) -> Option<(u32, u64)> {
         match self.busy.take()? {
-            Work::Send(Letter { to, bytes, tag }) => {
-                wishes.push(Wish::Send { to, bytes, tag });
+            Work::Send(Letter { interface, to, bytes, tag }) => {
+                wishes.push(Wish::SendBy { interface, to, bytes, tag });
                 None
             }
             Work::Receive { from, tag } => Some((from, tag)),

@@ -24,6 +24,7 @@ def barrier_traffic(
     order: list[int] | None,
     places: list[int],
     hosts: int,
+    networks: int,
     *,
     send_ps: int,
     receive_ps: int,
@@ -36,10 +37,11 @@ def barrier_traffic(
 ) -> tuple[Traffic, Outcome]:
     """Return processes that pass ``barriers`` barriers, computing ``computing_ps`` between two.
 
-    Process r runs on host ``places[r]``. ``algorithm`` is shuffle, tree2, tree3, tree4,
-    concurrent or unicast; ``order`` the visiting list of unicast, or None. ``send_ps``,
-    ``receive_ps`` and ``gap_ps`` are LogP's o_s, o_r and g. The master's multicast is tree 0
-    of the simulation's tables.
+    Process r runs on host ``places[r]`` of ``hosts``. With 2 ``networks`` the fabric has every
+    host twice: host ``places[r] + hosts`` is the process's second interface. ``algorithm`` is
+    shuffle, tree2, tree3, tree4, concurrent or unicast; ``order`` the visiting list of unicast,
+    or None. ``send_ps``, ``receive_ps`` and ``gap_ps`` are LogP's o_s, o_r and g. The master's
+    multicast is tree 0 of the simulation's tables.
     """
 
 def random_order(size: int, seed: int) -> list[int]:

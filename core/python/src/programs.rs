@@ -49,14 +49,15 @@ impl Outcome {
 }
 
 #[pyfunction]
-#[pyo3(signature = (algorithm, order, places, hosts, *, send_ps, receive_ps, gap_ps, barriers,
-                    computing_ps, message_bytes, retry_ns, patience_ns))]
+#[pyo3(signature = (algorithm, order, places, hosts, networks, *, send_ps, receive_ps, gap_ps,
+                    barriers, computing_ps, message_bytes, retry_ns, patience_ns))]
 #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
 fn barrier_traffic(
     algorithm: &str,
     order: Option<Vec<usize>>,
     places: Vec<u32>,
     hosts: usize,
+    networks: usize,
     send_ps: u64,
     receive_ps: u64,
     gap_ps: u64,
@@ -74,7 +75,7 @@ fn barrier_traffic(
     if places.iter().any(|&place| place as usize >= hosts) {
         return Err(PyValueError::new_err(format!("a process has no host: there are {hosts}")));
     }
-    let made = barrier::programs(&algorithm, places.len(), 1).map_err(wrong)?;
+    let made = barrier::programs(&algorithm, places.len(), networks).map_err(wrong)?;
     let bench = Bench {
         costs: Costs { send: send_ps, receive: receive_ps, gap: gap_ps },
         timing: Timing::new(retry_ns, patience_ns).map_err(wrong)?,

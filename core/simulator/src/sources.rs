@@ -219,12 +219,21 @@ impl Simulation {
         what: impl FnOnce(&mut dyn crate::Process, &mut Vec<Wish>),
     ) {
         let Traffic::Processes(processes) = &mut self.traffic else { return };
-        let Some(process) = processes.get_mut(host as usize) else { return };
+        if processes.is_empty() {
+            return;
+        }
+        let count = processes.len() as u32;
+        let host = host % count;
+        let process = &mut processes[host as usize];
         let mut wishes = std::mem::take(&mut self.wishes);
         what(process.as_mut(), &mut wishes);
         for wish in wishes.drain(..) {
             match wish {
                 Wish::Send { to, bytes, tag } => self.send_from(at, host, host, to, bytes, tag),
+                Wish::SendBy { interface, to, bytes, tag } => {
+                    let from = host + interface * count;
+                    self.send_from(at, from, from, to, bytes, tag);
+                }
                 Wish::Wake { at: when, tag } => {
                     self.world.agenda.add_once(when.max(at), Event::Source { source: host, tag });
                 }
@@ -313,8 +322,8 @@ pub(crate) fn validate(
             }
         }
         Traffic::Processes(processes) => {
-            if processes.len() > hosts as usize {
-                return Err(Error::new("there are more processes than hosts"));
+            if !processes.is_empty() && !(hosts as usize).is_multiple_of(processes.len()) {
+                return Err(Error::new("each process must have the same number of hosts"));
             }
         }
     }

@@ -63,6 +63,17 @@ pub enum Wish {
         /// Whatever the receiver is to see.
         tag: u64,
     },
+    /// Send a message by another interface than the first; see [`Traffic::Processes`].
+    SendBy {
+        /// By which, from 0.
+        interface: u32,
+        /// To whom; [`Target::Anyone`] is refused.
+        to: Target,
+        /// Its length; at least 1.
+        bytes: u64,
+        /// Whatever the receiver is to see.
+        tag: u64,
+    },
     /// Call [`Process::woken`] at that time.
     Wake {
         /// When; not before now.
@@ -106,7 +117,8 @@ pub enum Traffic {
     },
     /// Messages at given times, in their order.
     Trace(Vec<Sending>),
-    /// One process a host, in the hosts' order.
+    /// One process a host, in the hosts' order. Where there are k times as many hosts as
+    /// processes, each process has k interfaces: host `process + i * processes` is its interface i.
     Processes(Vec<Box<dyn Process>>),
 }
 
