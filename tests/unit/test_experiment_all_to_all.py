@@ -1,0 +1,54 @@
+"""The all-to-all experiment: paper 002's figures by paths, and what the simulator makes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from experiments.all_to_all import EXPERIMENT
+from experiments.all_to_all.cases import ANALYSIS
+from experiments.all_to_all.show import gains
+from experiments.experiment import SIMULATION, Common
+from tests.unit.experiment_rows import Rows, rows_of
+
+
+def of(rows: Rows, configuration: str, schedule: str, share: int = 100) -> dict[str, Any]:
+    wanted = (configuration, schedule, share)
+    (row,) = [r for r in rows if (r["configuration"], r["schedule"], r["share"]) == wanted]
+    return row
+
+
+def test_paths_give_the_papers_ratios() -> None:
+    rows = rows_of(EXPERIMENT, Common(on=ANALYSIS), configuration="S1,S2,S3,S1',S2',S3',L1,L2,L3")
+    assert all(r["throughput_ratio"] == 1.0 for r in rows if r["schedule"] == "contention-free")
+    assert all(r["throughput_ratio"] == 1.0 for r in rows if r["configuration"].endswith("'"))
+    # The digest of the paper has these, computed apart.
+    assert of(rows, "S1", "shift")["throughput_ratio"] == pytest.approx(0.5646, abs=5e-5)
+    assert of(rows, "L1", "shift")["throughput_ratio"] == pytest.approx(0.4342, abs=5e-5)
+    assert of(rows, "L3", "shift")["throughput_ratio"] == pytest.approx(0.2323, abs=5e-5)
+    # Tables 4 and 5: how many hosts take part.
+    assert [of(rows, f"S{i}", "shift")["hosts"] for i in (1, 2, 3)] == [21, 8, 27]
+    assert [of(rows, f"S{i}'", "shift")["hosts"] for i in (1, 2, 3)] == [25, 10, 28]
+    assert [of(rows, "L3", "shift", share)["hosts"] for share in (75, 50, 25)] == [343, 252, 112]
+
+
+def test_simulated_exchanges_are_faster_without_contention_and_the_same_again() -> None:
+    common = Common(on=SIMULATION, repeats=2)
+    rows = rows_of(EXPERIMENT, common, configuration="S1", datagrams=16, delay=100.0)
+    assert 2.0 < gains(rows)["S1"] < 3.0
+    assert len({row["result_sha256"] for row in rows}) == 2
+    free = [row for row in rows if row["schedule"] == "contention-free"]
+    # Of 21 phases one is spent on oneself; the last frame's way takes part of each other one.
+    assert 0.8 < free[0]["of_line"] < 20 / 21 + 0.001
+    assert all(row["lost_frames"] == 0 for row in rows)
+
+
+def test_a_run_is_shown_with_what_it_found() -> None:
+    rows = rows_of(EXPERIMENT, Common(on=ANALYSIS), configuration="S1,S1'")
+    shown = EXPERIMENT.present({"rows": rows, "parameters": {"on": ANALYSIS}}, [], True)
+    assert "1.77 (S1) to 1.77 times (S1)" in shown.sentences[0]
+    assert "no two flows of a phase shared a channel" in shown.sentences[1]
+    worse = [{**row, "throughput_ratio": 0.5} for row in rows]
+    again = EXPERIMENT.present({"rows": worse, "parameters": {"on": ANALYSIS}}, [], False)
+    assert "SHARED" in again.sentences[1]
