@@ -19,12 +19,13 @@ missing_packages() {
     local command
     for command in ovs-vswitchd:openvswitch-switch iperf3:iperf3 ethtool:ethtool socat:socat \
         iptables:iptables ifconfig:net-tools tcpdump:tcpdump ip:iproute2 ping:iputils-ping \
-        git:git make:make cc:gcc; do
+        git:git make:make cc:gcc mpirun:openmpi-bin; do
         have "${command%%:*}" || echo "${command#*:}"
     done
     # Not grep -q: it would end ldconfig's pipe early, which pipefail takes for a failure.
     ldconfig -p | grep 'libjemalloc\.so\.2' >/dev/null || echo libjemalloc2
     /usr/bin/python3 -c 'import mininet' 2>/dev/null || echo mininet
+    /usr/bin/python3 -c 'import mpi4py' 2>/dev/null || echo python3-mpi4py
     /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
     # A Rust from elsewhere brings its own rustfmt and clippy: see add_rust_components.
     have rustup || rust_is_new_enough || echo rustc-web cargo-web

@@ -1,0 +1,67 @@
+"""Frames that no host may send: dropped by its switch, and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scapy.layers.l2 import Dot1Q
+from scapy.packet import Packet
+
+from knotless.probes import Finding
+from knotless.probes.path import planned
+from knotless.probes.target import Target, marked, wait_for
+
+COUNT_LIMIT_S = 3.0
+"""A frame that a switch drops is counted 200 ms later."""
+UNPLANNED = 4000
+STRANGER = "02:ff:ff:ff:ff:fe"
+RESERVED = "01:80:c2:00:00:0e"
+
+
+def forgeries(target: Target) -> Iterator[tuple[str, Packet, bytes]]:
+    """Yield (what it is, frame, marker), all from the first pair's source."""
+    source, destination = target.pairs[0]
+    vlans = [tag[0] for _, tag in planned(target, source, destination) if tag is not None]
+    vlan = vlans[0] if vlans else target.plan.vlan_of(source.name)
+    if target.settings["tagging"] == "host":
+        vlan = UNPLANNED  # for there the planned one is what a host has to say
+    kinds: list[tuple[str, str, str, list[Packet]]] = [
+        ("another host's MAC", destination.mac, destination.mac, []),
+        ("a stranger's MAC", STRANGER, destination.mac, []),
+        (f"tagged with VLAN {vlan}", source.mac, destination.mac, [Dot1Q(vlan=vlan)]),
+        ("tagged with priority 7", source.mac, destination.mac, [Dot1Q(vlan=0, prio=7)]),
+        (
+            f"tagged twice, VLANs {vlan} and {vlan}",
+            *(source.mac, destination.mac),
+            [Dot1Q(vlan=vlan), Dot1Q(vlan=vlan)],
+        ),
+        (f"to the reserved address {RESERVED}", source.mac, RESERVED, []),
+    ]
+    for what, sender, receiver, tags in kinds:
+        yield (what, *marked(sender, receiver, *tags))
+
+
+def probe(target: Target) -> Iterator[Finding]:
+    """Send each forgery; it must be on no link but the sender's own, and counted."""
+    source, _ = target.pairs[0]
+    sent = []
+    with target.captured() as capture, target.sender(source) as sender:
+        for what, frame, marker in forgeries(target):
+            before = target.unforwarded(source)
+            sender.send(frame)
+
+            def counted(before: int = before) -> bool:
+                return target.unforwarded(source) > before
+
+            sent.append((what, marker, wait_for(counted, COUNT_LIMIT_S)))
+    for what, marker, counted_drop in sent:
+        links = {seen.link for seen in capture.of(marker)}
+        beyond = sorted(links - {source.name})
+        if beyond:
+            text = f"was forwarded over {' '.join(beyond)}"
+        elif not links:
+            text = "never left the host: nothing is shown by it"
+        else:
+            text = "dropped by the switch" + (" and counted" if counted_drop else ", NOT counted")
+        good = not beyond and bool(links) and counted_drop
+        yield Finding("forgery", f"{source.name}: {what}", good, text)

@@ -1,0 +1,87 @@
+"""``knotless probe`` on running fabrics: what it finds right, and what it finds wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+from emulation.names import Names
+from knotless.probes import named
+from knotless.probes.target import Target, target
+from tests.integration.conftest import Knotless
+
+
+def run(knotless: Knotless, *words: str, code: int = 0) -> Any:
+    done = knotless(*words)
+    assert done.returncode == code, done.stdout + done.stderr
+    return json.loads(done.stdout) if "--json" in words and code in (0, 1) else done
+
+
+@pytest.mark.parametrize("flow_control", ["all", "pfc"])
+def test_a_fabric_as_planned(knotless: Knotless, names: Names, flow_control: str) -> None:
+    ports = ("--port", "0", "--rest-port", "0", "--name", names.name)
+    how = ("--engine", "dor", "--vcs", "2", "--flow-control", flow_control)
+    run(knotless, "up", "ring,4", *how, *ports)
+    try:
+        found = run(knotless, "probe", "--name", names.name, "--json")
+        assert found["ok"]
+        by_probe: dict[str, list[dict[str, Any]]] = {}
+        for finding in found["findings"]:
+            assert finding["ok"], finding
+            by_probe.setdefault(finding["probe"], []).append(finding)
+        assert {probe: len(rows) for probe, rows in by_probe.items()} == {
+            "path": 4,
+            "forgery": 6,
+            "pause": 3,
+        }
+        obeyed = [row["text"].startswith("obeyed") for row in by_probe["pause"]]
+        assert obeyed == ([True, False, False] if flow_control == "all" else [False, True, True])
+        wrong = run(knotless, "probe", "--name", names.name, "--pair", "h1", "h9", code=2)
+        assert "has no host 'h9'" in wrong.stderr
+        if flow_control == "all":
+            _other_rules_are_seen(names)
+    finally:
+        run(knotless, "down", "--name", names.name)
+
+
+def _other_rules_are_seen(names: Names) -> None:
+    """Rules put in by hand: frames leave their path, and tagged ones of hosts get in."""
+    probed = target(names, [("h1", "h3")], 1)
+    switch = probed.fabric.hosts[0].switch
+    (before,) = named("path")(probed)
+    assert before.ok
+    ovs = {"OVS_RUNDIR": str(names.ovs_directory), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+    rule = "table=0,priority=65000,in_port=1,actions=output:3"
+    subprocess.run(
+        [
+            "ovs-ofctl",
+            "-O",
+            "OpenFlow13",
+            "add-flow",
+            f"unix:{names.ovs_directory / switch}.mgmt",
+            rule,
+        ],
+        check=True,
+        env=ovs,
+    )
+    _expect_trouble(probed)
+
+
+def _expect_trouble(probed: Target) -> None:
+    (after,) = named("path")(probed)
+    assert not after.ok
+    assert after.text.startswith("planned h1 s1:2-s2:3[")
+    forged = {finding.subject: finding for finding in named("forgery")(probed)}
+    stranger = forged["h1: a stranger's MAC"]
+    assert not stranger.ok
+    assert "was forwarded over" in stranger.text
+
+
+def test_nothing_to_probe(knotless: Knotless, names: Names) -> None:
+    done = run(knotless, "probe", "--name", names.name, code=2)
+    assert "start one with 'knotless up'" in done.stderr
+    done = run(knotless, "probe", "--only", "smell", code=2)
+    assert "'smell' is none of path, forgery, pause" in done.stderr
