@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lint-python lint-rust format bench bench-routing prove clean
+.PHONY: help setup demo test lint lint-python lint-rust format bench bench-routing bench-sim bench-endpoint test-primitives prove clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -43,8 +43,17 @@ format:  ## put everything in the settled format
 bench: setup  ## measure the emulated fabric against plain links
 	$(SUDO) $(BIN)/python -m bench
 
+bench-sim: setup  ## time the simulator, in packets put on links a second
+	$(BIN)/python -m bench.simulation
+
 bench-routing: setup  ## time our routing engines beside OpenSM's, where it is installed
 	$(BIN)/python -m bench.routing
+
+bench-endpoint: setup  ## measure messages beside UDP sockets and Open MPI, over one veth
+	$(SUDO) $(BIN)/python -m bench.endpoint
+
+test-primitives:  ## a million random operations on remote memory (make test: 20,000)
+	KNOTLESS_OPERATIONS=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test primitives
 
 prove: setup  ## walk the rules of every engine on 1,000 generated fabrics (make test: 40)
 	$(BIN)/python -m tests.prove

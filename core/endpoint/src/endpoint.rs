@@ -39,6 +39,22 @@ pub struct Endpoint {
     spare: Vec<Vec<u8>>,
     spin: Spin,
     completions: VecDeque<(SendId, Result<(), Failure>)>,
+    trace: Option<Vec<(Stage, SystemTime)>>,
+}
+
+/// What an endpoint has just done, for a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// An operation is posted.
+    Posted,
+    /// Frames are built.
+    Built,
+    /// The kernel has them.
+    Sent,
+    /// Frames are taken from the kernel.
+    Taken,
+    /// What they ask for is done, and the answer posted.
+    CarriedOut,
 }
 
 impl Endpoint {
@@ -84,6 +100,7 @@ impl Endpoint {
             spare: Vec::new(),
             spin: Spin::new(config_spin),
             completions: VecDeque::new(),
+            trace: None,
         })
     }
 
@@ -201,6 +218,7 @@ impl Endpoint {
         let now = Instant::now();
         let time = self.time(now);
         let posted = post(&mut self.node, time)?;
+        self.note(Stage::Posted);
         self.put_out(now)?;
         Ok(posted)
     }
@@ -239,6 +257,22 @@ impl Endpoint {
     /// The same, to change its areas. Operations are posted by [`Endpoint::operate`].
     pub fn node_mut(&mut self) -> &mut Node {
         &mut self.node
+    }
+
+    /// Note from now on when what is done; the times are the machine's, comparable among processes.
+    pub fn start_trace(&mut self) {
+        self.trace = Some(Vec::new());
+    }
+
+    /// What was noted since the last call.
+    pub fn take_trace(&mut self) -> Vec<(Stage, SystemTime)> {
+        self.trace.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn note(&mut self, stage: Stage) {
+        if let Some(trace) = &mut self.trace {
+            trace.push((stage, SystemTime::now()));
+        }
     }
 
     /// What was done and refused so far.
@@ -295,9 +329,11 @@ impl Endpoint {
             self.packets.receive(timeout, &mut self.received);
         }
         let now = self.time(Instant::now());
+        self.note(Stage::Taken);
         for frame in self.received.frames() {
             self.node.take_frame(now, frame);
         }
+        self.note(Stage::CarriedOut);
     }
 
     fn expire(&mut self, now: Instant) {
@@ -339,8 +375,10 @@ impl Endpoint {
             if self.queue.is_empty() {
                 return Ok(());
             }
+            self.note(Stage::Built);
             self.claim();
             let sent = self.send_claimed()?;
+            self.note(Stage::Sent);
             if sent == 0 {
                 if self.held_since.is_none() {
                     self.held_since = Some(Instant::now());

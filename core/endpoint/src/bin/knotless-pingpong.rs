@@ -1,22 +1,26 @@
 //! `knotless-pingpong`: how fast messages go between two processes, and UDP datagrams beside them.
 //!
-//! One process serves, the other asks and prints one line of JSON. bench/endpoint.py and the experiment
+//! Operations on remote memory (`push`, `pull`, and `stages`, which notes the steps of a push) go to a
+//! process that serves until it is told to end. One process serves, the other asks and prints one line of JSON. bench/endpoint.py and the experiment
 //! pingpong run it. Both ways use one thread, one message a call, and sleep while they wait.
 
 use std::cell::{Cell, RefCell};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use knotless_endpoint::address::{Address, Mac};
 use knotless_endpoint::config::{Config, Error, Reliability};
-use knotless_endpoint::endpoint::Endpoint;
+use knotless_endpoint::endpoint::{Endpoint, Stage};
+use knotless_endpoint::memory::Rights;
+use knotless_endpoint::operation::Status;
+use knotless_endpoint::shape::Shape;
 use knotless_endpoint::spin::Spin;
 use knotless_endpoint::sys::receive_now;
 
 const USAGE: &str =
-    "usage: knotless-pingpong serve|ask message|acknowledged|udp INTERFACE OWN PEER \
+    "usage: knotless-pingpong serve|ask message|acknowledged|udp|push|pull|stages INTERFACE OWN PEER \
     SIZE COUNT latency|rate [SPIN_US]
   OWN and PEER are MAC addresses for messages, IPv4 addresses for udp; SIZE is in bytes";
 const PORT: u8 = 77;
@@ -140,6 +144,20 @@ fn run(words: &[String]) -> Result<(), Error> {
     {
         return Err(Error::Argument(USAGE.into()));
     }
+    if let "push" | "pull" | "stages" = kind.as_str() {
+        let config = Config { spin: spin.as_nanos() as u64, ..Config::default() };
+        let peer =
+            Mac::parse(peer).ok_or_else(|| Error::Argument(format!("{peer}: no MAC address")))?;
+        let endpoint = Endpoint::open(interface, PORT, config)?;
+        return operations(
+            endpoint,
+            Address { mac: peer, port: PORT },
+            role == "serve",
+            kind,
+            size,
+            count,
+        );
+    }
     let plan = Plan { serve: role == "serve", rate: mode == "rate", size, count };
     let mut wire = wire(kind, interface, own, peer, spin)?;
     match (plan.serve, plan.rate) {
@@ -227,6 +245,87 @@ fn pour(plan: &Plan, wire: &mut dyn Wire) -> Result<(), Error> {
         rate * plan.size as f64 * 8e-6,
     );
     Ok(())
+}
+
+/// Operations on an area of the serving process, one after the other.
+fn operations(
+    mut endpoint: Endpoint,
+    peer: Address,
+    serve: bool,
+    kind: &str,
+    size: usize,
+    count: usize,
+) -> Result<(), Error> {
+    const AREA: u32 = 1;
+    let late = || Error::TimedOut(LIMIT.as_micros() as u64);
+    if kind == "stages" {
+        endpoint.start_trace();
+    }
+    if serve {
+        let rights = Rights { read: true, write: true };
+        endpoint.node_mut().areas.register(AREA, size, rights)?;
+        println!("ready");
+        endpoint.receive(Some(6 * LIMIT))?.ok_or_else(late)?;
+        let answered = [Stage::Taken, Stage::CarriedOut, Stage::Built, Stage::Sent];
+        print_trace(&endpoint.take_trace(), &answered);
+        return Ok(());
+    }
+    let data = vec![7; size];
+    let shape = || Shape::Contiguous { offset: 0, bytes: size as u64 };
+    let (mut times, mut stamps) = (Vec::with_capacity(count), Vec::new());
+    for _ in 0..count {
+        let (start, called) = (Instant::now(), SystemTime::now());
+        let id = endpoint.operate(|node, _| match kind {
+            "pull" => node.pull(peer, AREA, shape()),
+            _ => node.push(peer, AREA, shape(), &data),
+        })?;
+        let outcome = endpoint.outcome(id, Some(LIMIT))?.ok_or_else(late)?;
+        times.push(start.elapsed().as_nanos() as u64);
+        if outcome.status != Status::Done {
+            return Err(Error::System(outcome.status.to_string()));
+        }
+        let trace = endpoint.take_trace();
+        let first = |stage| trace.iter().find(|(at, _)| *at == stage).map(|(_, time)| *time);
+        let last = |stage| trace.iter().rfind(|(at, _)| *at == stage).map(|(_, time)| *time);
+        let own = [first(Stage::Posted), first(Stage::Built), first(Stage::Sent)];
+        let back = [last(Stage::Taken), last(Stage::CarriedOut)];
+        if let Some(steps) = own.into_iter().chain(back).collect::<Option<Vec<_>>>() {
+            stamps.push([vec![called], steps, vec![SystemTime::now()]].concat());
+        }
+    }
+    endpoint.send(peer, b"end"[..].into(), Reliability::Acknowledged, LIMIT)?;
+    endpoint.flush(LIMIT)?;
+    if kind == "stages" {
+        let lines: Vec<String> = stamps.iter().map(|stamps| numbers(stamps)).collect();
+        println!("[{}]", lines.join(","));
+        return Ok(());
+    }
+    times.sort_unstable();
+    let us = |per_mille: usize| times[(times.len() - 1) * per_mille / 1000] as f64 / 1000.0;
+    println!(
+        "{{\"bytes\":{size},\"count\":{count},\"median_us\":{:.3},\"p99_us\":{:.3}}}",
+        us(500),
+        us(990)
+    );
+    Ok(())
+}
+
+/// Print the times of those stretches of a trace that are these stages, one after the other.
+fn print_trace(trace: &[(Stage, SystemTime)], stages: &[Stage]) {
+    let fits =
+        |stretch: &&[(Stage, SystemTime)]| stretch.iter().map(|(stage, _)| stage).eq(stages.iter());
+    let times = |stretch: &[(Stage, SystemTime)]| {
+        numbers(&stretch.iter().map(|(_, time)| *time).collect::<Vec<_>>())
+    };
+    let found: Vec<String> = trace.windows(stages.len()).filter(fits).map(times).collect();
+    println!("[{}]", found.join(","));
+}
+
+/// Nanoseconds since 1970, as a JSON list.
+fn numbers(times: &[SystemTime]) -> String {
+    let since = |time: &SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let texts: Vec<String> = times.iter().map(|time| since(time).as_nanos().to_string()).collect();
+    format!("[{}]", texts.join(","))
 }
 
 fn main() -> ExitCode {

@@ -1,0 +1,148 @@
+"""The primitives experiment: push and pull over size, and the stages of a 64-byte push."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.experiment import (
+    Common,
+    Experiment,
+    ExperimentError,
+    Presentation,
+    Progress,
+    Record,
+)
+from experiments.pingpong import fabric_options
+
+OPERATIONS = ("push", "pull")
+LONGEST = 1 << 20
+STAGES_BYTES = 64
+"""As in table 3 of Yamamoto et al."""
+SAMPLE_TYPES = {"row": "int32", "stage": "string", "us": "double"}
+COLUMNS = ("operation", "bytes", "median_us", "p99_us", "mbit_per_s", "valid")
+
+
+@dataclass(frozen=True)
+class PrimitivesCampaign:
+    """Sizes, and the fabric."""
+
+    fabric: str
+    engine: str
+    hosts: str | None
+    sizes: Sequence[int]
+    count: int
+    repeats: int
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Return what decides the run."""
+        return {
+            "fabric": self.fabric,
+            "engine": self.engine,
+            "hosts": self.hosts,
+            "sizes": list(self.sizes),
+            "count": self.count,
+        }
+
+    def cases(self) -> list[tuple[str, int]]:
+        """Return each operation and size, then the stages, as often as they are repeated."""
+        over_size = [(operation, size) for operation in OPERATIONS for size in self.sizes]
+        return [*over_size, ("stages", STAGES_BYTES)] * self.repeats
+
+    @property
+    def steps(self) -> int:
+        """The fabric, and each case."""
+        return 1 + len(self.cases())
+
+    def run(self, record: Record, progress: Progress) -> None:
+        """Measure case after case."""
+        from experiments.pingpong import run
+        from experiments.primitives.stages import STAGES, stage_times_us
+
+        progress.begin(f"starting {self.fabric}")
+        with run.running(self.fabric, self.engine, self.hosts, progress.begin) as pair:
+            hosts = f"{pair.asker.name}-{pair.server.name}"
+            progress.advance()
+            for number, (operation, size) in enumerate(self.cases()):
+                progress.begin(f"{operation}, {size} bytes")
+                pair.settle()
+                told, served = pair.exchange(operation, size, self.count)
+                row = {
+                    "operation": operation,
+                    "bytes": size,
+                    "fabric": self.fabric,
+                    "engine": self.engine,
+                    "hosts": hosts,
+                }
+                samples = []
+                if operation == "stages":
+                    times = stage_times_us(told, served)
+                    row |= {"median_us": times[-1], "p99_us": None, "mbit_per_s": None}
+                    row["stages_us"] = dict(zip(STAGES, times, strict=True))
+                    samples = [
+                        {"row": number, "stage": stage, "us": us}
+                        for stage, us in zip(STAGES, times, strict=True)
+                    ]
+                else:
+                    row |= {"median_us": told["median_us"], "p99_us": told["p99_us"]}
+                    row["mbit_per_s"] = size * 8 / told["median_us"]
+                    samples = [{"row": number, "stage": "whole", "us": told["median_us"]}]
+                record({**row, **pair.judge()}, samples)
+                progress.advance()
+
+
+def prepare(common: Common, options: Mapping[str, Any]) -> PrimitivesCampaign:
+    """Check the settings; raises ExperimentError or another KnotlessError."""
+    from experiments.pingpong import run
+    from topologies import load
+
+    if common.duration_s is not None or common.rate_mbps is not None:
+        raise ExperimentError("--duration and --rate: say --count, and rates in the fabric")
+    run.chosen(load(options["fabric"]), options["hosts"])
+    sizes = run.sizes_of("8,1024" if common.quick else options["sizes"], LONGEST)
+    count = 20 if common.quick else options["count"]
+    return PrimitivesCampaign(
+        options["fabric"], options["engine"], options["hosts"], sizes, count, common.repeats
+    )
+
+
+def present(
+    run: Mapping[str, Any], _samples: Sequence[Mapping[str, Any]], _draw: bool
+) -> Presentation:
+    """Show a run."""
+    from experiments.pingpong.run import lines
+
+    rows = run["rows"]
+    sentences = [
+        f"A {row['bytes']}-byte push, us since its call: "
+        + "; ".join(f"{stage} {us:.2f}" for stage, us in row["stages_us"].items())
+        + "."
+        for row in rows
+        if row["operation"] == "stages"
+    ]
+    return Presentation(
+        title="Operations on remote memory",
+        lead=(
+            "From the call until the operation is known to be done at the other process, one "
+            "operation after the other, between two hosts of an emulated fabric."
+        ),
+        sentences=sentences,
+        columns=COLUMNS,
+        brief=COLUMNS,
+        table=lines([row for row in rows if row["operation"] != "stages"], COLUMNS),
+    )
+
+
+EXPERIMENT = Experiment(
+    name="primitives",
+    summary="Push and pull over size, and when each stage of a 64-byte push begins.",
+    example="sudo knotless run primitives --fabric torus,4,4 --hosts h1,h11",
+    options=fabric_options(),
+    sample_types=SAMPLE_TYPES,
+    prepare=prepare,
+    present=present,
+    identity=("operation", "bytes", "fabric", "engine", "hosts"),
+    measures=("median_us", "mbit_per_s"),
+)
