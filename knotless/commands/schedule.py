@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import click
+import numpy as np
 
 from knotless.commands._options import json_option, print_table
 from knotless.commands._routing import Choices, optional_routing_options
-from routing.contention import Lines, contention
-from routing.latin_square import LatinSquare, latin_square_of
+from routing.channels import Ints
+from routing.contention import Contention, Lines, contention
+from routing.latin_square import latin_square_of
 from routing.schedule import Schedule, ScheduleError, shift, triple, vector_table
+from routing.schedule_search import Found, find_schedule, some_hosts
 from topologies import load
 from topologies.fabric import Fabric
+from topologies.wounds import without_links
 
 
 @click.command(name="schedule")
@@ -23,31 +28,52 @@ from topologies.fabric import Fabric
     help="Only M hosts on each of the leaves P(c,r) with c < K, of an LSFT.",
 )
 @click.option("--shift", "as_shift", is_flag=True, help="Phase i: host S sends to S + i, mod N.")
+@click.option("--hosts", metavar="LIST|COUNT", help="Only these hosts (h1,h5,..), or so many.")
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="LINK",
+    help="A link that has failed: s1:2-s2:3, or s1-s2. May be repeated.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the search.")
 @optional_routing_options
 @json_option
 def command(
-    spec: str, lattice: str | None, as_shift: bool, choices: Choices, as_json: bool
+    spec: str,
+    lattice: str | None,
+    as_shift: bool,
+    hosts: str | None,
+    without: tuple[str, ...],
+    seed: int,
+    choices: Choices,
+    as_json: bool,
 ) -> None:
     """Make an all-to-all schedule for the hosts of the fabric SPEC.
 
     A Latin-square fat-tree gets the schedule that is free of contention; any other fabric the
-    shift. Destinations are places in the list of hosts. throughput_ratio is the mean share of
-    the line rate that a flow gets on the engine's routes.
+    shift. For some hosts alone, or without some links, one with little contention is searched;
+    of a COUNT, the hosts are spread over the switches. Destinations are places in the list of
+    hosts. throughput_ratio is the mean share of the line rate that a flow gets on the
+    engine's routes, ratio_bound one that no schedule exceeds there.
 
     Example: knotless schedule lsft,3 --lattice 2,2 --json
+
+    Example: knotless schedule torus,4,4,hosts=2 --hosts 20 --json
     """
-    fabric = load(spec)
-    square = latin_square_of(fabric)
-    schedule = _schedule(fabric, square, lattice, as_shift)
-    plan = choices.plan(fabric)
-    found = contention(Lines(plan), schedule.flows())
-    values: dict[str, object] = {
-        "fabric": fabric.name,
-        "engine": plan.engine,
-        "kind": schedule.kind,
-        "throughput_ratio": found.throughput_ratio,
-        "max_channel_load": found.max_channel_load,
-    }
+    whole = load(spec)
+    fabric = without_links(whole, without)
+    lines = Lines(choices.plan(fabric))
+    values: dict[str, object] = {"fabric": fabric.name, "engine": lines.plan.engine}
+    if hosts is not None or without:
+        if lattice is not None or as_shift:
+            raise ScheduleError("--lattice and --shift exclude --hosts and --without")
+        found = _search(whole, lines, hosts, seed)
+        schedule, gets = found.schedule, found.contention
+        bound = {"ratio_bound": found.ratio_bound}
+    else:
+        schedule = _known(fabric, lattice, as_shift)
+        gets, bound = contention(lines, schedule.flows()), {}
+    values |= {"kind": schedule.kind, **_figures(gets), **bound}
     if as_json:
         _print_phases(fabric, schedule, values)
         return
@@ -55,11 +81,14 @@ def command(
     print_table(fabric.name, {**values, "hosts": count, "phases": count})
 
 
-def _schedule(
-    fabric: Fabric, square: LatinSquare | None, lattice: str | None, as_shift: bool
-) -> Schedule:
+def _figures(gets: Contention) -> dict[str, object]:
+    return {"throughput_ratio": gets.throughput_ratio, "max_channel_load": gets.max_channel_load}
+
+
+def _known(fabric: Fabric, lattice: str | None, as_shift: bool) -> Schedule:
     if lattice is not None and as_shift:
         raise ScheduleError("--lattice and --shift exclude each other")
+    square = latin_square_of(fabric)
     if lattice is not None:
         parts = lattice.split(",")
         if len(parts) != 2 or not all(p.isascii() and p.isdigit() and len(p) < 6 for p in parts):
@@ -70,6 +99,36 @@ def _schedule(
     if as_shift or square is None:
         return shift(len(fabric.hosts))
     return triple(square)
+
+
+def _search(whole: Fabric, lines: Lines, hosts: str | None, seed: int) -> Found:
+    """Search a schedule; where all hosts take part, the unhurt fabric's own is one beginning."""
+    chosen = _chosen(whole, hosts)
+    known = []
+    square = latin_square_of(whole)
+    everybody = np.arange(len(whole.hosts), dtype=np.int32)
+    if square is not None and square.hosts == square.order + 1 and set(chosen) == set(everybody):
+        known = [replace(triple(square), kind="triple")]
+        chosen = everybody
+    return find_schedule(lines, chosen, known, seed)
+
+
+def _chosen(fabric: Fabric, hosts: str | None) -> Ints:
+    """Return the hosts that the user names or counts, all unless told otherwise."""
+    most = len(fabric.hosts)
+    if hosts is None:
+        return np.arange(most, dtype=np.int32)
+    if hosts.isascii() and hosts.isdigit():
+        if len(hosts) > 9 or not 1 <= int(hosts) <= most:
+            raise ScheduleError(f"--hosts must be 1 to {most} on {fabric.name}, not {hosts[:20]}")
+        return some_hosts(fabric, int(hosts))
+    names = [name.strip() for name in hosts.split(",")]
+    for name in names:
+        if name not in fabric.host_index:
+            raise ScheduleError(f"--hosts: {fabric.name} has no host {name[:40]!r}")
+        if names.count(name) > 1:
+            raise ScheduleError(f"--hosts names {name} twice")
+    return np.array([fabric.host_index[name] for name in names], dtype=np.int32)
 
 
 def _print_phases(fabric: Fabric, schedule: Schedule, values: dict[str, object]) -> None:
