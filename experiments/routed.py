@@ -80,6 +80,7 @@ class Routed:
             "flow_control": self.flow_control,
             "static_arp": True,
             **self.choices,
+            "host_tags": self.plan.host_tags() if self.tagging == "host" else None,
             **dict(self.settings),
         }
         name = f"run-{secrets.token_hex(2)}"

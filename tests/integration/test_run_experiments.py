@@ -1,0 +1,64 @@
+"""The papers' experiments on running fabrics, in a small form."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root"),
+]
+LIMIT_S = 300
+
+
+def run(*args: str, out: Path) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "knotless.main", "run", *args, "--out", str(out), "--json"],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert (Path(found["report"]).parent / "samples.parquet").is_file()
+    return found
+
+
+def test_messages_come_back_over_every_distance_and_tagging(tmp_path: Path) -> None:
+    case = ("--switches", "1,3", "--size", "1792", "--duration", "0.5")
+    found = run("hops", *case, out=tmp_path)
+    assert [(row["tagging"], row["switches"]) for row in found["rows"]] == [
+        (tagging, switches) for tagging in ("switch", "host", "none") for switches in (1, 3)
+    ]
+    for row in found["rows"]:
+        assert row["messages"] > 5
+        assert row["lost_frames"] == 0
+        # No message is back before lines and delays allow it, however busy the machine is.
+        assert row["min_us"] >= 0.99 * row["theory_us"]
+
+
+def test_acknowledged_traffic_never_beats_an_empty_fabric(tmp_path: Path) -> None:
+    case = ("--part", "acknowledged", "--fabric", "ring,5,hosts=2", "--engine", "updown,dl:2")
+    found = run("traffic", *case, "--pattern", "complement", "--size", "256", out=tmp_path)
+    assert [row["routes"] for row in found["rows"]] == ["updown", "dl, 2 VCs"]
+    for row in found["rows"]:
+        assert len(row["flows"]) == 4
+        assert 0 < row["of_theory"] <= 1.01
+        assert (row["lost_frames"], row["deadlock"]) == (0, False)
+
+
+def test_an_exchange_reaches_everybody_under_both_schedules(tmp_path: Path) -> None:
+    found = run("all-to-all", "--configuration", "S2", "--datagrams", "8", out=tmp_path)
+    assert [row["schedule"] for row in found["rows"]] == ["shift", "contention-free"]
+    for row in found["rows"]:
+        assert not [problem for problem in row["problems"] if "did not come" in problem]
+        assert 0 < row["of_line"] < 1
+        assert row["lost_frames"] == 0
