@@ -137,24 +137,27 @@ def measure_opensm(made: Network, spec: str, engine: str, repeat: int) -> Routed
     runs: list[Routed] = []
     began = time.perf_counter()
     while len(runs) < repeat and time.perf_counter() - began < ENOUGH_S:
-        runs.append(made.route(engine, settings, LIMIT_S))
+        runs.append(made.route(engine, settings, LIMIT_S, dump=False))
     times = [run.routing_ms for run in runs if run.routing_ms is not None]
-    last = runs[-1]
+    last = runs[-1] if runs[-1].failure else made.route(engine, settings, LIMIT_S, dump=True)
     median = statistics.median(times) if times else None
     return Routed(median, last.virtual_lanes, last.max_channel_load, last.failure)
 
 
-def rows(specs: list[str], repeat: int, with_opensm: bool, console: Console) -> Iterator[Row]:
-    """Measure both on each fabric, one after the other."""
+def rows(
+    specs: list[str], engines: tuple[str, ...], repeat: int, with_opensm: bool, console: Console
+) -> Iterator[Row]:
+    """Measure both on each fabric, one after the other; all engines, or those named."""
     for spec in specs:
+        pairs = [pair for pair in ROWS[spec] if not engines or pair[0] in engines]
         fabric = load(spec)
         theirs: dict[str, Routed] = {}
         if with_opensm:
             with network(fabric) as made:
-                for _, engine in ROWS[spec]:
+                for _, engine in pairs:
                     console.print(f"{spec}: OpenSM's {engine}", highlight=False)
                     theirs[engine] = measure_opensm(made, spec, engine, repeat)
-        for engine, other in ROWS[spec]:
+        for engine, other in pairs:
             console.print(f"{spec}: {engine}", highlight=False)
             ours, refused = None, ""
             try:
@@ -192,9 +195,10 @@ def table(found: list[Row]) -> Table:
 
 @click.command(epilog="Example: .venv/bin/python -m bench.routing --only torus,8,8,hosts=4")
 @click.option("--only", multiple=True, type=click.Choice(list(ROWS)), help="These fabrics only.")
+@click.option("--engine", "engines", multiple=True, help="These engines of ours only.")
 @click.option("--repeat", default=5, show_default=True, type=click.IntRange(1, 1000))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-def main(only: tuple[str, ...], repeat: int, as_json: bool) -> None:
+def main(only: tuple[str, ...], engines: tuple[str, ...], repeat: int, as_json: bool) -> None:
     """Time our routing engines and OpenSM's on the same fabrics, in one run.
 
     Ours are timed from numbered channels to paths and broadcast trees; OpenSM's by its own log,
@@ -204,7 +208,7 @@ def main(only: tuple[str, ...], repeat: int, as_json: bool) -> None:
     lacking = missing()
     if lacking:
         console.print(f"OpenSM is skipped: install {' '.join(lacking)} to compare with it")
-    found = list(rows(list(only or ROWS), repeat, not lacking, console))
+    found = list(rows(list(only or ROWS), engines, repeat, not lacking, console))
     if as_json:
         head = {"machine": machine.machine(), "versions": machine.versions(), "vcs_most": MAX_VCS}
         click.echo(json.dumps({**head, "rows": [row.as_json() for row in found]}))

@@ -3,7 +3,7 @@
 //! The walks of one plane (the hosts of one rank) to one destination are chosen together, so that
 //! they agree at every state; then the next plane's, the next destination's, with the loads of
 //! those before in mind. After a first round each tree is taken out and chosen again,
-//! knowing all the others.
+//! knowing all the others, unless all channels carry the same already.
 
 use crate::error::{long, Malformed};
 use crate::follow::{longest, Paths, Rows};
@@ -44,6 +44,7 @@ pub fn paths(
         (0..=planes).map(|plane| rows.plane.partition_point(|&p| (p as usize) < plane)).collect();
     let last = rounds.max(1) - 1;
     for round in 0..=last {
+        let settled = round > 0 && loads.are_even();
         for (place, &destination) in destinations.iter().enumerate() {
             search.towards(graph, destination);
             walks.collect(graph, &search, rows.at);
@@ -61,7 +62,7 @@ pub fn paths(
                 if rounds == 0 {
                     tree.clear();
                     tree.extend(&walks.first[..walks.states.len()]);
-                } else {
+                } else if !settled {
                     if round > 0 {
                         walks.share(tree, -1);
                         loads.add(&mut walks, tree, &flows, -1.0);
@@ -246,6 +247,11 @@ impl Loads {
         if highest > TOLERANCE * self.priced_for {
             self.reprice(highest);
         }
+    }
+
+    /// Whether no channel carries more than another: nothing can be better.
+    fn are_even(&self) -> bool {
+        self.channel.windows(2).all(|pair| pair[0] == pair[1])
     }
 
     /// Prices all channels anew, for a new highest load.
