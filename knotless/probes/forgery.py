@@ -11,7 +11,7 @@ from knotless.probes import Finding
 from knotless.probes.path import planned
 from knotless.probes.target import Target, marked, wait_for
 
-COUNT_LIMIT_S = 3.0
+COUNT_LIMIT_S = 1.5
 """A frame that a switch drops is counted 200 ms later."""
 UNPLANNED = 4000
 STRANGER = "02:ff:ff:ff:ff:fe"

@@ -1,0 +1,141 @@
+"""What message passing took, in a table, sentences and a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from experiments.experiment import Plot, Presentation
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Row = Mapping[str, Any]
+TITLES = {
+    "pingpong": "PingPong",
+    "sendrecv": "SendRecv",
+    "alltoall": "Alltoall",
+    "barrier": "Barrier",
+}
+COLUMNS = (
+    *("fabric", "engine", "measurement", "bytes", "processes", "run", "time", "from", "to"),
+    *("Mbit/s", "lateness p99", "valid", "remarks"),
+)
+BRIEF = ("fabric", "engine", "measurement", "bytes", "processes", "time", "Mbit/s", "valid")
+
+
+def _ground(row: Row) -> str:
+    return f"{row['fabric'].partition(',rate=')[0]}, {row['engine']}"
+
+
+def _ms(value_us: float | None) -> str:
+    return "-" if value_us is None else f"{value_us / 1000:.2f} ms"
+
+
+def table(rows: Sequence[Row]) -> list[list[str]]:
+    """Return a line for each row."""
+    return [
+        [
+            row["fabric"].partition(",rate=")[0],
+            row["engine"],
+            TITLES[row["measurement"]],
+            str(row["bytes"]) if row["bytes"] else "-",
+            str(row["processes"]),
+            str(row["repeat"]),
+            "froze" if row["deadlock"] else _ms(row["time_us"]),
+            _ms(row["min_us"]),
+            _ms(row["max_us"]),
+            "-" if row["mbps"] is None else f"{row['mbps']:.2f}",
+            f"{row['lateness_us_p99']:.0f} us",
+            "yes" if row["valid"] else "NO",
+            "; ".join(row["problems"]),
+        ]
+        for row in rows
+    ]
+
+
+def sentences(rows: Sequence[Row]) -> Iterator[str]:
+    """Say what was found."""
+    valid = [row for row in rows if row["valid"] and row["time_us"] is not None]
+    for ground in dict.fromkeys(_ground(row) for row in valid):
+        here = [row for row in valid if _ground(row) == ground]
+        barriers = [row["time_us"] for row in here if row["measurement"] == "barrier"]
+        rates = [row["mbps"] for row in here if row["measurement"] == "alltoall" and row["mbps"]]
+        told = []
+        if barriers:
+            told.append(f"a barrier takes {_ms(median(barriers))}")
+        if rates:
+            told.append(f"an all-to-all has each process send {max(rates):.2f} Mbit/s at best")
+        if told:
+            yield f"{ground}, {here[0]['processes']} processes: {', '.join(told)}."
+    if len(valid) < len(rows):
+        yield f"Not valid, and left out: {len(rows) - len(valid)} of {len(rows)} runs."
+
+
+NOTES = (
+    (
+        "Time",
+        "The median over the repetitions of a run; of each, that of the slowest process. "
+        "PingPong: half a round trip between the first and the last process. SendRecv: one "
+        "exchange round the ring of all. Alltoall and Barrier: Open MPI's own collectives.",
+    ),
+    (
+        "Mbit/s",
+        "Payload that a process sends in that time, without the headers of MPI, TCP, IP and "
+        "Ethernet.",
+    ),
+    (
+        "Waiting",
+        "Processes sleep between two looks (50 us), so that their waiting does not take the "
+        "cores from switches and emulator; times are that much longer at most for each message.",
+    ),
+)
+
+
+def _plot(rows: Sequence[Row]) -> Figure:
+    from experiments import plots
+
+    names = [name for name in TITLES if any(row["measurement"] == name for row in rows)]
+    grounds = list(dict.fromkeys(_ground(row) for row in rows))
+    colours = (plots.BLUE, plots.GREEN, plots.AMBER, plots.RED, plots.MUTED, plots.INK)
+    figure = plots.new_figure(3.2 * len(names), 3.6)
+    for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
+        for place, ground in enumerate(grounds):
+            here = [r for r in rows if r["measurement"] == name and _ground(r) == ground]
+            sizes = sorted({row["bytes"] for row in here})
+            times_ms = [
+                median(r["time_us"] for r in here if r["bytes"] == size) / 1000 for size in sizes
+            ]
+            colour = colours[place % len(colours)]
+            axes.plot(sizes, times_ms, "o-", color=colour, label=ground, markersize=4)
+        axes.set_title(TITLES[name])
+        axes.set_ylim(bottom=0)
+        if name == "barrier":
+            axes.set_xticks([])
+        else:
+            axes.set_xscale("log", base=2)
+            axes.set_xlabel("bytes")
+        axes.set_ylabel("ms")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center")
+    return figure
+
+
+def present(
+    run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
+) -> Presentation:
+    """Put the presentation of a run together; plots only where ``draw``."""
+    del samples
+    rows = run["rows"]
+    valid = [row for row in rows if row["valid"] and row["time_us"] is not None]
+    caption = "Medians of valid runs. Less is better."
+    return Presentation(
+        title="Message passing on fabrics",
+        lead="Unmodified Open MPI, one process in each host, TCP through the fabric.",
+        sentences=list(sentences(rows)),
+        columns=COLUMNS,
+        brief=BRIEF,
+        table=table(rows),
+        notes=NOTES,
+        plots=[Plot("times", caption, _plot(valid))] if draw and valid else (),
+    )
