@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from routing.plan import Plan, distinct_rows
+from routing.vlan import assign_vlans
 from simulation.channels import ChannelTable
 
 NOWHERE = 0xFFFF
@@ -42,7 +43,11 @@ def forwarding(plan: Plan, table: ChannelTable) -> Forwarding:
     # Of each switch, where its channels begin; of each of the plan's channels, which of them it is.
     first = np.searchsorted(np.where(table.leaves < 0, switches, table.leaves), np.arange(switches))
     local = (numbers - first[channels.tail]).astype(np.uint16)
-    vlans, vlan_of_row = np.unique(plan.vlans, return_inverse=True)
+    # Hosts that tag take the same paths; VLANs by source are enough to tell them apart here.
+    by_row = (
+        plan.vlans if plan.tagging == "switch" else assign_vlans(channels, routes.channels)[:, 0]
+    )
+    vlans, vlan_of_row = np.unique(by_row, return_inverse=True)
     rows, following = _next(plan, local, vlan_of_row.astype(np.int64), len(vlans))
     return Forwarding(
         rows=rows,

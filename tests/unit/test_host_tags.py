@@ -97,3 +97,13 @@ def test_tags_survive_their_file() -> None:
 def test_bad_files_are_told(text: str, says: str) -> None:
     with pytest.raises(RuleError, match=says):
         from_text(load("flat,3"), text)
+
+
+def test_simulated_frames_take_the_same_paths_whoever_tags() -> None:
+    def delivered(tagging: str) -> tuple[int, int]:
+        options = ["--engine", ENGINE, "--tagging", tagging, "--pattern", "complement"]
+        done = run("simulate", "clos,3,hosts=2", *options, "--json")
+        found = json.loads(done.stdout)
+        return found["packet_hops"], found["packets"]
+
+    assert delivered("host") == delivered("switch")
