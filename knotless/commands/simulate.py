@@ -38,12 +38,14 @@ class BarOfTime:
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
-            disable=not sys.stderr.isatty(),
         )
+        # Rich prints an empty line where nobody is looking, even when told to print nothing.
+        self._seen = sys.stderr.isatty()
         self._task = self._bar.add_task("simulating", total=duration_us)
 
     def __enter__(self) -> BarOfTime:
-        self._bar.start()
+        if self._seen:
+            self._bar.start()
         return self
 
     def __exit__(
@@ -52,7 +54,8 @@ class BarOfTime:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bar.stop()
+        if self._seen:
+            self._bar.stop()
 
     def show(self, now_us: float, events: int) -> None:
         """Show how far it is."""

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
-from routing import check, compile_rules, make_plan
-from simulation import Load, Result, Scenario, simulate
+from knotless_core.simulator import headroom_bytes
+from routing import Plan, check, compile_rules, make_plan
+from routing.pipeline import Frame, Pipeline
+from simulation import Buffers, LinkChange, Load, Result, Scenario, simulate
 from topologies import load
+from topologies.errors import KnotlessError
+from topologies.numbering import mac_value
 
 PACKET_BYTES = 1500
 HOST_WIRE_BYTES = PACKET_BYTES + 18 + 20
@@ -78,3 +84,192 @@ def test_flows_into_one_host_share_its_line(hosts: int, tmp_path: Any) -> None:
     found = simulate(Scenario(plan, "trace", trace=str(path), duration_us=50_000))
     share_mbps = 1000 * PACKET_BYTES / HOST_WIRE_BYTES / (hosts - 1)
     assert found.flows_mbps[1:] == pytest.approx([share_mbps] * (hosts - 1), rel=0.01)
+
+
+def line_us(frame_bytes: int, rate_mbps: float) -> float:
+    return (frame_bytes + 20) * 8 / rate_mbps
+
+
+@pytest.mark.parametrize("switches", range(1, 9))
+@pytest.mark.parametrize("header_bytes", [0, 64])
+def test_zero_load_latency_is_exact_to_the_nanosecond(
+    switches: int, header_bytes: int, tmp_path: Path
+) -> None:
+    plan = make_plan(load("mesh,8,1,rate=1000,delay=3"), "dor")
+    found = (
+        trace(plan, f"0,h1,h{switches},1500", tmp_path, cut_through=header_bytes)
+        if (switches > 1)
+        else trace(
+            make_plan(load("flat,2,rate=1000,delay=3"), "updown"),
+            "0,h1,h2,1500",
+            tmp_path,
+            cut_through=header_bytes,
+        )
+    )
+    # The first and the last link carry the frame untagged, the others with 4 bytes more.
+    times_us = [line_us(1518, 1000), *[line_us(1522, 1000)] * (switches - 1), line_us(1518, 1000)]
+    delays_us = 3.0 * (switches + 1)
+    if header_bytes == 0:
+        theory_us = sum(times_us) + delays_us
+    else:
+        # Each switch holds the frame up for its header; it must not run dry when it gets longer.
+        theory_us = header_bytes * 8 / 1000 * switches + delays_us + times_us[-1]
+        assert found.report.latency.max_ps / 1e6 == pytest.approx(theory_us, abs=0.033)
+        return
+    assert found.report.latency.max_ps == round(theory_us * 1e6)
+
+
+def trace(plan: Plan, lines: str, folder: Path, **more: Any) -> Result:
+    path = folder / "trace.csv"
+    path.write_text(f"time_us,source,destination,bytes\n{lines}\n")
+    return simulate(Scenario(plan, "trace", trace=str(path), **more))
+
+
+@pytest.mark.parametrize("load_share", [0.3, 0.6, 0.8])
+def test_waiting_on_one_link_is_that_of_an_m_d_1_queue(load_share: float) -> None:
+    found = run(
+        "flat,2,rate=1000,delay=0",
+        "updown",
+        "shift:1",
+        Load("poisson", load_share),
+        warm_up_us=10_000,
+        duration_us=3_000_000,
+    )
+    service_us = line_us(1518, 1000)
+    waiting_us = load_share * service_us / (2 * (1 - load_share))
+    # Two links one after the other at one rate: only the first makes frames wait.
+    mean_us = found.report.latency.mean_ps / 1e6
+    assert mean_us - 2 * service_us == pytest.approx(waiting_us, rel=0.05)
+
+
+def test_one_byte_less_than_the_headroom_loses_a_frame() -> None:
+    """What is under way when a sender is paused at the worst moment is measured, then cut."""
+    plan = make_plan(load("flat,3,rate=1000,delay=5"), "updown")
+    base = Scenario(plan, "complement", flow_control="all", duration_us=50_000)
+    lines = "\n".join(f"0,h{h},h1,3000000" for h in (2, 3))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.csv"
+        path.write_text(f"time_us,source,destination,bytes\n{lines}\n")
+        base = replace(base, pattern="trace", trace=str(path))
+        xoff = 40_000
+        roomy = simulate(replace(base, buffers=Buffers(xoff=xoff, headroom=100_000)))
+        peak = int(roomy.report.channel_account_peak_bytes.max())
+        # 2 x (1000 Mbit/s x 5 us) under way and two frames: the formula is an upper bound.
+        assert peak - xoff <= headroom_bytes(1_000_000_000, 5_000_000, 1518)
+        exact = simulate(replace(base, buffers=Buffers(xoff=xoff, headroom=peak - xoff)))
+        assert exact.lost_frames == 0
+        short = simulate(replace(base, buffers=Buffers(xoff=xoff, headroom=peak - xoff - 1)))
+        assert short.summary()["drops"]["headroom"] > 0
+
+
+def test_a_watchdog_ends_a_deadlock_by_dropping() -> None:
+    plan = make_plan(load("ring,4"), "dor", vcs=1, select="low-port")
+    found = simulate(Scenario(plan, "shift:2", watchdog_us=100_000, duration_us=5e6))
+    assert found.report.deadlock is None
+    assert found.summary()["drops"]["watchdog"] > 0
+    assert found.report.flow_packets.sum() > 1000
+
+
+def test_a_cut_link_loses_what_comes_and_carries_again_when_restored() -> None:
+    plan = make_plan(load("ring,4,rate=1000,delay=1"), "updown")
+    base = Scenario(plan, "shift:1", duration_us=30_000)
+    cut = replace(base, link_changes=(LinkChange(10_000, "h1", up=False),))
+    restored = replace(cut, link_changes=(*cut.link_changes, LinkChange(20_000, "h1", up=True)))
+    whole, less, again = (simulate(s).report.flow_packets[0] for s in (base, cut, restored))
+    assert less == pytest.approx(whole / 3, rel=0.01)
+    assert again == pytest.approx(whole * 2 / 3, rel=0.01)
+
+
+def test_a_schedule_without_contention_keeps_every_line_full() -> None:
+    found = run("lsft,3,rate=1000,delay=1", "lsft", "schedule", Load(barrier=False))
+    assert found.report.flow_messages.sum() == 52 * 51
+    # 51 frames of each host one after the other, and the time through the fabric.
+    assert found.report.last_complete_ps / 1e6 < 51 * line_us(1522, 1000) + 60
+
+
+def test_acknowledged_messages_take_a_round_trip(tmp_path: Path) -> None:
+    del tmp_path
+    found = run(
+        "flat,2,rate=1000,delay=3",
+        "updown",
+        "shift:1",
+        Load("acknowledged", message_bytes=1500, messages=5),
+    )
+    there = 2 * (line_us(1518, 1000) + 3)
+    back = 2 * (line_us(64, 1000) + 3)
+    # Both hosts send at once, so acknowledgements may wait for a frame.
+    assert found.report.completion.min_ps / 1e6 == pytest.approx(there + back)
+    assert found.report.flow_messages.tolist() == [5, 5]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seed": -1}, "seed"),
+        ({"duration_us": float("nan")}, "duration"),
+        ({"load": Load("poisson", -0.5)}, "load must be over 0"),
+        ({"load": Load("sometimes")}, "arrivals must be one of"),
+        ({"load": Load(message_bytes=0)}, "messages must have 1"),
+        ({"flow_control": "some"}, "flow control must be one of"),
+        ({"buffers": Buffers(xoff=10, xon=20)}, "must be below xoff"),
+        ({"duration_us": None}, "never ends"),
+        ({"packet_bytes": 0}, "packets must have"),
+        ({"warm_up_us": 20.0, "duration_us": 10.0}, "warm-up must be shorter"),
+        ({"link_changes": (LinkChange(1, "s9:9", up=False),)}, "has no link at"),
+        ({"pattern": "uniform"}, "uniform traffic needs a load"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(change: dict[str, Any], message: str) -> None:
+    plan = make_plan(load("ring,4"), "updown")
+    with pytest.raises(KnotlessError, match=message) as refused:
+        simulate(replace(Scenario(plan, "shift:1", duration_us=10.0), **change))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("5,h1,h2,100\n4,h1,h2,100", "line 3: it is earlier"),
+        ("1,h1,h9,100", "line 2: .* has no host 'h9'"),
+        ("-1,h1,h2,100", "line 2: '-1' is no time"),
+        ("1,h1,h2,0", "line 2: '0' is no number of bytes"),
+        ("1,h1,h1,5", "line 2: h1 would send to itself"),
+        ("1,h1", "line 2: 2 values"),
+    ],
+)
+def test_traces_that_make_no_sense_are_refused(lines: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(KnotlessError, match=message):
+        trace(make_plan(load("ring,4"), "updown"), lines, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("spec", "engine"), [("torus,4,4,hosts=2", "dor"), ("lsft,3", "lsft"), ("irregular-a", "dl")]
+)
+def test_frames_take_the_paths_of_the_rules(spec: str, engine: str, tmp_path: Path) -> None:
+    plan = make_plan(load(spec), engine)
+    hosts = [host.name for host in plan.fabric.hosts]
+    pairs = [(a, b) for a in hosts[::3] for b in hosts[::5] if a != b]
+    gap_us = 100_000
+    lines = "\n".join(f"{n * gap_us},{a},{b},100" for n, (a, b) in enumerate(pairs))
+    found = trace(plan, lines, tmp_path)
+    pipelines = {name: Pipeline(name, rules) for name, rules in compile_rules(plan).items()}
+    passed = dict.fromkeys(found.channels.names, 0)
+    for a, b in pairs:
+        for channel in (a, *walk(plan, pipelines, a, b)):
+            passed[channel] += 1
+    assert found.report.channel_tx_frames.tolist() == list(passed.values())
+
+
+def walk(plan: Plan, pipelines: dict[str, Pipeline], a: str, b: str) -> list[str]:
+    fabric = plan.fabric
+    source, target = (fabric.hosts[fabric.host_index[name]] for name in (a, b))
+    frame = Frame(mac_value(target.mac), mac_value(source.mac), 0x0800)
+    switch, port, taken = source.switch, source.port, []
+    for _ in range(50):
+        ((out, frame),) = pipelines[switch].outputs(port, frame)
+        taken.append(f"{switch}:{out}")
+        if out not in fabric.neighbours[switch]:
+            assert (switch, out) == (target.switch, target.port)
+            break
+        switch, port = fabric.neighbours[switch][out]
+    return taken

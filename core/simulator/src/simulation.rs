@@ -171,6 +171,9 @@ impl Simulation {
                 let change = self.settings.link_changes[number as usize];
                 for channel in [change.channel, self.fabric.back[change.channel as usize].0] {
                     self.model.set_up(at, ChannelId(channel), change.up, &mut self.world);
+                    if channel >= self.world.first_of_hosts {
+                        self.feed(at, channel - self.world.first_of_hosts);
+                    }
                 }
             }
             Event::Watchdog => {
@@ -284,7 +287,9 @@ impl Simulation {
 
     /// Let the NIC's next packet wait for the line, if none does.
     fn feed(&mut self, at: Time, host: u32) {
-        if self.world.nics[host as usize].waiting > 0 {
+        if self.world.nics[host as usize].waiting > 0
+            || !self.model.is_up(self.fabric.up[host as usize])
+        {
             return;
         }
         if let Some(number) = self.world.nics[host as usize].acknowledgements.pop_front() {
@@ -449,6 +454,10 @@ impl Simulation {
     fn search(&mut self) {
         let looked_at = self.fabric.channels() as u64 + self.model.waiting_frames();
         self.next_search = self.events + SEARCH_EVENTS.max(SEARCH_EVENTS_EACH * looked_at);
+        // A watchdog ends what would stand for ever.
+        if self.watchdog_period.is_some() {
+            return;
+        }
         let found = self.model.deadlock();
         match (found, &mut self.deadlock) {
             (None, deadlock) => *deadlock = None,

@@ -1,0 +1,132 @@
+"""``make bench-sim``: how fast the simulator is, in data packets put on links, on one core.
+
+Each case is a process of its own, so that its peak memory is its own. The hash of each result is
+printed: it must not change from machine to machine.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+import click
+
+from experiments.machine import machine
+from routing import make_plan
+from simulation import Load, Scenario, simulate
+from topologies import load
+
+LINKS = "rate=10000,delay=1"
+"""10 Gbit/s and 1 us: what a data centre has."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row. ``target`` is what the project promises, in packet-link-hops a second."""
+
+    name: str
+    spec: str
+    engine: str
+    pattern: str
+    load: Load
+    duration_us: float | None
+    runs: int
+    target: float | None = None
+    slow: bool = False
+
+
+SATURATE, POISSON = Load(), Load("poisson", 0.2)
+PHASES = Load(barrier=False)
+CASES = (
+    Case("128 hosts", "fattree3,8", "fattree", "permutation", SATURATE, 20_000, 7, 10e6),
+    Case("1,024 hosts", "fattree3,16", "fattree", "permutation", SATURATE, 4_000, 5, 5e6),
+    Case("torus 16x16", "torus,16,16", "dor", "uniform", POISSON, 20_000, 5),
+    Case("torus 8x8x8", "torus,8,8,8", "dor", "uniform", POISSON, 5_000, 3),
+    Case("LSFT 7 all-to-all", "lsft,7", "lsft", "schedule", PHASES, None, 3),
+    Case("LSFT 17 all-to-all", "lsft,17", "lsft", "schedule", PHASES, None, 1, slow=True),
+    Case("torus 16x16x16", "torus,16,16,16", "dor", "uniform", POISSON, 500, 1, slow=True),
+)
+
+
+def measure(case: Case) -> dict[str, Any]:
+    """Run one case in this process; return its figures, the median over its runs."""
+    began = time.perf_counter()
+    plan = make_plan(load(f"{case.spec},{LINKS}"), case.engine)
+    plan_s = time.perf_counter() - began
+    scenario = Scenario(plan, case.pattern, case.load, duration_us=case.duration_us)
+    results = [simulate(scenario) for _ in range(case.runs)]
+    rates = [result.report.packet_hops / result.wall_s for result in results]
+    last = results[-1].summary()
+    return {
+        "case": case.name,
+        "fabric": case.spec,
+        "pattern": case.pattern,
+        "hosts": len(plan.fabric.hosts),
+        "packet_hops": last["packet_hops"],
+        "packet_hops_per_s": round(median(rates)),
+        "best_packet_hops_per_s": round(max(rates)),
+        "events_per_s": round(last["events"] * median(rates) / last["packet_hops"]),
+        "runs": case.runs,
+        "plan_s": round(plan_s, 2),
+        "setup_s": last["setup_s"],
+        "wall_s": round(median(result.wall_s for result in results), 3),
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "lost_frames": last["lost_frames"],
+        "deadlock": last["deadlock"],
+        "messages": last["messages"],
+        "throughput_mbps": last["throughput_mbps"],
+        "complete_us": last["complete_us"],
+        "result_sha256": last["result_sha256"],
+        "target": case.target,
+    }
+
+
+def in_its_own_process(number: int, limit_s: float) -> dict[str, Any]:
+    """Measure a case in a new process."""
+    command = [sys.executable, "-m", "bench.simulation", "--case", str(number)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=limit_s)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@click.command()
+@click.option("--slow", is_flag=True, help="Thousands of switches and hosts, too: minutes.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.option("--case", "number", type=click.IntRange(0, len(CASES) - 1), hidden=True)
+def main(slow: bool, as_json: bool, number: int | None) -> None:
+    """Measure the simulator's speed.
+
+    Example: python -m bench.simulation --json
+    """
+    if number is not None:
+        click.echo(json.dumps(measure(CASES[number])))
+        return
+    rows = []
+    for index, case in enumerate(CASES):
+        if case.slow and not slow:
+            continue
+        row = in_its_own_process(index, 3600 if case.slow else 300)
+        rows.append(row)
+        if not as_json:
+            _show(row)
+    if as_json:
+        cases = [asdict(case) for case in CASES if slow or not case.slow]
+        click.echo(json.dumps({"machine": machine(), "cases": cases, "rows": rows}, indent=1))
+
+
+def _show(row: dict[str, Any]) -> None:
+    click.echo(
+        "{case:20} {pattern:12} {hosts:5} hosts  {packet_hops_per_s:>12,} packet-link-hops/s"
+        " (best {best_packet_hops_per_s:,})  {wall_s:8.2f} s  {peak_mb:6,} MB  lost {lost_frames}"
+        "  {result_sha256:.12}".format(**row)
+    )
+
+
+if __name__ == "__main__":
+    main()
