@@ -66,7 +66,7 @@ def test_simulated_open_loop_shares_fairly() -> None:
 def test_the_whole_open_loop_has_the_seven_topologies_and_the_flat_one() -> None:
     campaign = TRAFFIC.prepare(Common(on=SIMULATION), {"part": "open-loop"})
     assert len(TABLE_1) == 8
-    assert {case.routed.name for case in campaign.cases} == set(TABLE_1)
+    assert {case[1].partition(",rate")[0] for case in campaign.parameters["cases"]} == set(TABLE_1)
 
 
 def test_gains_are_over_updown_of_the_same_case() -> None:
