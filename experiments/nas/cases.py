@@ -12,9 +12,10 @@ from experiments.routed import Routed, engine_of, with_options, within
 from topologies.fabric import Host
 
 LIMITS_MBPS = (1.0, 1e6)
-DELAY_US = 2000.0
-"""Of links where the fabric does not state it: long enough to hide a small machine's work."""
-RATE_MBPS = 20.0
+FAST = {"rate": 20.0, "delay": 2000.0}
+"""Links (Mbit/s, us) where the fabric does not state them: few hosts, or in simulation."""
+SLOW = {"rate": 5.0, "delay": 5000.0}
+"""Of many hosts that are emulated: a small machine is late with 16 of them on fast links."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,9 @@ def choose(text: str, known: Sequence[str], option: str) -> list[str]:
 
 def grounds(common: Common, options: Mapping[str, Any], fabrics: Sequence[str]) -> list[Routed]:
     """Return the fabrics with their routes, planned; raises KnotlessError."""
-    rate_mbps = RATE_MBPS if common.rate_mbps is None else common.rate_mbps
-    links = {"rate": within(rate_mbps, LIMITS_MBPS, "--rate", "Mbit/s"), "delay": DELAY_US}
+    usual = FAST if common.quick or common.on == SIMULATION else SLOW
+    rate_mbps = usual["rate"] if common.rate_mbps is None else common.rate_mbps
+    links = {**usual, "rate": within(rate_mbps, LIMITS_MBPS, "--rate", "Mbit/s")}
     found = [
         Routed(with_options(spec, **links), *engine_of(engine.strip()))
         for spec in fabrics
