@@ -52,7 +52,8 @@ def lines(stored: Stored) -> Iterator[str]:
     yield ""
     yield (
         f"Stored are {len(stored.runs)} runs with {rows:,} rows, of which {invalid:,} are not "
-        "valid (too late, or something went wrong) and left out."
+        "valid (too late, or something went wrong) and left out. Runs that did not come to their "
+        "end, as on a busy machine, are not stored."
     )
     for paper, claims in groupby(CLAIMS, key=lambda claim: claim.paper):
         yield ""
