@@ -24,7 +24,6 @@ from topologies.fabric import Switch
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 START_LIMIT_S = 15
 CHANGE_LIMIT_S = 60
-STATISTICS_EVERY_MS = 3_600_000
 
 PROMPT_PORTS = 32
 """Up to so many ports, Open vSwitch runs before ordinary processes.
@@ -85,10 +84,8 @@ class PrivateOvs:
         )
         self._await_database()
         # One thread each: the machine's cores are for the packets.
-        settings = [f"other_config:n-{kind}-threads=1" for kind in ("handler", "revalidator")]
-        # Its statistics of every port, each 5 s, would hold frames up for tens of milliseconds.
-        settings.append(f"other_config:stats-update-interval={STATISTICS_EVERY_MS}")
-        self.vsctl(["init"], ["set", "Open_vSwitch", ".", *settings], options=["--no-wait"])
+        threads = [f"other_config:n-{kind}-threads=1" for kind in ("handler", "revalidator")]
+        self.vsctl(["init"], ["set", "Open_vSwitch", ".", *threads], options=["--no-wait"])
         self._runtime.spawn(
             "ovs-vswitchd",
             ["ovs-vswitchd", f"unix:{self._socket}", "--pidfile"],
