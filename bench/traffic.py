@@ -8,16 +8,15 @@ Twice a second it prints its counts: ``{"t": seconds, "datagrams": n}`` (CLOCK_M
 
 from __future__ import annotations
 
-import ctypes
 import json
 import select
 import socket
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
+
+from emulation.namespaces import inside
 
 PORT = 9000
 PAYLOAD_BYTES = 1472
@@ -27,21 +26,6 @@ SEND_BUFFER_BYTES = 32 * 1024
 RECEIVE_BUFFER_BYTES = 1 << 20
 LONGEST_BURST_S = 0.02
 """A paced sender that was held up makes good at most this much."""
-CLONE_NEWNET = 0x40000000
-
-
-@contextmanager
-def inside(namespace: str) -> Iterator[None]:
-    """Be in a network namespace (a path such as /run/netns/NAME) for the block."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    with Path("/proc/self/ns/net").open() as home, Path(namespace).open() as there:
-        if libc.setns(there.fileno(), CLONE_NEWNET) != 0:
-            raise OSError(ctypes.get_errno(), f"cannot enter {namespace}")
-        try:
-            yield
-        finally:
-            if libc.setns(home.fileno(), CLONE_NEWNET) != 0:
-                raise OSError(ctypes.get_errno(), f"cannot leave {namespace}")
 
 
 class Reporter:

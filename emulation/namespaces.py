@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 from emulation.names import NETNS_DIRECTORY
 from topologies.errors import EmulationError
 
 INTERFACE_GROUP = 6653
 """The kernel's group number (ip-link(8)) of one end of each veth pair that we make."""
+CLONE_NEWNET = 0x40000000
+
+
+@contextmanager
+def inside(namespace: str) -> Iterator[None]:
+    """Be in a network namespace (a path such as /run/netns/NAME) for the block.
+
+    Only the calling thread is; what it opens there stays there. Raises OSError.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    with Path("/proc/self/ns/net").open() as home, Path(namespace).open() as there:
+        if libc.setns(there.fileno(), CLONE_NEWNET) != 0:
+            raise OSError(ctypes.get_errno(), f"cannot enter {namespace}")
+        try:
+            yield
+        finally:
+            if libc.setns(home.fileno(), CLONE_NEWNET) != 0:
+                raise OSError(ctypes.get_errno(), f"cannot leave {namespace}")
 
 
 def ip_batch(lines: Iterable[str], *, namespace: str | None = None, force: bool = False) -> None:

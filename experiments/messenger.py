@@ -8,7 +8,6 @@ that is to be measured. :mod:`experiments.exchange` is the other end.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import select
@@ -17,9 +16,10 @@ import struct
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
+
+from emulation.namespaces import inside
 
 PORT = 9100
 HEAD = struct.Struct("!BIQ")
@@ -29,22 +29,7 @@ DATAGRAM_BYTES = 1472
 """The payload of a full frame; a longer message is several datagrams."""
 SEND_BUFFER_BYTES = 32 * 1024
 RECEIVE_BUFFER_BYTES = 1 << 20
-CLONE_NEWNET = 0x40000000
 LONGEST_WAIT_S = 0.25
-
-
-@contextmanager
-def inside(namespace: str) -> Iterator[None]:
-    """Be in a network namespace (a path such as /run/netns/NAME) for the block."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    with Path("/proc/self/ns/net").open() as home, Path(namespace).open() as there:
-        if libc.setns(there.fileno(), CLONE_NEWNET) != 0:
-            raise OSError(ctypes.get_errno(), f"cannot enter {namespace}")
-        try:
-            yield
-        finally:
-            if libc.setns(home.fileno(), CLONE_NEWNET) != 0:
-                raise OSError(ctypes.get_errno(), f"cannot leave {namespace}")
 
 
 class Post:
