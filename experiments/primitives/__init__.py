@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from experiments.experiment import (
     Common,
     Experiment,
-    ExperimentError,
     Presentation,
     Progress,
     Record,
 )
-from experiments.pingpong import fabric_options
+from experiments.message_campaign import MessageCampaign, fabric_options
 
 OPERATIONS = ("push", "pull")
 LONGEST = 1 << 20
@@ -24,45 +22,21 @@ SAMPLE_TYPES = {"row": "int32", "stage": "string", "us": "double"}
 COLUMNS = ("operation", "bytes", "median_us", "p99_us", "mbit_per_s", "valid")
 
 
-@dataclass(frozen=True)
-class PrimitivesCampaign:
-    """Sizes, and the fabric."""
-
-    fabric: str
-    engine: str
-    hosts: str | None
-    sizes: Sequence[int]
-    count: int
-    repeats: int
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Return what decides the run."""
-        return {
-            "fabric": self.fabric,
-            "engine": self.engine,
-            "hosts": self.hosts,
-            "sizes": list(self.sizes),
-            "count": self.count,
-        }
+class PrimitivesCampaign(MessageCampaign):
+    """Each operation over size, and the stages of a push."""
 
     def cases(self) -> list[tuple[str, int]]:
         """Return each operation and size, then the stages, as often as they are repeated."""
         over_size = [(operation, size) for operation in OPERATIONS for size in self.sizes]
         return [*over_size, ("stages", STAGES_BYTES)] * self.repeats
 
-    @property
-    def steps(self) -> int:
-        """The fabric, and each case."""
-        return 1 + len(self.cases())
-
     def run(self, record: Record, progress: Progress) -> None:
         """Measure case after case."""
-        from experiments.pingpong import run
+        from experiments import message_pair
         from experiments.primitives.stages import STAGES, stage_times_us
 
         progress.begin(f"starting {self.fabric}")
-        with run.running(self.fabric, self.engine, self.hosts, progress.begin) as pair:
+        with message_pair.running(self.fabric, self.engine, self.hosts, progress.begin) as pair:
             hosts = f"{pair.asker.name}-{pair.server.name}"
             progress.advance()
             for number, (operation, size) in enumerate(self.cases()):
@@ -95,24 +69,14 @@ class PrimitivesCampaign:
 
 def prepare(common: Common, options: Mapping[str, Any]) -> PrimitivesCampaign:
     """Check the settings; raises ExperimentError or another KnotlessError."""
-    from experiments.pingpong import run
-    from topologies import load
-
-    if common.duration_s is not None or common.rate_mbps is not None:
-        raise ExperimentError("--duration and --rate: say --count, and rates in the fabric")
-    run.chosen(load(options["fabric"]), options["hosts"])
-    sizes = run.sizes_of("8,1024" if common.quick else options["sizes"], LONGEST)
-    count = 20 if common.quick else options["count"]
-    return PrimitivesCampaign(
-        options["fabric"], options["engine"], options["hosts"], sizes, count, common.repeats
-    )
+    return PrimitivesCampaign.of(common, options, LONGEST)
 
 
 def present(
     run: Mapping[str, Any], _samples: Sequence[Mapping[str, Any]], _draw: bool
 ) -> Presentation:
     """Show a run."""
-    from experiments.pingpong.run import lines
+    from experiments.message_pair import lines
 
     rows = run["rows"]
     sentences = [

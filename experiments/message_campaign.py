@@ -1,0 +1,81 @@
+"""What the experiments on messages between two hosts share: their settings and options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import click
+
+from experiments.experiment import Common, ExperimentError
+
+
+@dataclass(frozen=True)
+class MessageCampaign:
+    """Sizes in bytes, and the fabric; each experiment adds its cases and how it runs them."""
+
+    fabric: str
+    engine: str
+    hosts: str | None
+    sizes: Sequence[int]
+    count: int
+    repeats: int
+
+    @classmethod
+    def of(cls, common: Common, options: Mapping[str, Any], longest: int) -> Self:
+        """Check the settings; raises ExperimentError or another KnotlessError."""
+        from experiments import message_pair
+        from topologies import load
+
+        if common.duration_s is not None or common.rate_mbps is not None:
+            raise ExperimentError("--duration and --rate: say --count, and rates in the fabric")
+        message_pair.chosen(load(options["fabric"]), options["hosts"])
+        text = "8,1024" if common.quick else options["sizes"]
+        return cls(
+            fabric=options["fabric"],
+            engine=options["engine"],
+            hosts=options["hosts"],
+            sizes=message_pair.sizes_of(text, longest),
+            count=20 if common.quick else options["count"],
+            repeats=common.repeats,
+        )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Return what decides the run."""
+        return {
+            "fabric": self.fabric,
+            "engine": self.engine,
+            "hosts": self.hosts,
+            "sizes": list(self.sizes),
+            "count": self.count,
+        }
+
+    def cases(self) -> list[tuple[str, int]]:
+        """Return what is measured at which size, as often as it is repeated."""
+        raise NotImplementedError
+
+    @property
+    def steps(self) -> int:
+        """The fabric, and each case."""
+        return 1 + len(self.cases())
+
+
+def fabric_options() -> tuple[click.Option, ...]:
+    """Return the options that say where; a new one for each experiment."""
+    return (
+        click.Option(["--fabric"], default="flat,2", show_default=True, metavar="SPEC"),
+        click.Option(["--engine"], default="updown", show_default=True, help="Routing engine."),
+        click.Option(["--hosts"], metavar="A,B", help="The two hosts (default: first and last)."),
+        click.Option(
+            ["--sizes"], default="8,64,256,1024,4096,16384", show_default=True, help="In bytes."
+        ),
+        click.Option(
+            ["--count"],
+            type=click.IntRange(10, 1_000_000),
+            default=100,
+            show_default=True,
+            help="Round trips of each size.",
+        ),
+    )
