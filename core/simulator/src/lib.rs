@@ -14,12 +14,16 @@ mod agenda;
 mod error;
 mod fabric;
 mod histogram;
+mod hosts;
 mod message;
 mod nic;
 mod random;
 mod report;
+mod settings;
 mod simulation;
 mod sources;
+mod standstill;
+mod switching;
 mod tables;
 mod traffic;
 mod world;
@@ -28,7 +32,8 @@ pub use error::Error;
 pub use fabric::{Fabric, Forwarding, Node};
 pub use histogram::Histogram;
 pub use report::{FlowReport, Report, StoodStill};
-pub use simulation::{LinkChange, Settings, Simulation};
+pub use settings::{LinkChange, Settings};
+pub use simulation::Simulation;
 pub use switch_model::{
     transmission_time, Buffer, ChannelConfig, ChannelCounters, DropCause, FlowControl,
     PriorityCounters, Time, VirtualChannel,

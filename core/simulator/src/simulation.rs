@@ -1,55 +1,21 @@
 //! The simulation itself: what happens next, until nothing is left or time is over.
+//!
+//! A packet begins in `hosts`, which gives it to the model; every frame that the model puts on a
+//! link comes back as an [`Event`] (`world`); `switching` sends it on, until `hosts` has it again.
 
-use switch_model::{ChannelCounters, ChannelId, DropCause, Frame, Model, Time, VirtualChannel};
+use switch_model::{ChannelCounters, ChannelId, Model, Time};
 
 use crate::agenda::Turn;
-use crate::fabric::{Fabric, Forwarding, Node};
-use crate::message::{Kind, Message, Messages, Packet, ENDLESS, TO_TREE};
+use crate::fabric::Fabric;
+use crate::message::{Messages, Packet};
 use crate::random::Stream;
 use crate::report::{FlowReport, Report, StoodStill};
+use crate::settings::{validate, Settings};
+use crate::standstill::SEARCH_EVENTS;
 use crate::tables::Tables;
-use crate::traffic::{Target, Traffic, Wish};
+use crate::traffic::{Traffic, Wish};
 use crate::world::{Event, World};
 use crate::{Error, Histogram};
-
-/// Ethernet header and FCS.
-const HEADER_BYTES: u32 = 18;
-/// An 802.1Q tag, which frames carry between switches.
-const TAG_BYTES: u32 = 4;
-/// An acknowledgement: the shortest frame, FCS included.
-const ACKNOWLEDGEMENT_BYTES: u32 = 64;
-/// At least so many events between two searches for a deadlock, and so many to each channel and
-/// waiting frame that a search looks at: then searches take a few percent of the time at most.
-const SEARCH_EVENTS: u64 = 1 << 16;
-const SEARCH_EVENTS_EACH: u64 = 64;
-
-/// A link that is cut or restored.
-#[derive(Clone, Copy, Debug)]
-pub struct LinkChange {
-    /// When.
-    pub at: Time,
-    /// One of its channels.
-    pub channel: u32,
-    /// Restored, not cut.
-    pub up: bool,
-}
-
-/// How to simulate.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Of everything random.
-    pub seed: u64,
-    /// Nothing is counted before.
-    pub warm_up: Time,
-    /// Where to stop.
-    pub end: Time,
-    /// Most bytes of a message in one packet (the MTU): 1 to 65,000.
-    pub packet_bytes: u32,
-    /// When switches send on.
-    pub forwarding: Forwarding,
-    /// Cuts and repairs, in order of time.
-    pub link_changes: Vec<LinkChange>,
-}
 
 /// A simulation.
 #[derive(Debug)]
@@ -66,19 +32,18 @@ pub struct Simulation {
     pub(crate) progress: Vec<u64>,
     /// Messages of the phase that have not arrived.
     pub(crate) outstanding: u64,
-    flows: Vec<FlowReport>,
-    latency: Histogram,
-    completion: Histogram,
-    last_complete: Time,
+    pub(crate) flows: Vec<FlowReport>,
+    pub(crate) latency: Histogram,
+    pub(crate) completion: Histogram,
+    pub(crate) last_complete: Time,
     at_warm_up: Vec<ChannelCounters>,
-    in_network: u64,
-    events: u64,
-    next_search: u64,
-    watchdog_period: Option<Time>,
+    pub(crate) in_network: u64,
+    pub(crate) events: u64,
+    pub(crate) next_search: u64,
+    pub(crate) watchdog_period: Option<Time>,
     pub(crate) wishes: Vec<Wish>,
-    deadlock: Option<StoodStill>,
+    pub(crate) deadlock: Option<StoodStill>,
 }
-
 impl Simulation {
     /// A simulation that has not begun.
     ///
@@ -190,257 +155,6 @@ impl Simulation {
         }
     }
 
-    /// The sender of a channel is free again.
-    #[inline]
-    fn ended(&mut self, at: Time, channel: ChannelId) {
-        if channel.0 >= self.world.first_of_hosts {
-            self.feed(at, channel.0 - self.world.first_of_hosts);
-        }
-        self.model.ended(at, channel, &mut self.world);
-    }
-
-    /// A frame is at the end of its link, or as much of it as a switch needs.
-    #[inline]
-    fn arrive(&mut self, at: Time, channel: ChannelId, bytes: u32, priority: u8, packet: Packet) {
-        let head = self.world.heads[channel.index()];
-        let switch = match head.node {
-            Node::Switch(switch) => switch,
-            Node::Host(host) => return self.reach(at, host, channel, bytes, packet),
-        };
-        let tagged = if head.from_host { bytes + TAG_BYTES } else { bytes };
-        if packet.to_switch == TO_TREE {
-            return self.branch(at, (channel, switch), (priority, bytes), tagged, packet);
-        }
-        let (out, frame) = if u32::from(packet.to_switch) == switch {
-            let down = self.fabric.down[packet.to as usize];
-            (down, Frame { priority, bytes: tagged - TAG_BYTES, payload: packet })
-        } else if let Some((out, priority)) = self.tables.forward(&head, switch, &packet, priority)
-        {
-            (out, Frame { priority, bytes: tagged, payload: packet })
-        } else {
-            self.model.count_drop(channel, DropCause::Unforwarded);
-            return self.lose(at, packet);
-        };
-        let complete = at + self.world.ahead(channel, bytes);
-        let (model, world) = (&mut self.model, &mut self.world);
-        if model.pass(at, channel, (priority, bytes), out, frame, complete, world).is_err() {
-            self.lose(at, packet);
-        }
-    }
-
-    /// A multicast frame goes on by every branch of its tree but the one it came by.
-    fn branch(
-        &mut self,
-        at: Time,
-        (channel, switch): (ChannelId, u32),
-        (priority, bytes): (u8, u32),
-        tagged: u32,
-        packet: Packet,
-    ) {
-        let Some(entry) = self.model.arrive(at, channel, priority, bytes, &mut self.world) else {
-            return self.lose(at, packet);
-        };
-        let back = self.fabric.back[channel.index()];
-        let branches = self.tables.branches(packet.to, switch);
-        let mut copies = 0;
-        for &(out, new_priority) in branches {
-            let out = ChannelId(out);
-            if out == back {
-                continue;
-            }
-            copies += 1;
-            let to_host = matches!(self.world.heads[out.index()].node, Node::Host(_));
-            let (bytes, priority) =
-                if to_host { (tagged - TAG_BYTES, priority) } else { (tagged, new_priority) };
-            let frame = Frame { priority, bytes, payload: packet };
-            self.model.forward(at, entry, out, frame, &mut self.world);
-        }
-        let message = self.messages.get_mut(packet.message);
-        message.under_way += copies;
-        self.in_network += u64::from(copies);
-        if copies == 0 {
-            self.model.count_drop(channel, DropCause::Unforwarded);
-            self.lose(at, packet);
-        } else {
-            self.messages.get_mut(packet.message).under_way -= 1;
-            self.in_network -= 1;
-        }
-        self.model.settle(at, entry, &mut self.world);
-    }
-
-    /// A frame has arrived at a host.
-    fn reach(&mut self, at: Time, host: u32, channel: ChannelId, bytes: u32, packet: Packet) {
-        if self.model.delivered(channel, bytes) {
-            self.delivered(at, host, packet);
-        } else {
-            self.lose(at, packet);
-        }
-    }
-
-    /// Give a message to the NIC of `from`.
-    pub(crate) fn send(&mut self, at: Time, message: Message) {
-        let from = message.from;
-        let number = self.messages.add(message);
-        self.world.nics[from as usize].messages.push_back(number);
-        self.feed(at, from);
-    }
-
-    /// Let the NIC's next packet wait for the line, if none does.
-    fn feed(&mut self, at: Time, host: u32) {
-        if self.world.nics[host as usize].waiting > 0
-            || !self.model.is_up(self.fabric.up[host as usize])
-        {
-            return;
-        }
-        if let Some(number) = self.world.nics[host as usize].acknowledgements.pop_front() {
-            let message = self.messages.get(number);
-            let to = message.from;
-            self.inject(at, host, number, to, 0, ACKNOWLEDGEMENT_BYTES, Kind::Acknowledgement);
-            return;
-        }
-        let Some(&number) = self.world.nics[host as usize].messages.front() else { return };
-        let message = self.messages.get_mut(number);
-        let payload = message.left.min(u64::from(self.settings.packet_bytes)) as u32;
-        message.under_way += 1;
-        let endless = message.left == ENDLESS;
-        if endless {
-            message.born = at;
-        } else {
-            message.left -= u64::from(payload);
-        }
-        let done = message.left == 0;
-        let to = match message.to {
-            Target::Host(host) => host,
-            Target::Tree(tree) => tree,
-            Target::Anyone => return,
-        };
-        if endless || done {
-            self.world.nics[host as usize].messages.pop_front();
-        }
-        if endless {
-            self.world.nics[host as usize].messages.push_back(number);
-        }
-        self.in_network += 1;
-        self.inject(at, host, number, to, payload, payload + HEADER_BYTES, Kind::Data);
-        if done {
-            self.message_left(at, host);
-        }
-    }
-
-    #[allow(clippy::too_many_arguments, reason = "all of a packet")]
-    fn inject(
-        &mut self,
-        at: Time,
-        host: u32,
-        number: u32,
-        to: u32,
-        payload: u32,
-        bytes: u32,
-        kind: Kind,
-    ) {
-        let message = self.messages.get(number);
-        let tree = kind == Kind::Data && matches!(message.to, Target::Tree(_));
-        let to_switch = if tree { TO_TREE } else { self.fabric.at[to as usize] as u16 };
-        let packet = Packet {
-            born: message.born,
-            message: number,
-            to,
-            to_switch,
-            vlan: self.tables.host_vlan[host as usize],
-            payload: payload as u16,
-            first_priority: if tree {
-                0
-            } else {
-                self.tables.first_priority(host, u32::from(to_switch))
-            },
-            kind,
-        };
-        self.world.nics[host as usize].waiting += 1;
-        let up = self.fabric.up[host as usize];
-        self.model.inject(at, up, Frame { priority: 0, bytes, payload: packet }, &mut self.world);
-    }
-
-    fn delivered(&mut self, at: Time, host: u32, packet: Packet) {
-        if packet.kind == Kind::Acknowledgement {
-            let message = self.messages.get(packet.message);
-            let (flow, born) = (message.flow, message.born);
-            self.messages.remove(packet.message);
-            self.complete(at, flow, born);
-            self.acknowledged(at, flow);
-            return;
-        }
-        self.in_network -= 1;
-        let message = self.messages.get_mut(packet.message);
-        message.under_way -= 1;
-        let flow = &mut self.flows[message.flow as usize];
-        flow.packets += 1;
-        flow.bytes += u64::from(packet.payload);
-        let latency = at - packet.born;
-        flow.latency.add(latency);
-        self.latency.add(latency);
-        if message.left == 0 {
-            self.check_whole(at, host, packet.message);
-        }
-    }
-
-    /// A copy of a packet is lost.
-    fn lose(&mut self, at: Time, packet: Packet) {
-        if packet.kind == Kind::Acknowledgement {
-            let message = self.messages.get(packet.message);
-            let flow = message.flow;
-            self.messages.remove(packet.message);
-            self.acknowledged(at, flow);
-            return;
-        }
-        self.in_network -= 1;
-        let message = self.messages.get_mut(packet.message);
-        message.under_way -= 1;
-        message.lost = true;
-        self.flows[message.flow as usize].lost += 1;
-        if message.left == 0 {
-            self.check_whole(at, packet.to, packet.message);
-        }
-    }
-
-    /// Everything of a message has left its NIC and a copy of a packet has come to its end.
-    fn check_whole(&mut self, at: Time, host: u32, number: u32) {
-        let message = self.messages.get(number);
-        let whole = !message.lost;
-        // A multicast message arrives at each host by itself.
-        if let (Target::Tree(_), true) = (message.to, whole) {
-            let (from, tag) = (message.from, message.tag);
-            self.message_arrived(at, host, from, tag);
-        }
-        let message = self.messages.get(number);
-        if message.under_way > 0 {
-            return;
-        }
-        let (flow, from, born, tag) = (message.flow, message.from, message.born, message.tag);
-        if whole && message.acknowledged {
-            self.world.nics[host as usize].acknowledgements.push_back(number);
-            self.feed(at, host);
-            return;
-        }
-        let (to, acknowledged) = (message.to, message.acknowledged);
-        self.messages.remove(number);
-        if whole {
-            self.complete(at, flow, born);
-            if matches!(to, Target::Host(_)) {
-                self.message_arrived(at, host, from, tag);
-            }
-        } else if acknowledged {
-            // Its sender would wait for ever: the loss is counted, and the next message goes.
-            self.acknowledged(at, flow);
-        }
-        self.message_ended();
-    }
-
-    fn complete(&mut self, at: Time, flow: u32, born: Time) {
-        self.flows[flow as usize].messages += 1;
-        self.completion.add(at - born);
-        self.last_complete = at;
-    }
-
     /// The end of the warm-up: what was counted so far does not count.
     fn forget(&mut self, at: Time) {
         self.flows.fill(FlowReport::default());
@@ -448,38 +162,6 @@ impl Simulation {
         self.completion = Histogram::default();
         let channels = 0..self.fabric.channels() as u32;
         self.at_warm_up = channels.map(|c| self.model.counters(at, ChannelId(c))).collect();
-    }
-
-    /// Look for a deadlock. One that was found stays; it may grow, but keeps the name it had.
-    fn search(&mut self) {
-        let looked_at = self.fabric.channels() as u64 + self.model.waiting_frames();
-        self.next_search = self.events + SEARCH_EVENTS.max(SEARCH_EVENTS_EACH * looked_at);
-        // A watchdog ends what would stand for ever.
-        if self.watchdog_period.is_some() {
-            return;
-        }
-        let found = self.model.deadlock();
-        match (found, &mut self.deadlock) {
-            (None, deadlock) => *deadlock = None,
-            (Some(found), Some(known)) if known.cycle.iter().all(|m| found.members.contains(m)) => {
-                known.members = found.members;
-            }
-            (Some(found), _) => {
-                let since = |member: &VirtualChannel| self.model.stopped_since(*member);
-                let frames = |member: &VirtualChannel| {
-                    let packets = self.model.queued(*member);
-                    packets
-                        .map(|packet| (self.messages.get(packet.message).from, packet.to))
-                        .collect()
-                };
-                self.deadlock = Some(StoodStill {
-                    since: found.cycle.iter().map(since).max().unwrap_or(0),
-                    frames: found.cycle.iter().map(frames).collect(),
-                    members: found.members,
-                    cycle: found.cycle,
-                });
-            }
-        }
     }
 
     /// Virtual time.
@@ -520,24 +202,4 @@ impl Simulation {
             deadlock: self.deadlock.clone(),
         }
     }
-}
-
-fn validate(settings: &Settings, fabric: &Fabric) -> Result<(), Error> {
-    if !(1..=65_000).contains(&settings.packet_bytes) {
-        let text = format!("packets of {} bytes: 1 to 65000 are possible", settings.packet_bytes);
-        return Err(Error::new(text));
-    }
-    if settings.warm_up >= settings.end {
-        return Err(Error::new("the warm-up must end before the simulation does"));
-    }
-    if settings.link_changes.iter().any(|change| change.channel as usize >= fabric.channels()) {
-        return Err(Error::new("a link that is to change is not there"));
-    }
-    if settings.link_changes.windows(2).any(|pair| pair[0].at > pair[1].at) {
-        return Err(Error::new("changes of links must be in order of time"));
-    }
-    if let Forwarding::CutThrough { header_bytes: 0 } = settings.forwarding {
-        return Err(Error::new("a switch must see at least one byte before it sends a frame on"));
-    }
-    Ok(())
 }

@@ -1,0 +1,97 @@
+//! A frame at a switch: which way it goes on.
+
+use switch_model::{ChannelId, DropCause, Frame, Time};
+
+use crate::fabric::Node;
+use crate::message::{Packet, TO_TREE};
+use crate::simulation::Simulation;
+
+/// An 802.1Q tag, which frames carry between switches.
+const TAG_BYTES: u32 = 4;
+
+impl Simulation {
+    /// The sender of a channel is free again.
+    #[inline]
+    pub(crate) fn ended(&mut self, at: Time, channel: ChannelId) {
+        if channel.0 >= self.world.first_of_hosts {
+            self.feed(at, channel.0 - self.world.first_of_hosts);
+        }
+        self.model.ended(at, channel, &mut self.world);
+    }
+
+    /// A frame is at the end of its link, or as much of it as a switch needs.
+    #[inline]
+    pub(crate) fn arrive(
+        &mut self,
+        at: Time,
+        channel: ChannelId,
+        bytes: u32,
+        priority: u8,
+        packet: Packet,
+    ) {
+        let head = self.world.heads[channel.index()];
+        let switch = match head.node {
+            Node::Switch(switch) => switch,
+            Node::Host(host) => return self.reach(at, host, channel, bytes, packet),
+        };
+        let tagged = if head.from_host { bytes + TAG_BYTES } else { bytes };
+        if packet.to_switch == TO_TREE {
+            return self.branch(at, (channel, switch), (priority, bytes), tagged, packet);
+        }
+        let (out, frame) = if u32::from(packet.to_switch) == switch {
+            let down = self.fabric.down[packet.to as usize];
+            (down, Frame { priority, bytes: tagged - TAG_BYTES, payload: packet })
+        } else if let Some((out, priority)) = self.tables.forward(&head, switch, &packet, priority)
+        {
+            (out, Frame { priority, bytes: tagged, payload: packet })
+        } else {
+            self.model.count_drop(channel, DropCause::Unforwarded);
+            return self.lose(at, packet);
+        };
+        let complete = at + self.world.ahead(channel, bytes);
+        let (model, world) = (&mut self.model, &mut self.world);
+        if model.pass(at, channel, (priority, bytes), out, frame, complete, world).is_err() {
+            self.lose(at, packet);
+        }
+    }
+
+    /// A multicast frame goes on by every branch of its tree but the one it came by.
+    fn branch(
+        &mut self,
+        at: Time,
+        (channel, switch): (ChannelId, u32),
+        (priority, bytes): (u8, u32),
+        tagged: u32,
+        packet: Packet,
+    ) {
+        let Some(entry) = self.model.arrive(at, channel, priority, bytes, &mut self.world) else {
+            return self.lose(at, packet);
+        };
+        let back = self.fabric.back[channel.index()];
+        let branches = self.tables.branches(packet.to, switch);
+        let mut copies = 0;
+        for &(out, new_priority) in branches {
+            let out = ChannelId(out);
+            if out == back {
+                continue;
+            }
+            copies += 1;
+            let to_host = matches!(self.world.heads[out.index()].node, Node::Host(_));
+            let (bytes, priority) =
+                if to_host { (tagged - TAG_BYTES, priority) } else { (tagged, new_priority) };
+            let frame = Frame { priority, bytes, payload: packet };
+            self.model.forward(at, entry, out, frame, &mut self.world);
+        }
+        let message = self.messages.get_mut(packet.message);
+        message.under_way += copies;
+        self.in_network += u64::from(copies);
+        if copies == 0 {
+            self.model.count_drop(channel, DropCause::Unforwarded);
+            self.lose(at, packet);
+        } else {
+            self.messages.get_mut(packet.message).under_way -= 1;
+            self.in_network -= 1;
+        }
+        self.model.settle(at, entry, &mut self.world);
+    }
+}
