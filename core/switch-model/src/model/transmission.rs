@@ -1,0 +1,163 @@
+//! Egress queues and what leaves them: when a frame is sent, and what it gives back.
+
+use super::{Effects, Frame, Model, Sent};
+use crate::channel::Queued;
+use crate::entries::Hold;
+use crate::{ChannelId, DropCause, Time, VirtualChannel, PRIORITIES};
+
+impl<P> Model<P> {
+    /// The sender of `channel` is free again.
+    #[inline]
+    pub fn ended(&mut self, now: Time, channel: ChannelId, fx: &mut impl Effects<P>) {
+        if let Some(hold) = self.channels[channel.index()].sending.take() {
+            self.release(now, hold, fx);
+        }
+        self.start(now, channel, fx);
+    }
+
+    #[inline(always)]
+    pub(super) fn enqueue(
+        &mut self,
+        now: Time,
+        hold: Hold,
+        out: ChannelId,
+        frame: Frame<P>,
+        since: Time,
+        fx: &mut impl Effects<P>,
+    ) {
+        let Frame { priority, bytes, payload } = frame;
+        let place = self.place(out, priority);
+        let state = &mut self.channels[out.index()];
+        if !state.up {
+            self.count_drop(out, DropCause::Down);
+            fx.dropped(out, DropCause::Down, payload);
+            return self.release(now, hold, fx);
+        }
+        if hold == Hold::Nothing {
+            let uncovered = &mut self.stops[place].uncovered_bytes;
+            if *uncovered + u64::from(bytes) > self.rest[out.index()].config.buffer.queue_bytes {
+                self.count_drop(out, DropCause::Queue);
+                return fx.dropped(out, DropCause::Queue, payload);
+            }
+            *uncovered += u64::from(bytes);
+        }
+        let queued = Queued { hold, bytes, since, payload };
+        let queue = &mut self.queues[place];
+        if state.sending.is_none() && state.waiting == 0 && state.paused & (1 << priority) == 0 {
+            // As if it had been queued, without going through memory.
+            queue.peak_bytes = queue.peak_bytes.max(u64::from(bytes));
+            return self.transmit(now, out, priority, queued, fx);
+        }
+        queue.push(queued);
+        state.waiting |= 1 << priority;
+        if state.sending.is_none() {
+            self.start(now, out, fx);
+        }
+    }
+
+    /// Begin the next transmission of a sender that is free, if it may send.
+    #[inline(always)]
+    pub(super) fn start(&mut self, now: Time, channel: ChannelId, fx: &mut impl Effects<P>) {
+        let state = &mut self.channels[channel.index()];
+        if state.sending.is_some() {
+            return;
+        }
+        let Some(priority) = state.choose() else {
+            return;
+        };
+        let place = usize::from(priority) * self.rest.len() + channel.index();
+        let queue = &mut self.queues[place];
+        let Some(queued) = queue.pop() else {
+            return;
+        };
+        if queue.frames.is_empty() {
+            state.waiting &= !(1 << priority);
+        }
+        self.transmit(now, channel, priority, queued, fx);
+    }
+
+    #[inline(always)]
+    fn transmit(
+        &mut self,
+        now: Time,
+        channel: ChannelId,
+        priority: u8,
+        queued: Queued<P>,
+        fx: &mut impl Effects<P>,
+    ) {
+        let Queued { hold, bytes, since, payload } = queued;
+        let place = self.place(channel, priority);
+        self.uncover(hold, place, bytes);
+        let queue = &mut self.queues[place];
+        queue.tx_frames += 1;
+        queue.tx_bytes += u64::from(bytes);
+        let state = &mut self.channels[channel.index()];
+        let start = now.max(state.next_free).max(since);
+        let ends = start + state.wire_time(bytes, || self.rest[channel.index()].config.rate_bps);
+        let mut arrives = ends + state.delay;
+        if state.jittered {
+            let rest = &mut self.rest[channel.index()];
+            self.random = xorshift(self.random);
+            arrives = rest.last_arrival.max(arrives + self.random % rest.config.jitter);
+            rest.last_arrival = arrives;
+        }
+        state.next_free = ends;
+        state.turn = (priority + 1) % PRIORITIES as u8;
+        state.sending = Some(hold);
+        let frame = Frame { priority, bytes, payload };
+        fx.started(Sent { channel, frame, start, ends, arrives });
+    }
+
+    /// A frame is out of its queue: if no account covered it, so many bytes less are uncovered.
+    #[inline]
+    fn uncover(&mut self, hold: Hold, place: usize, bytes: u32) {
+        if hold == Hold::Nothing {
+            self.stops[place].uncovered_bytes -= u64::from(bytes);
+        }
+    }
+
+    /// One copy less of a frame; gives its account back and resumes the sender when it was the last.
+    #[inline(always)]
+    pub(super) fn release(&mut self, now: Time, hold: Hold, fx: &mut impl Effects<P>) {
+        let held = match hold {
+            Hold::Nothing => None,
+            Hold::Alone { channel, class, bytes } => {
+                Some((VirtualChannel { channel, class }, bytes))
+            }
+            Hold::Copy(entry) => self.entries.release(entry),
+        };
+        let Some((target, bytes)) = held else {
+            return;
+        };
+        let account = self.account_mut(target);
+        account.bytes -= u64::from(bytes);
+        if account.stopping && account.bytes <= account.xon_bytes {
+            self.send_signal(now, target, false, fx);
+        }
+    }
+
+    pub(super) fn flush(
+        &mut self,
+        now: Time,
+        channel: ChannelId,
+        priority: u8,
+        cause: DropCause,
+        fx: &mut impl Effects<P>,
+    ) {
+        let place = self.place(channel, priority);
+        while let Some(queued) = self.queues[place].pop() {
+            self.uncover(queued.hold, place, queued.bytes);
+            self.count_drop(channel, cause);
+            fx.dropped(channel, cause, queued.payload);
+            self.release(now, queued.hold, fx);
+        }
+        self.channels[channel.index()].waiting &= !(1 << priority);
+    }
+}
+
+fn xorshift(mut state: u64) -> u64 {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    state
+}
