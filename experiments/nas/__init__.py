@@ -64,7 +64,7 @@ def present(
 
 EXPERIMENT = Experiment(
     name="nas",
-    summary="NAS kernels (IS, CG, EP, FT, MG) by MPI in hosts of a fabric: time, volume, pattern.",
+    summary="NAS kernels (IS, CG, EP, FT, MG, LU) by MPI on a fabric: time, volume, pattern.",
     example="sudo knotless run nas --kernels cg,mg --engines updown,dl --fabric torus,4,4",
     options=(
         click.Option(["--fabric"], multiple=True, metavar="SPEC", help="One or more fabrics."),
@@ -75,7 +75,7 @@ EXPERIMENT = Experiment(
             help="Engines; NAME:N for N virtual channels.",
         ),
         click.Option(
-            ["--kernels"], default="is,cg,ep,ft,mg", show_default=True, help="Some of these."
+            ["--kernels"], default="is,cg,ep,ft,mg,lu", show_default=True, help="Some of these."
         ),
         click.Option(
             ["--class", "problem_class"], default="S", show_default=True, help="S, or larger: W."

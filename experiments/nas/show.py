@@ -89,10 +89,10 @@ def notes(run: Mapping[str, Any]) -> list[tuple[str, str]]:
         (
             "Kernels",
             "IS sorts integers, CG finds an eigenvalue, EP draws Gaussian deviates, FT solves a "
-            "partial differential equation by Fourier transforms, MG by multigrid. They are "
-            "written from the published specification; 'verified' compares with its official "
-            "values, to its limits. Collectives are made of messages between two processes: "
-            "recursive doubling, pairwise exchange, dissemination.",
+            "partial differential equation by Fourier transforms, MG by multigrid, LU a flow by "
+            "over-relaxation. They are written from the published specification; 'verified' "
+            "compares with its official values, to its limits. Collectives are made of messages "
+            "between two processes: recursive doubling, pairwise exchange, dissemination.",
         ),
         (
             "Volume and pattern",

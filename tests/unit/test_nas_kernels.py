@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from queue import SimpleQueue
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from experiments.nas.communicator import Communicator, CommunicatorError
-from experiments.nas.kernels import KERNELS, find
+from experiments.nas.kernels import KERNELS, find, navier_stokes
 from experiments.nas.kernels.kernel import KernelError, Verification
 from experiments.nas.kernels.randoms import jump, uniform
+from experiments.nas.kernels.wavefront import LOWER, UPPER, Wavefront
 from experiments.nas.local import LocalCommunicator, run_local
 
 
@@ -32,7 +35,7 @@ def test_class_s_gives_the_official_values(name: str, processes: int) -> None:
     assert len({tuple(found.values) for found in verifications}) == 1
 
 
-@pytest.mark.parametrize(("name", "processes"), [("is", 8), ("mg", 16), ("ft", 32)])
+@pytest.mark.parametrize(("name", "processes"), [("is", 8), ("mg", 16), ("ft", 32), ("lu", 16)])
 def test_more_processes_change_nothing(name: str, processes: int) -> None:
     assert all(found.passed for found in run_local(processes, work_of(name)))
 
@@ -40,6 +43,63 @@ def test_more_processes_change_nothing(name: str, processes: int) -> None:
 @pytest.mark.parametrize("name", ["is"])
 def test_class_w_gives_the_official_values(name: str) -> None:
     assert work_of(name, "W")(LocalCommunicator(0, [[SimpleQueue()]])).passed
+
+
+@pytest.mark.parametrize("along", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("function", "jacobian"),
+    [
+        (navier_stokes.flux, navier_stokes.flux_jacobian),
+        (navier_stokes.viscous, navier_stokes.viscous_jacobian),
+    ],
+)
+def test_derivatives_are_those_of_the_equations(
+    function: Callable[..., NDArray[np.float64]],
+    jacobian: Callable[..., NDArray[np.float64]],
+    along: int,
+) -> None:
+    states = np.random.default_rng(1).uniform(0.5, 3.0, (20, 5))
+    found = jacobian(states, along)
+    for part, step in enumerate(1e-5 * np.eye(5)):
+        slope = (function(states + step, along) - function(states - step, along)) / 2e-5
+        np.testing.assert_allclose(found[:, :, part], slope, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("side", [LOWER, UPPER])
+def test_a_wavefront_solves_the_triangular_system(size: int, side: int) -> None:
+    """Checked by putting the solution into the system, the points being 3 x 4 x 4 in all."""
+    near = np.random.default_rng(2).normal(size=(3, 4, 4, 2, 6))
+    right = np.random.default_rng(3).normal(size=(3, 4, 4, 2))
+
+    parts = math.isqrt(size)
+
+    def program(communicator: Communicator) -> NDArray[np.float64]:
+        place = (0, *divmod(communicator.rank, parts))
+
+        def neighbour(axis: int, step: int) -> int | None:
+            at = [place[a] + step * (a == axis) for a in range(3)]
+            return at[1] * parts + at[2] if all(0 <= a < parts for a in at[1:]) else None
+
+        mine = tuple(slice(4 // parts * p, 4 // parts * (p + 1)) for p in place[1:])
+        v = right[:, *mine].copy()
+        wave = Wavefront(communicator, neighbour, 4 // parts, 4 // parts)
+        wave.solve(v, near[:, *mine], side)
+        return v
+
+    blocks = run_local(size, program)
+    whole = np.empty_like(right)
+    for rank, block in enumerate(blocks):
+        y, x = (4 // parts * p for p in divmod(rank, parts))
+        whole[:, y : y + 4 // parts, x : x + 4 // parts] = block
+    padded = np.pad(whole, [(1, 1)] * 3 + [(0, 0)])
+    again = whole.copy()
+    for axis in range(3):
+        shift = [slice(1, -1)] * 3
+        shift[axis] = slice(1 + side, padded.shape[axis] - 1 + side)
+        beside = padded[tuple(shift)]
+        again += np.einsum("zyxij,zyxj->zyxi", near[..., 2 * axis : 2 * axis + 2], beside)
+    np.testing.assert_allclose(again, right, rtol=1e-9)
 
 
 def test_a_wrong_value_does_not_pass() -> None:
@@ -99,10 +159,11 @@ def test_messages_of_another_size_are_refused() -> None:
 @pytest.mark.parametrize(
     ("name", "problem_class", "processes", "message"),
     [
-        ("lu-hp", "S", 4, "there is is, cg, ep, ft, mg"),
+        ("lu-hp", "S", 4, "there is is, cg, ep, ft, mg, lu"),
         ("cg", "A", 4, "there is S, W"),
         ("cg", "S", 3, "runs on 1, 2, 4"),
         ("ft", "W", 64, "it has work for 32"),
+        ("lu", "S", 32, "it has work for 16"),
     ],
 )
 def test_what_cannot_run_is_refused(

@@ -31,7 +31,7 @@ from topologies.errors import KnotlessError
 DEFAULTS: dict[str, Any] = {
     "fabric": (),
     "engines": "native",
-    "kernels": "is,cg,ep,ft,mg",
+    "kernels": "is,cg,ep,ft,mg,lu",
     "problem_class": "S",
     "processes": None,
     "traces": None,

@@ -8,6 +8,7 @@ from experiments.nas.kernels import (
     embarrassingly_parallel,
     fourier_transform,
     integer_sort,
+    lower_upper,
     multigrid,
 )
 from experiments.nas.kernels.kernel import Kernel, KernelError
@@ -20,6 +21,7 @@ KERNELS: dict[str, Kernel] = {
         embarrassingly_parallel,
         fourier_transform,
         multigrid,
+        lower_upper,
     )
 }
 
