@@ -26,7 +26,7 @@ class ResultsError(KnotlessError):
     """A results folder that cannot be made or read."""
 
 
-def _replace(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that a reader finds the old one or the new one, never a part."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_bytes(data)
@@ -102,9 +102,9 @@ class Results:
         table = pa.Table.from_pylist([dict(sample) for sample in self.samples], schema=schema)
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink)
-        _replace(self.directory / "samples.parquet", sink.getvalue().to_pybytes())
+        write_whole(self.directory / "samples.parquet", sink.getvalue().to_pybytes())
         text = json.dumps(self.run, indent=2, allow_nan=False) + "\n"
-        _replace(self.directory / "run.json", text.encode())
+        write_whole(self.directory / "run.json", text.encode())
 
     def __enter__(self) -> Results:
         """Begin."""

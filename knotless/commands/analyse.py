@@ -8,15 +8,13 @@ import time
 import click
 import numpy as np
 
+from experiments.analysis import analyse
 from experiments.patterns import pattern_named, patterns
 from knotless.commands._options import json_option, print_json, print_table, write_text
 from knotless.commands._routing import Choices, optional_routing_options
-from routing.contention import Contention, Lines, contention
-from routing.fairness import fair_rates
+from routing.contention import Contention, Lines
 from topologies import load
 
-FAIR_FLOWS = 2_000_000
-"""Fair rates of more flows than these would take minutes; they are left out, and it is said."""
 _BUSIEST = 10
 
 
@@ -56,29 +54,20 @@ def command(
     fabric = load(spec)
     began = time.perf_counter()
     plan = choices.plan(fabric)
-    lines = Lines(plan)
-    found = contention(lines, pattern.phases(fabric, seed))
-    rates = None
-    if found.flows <= FAIR_FLOWS:
-        capacity = lines.rates_mbps()
-        each = [fair_rates(lines.of(f), capacity) for f in pattern.phases(fabric, seed)]
-        rates = np.concatenate(each) if found.flows else None
+    analysis = analyse(plan, pattern, seed)
+    lines, found = analysis.lines, analysis.found
     values: dict[str, object] = {
         "fabric": fabric.name,
         "engine": plan.engine,
         "pattern": pattern.name,
-        "flows": found.flows,
-        "throughput_ratio": rounded(found.throughput_ratio),
-        "max_channel_load": found.max_channel_load,
-        "max_host_load": found.max_host_load,
-        **_rates(rates),
+        **analysis.figures(),
         "seconds": round(time.perf_counter() - began, 3),
     }
     if plot is not None:
         from knotless.histogram import draw_histogram  # Matplotlib takes a second to load
 
         title = f"{pattern.name} on {fabric.name}, {plan.engine}"
-        draw_histogram(title, found.peaks[: lines.switch_lines], rates, plot)
+        draw_histogram(title, found.peaks[: lines.switch_lines], analysis.rates, plot)
     loads = dict(zip(lines.names(), found.peaks.tolist(), strict=True))
     if out is not None:
         write_text(out, json.dumps({**values, "loads": loads}) + "\n")
@@ -88,22 +77,6 @@ def command(
         busiest = sorted(list(loads)[: lines.switch_lines], key=lambda name: -loads[name])
         shown = [f"{name} ({loads[name]})" for name in busiest[:_BUSIEST] if loads[name] > 1]
         print_table(f"{pattern.name} on {fabric.name}", {**values, "busiest_channels": shown})
-
-
-def rounded(ratio: float) -> float:
-    """Return a ratio with four digits, but 1.0 only where nothing at all is shared."""
-    return ratio if ratio == 1.0 else min(round(ratio, 4), 0.9999)
-
-
-def _rates(rates: np.typing.NDArray[np.float64] | None) -> dict[str, object]:
-    """Return the least, mean and greatest fair rate, None where there are none."""
-    if rates is None:
-        return dict.fromkeys(("fair_min_mbps", "fair_mean_mbps", "fair_max_mbps"))
-    return {
-        "fair_min_mbps": round(float(rates.min()), 6),
-        "fair_mean_mbps": round(float(rates.mean()), 6),
-        "fair_max_mbps": round(float(rates.max()), 6),
-    }
 
 
 def _channels_by_load(lines: Lines, found: Contention) -> dict[int, int]:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from experiments.analysis import rounded
 from experiments.patterns import pattern_named
 from experiments.theory import fair_shares
-from knotless.commands.analyse import rounded
 from knotless.main import main
 from routing.contention import Lines, contention
 from routing.fairness import fair_rates

@@ -1,0 +1,124 @@
+"""``knotless sweep``: a grid of simulations or analyses, on many processes."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from knotless.commands._options import json_option, print_json
+from knotless.drawing import check_format
+from sweeps import cluster, grid
+from sweeps.figures import ERROR
+from sweeps.folder import Folder
+from sweeps.run import sweep
+
+MOST_WORKERS = 1024
+_SHOWN_ERRORS = 5
+
+
+class BarOfPoints:
+    """Says how many points there are, then shows how far it is and the time left."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._bar = Bar(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+        self._task = self._bar.add_task("")
+
+    def __enter__(self) -> BarOfPoints:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if sys.stderr.isatty():
+            self._bar.stop()
+
+    def begin(self, points: int, left: int) -> None:
+        """Say how many points there are, and how many of them are to be run."""
+        before = f", {points - left} of them done before" if left < points else ""
+        click.echo(f"{points} points{before}; {left} to run {self._where}", err=True)
+        self._bar.update(self._task, total=left, description="sweeping")
+        if left and sys.stderr.isatty():
+            self._bar.start()
+
+    def advance(self, row: Mapping[str, Any]) -> None:
+        """Show one more point done."""
+        words = (str(row[key]) for key in ("fabric", "engine", "pattern"))
+        self._bar.update(self._task, advance=1, description=" ".join(words))
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+@click.command(name="sweep")
+@click.argument("file", metavar="FILE.yaml")
+@click.option("--out", metavar="DIR", help="The sweep's folder [default: results/sweep-FILE].")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, MOST_WORKERS),
+    help="Processes of this machine [default: one for each core].",
+)
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler instead."
+)
+@click.option("--plot", metavar="F.svg", help="Draw a figure against a setting (SVG, PNG, PDF).")
+@json_option
+def command(
+    file: str,
+    out: str | None,
+    workers: int | None,
+    scheduler: str | None,
+    plot: str | None,
+    as_json: bool,
+) -> int:
+    """Run every combination of the settings that FILE.yaml gives; see docs/simulator.md.
+
+    What is found is in DIR/samples.parquet. When it is stopped, the same command goes on where it
+    was; points that failed are tried again. Exit status 1 when some points failed.
+
+    Example: knotless sweep docs/sweeps/torus-load.yaml --plot torus-load.svg
+    """
+    if workers is not None and scheduler is not None:
+        raise click.UsageError("--workers is for this machine; leave it or --scheduler out")
+    if plot is not None:
+        check_format(plot)
+    asked = grid.read(Path(file))
+    path = Path("results") / f"sweep-{Path(file).stem}" if out is None else Path(out)
+    if scheduler is None:
+        count = min(workers or cluster.usual_workers(), len(asked.points))
+        where, processes = f"on {count} processes", cluster.local(count)
+    else:
+        where, processes = f"on {scheduler}", cluster.remote(scheduler)
+    former = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        with Folder(path, asked) as folder, BarOfPoints(where) as bar:
+            rows = sweep(folder, processes, bar)
+    finally:
+        signal.signal(signal.SIGTERM, former)
+    if plot is not None:
+        from sweeps.plot import draw  # Matplotlib takes a second to load
+
+        draw(asked, rows, Path(plot))
+    failed = [row for row in rows if row[ERROR] is not None]
+    for row in failed[:_SHOWN_ERRORS]:
+        click.echo(f"point {row['index']} failed: {row[ERROR]}", err=True)
+    if as_json:
+        counts = {"points": len(rows), "failed": len(failed)}
+        print_json({"folder": str(path), **counts, "rows": rows})
+    else:
+        click.echo(f"{path / 'samples.parquet'}: {len(rows)} points, {len(failed)} failed")
+    return 1 if failed else 0

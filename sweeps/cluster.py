@@ -1,0 +1,93 @@
+"""The processes that run points: some of this machine, or those of a Dask cluster."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from sweeps.errors import SweepError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+CONNECT_LIMIT_S = 15
+_QUIET = {
+    # The dashboard and its kin listen for browsers; nobody has asked for them.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    "distributed.admin.tick.limit": "1h",
+}
+
+
+def usual_workers() -> int:
+    """Return how many processes of this machine there are by default: one for each core."""
+    return len(os.sched_getaffinity(0))
+
+
+@contextmanager
+def local(workers: int) -> Iterator[Client]:
+    """Run so many processes of this machine, of one thread each, for the block.
+
+    They listen on the loopback interface alone, and talk to nobody without the key that is
+    made for the block: whoever may talk to a worker may have it run anything.
+    """
+    import dask
+    from distributed import Client, LocalCluster
+
+    with (
+        dask.config.set(_QUIET),
+        LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
+            security=True,
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def remote(address: str) -> Iterator[Client]:
+    """Use the cluster of the scheduler at this address for the block.
+
+    Certificates of clusters that want them come from Dask's own configuration.
+
+    Raises
+    ------
+    SweepError
+        Nobody answers there, it has no workers, or they have another version of Knotless.
+
+    """
+    from distributed import Client
+
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    try:
+        client = Client(address, timeout=CONNECT_LIMIT_S)
+    except (OSError, ValueError, RuntimeError, ImportError) as error:
+        reason = str(error).split("\n")[0] or type(error).__name__
+        raise SweepError(f"--scheduler {address}: no scheduler answers: {reason}") from error
+    with client:
+        mine = version("knotless")
+        try:
+            theirs = client.run(_version)
+        except Exception as error:
+            raise SweepError(f"--scheduler {address}: workers without Knotless: {error}") from error
+        if not theirs:
+            raise SweepError(f"--scheduler {address}: it has no workers")
+        for worker, other in sorted(theirs.items()):
+            if other != mine:
+                raise SweepError(f"{worker} has Knotless {other}, and this is {mine}")
+        yield client
+
+
+def _version() -> str:
+    return version("knotless")

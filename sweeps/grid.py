@@ -1,0 +1,205 @@
+"""The file of a sweep: what is to be done, and for which points."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import reprlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from experiments.patterns import pattern_named
+from routing.engine import engine_named
+from sweeps.errors import SweepError
+from sweeps.figures import columns
+from sweeps.settings import KINDS, NATIVE, Analysis, Settings, Simulation
+from topologies import load
+from topologies.errors import KnotlessError
+from topologies.files import looks_like_file
+
+MOST_POINTS = 100_000
+_MAX_BYTES = 1 << 20
+_KEYS = ("do", "grid", "plot")
+_PLOT_KEYS = ("x", "y")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The points to be run, in order.
+
+    ``do`` is one of :data:`sweeps.settings.KINDS`. ``varying`` are the settings that differ from
+    point to point, in the order in which the file has them. ``plot`` may name the columns ``x``
+    and ``y`` of a plot.
+    """
+
+    do: str
+    points: Sequence[Settings]
+    varying: Sequence[str]
+    plot: Mapping[str, str]
+
+    @cached_property
+    def sha256(self) -> str:
+        """What the points are: the same for files that mean the same.
+
+        Of fabrics in files the contents count.
+        """
+        specs = dict.fromkeys(point.fabric for point in self.points)
+        files = {
+            spec: hashlib.sha256(Path(spec).read_bytes()).hexdigest()
+            for spec in specs
+            if looks_like_file(spec)
+        }
+        known = [self.do, [point.model_dump() for point in self.points], files]
+        return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+
+
+def read(path: Path) -> Grid:
+    """Return the grid in a file. Raises SweepError with file and key."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise SweepError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(data) > _MAX_BYTES:
+        raise SweepError(f"{path}: larger than {_MAX_BYTES} bytes is no grid")
+    try:
+        return parse(data.decode())
+    except UnicodeDecodeError as error:
+        raise SweepError(f"{path}: not UTF-8 text") from error
+    except KnotlessError as error:
+        raise SweepError(f"{path}: {error}") from error
+
+
+def parse(text: str) -> Grid:
+    """Return the grid that ``text`` (YAML) holds. Raises KnotlessError with the key."""
+    content = _mapping(_yaml(text), "the file")
+    if unknown := [str(key) for key in content if key not in _KEYS]:
+        raise SweepError(f"unknown key {unknown[0][:40]!r}; known are {', '.join(_KEYS)}")
+    do = content.get("do", "simulate")
+    if do not in KINDS:
+        raise SweepError(f"do: wanted {' or '.join(KINDS)}, not {_brief(do)}")
+    grids = content.get("grid")
+    several = grids if isinstance(grids, list) else [grids]
+    axes = [_axes(_mapping(one, "grid"), do) for one in several]
+    if sum(_size(one) for one in axes) > MOST_POINTS:
+        raise SweepError(f"grid: more than {MOST_POINTS} points; make several files")
+    points = [point for one in axes for point in _points(one, do)]
+    if not points:
+        raise SweepError("grid: it has no points")
+    seen: dict[Settings, int] = {}
+    for number, point in enumerate(points):
+        if point in seen:
+            raise SweepError(f"grid: point {number} is the same as point {seen[point]}")
+        seen[point] = number
+    _check(points)
+    keys = dict.fromkeys(key for one in axes for key in one)
+    varying = [key for key in keys if len({getattr(point, key) for point in points}) > 1]
+    return Grid(do, points, varying, _plot(content.get("plot"), do))
+
+
+def _yaml(text: str) -> object:
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark else ""
+        raise SweepError(f"{where}not YAML: {getattr(error, 'problem', None) or error}") from error
+
+
+def _mapping(value: object, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict) or not value:
+        raise SweepError(
+            f"{what}: wanted keys with values, such as 'grid: ..', not {_brief(value)}"
+        )
+    return value
+
+
+def _axes(grid: Mapping[str, Any], do: str) -> dict[str, list[Any]]:
+    """Return the values of each key: a list, or one value alone."""
+    known = KINDS[do].model_fields
+    for key in grid:
+        if key not in known:
+            raise SweepError(
+                f"grid: unknown key {str(key)[:40]!r}; to {do} there are {', '.join(known)}"
+            )
+    axes = {key: value if isinstance(value, list) else [value] for key, value in grid.items()}
+    for key, values in axes.items():
+        if not values:
+            raise SweepError(f"grid: {key}: a list without values leaves no point")
+    return axes
+
+
+def _size(axes: Mapping[str, Sequence[Any]]) -> int:
+    size = 1
+    for values in axes.values():
+        size *= len(values)
+    return size
+
+
+def _points(axes: Mapping[str, Sequence[Any]], do: str) -> Iterator[Settings]:
+    """Yield every combination, the last key's values fastest."""
+    for values in itertools.product(*axes.values()):
+        try:
+            yield KINDS[do].model_validate(dict(zip(axes, values, strict=True)))
+        except ValidationError as error:
+            raise SweepError(f"grid: {_first(error)}") from error
+
+
+def _check(points: Sequence[Settings]) -> None:
+    """Raise KnotlessError for whatever is wrong with a point on any fabric.
+
+    That an engine cannot route a fabric, or that a pattern does not fit it, is found when the
+    point is run: it may be what the sweep is to find out.
+    """
+    for spec in dict.fromkeys(point.fabric for point in points):
+        _said("fabric", load, spec)
+    for engine in dict.fromkeys(point.engine for point in points):
+        if engine != NATIVE:
+            _said("engine", engine_named, engine)
+    for pattern in dict.fromkeys(point.pattern for point in points):
+        _said("pattern", pattern_named, pattern)
+    # The rules of a scenario look at no plan: the smallest one will do.
+    plan = Analysis(fabric="flat,2", pattern="shift").plan()
+    for point in points:
+        if isinstance(point, Simulation):
+            point.scenario(plan).validate()
+
+
+def _said(key: str, of: Any, value: str) -> None:
+    try:
+        of(value)
+    except KnotlessError as error:
+        raise error.within(f"grid: {key}") from error
+
+
+def _plot(value: object, do: str) -> dict[str, str]:
+    plot = {} if value is None else _mapping(value, "plot")
+    for key, column in plot.items():
+        if key not in _PLOT_KEYS:
+            raise SweepError(f"plot: unknown key {str(key)[:40]!r}; known are x and y")
+        if column not in columns(do):
+            raise SweepError(
+                f"plot: {key}: no column {_brief(column)}; there are {', '.join(columns(do))}"
+            )
+    return plot
+
+
+def _first(error: ValidationError) -> str:
+    problem = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in problem["loc"])
+    message = problem["msg"][:1].lower() + problem["msg"][1:]
+    if problem["type"] == "missing":
+        return f"{key}: it is missing"
+    return f"{key}: {message}, not {_brief(problem['input'])}"
+
+
+def _brief(value: object) -> str:
+    # Not repr: a few lines of YAML may stand for more values than there is memory.
+    return reprlib.repr(value)

@@ -1,0 +1,127 @@
+"""Draws a column of the samples against another one, a line for each combination of the rest."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.compare import Spread, spread_of
+from sweeps.errors import SweepError
+from sweeps.figures import ERROR
+from sweeps.grid import Grid
+
+Row = Mapping[str, Any]
+Lines = dict[str, dict[Any, Spread]]
+MOST_LINES = 24
+_SEED = "seed"
+
+
+def axes_of(grid: Grid) -> tuple[str, str]:
+    """Return the columns x and y: the file's own choice, or the usual one.
+
+    x is the first setting with numbers that varies, the seed aside, or else the first that varies;
+    y is the mean latency where the load varies.
+    """
+    varying = [key for key in grid.varying if key != _SEED]
+    numbers = [
+        key
+        for key in varying
+        if all(isinstance(getattr(point, key), int | float) for point in grid.points)
+    ]
+    x = grid.plot.get("x") or next(iter([*numbers, *varying, _SEED]))
+    usual = "throughput_ratio" if grid.do == "analyse" else "throughput_mbps"
+    return x, grid.plot.get("y", "latency_mean_us" if x == "load" else usual)
+
+
+def lines_of(grid: Grid, rows: Sequence[Row], x: str, y: str) -> Lines:
+    """Return the spread of y over the seeds, by x, for each combination of what else varies.
+
+    Points that failed, or that have no such figure, are left out.
+    """
+    others = [key for key in grid.varying if key not in (x, _SEED)]
+    found: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if row[ERROR] is None and row[y] is not None and row[x] is not None:
+            name = ", ".join(_said(key, row[key]) for key in others)
+            found[name][row[x]].append(float(row[y]))
+    return {
+        name: {at: spread for at in by_x if (spread := spread_of(by_x[at])) is not None}
+        for name, by_x in found.items()
+    }
+
+
+def _said(key: str, value: object) -> str:
+    # Names speak for themselves, numbers do not.
+    return str(value) if isinstance(value, str) else f"{key} {value}"
+
+
+def draw(grid: Grid, rows: Sequence[Row], path: Path) -> None:
+    """Draw the plot of a sweep.
+
+    Raises
+    ------
+    SweepError
+        The column has no numbers, or there would be too many lines.
+    KnotlessError
+        The path's ending is none of .svg .png .pdf, or the file cannot be written.
+
+    """
+    import matplotlib as mpl
+
+    from experiments.plots import STYLE, new_figure
+    from knotless.drawing import check_format
+
+    check_format(str(path))
+    x, y = axes_of(grid)
+    try:
+        lines = lines_of(grid, rows, x, y)
+    except ValueError:
+        raise SweepError(f"plot: column {y} has no numbers") from None
+    if len(lines) > MOST_LINES:
+        raise SweepError(f"plot: {len(lines)} lines are too many to be told apart")
+    with mpl.rc_context(STYLE):
+        figure = new_figure(7.5, 4.2)
+        plot = figure.subplots()
+        names = not all(isinstance(at, int | float) for by_x in lines.values() for at in by_x)
+        for number, (name, by_x) in enumerate(lines.items()):
+            at = list(by_x) if names else sorted(by_x)
+            spreads = [by_x[value] for value in at]
+            (line,) = plot.plot(
+                at,
+                [spread.mean for spread in spreads],
+                marker="os^Dv<>"[number % 7],
+                markersize=4,
+                linewidth=1.4,
+                label=name or None,
+            )
+            plot.fill_between(
+                at,
+                [spread.least for spread in spreads],
+                [spread.most for spread in spreads],
+                color=line.get_color(),
+                alpha=0.15,
+                linewidth=0,
+            )
+        plot.set(xlabel=_words(x), ylabel=_words(y), title=f"{_words(y)} against {_words(x)}")
+        if any(lines):
+            figure.legend(loc="outside right upper", fontsize=8)
+        try:
+            figure.savefig(path, dpi=150, metadata=_undated(path))
+        except OSError as error:
+            raise SweepError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _words(column: str) -> str:
+    """Return ``latency_mean_us`` as ``latency mean, us``."""
+    head, _, unit = column.rpartition("_")
+    return f"{head}, {unit}".replace("_", " ") if unit in _UNITS else column.replace("_", " ")
+
+
+_UNITS = ("us", "mbps", "bytes")
+
+
+def _undated(path: Path) -> dict[str, None] | None:
+    # One sweep, one plot: to the byte.
+    return {"Date": None} if path.suffix == ".svg" else None
