@@ -97,6 +97,25 @@ class Presentation:
     plots: Sequence[Plot] = field(default=())
 
 
+Present = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], bool], Presentation]
+
+
+def shown_by(module: str) -> Present:
+    """Return the ``present`` of a module, which is loaded when it is first needed.
+
+    What draws needs Matplotlib, which takes a second to load.
+    """
+
+    def present(
+        run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
+    ) -> Presentation:
+        shown = importlib.import_module(module).present(run, samples, draw)
+        assert isinstance(shown, Presentation)  # noqa: S101 - a slip of ours, not of the user
+        return shown
+
+    return present
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One experiment.
@@ -115,7 +134,7 @@ class Experiment:
     options: tuple[click.Option, ...]
     sample_types: Mapping[str, str]
     prepare: Callable[[Common, Mapping[str, Any]], Campaign]
-    present: Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], bool], Presentation]
+    present: Present
     places: tuple[str, ...] = (EMULATION,)
     identity: tuple[str, ...] = ()
     measures: tuple[str, ...] = ()

@@ -109,15 +109,6 @@ def with_options(spec: str, **options: float) -> str:
     return ",".join([spec, *added])
 
 
-def within(value: float, limits: tuple[float, float], option: str, unit: str) -> float:
-    """Return a number that lies within its limits; else raise ExperimentError."""
-    if not limits[0] <= value <= limits[1]:
-        raise ExperimentError(
-            f"{option}: {value:g} is not within {limits[0]:g}..{limits[1]:g} {unit}"
-        )
-    return value
-
-
 Row = dict[str, Any]
 Measured = tuple[Row, list[dict[str, Any]]]
 

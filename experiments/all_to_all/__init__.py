@@ -8,7 +8,7 @@ Shimizu, Nakashima: all-to-all communication on Latin-square fat-trees, sections
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,8 +16,9 @@ import click
 from experiments.all_to_all.cases import ANALYSIS, SCHEDULES
 from experiments.all_to_all.measure import SAMPLE_TYPES
 from experiments.campaign import Campaign
-from experiments.experiment import EMULATION, SIMULATION, Common, Experiment, Presentation
-from experiments.routed import Measured, within
+from experiments.experiment import EMULATION, SIMULATION, Common, Experiment, shown_by
+from experiments.options import choice, delay_option, list_option, within
+from experiments.routed import Measured
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
@@ -29,10 +30,6 @@ DATAGRAMS, QUICK_DATAGRAMS = 64, 48
 LIMITS_MBPS = (0.5, 1e6)
 LIMITS_US = {EMULATION: (200.0, 1e6), SIMULATION: (0.0, 1e6), ANALYSIS: (0.0, 1e6)}
 LIMITS_DATAGRAMS = (1, 100_000)
-
-
-def _words(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(part.strip() for part in text.split(","))
 
 
 def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
@@ -48,8 +45,8 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     within(datagrams, LIMITS_DATAGRAMS, "--datagrams", "for each host")
     found = cases.cases(
         common.on,
-        _words(options.get("configuration")),
-        _words(options.get("schedule")) or SCHEDULES,
+        options.get("configuration"),
+        choice(options.get("schedule"), SCHEDULES, "--schedule"),
         quick=common.quick,
         rate_mbps=rate_mbps,
         delay_us=delay_us,
@@ -76,31 +73,19 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     return Campaign(common.on, found, parameters, live, virtual, common.seed)
 
 
-def present(
-    run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
-) -> Presentation:
-    """Show a run; see :mod:`experiments.all_to_all.show`."""
-    from experiments.all_to_all import show
-
-    del samples
-    return show.present(run, draw)
-
-
 EXPERIMENT = Experiment(
     name="all-to-all",
     summary="All-to-all on Latin-square fat-trees: shift against schedules without contention.",
     example="knotless run all-to-all --on analysis",
     options=(
-        click.Option(["--configuration"], metavar="LIST", help="Some of S1 .. S3', L1 .. L6."),
-        click.Option(["--schedule"], metavar="LIST", help=f"Some of {', '.join(SCHEDULES)}."),
+        list_option("--configuration", "Some of S1 .. S3', L1 .. L6."),
+        list_option("--schedule", f"Some of {', '.join(SCHEDULES)}."),
         click.Option(["--datagrams"], type=int, metavar="N", help="From each host to each."),
-        click.Option(
-            ["--delay"], type=float, metavar="US", help=f"Delay of links (default: {DELAY_US:g})."
-        ),
+        delay_option(DELAY_US),
     ),
     sample_types=SAMPLE_TYPES,
     prepare=prepare,
-    present=present,
+    present=shown_by("experiments.all_to_all.show"),
     places=(EMULATION, SIMULATION, ANALYSIS),
     identity=("configuration", "share", "schedule"),
     measures=("throughput_ratio", "of_line"),

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from experiments.experiment import EMULATION, SIMULATION, ExperimentError
+from experiments.options import choice
 from experiments.patterns.pattern import Flows
 from experiments.routed import Routed, with_options
 from routing.latin_square import latin_square_of
@@ -116,7 +117,7 @@ class Case:
 
 def cases(
     on: str,
-    configurations: tuple[str, ...] | None,
+    asked: str | None,
     schedules: tuple[str, ...],
     *,
     quick: bool,
@@ -129,24 +130,18 @@ def cases(
     if quick:
         usual = (SMALL[1],) if on == EMULATION else SMALL
         usual = (*SMALL, *LARGE[:3]) if on == ANALYSIS else usual
-    known = {configuration.name for configuration in EVERY}
-    for name in configurations or ():
-        if name not in known:
-            raise ExperimentError(
-                f"--configuration: {name!r} is none of {', '.join(sorted(known))}"
-            )
+    known = tuple(dict.fromkeys(configuration.name for configuration in EVERY))
+    names = choice(asked, known, "--configuration", ())
+    for name in names:
         if on == EMULATION and name.startswith("L"):
             raise ExperimentError(
                 f"--configuration: {name} is too large to emulate; use --on {ANALYSIS}"
             )
-    for schedule in schedules:
-        if schedule not in SCHEDULES:
-            raise ExperimentError(f"--schedule: {schedule!r} is none of {', '.join(SCHEDULES)}")
-    pool = EVERY if configurations else usual
+    pool = EVERY if names else usual
     found = []
     routes: dict[str, Routed] = {}
     for configuration in pool:
-        if configurations and configuration.name not in configurations:
+        if names and configuration.name not in names:
             continue
         spec = with_options(configuration.spec, rate=rate_mbps, delay=delay_us)
         # d-mod-k on the fat-trees and the only path of the LSFTs: their own engines.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from experiments import plots as style
 from experiments.all_to_all.cases import ANALYSIS, CONTENTION_FREE, SHIFT
 from experiments.experiment import Plot, Presentation
+from experiments.findings import of_validity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,10 +73,10 @@ def gains(rows: Sequence[Row]) -> dict[str, float]:
 
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Say what was found, of the valid rows."""
-    return list(_sentences([row for row in rows if row["valid"]], len(rows)))
+    return [*_sentences([row for row in rows if row["valid"]]), *of_validity(rows)]
 
 
-def _sentences(rows: Sequence[Row], made: int) -> Iterator[str]:
+def _sentences(rows: Sequence[Row]) -> Iterator[str]:
     if found := gains(rows):
         least, most = min(found, key=lambda p: found[p]), max(found, key=lambda p: found[p])
         yield (
@@ -92,10 +93,6 @@ def _sentences(rows: Sequence[Row], made: int) -> Iterator[str]:
         yield "On the fat-trees the shift is free of contention, too."
     if lost := sum(row["lost_frames"] or 0 for row in rows):
         yield f"LOST {lost:,} frames."
-    if again := sum(len(row["earlier_attempts"]) for row in rows):
-        yield f"{again} runs were made again because the machine was too busy to be on time."
-    if len(rows) < made:
-        yield f"Not valid, and left out of these findings: {made - len(rows)} of {made} runs."
 
 
 def _figure(rows: Sequence[Row]) -> Figure:
@@ -140,8 +137,11 @@ NOTES = [
 ]
 
 
-def present(run: Mapping[str, Any], draw: bool) -> Presentation:
+def present(
+    run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
+) -> Presentation:
     """Put the presentation of a run together; plots only where ``draw``."""
+    del samples
     rows = run["rows"]
     on = run["parameters"]["on"]
     what = "the loads of paths" if on == ANALYSIS else on

@@ -1,124 +1,88 @@
-"""The pictures of the deadlock experiment."""
+"""The plots of the deadlock experiment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import hypot
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from experiments import plots
-from experiments.deadlock import scenario
-from experiments.flows import paths_on_channels
+from experiments.deadlock import transfers
+from experiments.deadlock.drawing import WORDS
+from experiments.deadlock.matrix import FLOW_CONTROLS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Row = Mapping[str, Any]
-Point = tuple[float, float]
 
-CORNERS: tuple[Point, ...] = ((-1, 1), (1, 1), (1, -1), (-1, -1))
-"""Where the switches are drawn: the positive direction of the ring goes clockwise."""
-HOST_AT = 1.62
-CHANNEL_APART = 0.13
-SWITCH_RADIUS = 0.27
 COLOURS = {"cyclic": plots.RED, "acyclic": plots.BLUE, "dateline": plots.GREEN}
-WORDS = {
-    "none": "no flow control",
-    "host": "PAUSE on host links",
-    "switch": "PAUSE on switch links",
-    "all": "PAUSE on all links",
-    "pfc": "PFC on all links",
+SHORT = {
+    "none": "none",
+    "host": "PAUSE\nhosts",
+    "switch": "PAUSE\nswitches",
+    "all": "PAUSE\nall",
+    "pfc": "PFC",
 }
 
 
-def knot(rows: Sequence[Row], rate_mbps: float) -> Figure:
-    """Draw the ring for each row given: the knot's channels red, other used ones blue."""
-    figure = plots.new_figure(4.6 * len(rows), 4.9)
-    axes = figure.subplots(1, len(rows), squeeze=False)[0]
-    for each, row in zip(axes, rows, strict=True):
-        _ring(each, row, scenario.make(row["routes"], rate_mbps))
+def letter(row: Row) -> str:
+    """Return the paper's letter of a row's transfers and routes, or their names."""
+    of = transfers.named(row["pattern"])
+    for name, routes in of.by_letter.items():
+        if routes == row["routes"]:
+            return f"({name}) {row['routes']}"
+    return f"{of.name} {row['routes']}"
+
+
+def table(rows: Sequence[Row]) -> Figure:
+    """Draw the means of a flow as the paper's tables 3 and 4 have them, darker for more."""
+    lines = list(dict.fromkeys((letter(row), row["protocol"]) for row in rows))
+    columns = [name for name in FLOW_CONTROLS if any(r["flow_control"] == name for r in rows)]
+    figure = plots.new_figure(1.9 + 1.35 * len(columns), 0.9 + 0.48 * len(lines))
+    axes = figure.subplots()
+    for y, (name, protocol) in enumerate(lines):
+        for x, control in enumerate(columns):
+            wanted = (name, protocol, control)
+            found = [r for r in rows if (letter(r), r["protocol"], r["flow_control"]) == wanted]
+            _cell(axes, x, y, found)
+    axes.set_xticks(range(len(columns)), [SHORT[name] for name in columns])
+    axes.set_yticks(range(len(lines)), [f"{name}, {p.upper()}" for name, p in lines])
+    axes.xaxis.tick_top()
+    axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(lines) - 0.5, -0.5))
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    for side in axes.spines.values():
+        side.set_visible(False)
     return figure
 
 
-def _ring(axes: Axes, row: Row, planned: scenario.Scenario) -> None:
-    fabric = planned.fabric
-    place = dict(zip((switch.name for switch in fabric.switches), CORNERS, strict=True))
-    used = paths_on_channels(planned.flows)
-    caught = {member.partition("/")[0] for member in row["cycle"]}
-    for switch, ports in fabric.neighbours.items():
-        for port, (far, _) in ports.items():
-            name = f"{switch}:{port}"
-            colour = plots.RED if name in caught else plots.BLUE if name in used else plots.GRID
-            label = (
-                f"{name}\n{used[name]} flow{'s' if used[name] > 1 else ''}" if name in used else ""
-            )
-            _channel(axes, place[switch], place[far], colour, label)
-    for host in fabric.hosts:
-        x, y = place[host.switch]
-        scale = HOST_AT
-        axes.plot([x, x * scale], [y, y * scale], color=plots.MUTED, linewidth=1.2, zorder=1)
-        _node(axes, (x * scale, y * scale), host.name, "square", plots.MUTED)
-        _node(axes, (x, y), host.switch, "circle", plots.INK)
-    axes.text(0, -1.85, _outcome(row), ha="center", va="center", fontsize=11)
-    state = "frozen" if row["deadlock"] else "running"
-    axes.set_title(f"{row['routes'].capitalize()} routes, {WORDS[row['flow_control']]}: {state}")
-    axes.set(xlim=(-1.95, 1.95), ylim=(-2.05, 1.85), aspect="equal")
-    axes.axis("off")
+def _cell(axes: Axes, x: int, y: int, rows: Sequence[Row]) -> None:
+    from matplotlib.patches import Rectangle
 
-
-def _channel(axes: Axes, start: Point, end: Point, colour: str, label: str) -> None:
-    """Draw one direction of a link, to the left of the way it goes, with its name outside."""
-    dx, dy = end[0] - start[0], end[1] - start[1]
-    length = hypot(dx, dy)
-    ux, uy = dx / length, dy / length
-    ox, oy = -uy * CHANNEL_APART, ux * CHANNEL_APART
-    gap = SWITCH_RADIUS + 0.04
-    axes.annotate(
-        "",
-        xy=(end[0] - ux * gap + ox, end[1] - uy * gap + oy),
-        xytext=(start[0] + ux * gap + ox, start[1] + uy * gap + oy),
-        arrowprops={
-            "arrowstyle": "-|>,head_width=0.35,head_length=0.6",
-            "color": colour,
-            "linewidth": 3.0 if label else 1.4,
-            "shrinkA": 0,
-            "shrinkB": 0,
-        },
-    )
-    if label:
-        away = 0.42 if abs(ux) < abs(uy) else 0.34
-        middle = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2)
-        sign = 1 / CHANNEL_APART
-        axes.text(
-            middle[0] + ox * sign * away,
-            middle[1] + oy * sign * away,
-            label,
-            color=colour,
-            ha="center",
-            va="center",
-            fontsize=8.5,
-        )
-
-
-def _node(axes: Axes, at: Point, name: str, shape: str, colour: str) -> None:
+    good = [row for row in rows if row["valid"]]
+    if not good:
+        words = "not valid" if rows else "-"
+        axes.text(x, y, words, ha="center", va="center", fontsize=8, color=plots.MUTED)
+        return
+    mean = fmean(fmean(row["flows_mbps"]) for row in good)
+    share = mean / fmean(fmean(row["theory_flows_mbps"]) for row in good)
+    frozen = sum(row["deadlock"] for row in good)
+    sent, lost = sum(row["sent_frames"] for row in good), sum(row["lost_frames"] for row in good)
+    colour = plots.RED if frozen else plots.BLUE
+    shade = 0.55 if frozen else 0.1 + 0.5 * min(1.0, share)
+    axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, color=colour, alpha=shade, lw=0))
+    notes = [f"{100 * lost / sent:.0f} % lost"] if lost and sent else []
+    notes += [f"frozen {frozen} of {len(good)}"] if frozen else []
     axes.text(
-        *at,
-        name,
-        color="white",
+        x,
+        y,
+        "\n".join([f"{mean:.3g}", ", ".join(notes)]).strip(),
+        fontsize=8,
         ha="center",
         va="center",
-        fontsize=10,
-        fontweight="bold",
-        bbox={"boxstyle": f"{shape},pad=0.35", "facecolor": colour, "edgecolor": "white"},
-        zorder=3,
     )
-
-
-def _outcome(row: Row) -> str:
-    low, high = min(row["flows_mbps"]), max(row["flows_mbps"])
-    each = f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}"
-    return f"{each} Mbit/s a flow, {row['lost_frames']:,} frames lost"
 
 
 def goodput(rows: Sequence[Row]) -> Figure:
@@ -141,10 +105,8 @@ def goodput(rows: Sequence[Row]) -> Figure:
         axes.set(ylim=(-0.06 * max(tallest, theory), 1.28 * max(tallest, theory)))
         axes.set(xlim=(-0.6, len(columns) - 0.4), ylabel="Mbit/s a flow")
         axes.set_title(protocol.upper())
-    words = {"none": "none", "host": "PAUSE\nhosts", "switch": "PAUSE\nswitches"}
-    words |= {"all": "PAUSE\nall", "pfc": "PFC"}
     panels[-1].set_xticks(
-        range(len(columns)), [f"{routes}\n{words[control]}" for routes, control in columns]
+        range(len(columns)), [f"{routes}\n{SHORT[control]}" for routes, control in columns]
     )
     return figure
 

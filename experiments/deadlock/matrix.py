@@ -1,26 +1,43 @@
-"""Which cases the deadlock experiment runs: routes, flow control, protocol, repeat."""
+"""Which cases the deadlock experiment runs: transfers, routes, tagging, flow control, protocol."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from experiments.experiment import ExperimentError
+from experiments.deadlock import transfers
+from experiments.deadlock.transfers import ACYCLIC, CYCLIC, DATELINE, RING_4
+from experiments.experiment import EMULATION, Common, ExperimentError
+from experiments.options import choice
+from experiments.routed import Routed, with_options
 from experiments.theory import Protocol
 
-ROUTES = ("cyclic", "acyclic", "dateline")
+ROUTES = (CYCLIC, ACYCLIC, DATELINE)
 FLOW_CONTROLS = ("none", "host", "switch", "all", "pfc")
 PROTOCOLS: tuple[Protocol, ...] = ("udp", "tcp")
+TAGGINGS = ("switch", "host")
+DEFAULT_RATE_MBPS = 10.0
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run: these routes, under this flow control, with this protocol."""
+    """One run: these transfers by these routes, under this flow control, with this protocol."""
 
     routes: str
     flow_control: str
     protocol: Protocol
     repeat: int = 1
+    pattern: str = RING_4.name
+    tagging: str = "switch"
+    rate_mbps: float = DEFAULT_RATE_MBPS
+
+    @property
+    def routed(self) -> Routed:
+        """The fabric and its routes."""
+        of = transfers.named(self.pattern)
+        spec = with_options(of.spec, rate=self.rate_mbps)
+        return Routed(spec, **of.routes[self.routes], tagging=self.tagging)
 
     @property
     def loses(self) -> bool:
@@ -29,67 +46,66 @@ class Case:
 
     def __str__(self) -> str:
         """Return it as a reader meets it in progress bars and errors."""
-        return f"{self.routes} routes, flow control {self.flow_control}, {self.protocol.upper()}"
+        where = "" if self.pattern == RING_4.name else f"{self.pattern}, "
+        tags = ", tagged by hosts" if self.tagging == "host" else ""
+        ways = f"{where}{self.routes} routes{tags}"
+        return f"{ways}, flow control {self.flow_control}, {self.protocol.upper()}"
 
 
 QUICK = (
-    Case("cyclic", "none", "udp"),
-    Case("cyclic", "all", "udp"),
-    Case("acyclic", "all", "udp"),
-    Case("dateline", "pfc", "udp"),
+    Case(CYCLIC, "none", "udp"),
+    Case(CYCLIC, "all", "udp"),
+    Case(ACYCLIC, "all", "udp"),
+    Case(DATELINE, "pfc", "udp"),
 )
 """Enough to make the point: losing, freezing, and the two ways not to freeze."""
 
 
 def sensible(routes: str, flow_control: str) -> bool:
     """Dateline virtual channels are priorities: they need flow control by priority."""
-    return routes != "dateline" or flow_control == "pfc"
+    return routes != DATELINE or flow_control == "pfc"
 
 
-def choose(text: str | None, known: Sequence[str], what: str) -> tuple[str, ...]:
-    """Read a comma-separated choice; None is all. Raises ExperimentError."""
-    if text is None:
-        return tuple(known)
-    chosen = [part.strip() for part in text.split(",")]
-    for part in chosen:
-        if part not in known:
-            raise ExperimentError(f"{what}: {part!r} is none of {', '.join(known)}")
-    return tuple(known_part for known_part in known if known_part in chosen)
-
-
-def cases(
-    routes: str | None,
-    flow_control: str | None,
-    protocol: str | None,
-    *,
-    quick: bool,
-    repeats: int,
-) -> list[Case]:
-    """List the cases in running order: by routes, for a fabric is built for each.
+def cases(common: Common, options: Mapping[str, Any], rate_mbps: float) -> list[Case]:
+    """List the cases in running order: those of one fabric and its routes together.
 
     Raises ExperimentError for unknown names, and when no sensible case is left.
     """
-    by_routes = choose(routes, ROUTES, "--routes")
-    by_flow_control = choose(flow_control, FLOW_CONTROLS, "--flow-control")
-    by_protocol = choose(protocol, PROTOCOLS, "--protocol")
+    patterns = choice(options.get("pattern"), transfers.NAMES, "--pattern", (RING_4.name,))
+    by_routes = choice(options.get("routes"), ROUTES, "--routes")
+    by_tagging = choice(options.get("tagging"), TAGGINGS, "--tagging", TAGGINGS[:1])
+    by_flow_control = choice(options.get("flow_control"), FLOW_CONTROLS, "--flow-control")
+    known = PROTOCOLS if common.on == EMULATION else PROTOCOLS[:1]
+    by_protocol = choice(options.get("protocol"), known, "--protocol")
+    quick = {(case.routes, case.flow_control, case.protocol) for case in QUICK}
     found = [
-        Case(r, f, p, repeat)
-        for r in by_routes
+        Case(r, f, p, repeat, of.name, tagging, rate_mbps)
+        for of, its_routes in transfers.chosen(patterns)
+        for tagging in by_tagging
+        for r in its_routes
+        if r in by_routes
         for f in by_flow_control
         for p in PROTOCOLS
-        if p in by_protocol and sensible(r, f)
-        for repeat in range(1, repeats + 1)
-        if not quick or Case(r, f, p) in QUICK
+        if p in by_protocol and sensible(r, f) and (not common.quick or (r, f, p) in quick)
+        for repeat in range(1, common.repeats + 1)
     ]
     if not found:
-        asked = {"--routes": routes, "--flow-control": flow_control, "--protocol": protocol}
-        which = [f"{option} {value}" for option, value in asked.items() if value is not None]
-        if quick:
-            raise ExperimentError(
-                f"{' '.join(['--quick', *which])}: no case is left; --quick has UDP with "
-                + ", ".join(f"{case.routes}/{case.flow_control}" for case in QUICK)
-            )
-        raise ExperimentError(
-            f"{' '.join(which)}: no case is left; dateline routes need --flow-control pfc"
-        )
+        _nothing_left(common, options)
     return found
+
+
+def _nothing_left(common: Common, options: Mapping[str, Any]) -> None:
+    which = [
+        f"--{name.replace('_', '-')} {value}"
+        for name, value in options.items()
+        if value is not None
+    ]
+    if common.quick:
+        raise ExperimentError(
+            f"{' '.join(['--quick', *which])}: no case is left; --quick has UDP with "
+            + ", ".join(f"{case.routes}/{case.flow_control}" for case in QUICK)
+        )
+    raise ExperimentError(
+        f"{' '.join(which)}: no case is left; dateline routes are those of rings, and need "
+        "--flow-control pfc"
+    )

@@ -7,6 +7,8 @@ from typing import Any
 
 SAMPLE_TYPES = {
     "row": "int32",
+    "pattern": "string",
+    "tagging": "string",
     "routes": "string",
     "flow_control": "string",
     "protocol": "string",
@@ -23,7 +25,7 @@ SAMPLE_TYPES = {
 ``row`` counts the rows of run.json from 0. ``t_s`` is the time since the counters were set
 to zero; ``goodput_mbps`` is the mean since the line before;
 ``delivered_frames`` and ``lost_frames`` (of the whole fabric) count from zero; ``in_window``
-marks the measuring window.
+marks the measuring window. A simulated run has none.
 """
 
 
@@ -34,12 +36,17 @@ class Row:
     ``flows_mbps`` is goodput (payload) in the measuring window of ``window_s`` seconds;
     ``cycle`` is what the emulator's detector named, ``predicted_cycle`` what the static
     check finds in the rules; both start at their smallest member and follow the frames.
+    ``as_predicted``: all of ``cycle`` are dependencies that the static check knows of.
     ``late`` says that lateness was over its limit. ``frozen_after_s`` is when the deadlock
     began, on the time axis of the samples. ``problems`` say why a row is not valid, one
     line each. ``earlier_attempts`` are the rows of the same case that the machine was too
-    late for, in order; nothing else is a reason to try again.
+    late for, in order; nothing else is a reason to try again. A simulated row has no
+    lateness, and a ``result_sha256`` of all that was counted.
     """
 
+    on: str
+    pattern: str
+    tagging: str
     routes: str
     flow_control: str
     protocol: str
@@ -52,9 +59,7 @@ class Row:
     deadlock: bool
     cycle: list[str]
     predicted_cycle: list[str]
-    lateness_us_p99: float
-    valid: bool
-    late: bool
+    as_predicted: bool
     window_s: float
     frozen_after_s: float | None = None
     drops: dict[str, int] = field(default_factory=dict)
@@ -62,8 +67,7 @@ class Row:
     delivered_frames: int = 0
     iperf3_flows_mbps: list[float | None] = field(default_factory=list)
     iperf3_lost: int | None = None
-    problems: list[str] = field(default_factory=list)
-    earlier_attempts: list[dict[str, Any]] = field(default_factory=list)
+    result_sha256: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain values."""

@@ -5,32 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from experiments import theory
-from experiments.experiment import Plot, Presentation
+from experiments.deadlock import transfers
+from experiments.deadlock.notes import notes
+from experiments.experiment import EMULATION, Plot, Presentation
+from experiments.findings import of_validity
 
 Row = Mapping[str, Any]
 
 TITLE = "One fabric that freezes, one that cannot"
-LEAD = (
-    "A ring of four Open vSwitch switches, one host at each, every host sending two switches "
-    "round with iperf3 as fast as it can. The same four flows on the same switches; only the "
-    "routes and the flow control differ. No channel carries more than two flows."
-)
 COLUMNS = (
-    "routes",
-    "control",
-    "protocol",
-    "run",
-    "Mbit/s each",
-    "fair share",
-    "lost",
-    "deadlock",
-    "knot",
-    "lateness p99",
-    "valid",
-    "remarks",
+    *("pattern", "tagging", "routes", "control", "protocol", "run", "Mbit/s each", "fair share"),
+    *("lost", "deadlock", "knot", "lateness p99", "valid", "remarks"),
 )
-BRIEF = ("routes", "control", "protocol", "Mbit/s each", "lost", "deadlock", "knot", "valid")
+BRIEF = (
+    *("pattern", "routes", "control", "protocol", "Mbit/s each", "lost", "deadlock", "knot"),
+    "valid",
+)
 """The columns that fit on a terminal."""
 CLOSE_ENOUGH = 0.01
 """A flow within 1 % of its fair share got what theory says."""
@@ -46,23 +36,27 @@ def range_of(values: Sequence[float], digits: int = 2) -> str:
 def _knot(row: Row) -> str:
     if not row["deadlock"]:
         return "-"
-    return "predicted" if row["cycle"] == row["predicted_cycle"] else "NOT predicted"
+    if row["cycle"] == row["predicted_cycle"]:
+        return "predicted"
+    return "foreseen" if row["as_predicted"] else "NOT predicted"
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
     """Return a line for each row."""
     return [
         [
+            row["pattern"],
+            row["tagging"],
             row["routes"],
             row["flow_control"],
             row["protocol"],
             str(row["repeat"]),
             range_of(row["flows_mbps"]),
-            f"{row['theory_mbps']:.3f}",
+            range_of(row["theory_flows_mbps"], 3),
             f"{row['lost_frames']:,}",
             f"at {row['frozen_after_s']:.2f} s" if row["deadlock"] else "no",
             _knot(row),
-            f"{row['lateness_us_p99']:.0f} us",
+            "-" if row["lateness_us_p99"] is None else f"{row['lateness_us_p99']:.0f} us",
             "yes" if row["valid"] else "NO",
             "; ".join([*([" ".join(row["cycle"])] if row["cycle"] else []), *row["problems"]]),
         ]
@@ -77,18 +71,24 @@ def _times(count: int, total: int) -> str:
 
 
 def sentences(rows: Sequence[Row]) -> list[str]:
-    """Say what was found, of the valid UDP rows; each sentence only where there are such rows."""
-    return list(_sentences([row for row in rows if row["valid"]], len(rows)))
+    """Say what was found, of the valid rows; each sentence only where there are such rows."""
+    good = [row for row in rows if row["valid"]]
+    groups = list(dict.fromkeys((row["pattern"], row["tagging"]) for row in good))
+    found = []
+    for pattern, tagging in groups:
+        of_group = [r for r in good if (r["pattern"], r["tagging"]) == (pattern, tagging)]
+        tags = ", tagged by hosts" if tagging == "host" else ""
+        head = f"{pattern}{tags}: " if len(groups) > 1 or tags else ""
+        found += [head + sentence for sentence in _of_group(of_group)]
+    return [*found, *_verdicts(good), *of_validity(rows)]
 
 
-def _sentences(rows: Sequence[Row], made: int) -> Iterator[str]:
+def _of_group(rows: Sequence[Row]) -> Iterator[str]:
+    """Say what was found of the UDP rows of one pattern."""
+
     def of(routes: str, flow_control: str) -> list[Row]:
-        return [
-            row
-            for row in rows
-            if (row["routes"], row["flow_control"], row["protocol"])
-            == (routes, flow_control, "udp")
-        ]
+        wanted = (routes, flow_control, "udp")
+        return [r for r in rows if (r["routes"], r["flow_control"], r["protocol"]) == wanted]
 
     if cyclic := of("cyclic", "all"):
         yield _frozen(cyclic)
@@ -107,12 +107,20 @@ def _sentences(rows: Sequence[Row], made: int) -> Iterator[str]:
             f"Without flow control {what} on the cyclic routes, "
             f"but {lost} of {sent} frames were lost."
         )
-    if again := sum(len(row["earlier_attempts"]) for row in rows):
-        runs = "1 run was" if again == 1 else f"{again} runs were"
-        yield f"{runs} made again because the machine was too busy to be on time."
-    if len(rows) < made:
-        left_out = f"{made - len(rows)} of {made} runs"
-        yield f"Not valid, and left out of these findings: {left_out}."
+
+
+def _verdicts(rows: Sequence[Row]) -> Iterator[str]:
+    frozen = [row for row in rows if row["deadlock"]]
+    if len(rows) > 1:
+        safe = [row for row in rows if not row["predicted_cycle"]]
+        wrong = sum(row["deadlock"] for row in safe)
+        strange = sum(not row["as_predicted"] for row in frozen)
+        yield (
+            f"The static check had said of {len(safe)} runs that they could not freeze: "
+            f"{wrong or 'none'} did. {len(frozen)} runs froze, "
+            f"{'all' if not strange else f'{len(frozen) - strange}'} in a cycle of channels "
+            "that it had named as waiting for one another."
+        )
 
 
 def _frozen(rows: Sequence[Row]) -> str:
@@ -120,18 +128,21 @@ def _frozen(rows: Sequence[Row]) -> str:
     if not frozen:
         return "With PAUSE on every link the cyclic routes did not freeze in these runs."
     knots = list(dict.fromkeys(" ".join(row["cycle"]) for row in frozen))
-    agreed = sum(row["cycle"] == row["predicted_cycle"] for row in frozen)
-    verdict = "exactly the knot" if agreed == len(frozen) else "not always the knot"
-    most = max(mbps for row in frozen for mbps in row["flows_mbps"])
-    still = (
-        "nothing moved any more" if most < NOTHING_MBPS else f"flows had at most {most:.3f} Mbit/s"
-    )
+    agreed = all(row["cycle"] == row["predicted_cycle"] for row in frozen)
+    foreseen = all(row["as_predicted"] for row in frozen)
+    verdict = "exactly the knot" if agreed else "not always the knot"
+    if foreseen and not agreed:
+        verdict = "of the cycles, though not always the shortest,"
+    still = [sum(mbps < NOTHING_MBPS for mbps in row["flows_mbps"]) for row in frozen]
+    flows = len(frozen[0]["flows_mbps"])
+    stood = f"{range_of(still, 0)} of {flows} flows stood still"
+    stood = "nothing moved any more" if min(still) == flows else stood
     lost = range_of([row["lost_frames"] for row in frozen], 0)
     times = f" {_times(len(frozen), len(rows))}" if len(rows) > 1 else ""
     return (
         f"With PAUSE on every link the cyclic routes froze{times}: channels {' or '.join(knots)} "
         f"formed the knot, {verdict} that the static check had predicted from the rules; "
-        f"{still}, and {lost} frames were lost."
+        f"{stood}, and {lost} frames were lost."
     )
 
 
@@ -149,117 +160,79 @@ def _ran(who: str, how: str, rows: Sequence[Row]) -> str:
     near = f"within {100 * off:.1f} % of" if off <= CLOSE_ENOUGH else f"up to {100 * off:.1f} % off"
     return (
         f"{who}, with {how}, {froze} and {nothing}: each flow got {range_of(flows)} Mbit/s, "
-        f"{near} the fair share of {rows[0]['theory_mbps']:.3f}."
+        f"{near} its fair share ({range_of(rows[0]['theory_flows_mbps'], 3)})."
     )
-
-
-def notes(run: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Explain how each figure came about."""
-    rate = run["parameters"]["rate_mbps"]
-    udp = theory.wire_bytes("udp", theory.UDP_PAYLOAD_BYTES, tagged=True)
-    tcp = theory.wire_bytes("tcp", theory.TCP_PAYLOAD_BYTES, tagged=True)
-    ack = theory.wire_bytes("tcp", 0, tagged=True)
-    return [
-        (
-            "Fair share (theory)",
-            f"Two flows on a channel of {rate:g} Mbit/s. A datagram of {theory.UDP_PAYLOAD_BYTES} "
-            f"bytes takes {udp} bytes of line between switches: Ethernet header 14, VLAN tag 4, "
-            "IPv4 20, UDP 8, payload 1472, FCS 4, preamble 8, gap 12. So "
-            f"{rate:g} x 1472 / {udp} / 2 = {rate * 1472 / udp / 2:.3f} Mbit/s of payload. "
-            f"TCP: segments of {theory.TCP_PAYLOAD_BYTES} bytes on {tcp}, and an acknowledgement "
-            f"of {ack} bytes for every second segment on the way back; shares are max-min fair. "
-            "It is what an ideal scheduler would give. Queues are FIFO: where a flow merges with "
-            "others twice it can wait behind frames that are held up further on (head-of-line "
-            "blocking); and TCP's own dynamics are not in the sum.",
-        ),
-        (
-            "Goodput",
-            "From the emulator's counters of the channel that delivers to each receiving host: "
-            "bytes less headers, over the measuring window. The window opens one second after all "
-            "flows have started; in a deadlock it opens when the detector has reported it, so "
-            "that it shows the freeze and not the moments before. Counters, because in a deadlock "
-            "iperf3 cannot report: its own connection is stuck in the same knot. Where "
-            "iperf3 came to its end, its receiver's figures (over the whole test, start included) "
-            "stand beside ours in run.json.",
-        ),
-        (
-            "Lost frames",
-            "Every drop of the emulated switches and links, counted exactly until the network "
-            "was empty again (in a deadlock: until the window's end). Counters begin at "
-            "zero before the first sender starts. Where some links have no flow control, iperf3's "
-            "own connection could be lost: there the senders start with PAUSE on every link, and "
-            "once all send, the fabric is emptied, flow control is set as stated, and counters "
-            "begin at zero. A host's own card never drops: it blocks the sender.",
-        ),
-        (
-            "Deadlock and knot",
-            "Deadlock is what the emulator's detector reported: channels paused by accounts that "
-            "could not fall under XON even if all else left the fabric, with nothing moving. The "
-            "predicted cycle comes from the static check, which walks the OpenFlow rules, before "
-            "anything runs. It is a property of the routes, stated on every line; it can "
-            "freeze only where links between switches are paused. Under 802.3x all priorities of a "
-            "link stop together; under PFC each by itself.",
-        ),
-        (
-            "Lateness and validity",
-            "Every queue is emulated in virtual time; lateness is by how much real frames came "
-            "back too late from Open vSwitch. A run whose 99th percentile is over the limit, or in "
-            "which anything else went wrong, is marked not valid and left out of the findings. A "
-            "run that was late, and only such a run, is tried again, at most twice; run.json keeps "
-            "the late ones under earlier_attempts.",
-        ),
-    ]
 
 
 def pick(rows: Sequence[Row], routes: str, flow_control: str) -> Row | None:
     """Return the first UDP row of that kind, a valid one if there is any."""
-    found = [
-        row
-        for row in rows
-        if (row["routes"], row["flow_control"], row["protocol"]) == (routes, flow_control, "udp")
-    ]
+    wanted = (routes, flow_control, "udp")
+    found = [r for r in rows if (r["routes"], r["flow_control"], r["protocol"]) == wanted]
     return next((row for row in found if row["valid"]), found[0] if found else None)
 
 
 def draw_plots(run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]]) -> list[Plot]:
     """Draw what the rows allow."""
+    rows: list[Row] = [{**row, "index": index} for index, row in enumerate(run["rows"])]
+    groups = list(dict.fromkeys((row["pattern"], row["tagging"]) for row in rows))
+    shown: list[Plot] = []
+    if len(groups) > 1:
+        shown = [_table(rows, tagging) for tagging in dict.fromkeys(tag for _, tag in groups)]
+    for pattern, tagging in groups:
+        of_group = [r for r in rows if (r["pattern"], r["tagging"]) == (pattern, tagging)]
+        suffix = "" if len(groups) == 1 else f"-{pattern}-{tagging}"
+        shown += _of_pattern(of_group, samples, suffix)
+    return shown
+
+
+def _table(rows: Sequence[Row], tagging: str) -> Plot:
     from experiments.deadlock import figures
 
-    rows: list[Row] = [{**row, "index": index} for index, row in enumerate(run["rows"])]
-    shown: list[Plot] = []
+    return Plot(
+        f"table-{tagging}",
+        "Mean Mbit/s of a flow and lost frames, as in tables 3 and 4 of the paper, tagged by the "
+        f"{'hosts' if tagging == 'host' else 'switches'}. Red: frozen; blue: the darker, the "
+        "nearer to the fair shares.",
+        figures.table([row for row in rows if row["tagging"] == tagging]),
+    )
+
+
+def _of_pattern(
+    rows: Sequence[Row], samples: Sequence[Mapping[str, Any]], suffix: str
+) -> Iterator[Plot]:
+    """Draw the fabric, the goodput over time and in the window of the runs of one pattern."""
+    from experiments.deadlock import drawing, figures
+
+    where = transfers.named(rows[0]["pattern"]).words
+    if rows[0]["tagging"] == "host":
+        where += ", tagged by hosts"
     kinds = (("cyclic", "all"), ("acyclic", "all"), ("dateline", "pfc"), ("cyclic", "none"))
     found = {kind: row for kind in kinds if (row := pick(rows, *kind)) is not None}
-    rings = [found[kind] for kind in kinds[:2] if kind in found]
-    if rings:
-        shown.append(
-            Plot(
-                "knot",
-                "The ring. Arrows are channels, each named by the switch and port it leaves by, "
-                "with the number of flows on it. Red: the knot that the running fabric froze in, "
-                "as its detector named it; blue: other channels that carry flows.",
-                figures.knot(rings, run["parameters"]["rate_mbps"]),
-            )
+    pair = [found[kind] for kind in kinds[:2] if kind in found]
+    if pair:
+        yield Plot(
+            f"knot{suffix}",
+            f"The fabric: {where}. Arrows are channels, each named by the switch and port it "
+            "leaves by, with the number of flows on it. Red: the knot that it froze in, "
+            "as the detector named it; blue: other channels that carry flows.",
+            drawing.knot(pair),
         )
-    if found:
-        shown.append(
-            Plot(
-                "timeline",
-                "What all four flows together delivered, in steps of a tenth of a second, to the "
-                "end of the measuring window (grey). Dashed: four fair shares. In a deadlock the "
-                "line falls to zero and stays there.",
-                figures.timeline(list(found.values()), samples),
-            )
+    sampled = {sample["row"] for sample in samples}
+    lines = [row for row in found.values() if row["index"] in sampled]
+    if lines:
+        yield Plot(
+            f"timeline{suffix}",
+            f"What all flows together delivered, in steps of a tenth of a second, to the "
+            f"end of the measuring window (grey): {where}. Dashed: the sum of the fair shares. In "
+            "a deadlock the line falls to zero and stays there.",
+            figures.timeline(lines, samples),
         )
-    if rows:
-        shown.append(
-            Plot(
-                "goodput",
-                "Each dot is one flow of one run, in its measuring window; the dashed line is what "
-                "two flows on a channel can have. Crosses: runs that are not valid.",
-                figures.goodput(rows),
-            )
-        )
-    return shown
+    yield Plot(
+        f"goodput{suffix}",
+        f"Each dot is one flow of one run, in its measuring window: {where}. Dashed: the "
+        "least fair share of a flow. Crosses: runs that are not valid.",
+        figures.goodput(rows),
+    )
 
 
 def present(
@@ -267,12 +240,21 @@ def present(
 ) -> Presentation:
     """Put the presentation of a run together; plots only where ``draw``."""
     rows = run["rows"]
+    names = list(dict.fromkeys(row["pattern"] for row in rows)) or [transfers.RING_4.name]
+    on = run["parameters"].get("on", EMULATION)
+    sends = (
+        "with iperf3 as fast as it can, over Open vSwitch switches"
+        if on == EMULATION
+        else "as fast as it can, in the simulator"
+    )
+    fabrics = "; ".join(transfers.named(name).words for name in names)
     return Presentation(
         title=TITLE,
-        lead=LEAD,
+        lead=f"{fabrics[0].upper()}{fabrics[1:]}, {sends}. The same flows on the same switches; "
+        "only the routes and the flow control differ. No channel carries more than two flows.",
         sentences=sentences(rows),
         columns=COLUMNS,
-        brief=BRIEF,
+        brief=BRIEF if len(names) > 1 else BRIEF[1:],
         table=table(rows),
         notes=notes(run),
         plots=draw_plots(run, samples) if draw else (),

@@ -9,10 +9,8 @@ Otsuka et al.: switch-tagged VLAN routing, figure 9: with and without switch tag
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from experiments.campaign import Campaign
 from experiments.experiment import (
@@ -20,11 +18,11 @@ from experiments.experiment import (
     SIMULATION,
     Common,
     Experiment,
-    ExperimentError,
-    Presentation,
+    shown_by,
 )
 from experiments.hops.measure import SAMPLE_TYPES, TAGGINGS, UNTAGGED
-from experiments.routed import Measured, Routed, within
+from experiments.options import choice, delay_option, list_option, listed, numbers, within
+from experiments.routed import Measured, Routed
 from experiments.traffic.cases import message_size
 
 if TYPE_CHECKING:
@@ -58,9 +56,11 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         (1, MOST_SWITCHES),
         "--switches",
     )
-    asked = (options.get("size") or f"{SMALL_BYTES},{LARGE_BYTES}").split(",")
-    sizes = list(dict.fromkeys(message_size(part.strip()) for part in asked))
-    taggings = _taggings(common, options.get("tagging"))
+    usual_sizes = (str(SMALL_BYTES), str(LARGE_BYTES))
+    sizes = [message_size(part) for part in listed(options.get("size"), usual_sizes)]
+    known = TAGGINGS if common.on == EMULATION else TAGGINGS[:1]
+    usual_taggings = [TAGGINGS[0], UNTAGGED] if common.quick and common.on == EMULATION else known
+    taggings = choice(options.get("tagging"), known, "--tagging", usual_taggings)
     cases = []
     for tagging in taggings:
         # What is planned for no tagging only tells the ways, which a line has one of.
@@ -95,58 +95,19 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     return Campaign(common.on, cases, parameters, live, virtual, common.seed)
 
 
-def _taggings(common: Common, text: str | None) -> tuple[str, ...]:
-    known = TAGGINGS if common.on == EMULATION else TAGGINGS[:1]
-    usual = ("switch", UNTAGGED) if common.quick and common.on == EMULATION else known
-    if text is None:
-        return usual
-    chosen = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
-    for part in chosen:
-        if part not in known:
-            raise ExperimentError(f"--tagging: on {common.on} {part!r} is none of {known}")
-    return chosen
-
-
-def numbers(
-    text: str | None, usual: Sequence[int], limits: tuple[int, int], option: str
-) -> list[int]:
-    """Read whole numbers with commas between, within limits; raises ExperimentError."""
-    found = []
-    for part in list(map(str, usual)) if text is None else text.split(","):
-        word = part.strip()
-        if not (word.isascii() and word.isdigit() and limits[0] <= int(word[:9]) <= limits[1]):
-            raise ExperimentError(
-                f"{option}: {word[:20]!r} is no whole number from {limits[0]} to {limits[1]}"
-            )
-        found.append(int(word))
-    return list(dict.fromkeys(found))
-
-
-def present(
-    run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
-) -> Presentation:
-    """Show a run; see :mod:`experiments.hops.show`."""
-    from experiments.hops import show
-
-    del samples
-    return show.present(run, draw)
-
-
 EXPERIMENT = Experiment(
     name="hops",
     summary="What each switch on the way costs: time and bandwidth, with and without tagging.",
     example="sudo knotless run hops --quick",
     options=(
-        click.Option(["--switches"], metavar="LIST", help=f"How many, 1 to {MOST_SWITCHES}."),
-        click.Option(["--size"], metavar="LIST", help="Bytes of a message."),
-        click.Option(["--tagging"], metavar="LIST", help=f"Some of {', '.join(TAGGINGS)}."),
-        click.Option(
-            ["--delay"], type=float, metavar="US", help=f"Delay of links (default: {DELAY_US:g})."
-        ),
+        list_option("--switches", f"How many, 1 to {MOST_SWITCHES}."),
+        list_option("--size", "Bytes of a message."),
+        list_option("--tagging", f"Some of {', '.join(TAGGINGS)}."),
+        delay_option(DELAY_US),
     ),
     sample_types=SAMPLE_TYPES,
     prepare=prepare,
-    present=present,
+    present=shown_by("experiments.hops.show"),
     places=(EMULATION, SIMULATION),
     identity=("tagging", "switches", "message_bytes"),
     measures=("p50_us", "bandwidth_mbps"),

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from experiments import open_loop, theory
 from experiments.exchange import Messenger
 from experiments.experiment import EMULATION, SIMULATION, ExperimentError
 from experiments.flows import channels_of, lines, way_us
-from experiments.patterns.pattern import Flows, Pattern
+from experiments.patterns.pattern import pattern_of
 from experiments.routed import Measured, Routed, judged, unjudged
 from topologies.fabric import Fabric
 
@@ -149,17 +146,11 @@ def simulated(case: Case, *, seed: int) -> Measured:
     from simulation import Load, Scenario, simulate
 
     index = case.routed.fabric.host_index
-    flows = np.array([[index[name] for name in case.pair]], dtype=np.int32)
-
-    def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
-        del fabric, seed
-        yield flows
-
     packets = theory.message_packets(case.message_bytes)
     result = simulate(
         Scenario(
             case.routed.plan,
-            Pattern("pair", "two hosts", make),
+            pattern_of("pair", "two hosts", [[index[name] for name in case.pair]]),
             Load("acknowledged", message_bytes=sum(packets), messages=MESSAGES),
             packet_bytes=theory.MTU_BYTES,
             seed=seed,

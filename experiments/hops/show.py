@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments import plots as style
 from experiments.experiment import Plot, Presentation
+from experiments.findings import of_validity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,10 +59,10 @@ def slope(rows: Sequence[Row], key: str) -> float | None:
 
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Say what was found, of the valid rows."""
-    return list(_sentences([row for row in rows if row["valid"]], len(rows)))
+    return [*_sentences([row for row in rows if row["valid"]]), *of_validity(rows)]
 
 
-def _sentences(rows: Sequence[Row], made: int) -> Iterator[str]:
+def _sentences(rows: Sequence[Row]) -> Iterator[str]:
     for size in dict.fromkeys(row["message_bytes"] for row in rows):
         of_size = [row for row in rows if row["message_bytes"] == size]
         for tagging in dict.fromkeys(row["tagging"] for row in of_size):
@@ -78,10 +79,6 @@ def _sentences(rows: Sequence[Row], made: int) -> Iterator[str]:
                 f"{size} bytes: with tagging by the switches a message took {extra:+.2%} of the "
                 "time longer than without VLANs, on average over the distances."
             )
-    if again := sum(len(row["earlier_attempts"]) for row in rows):
-        yield f"{again} runs were made again because the machine was too busy to be on time."
-    if len(rows) < made:
-        yield f"Not valid, and left out of these findings: {made - len(rows)} of {made} runs."
 
 
 def tag_cost(rows: Sequence[Row]) -> float | None:
@@ -147,8 +144,11 @@ NOTES = [
 ]
 
 
-def present(run: Mapping[str, Any], draw: bool) -> Presentation:
+def present(
+    run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
+) -> Presentation:
     """Put the presentation of a run together; plots only where ``draw``."""
+    del samples
     rows = run["rows"]
     shown: list[Plot] = []
     if draw and rows:

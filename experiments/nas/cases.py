@@ -8,7 +8,8 @@ from typing import Any
 
 from experiments.experiment import SIMULATION, Common, ExperimentError
 from experiments.nas.kernels import KERNELS, find
-from experiments.routed import Routed, engine_of, with_options, within
+from experiments.options import within
+from experiments.routed import Routed, engine_of, with_options
 from topologies.fabric import Host
 
 LIMITS_MBPS = (1.0, 1e6)

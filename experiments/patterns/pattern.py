@@ -10,7 +10,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import experiments.patterns
 from topologies.errors import KnotlessError
@@ -100,6 +100,17 @@ def pattern_named(text: str) -> Pattern:
     if not (number.isascii() and number.isdigit() and len(number) <= 9):
         raise PatternError(f"pattern {name}: {number[:20]!r} is no whole number from 0")
     return numbered(int(number))
+
+
+def pattern_of(name: str, summary: str, pairs: ArrayLike) -> Pattern:
+    """Return a pattern of these (source, destination) hosts alone, whatever the fabric."""
+    flows = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+
+    def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
+        del fabric, seed
+        yield flows
+
+    return Pattern(name, summary, make)
 
 
 def to_each(destinations: NDArray[np.integer]) -> Flows:

@@ -9,15 +9,15 @@ Otsuka et al.: switch-tagged VLAN routing, section 5.2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from experiments.campaign import Campaign
-from experiments.experiment import EMULATION, SIMULATION, Common, Experiment, Presentation
-from experiments.routed import Measured, within
+from experiments.experiment import EMULATION, SIMULATION, Common, Experiment, shown_by
+from experiments.options import delay_option, list_option, within
+from experiments.routed import Measured
 from experiments.traffic.row import SAMPLE_TYPES
 
 if TYPE_CHECKING:
@@ -66,39 +66,25 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     return Campaign(common.on, found, parameters, live, virtual, common.seed)
 
 
-def present(
-    run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
-) -> Presentation:
-    """Show a run; see :mod:`experiments.traffic.show`."""
-    from experiments.traffic import show
-
-    del samples
-    return show.present(run, draw)
-
-
-_option = partial(click.Option, metavar="LIST")
-
 EXPERIMENT = Experiment(
     name="traffic",
     summary="Traffic patterns on fabrics and engines: acknowledged messages, and open loop.",
     example="sudo knotless run traffic --part open-loop --fabric torus,4,4 --protocol udp",
     options=(
-        _option(["--part"], help="acknowledged (paper 000), open-loop (paper 004), or both."),
+        list_option("--part", "acknowledged (paper 000), open-loop (paper 004), or both."),
         click.Option(
             ["--fabric"], multiple=True, metavar="SPEC", help="A fabric; may be given repeatedly."
         ),
-        _option(["--engine"], help="Engines; updown:2 has 2 virtual channels; native."),
-        _option(["--select"], help="spread, low-port, or both."),
-        _option(["--pattern"], help="Patterns (default: bit-reversal,transpose,butterfly,...)."),
-        _option(["--size"], help="Bytes of acknowledged messages."),
-        _option(["--protocol"], help="udp, tcp or both, in open loop."),
-        click.Option(
-            ["--delay"], type=float, metavar="US", help=f"Delay of links (default: {DELAY_US:g})."
-        ),
+        list_option("--engine", "Engines; updown:2 has 2 virtual channels; native."),
+        list_option("--select", "spread, low-port, or both."),
+        list_option("--pattern", "Patterns (default: bit-reversal,transpose,butterfly,...)."),
+        list_option("--size", "Bytes of acknowledged messages."),
+        list_option("--protocol", "udp, tcp or both, in open loop."),
+        delay_option(DELAY_US),
     ),
     sample_types=SAMPLE_TYPES,
     prepare=prepare,
-    present=present,
+    present=shown_by("experiments.traffic.show"),
     places=(EMULATION, SIMULATION),
     identity=("part", "fabric", "routes", "pattern", "protocol", "message_bytes"),
     measures=("mean_mbps",),

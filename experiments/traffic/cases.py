@@ -10,6 +10,7 @@ from typing import Any
 from experiments import theory
 from experiments.experiment import EMULATION, Common, ExperimentError
 from experiments.flows import Flow, flows_of
+from experiments.options import choice, listed
 from experiments.patterns import PatternError, pattern_named
 from experiments.routed import Routed, engine_of, with_options
 from topologies import load
@@ -41,6 +42,7 @@ ENGINES = (
     *("updown", "updown:2", "updown:4", "prefix", "lturn", "rturn"),
     *("sbp", "sbp-reduced", "lash", "dl:2", "dfsssp"),
 )
+SELECTIONS = ("spread", "low-port")
 BOTH_WAYS = ("dl:2", "sbp", "dor")
 """Engines that the whole experiment runs with low-port, too."""
 
@@ -110,23 +112,12 @@ def _as_grid(fabric: Fabric, switches: int) -> Fabric:
     return load(f"torus,{','.join(map(str, fabric.grid.dims))}")
 
 
-def chosen(text: Sequence[str] | str | None, usual: Sequence[str]) -> tuple[str, ...]:
-    """Return what the user named, commas between, else the usual."""
-    if not text:
-        return tuple(usual)
-    several = [text] if isinstance(text, str) else text
-    return tuple(dict.fromkeys(part.strip() for one in several for part in one.split(",")))
-
-
 def cases(common: Common, options: Mapping[str, Any], delay_us: float) -> list[Case]:
     """List the cases, those of one fabric and its routes together.
 
     Raises KnotlessError for whatever is unknown or does not fit.
     """
-    parts = chosen(options.get("part"), PARTS)
-    for part in parts:
-        if part not in PARTS:
-            raise ExperimentError(f"--part: {part!r} is none of {', '.join(PARTS)}")
+    parts = choice(options.get("part"), PARTS, "--part")
     found: list[Case] = []
     if ACKNOWLEDGED in parts:
         found += _acknowledged(common, options, delay_us)
@@ -145,10 +136,7 @@ def _routed(
     links: Mapping[str, float],
 ) -> list[Routed]:
     """Return the fabrics with their routes; every plan is made, so that none fails later."""
-    selects = chosen(options.get("select"), ("spread",))
-    for select in selects:
-        if select not in ("spread", "low-port"):
-            raise ExperimentError(f"--select: {select!r} is neither spread nor low-port")
+    selects = choice(options.get("select"), SELECTIONS, "--select", SELECTIONS[:1])
     found = []
     for spec in specs:
         usual = [*ENGINES, *(["dor"] if spec in GRIDS else [])]
@@ -156,7 +144,7 @@ def _routed(
             name, vcs = engine_of(engine)
             # The whole experiment compares the two selections where the paper does.
             both = engines is None and not options.get("select") and engine in BOTH_WAYS
-            for select in ("spread", "low-port") if both else selects:
+            for select in SELECTIONS if both else selects:
                 if name == "dor" and vcs is None and spec.startswith("torus"):
                     vcs = 2
                 routed = Routed(with_options(spec, **links), name, vcs, select)
@@ -166,7 +154,7 @@ def _routed(
 
 
 def _patterns(options: Mapping[str, Any], usual: Sequence[str]) -> tuple[str, ...]:
-    names = chosen(options.get("pattern"), usual)
+    names = listed(options.get("pattern"), usual)
     for name in names:
         if pattern_named(name).in_phases or name == "uniform":
             raise PatternError(f"pattern {name} has no fixed pairs: use {', '.join(PATTERNS)}")
@@ -177,7 +165,7 @@ def _acknowledged(common: Common, options: Mapping[str, Any], delay_us: float) -
     quick = common.quick
     specs = options.get("fabric") or (IRREGULAR[:1] if quick else (*IRREGULAR, *GRIDS))
     asked = options.get("engine")
-    engines = chosen(asked, ()) if asked else (("updown", "dl:2") if quick else None)
+    engines = listed(asked, ()) if asked else (("updown", "dl:2") if quick else None)
     patterns = _patterns(options, PATTERNS[:1] if quick else PATTERNS)
     sizes = _sizes(options.get("size"), SIZES[-1:] if quick else SIZES)
     links = {"rate": common.rate_mbps or 2.0, "delay": delay_us}
@@ -194,15 +182,12 @@ def _open_loop(common: Common, options: Mapping[str, Any], delay_us: float) -> l
     quick = common.quick
     specs = options.get("fabric") or (("mesh,4,4",) if quick else TABLE_1)
     asked = options.get("engine")
-    engines = chosen(asked, ()) if asked else ("native",)
+    engines = listed(asked, ()) if asked else ("native",)
     patterns = _patterns(options, PATTERNS[:1] if quick else PATTERNS)
     usual = ("udp",) if quick or common.on != EMULATION else ("udp", "tcp")
-    protocols = chosen(options.get("protocol"), usual)
-    for protocol in protocols:
-        if protocol not in ("udp", "tcp"):
-            raise ExperimentError(f"--protocol: {protocol!r} is neither udp nor tcp")
-        if protocol == "tcp" and common.on != EMULATION:
-            raise ExperimentError("--protocol: tcp is only emulated: the simulator has no TCP")
+    protocols = choice(options.get("protocol"), ("udp", "tcp"), "--protocol", usual)
+    if "tcp" in protocols and common.on != EMULATION:
+        raise ExperimentError("--protocol: tcp is only emulated: the simulator has no TCP")
     links = {"rate": common.rate_mbps or 5.0, "delay": delay_us}
     return [
         Case(OPEN_LOOP, routed, pattern, protocol, None, repeat)
@@ -215,7 +200,7 @@ def _open_loop(common: Common, options: Mapping[str, Any], delay_us: float) -> l
 
 def _sizes(text: str | None, usual: Sequence[int]) -> tuple[int, ...]:
     sizes = []
-    for part in chosen(text, [str(size) for size in usual]):
+    for part in listed(text, [str(size) for size in usual]):
         sizes.append(message_size(part))
     return tuple(sizes)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +11,7 @@ from experiments import open_loop, theory
 from experiments.exchange import Messenger
 from experiments.experiment import EMULATION, SIMULATION
 from experiments.flows import Flow, exchange_us, fair_mbps, paths_on_channels
-from experiments.patterns.pattern import Flows, Pattern
+from experiments.patterns.pattern import pattern_of
 from experiments.routed import Measured, judged, unjudged
 from experiments.traffic.cases import ACKNOWLEDGED, Case
 from experiments.traffic.row import Row
@@ -112,7 +112,7 @@ def simulated(case: Case, *, duration_s: float, seed: int) -> Measured:
     from simulation import Load, Scenario, simulate
 
     plan, index = case.routed.plan, case.routed.fabric.host_index
-    flows = to_each_of([(index[a], index[b]) for a, b in case.pairs])
+    pairs = [(index[a], index[b]) for a, b in case.pairs]
     packets = theory.message_packets(case.message_bytes or theory.UDP_PAYLOAD_BYTES)
     arrivals: Literal["acknowledged", "saturate"] = (
         "acknowledged" if case.part == ACKNOWLEDGED else "saturate"
@@ -124,7 +124,7 @@ def simulated(case: Case, *, duration_s: float, seed: int) -> Measured:
     result = simulate(
         Scenario(
             plan,
-            _pattern(case.pattern, flows),
+            pattern_of(case.pattern, "the flows of an experiment", pairs),
             Load(arrivals, message_bytes=sum(packets), messages=ENDLESS),
             flow_control=case.routed.flow_control,
             packet_bytes=theory.MTU_BYTES,
@@ -152,21 +152,6 @@ def simulated(case: Case, *, duration_s: float, seed: int) -> Measured:
         result_sha256=result.result_sha256,
     )
     return unjudged(row.as_json()), samples(case, row, times)
-
-
-def to_each_of(pairs: Sequence[tuple[int, int]]) -> Flows:
-    """Return the flows of these pairs of hosts."""
-    import numpy as np
-
-    return np.array(pairs, dtype=np.int32).reshape(-1, 2)
-
-
-def _pattern(name: str, flows: Flows) -> Pattern:
-    def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
-        del fabric, seed
-        yield flows
-
-    return Pattern(name, "the flows of an experiment", make)
 
 
 def _row(

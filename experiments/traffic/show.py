@@ -9,6 +9,7 @@ from typing import Any
 
 from experiments import theory
 from experiments.experiment import Plot, Presentation
+from experiments.findings import of_validity
 from experiments.traffic.cases import ACKNOWLEDGED, OPEN_LOOP
 
 Row = Mapping[str, Any]
@@ -71,10 +72,10 @@ def gains(rows: Sequence[Row]) -> dict[tuple[str, str, str, int], float]:
 
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Say what was found, of the valid rows."""
-    return list(_sentences([row for row in rows if row["valid"]], len(rows)))
+    return [*_sentences([row for row in rows if row["valid"]]), *of_validity(rows)]
 
 
-def _sentences(rows: Sequence[Row], made: int) -> Iterator[str]:
+def _sentences(rows: Sequence[Row]) -> Iterator[str]:
     if ratios := gains(rows):
         best = max(ratios, key=lambda key: ratios[key])
         worst = min(ratios, key=lambda key: ratios[key])
@@ -96,10 +97,6 @@ def _sentences(rows: Sequence[Row], made: int) -> Iterator[str]:
             )
     if frozen := [row for row in rows if row["deadlock"]]:
         yield f"DEADLOCK in {len(frozen)} of {len(rows)} runs."
-    if again := sum(len(row["earlier_attempts"]) for row in rows):
-        yield f"{again} runs were made again because the machine was too busy to be on time."
-    if len(rows) < made:
-        yield f"Not valid, and left out of these findings: {made - len(rows)} of {made} runs."
 
 
 def _of(key: tuple[str, str, str, int]) -> str:
@@ -144,8 +141,11 @@ def notes() -> list[tuple[str, str]]:
     ]
 
 
-def present(run: Mapping[str, Any], draw: bool) -> Presentation:
+def present(
+    run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
+) -> Presentation:
     """Put the presentation of a run together; plots only where ``draw``."""
+    del samples
     rows = run["rows"]
     plots: list[Plot] = []
     if draw:

@@ -8,6 +8,7 @@ from typing import Any
 from experiments.deadlock.row import Row
 
 KNOT = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
+IDENTITY = ("pattern", "tagging", "routes", "flow_control", "protocol", "repeat")
 FLOWS = ["h1>h3", "h2>h4", "h3>h1", "h4>h2"]
 
 
@@ -16,6 +17,9 @@ def row(routes: str, flow_control: str, protocol: str = "udp", **changes: Any) -
     frozen = routes == "cyclic" and flow_control in ("all", "switch", "pfc")
     lossy = flow_control in ("none", "host", "switch")
     values: dict[str, Any] = {
+        "on": "emulation",
+        "pattern": "ring-4",
+        "tagging": "switch",
         "routes": routes,
         "flow_control": flow_control,
         "protocol": protocol,
@@ -28,14 +32,16 @@ def row(routes: str, flow_control: str, protocol: str = "udp", **changes: Any) -
         "deadlock": frozen,
         "cycle": KNOT if frozen else [],
         "predicted_cycle": KNOT if routes == "cyclic" else [],
-        "lateness_us_p99": 180.0,
-        "valid": True,
-        "late": False,
         "window_s": 2.0,
         "frozen_after_s": 0.9 if frozen else None,
         "sent_frames": 9000,
     }
-    return Row(**{**values, **changes}).as_json()
+    verdict = {"lateness_us_p99": 180.0, "late": False, "valid": True}
+    verdict |= {"problems": [], "earlier_attempts": []}
+    verdict |= {key: changes.pop(key) for key in tuple(verdict) if key in changes}
+    values |= changes
+    values.setdefault("as_predicted", values["cycle"] in ([], values["predicted_cycle"]))
+    return {**Row(**values).as_json(), **verdict}
 
 
 def samples(rows: list[dict[str, Any]], seconds: float = 4.0) -> list[dict[str, Any]]:
@@ -50,7 +56,7 @@ def samples(rows: list[dict[str, Any]], seconds: float = 4.0) -> list[dict[str, 
             lines += [
                 {
                     "row": index,
-                    **{k: each[k] for k in ("routes", "flow_control", "protocol", "repeat")},
+                    **{k: each[k] for k in IDENTITY},
                     "t_s": t_s,
                     "flow": flow,
                     "goodput_mbps": mbps,

@@ -37,7 +37,7 @@ def test_the_acyclic_routes_are_praised_only_for_what_they_did() -> None:
     good = said(row("acyclic", "all"))
     assert "did not freeze" in good
     assert "lost no frame" in good
-    assert "within 0.1 % of the fair share" in good
+    assert "within 0.1 % of its fair share" in good
     bad = said(row("acyclic", "all", lost_frames=3, flows_mbps=[4.0] * 4))
     assert "LOST 3 frames" in bad
     assert "16.2 % off" in bad

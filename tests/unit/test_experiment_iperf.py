@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,6 @@ import pytest
 from experiments import iperf, open_loop
 from experiments.deadlock import measure, scenario
 from experiments.deadlock.matrix import Case
-from experiments.deadlock.row import Row
 
 WARNING = "warning: UDP block size 1472 exceeds TCP MSS 1448, may result in fragmentation\n"
 
@@ -75,7 +75,7 @@ class FakeDaemon:
     def counters(self) -> dict[str, Any]:
         moving_us = self.now_us if self.freeze_us is None else min(self.now_us, self.freeze_us)
         frames = int(self.mbps * moving_us / 8 / 1472)
-        planned = scenario.make("cyclic")
+        planned = scenario.of(Case("cyclic", "all", "udp"))
         names = [flow.last_channel for flow in planned.flows]
         names += [host.name for host in planned.fabric.hosts]
         channels = [
@@ -113,13 +113,14 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_loop, "READ_EVERY_S", 0.0)
 
 
-def run(daemon: FakeDaemon, flow_control: str, until_us: int = 7_000_000) -> Row:
-    lab, planned = FakeLab(daemon), scenario.make("cyclic")
+def run(daemon: FakeDaemon, flow_control: str, until_us: int = 7_000_000) -> SimpleNamespace:
+    lab, planned = FakeLab(daemon), scenario.of(Case("cyclic", "all", "udp"))
     case = Case("cyclic", flow_control, "udp")
     clients: list[iperf.Iperf] = [FakeClient(daemon, until_us)] * 4
     readings, missing = open_loop.launch(lab, planned, "udp", flow_control, clients)
     seen = open_loop.watch(lab, planned, "udp", clients, 3.0, readings)
-    return measure.judge(planned, case, seen, [iperf.Summary(4.0, 2, 100)] * 4, missing)
+    row = measure.judge(planned, case, seen, [iperf.Summary(4.0, 2, 100)] * 4, missing)
+    return SimpleNamespace(**row)
 
 
 @pytest.mark.usefixtures("_no_waiting")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,26 +11,75 @@ from click.testing import CliRunner
 
 from experiments import experiment
 from experiments.deadlock import EXPERIMENT
-from experiments.deadlock.matrix import QUICK, Case, cases
-from experiments.experiment import Common, ExperimentError
+from experiments.deadlock.matrix import DEFAULT_RATE_MBPS, QUICK, Case, cases
+from experiments.experiment import SIMULATION, Common, ExperimentError
 from knotless.main import main
 
 
+class NoProgress:
+    def begin(self, what: str) -> None:
+        """Nobody watches."""
+
+    def advance(self) -> None:
+        """Nobody watches."""
+
+
+ONCE = Common()
+
+
+def made(common: Common = ONCE, **options: str) -> list[Case]:
+    return cases(common, options, DEFAULT_RATE_MBPS)
+
+
 def test_the_whole_matrix_has_every_sensible_case_once() -> None:
-    found = cases(None, None, None, quick=False, repeats=1)
+    found = made()
     assert len(found) == len(set(found)) == 2 * 5 * 2 + 1 * 1 * 2
     assert Case("dateline", "pfc", "tcp") in found
     assert not [case for case in found if case.routes == "dateline" and case.flow_control != "pfc"]
 
 
 def test_cases_come_by_routes_so_that_a_fabric_serves_many() -> None:
-    routes = [case.routes for case in cases(None, None, None, quick=False, repeats=2)]
+    routes = [case.routes for case in made(Common(repeats=2))]
     assert routes == sorted(routes, key=["cyclic", "acyclic", "dateline"].index)
 
 
+def test_letters_are_a_patterns_cyclic_and_acyclic_routes() -> None:
+    letters = made(pattern="a,d,e", protocol="udp", flow_control="all")
+    assert [(case.pattern, case.routes) for case in letters] == [
+        ("ring-4", "cyclic"),
+        ("ring-6", "acyclic"),
+        ("mesh-3x3", "cyclic"),
+    ]
+    named = made(pattern="mesh-3x3", tagging="host,switch", protocol="udp", flow_control="all")
+    assert [(case.routes, case.tagging) for case in named] == [
+        (routes, tagging) for tagging in ("switch", "host") for routes in ("cyclic", "acyclic")
+    ]
+
+
+def test_the_simulator_has_no_tcp() -> None:
+    with pytest.raises(ExperimentError, match="--protocol: 'tcp' is none of udp"):
+        made(Common(on=SIMULATION), protocol="tcp")
+    assert {case.protocol for case in made(Common(on=SIMULATION))} == {"udp"}
+
+
+def test_what_freezes_in_the_simulator_is_what_was_predicted() -> None:
+    options = {"pattern": "a,b,c,d,e,f", "flow_control": "none,all"}
+    campaign = EXPERIMENT.prepare(Common(on=SIMULATION, duration_s=1.0), options)
+    rows: list[Mapping[str, Any]] = []
+    campaign.run(lambda row, _: rows.append(row), NoProgress())
+    assert len(rows) == 12
+    for row in rows:
+        frozen = row["routes"] == "cyclic" and row["flow_control"] == "all"
+        assert row["deadlock"] == frozen
+        assert row["cycle"] == (row["predicted_cycle"] if frozen else [])
+        assert (row["lost_frames"] > 0) == (row["flow_control"] == "none")
+        assert bool(row["predicted_cycle"]) == (row["routes"] == "cyclic")
+
+
 def test_quick_is_its_list_and_repeats_multiply() -> None:
-    assert set(cases(None, None, None, quick=True, repeats=1)) == set(QUICK)
-    ten = cases("cyclic", "all", "udp", quick=False, repeats=10)
+    assert set(made(Common(quick=True))) == set(QUICK)
+    one = {"routes": "cyclic", "flow_control": "all", "protocol": "udp"}
+    ten = made(Common(repeats=10), **one)
     assert [case.repeat for case in ten] == list(range(1, 11))
 
 
@@ -39,6 +89,9 @@ def test_quick_is_its_list_and_repeats_multiply() -> None:
         ({"routes": "cyclic,round"}, "--routes: 'round'"),
         ({"flow_control": "some"}, "--flow-control: 'some'"),
         ({"protocol": ""}, "--protocol: ''"),
+        ({"pattern": "a,g"}, "--pattern: 'g'"),
+        ({"tagging": "nobody"}, "--tagging: 'nobody'"),
+        ({"pattern": "a", "routes": "acyclic"}, "no case is left"),
         ({"routes": "dateline", "flow_control": "all"}, "need --flow-control pfc"),
     ],
 )

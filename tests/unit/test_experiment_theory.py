@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from experiments import theory
-from experiments.deadlock import matrix, scenario
+from experiments.deadlock import matrix, scenario, transfers
 from experiments.flows import paths_on_channels
 
 
@@ -29,6 +31,10 @@ def test_fair_shares_rise_until_a_channel_is_full() -> None:
     assert theory.fair_shares(loads, {"a": 10.0, "b": 30.0}) == pytest.approx([5, 5, 25])
 
 
+def planned_as(routes: str, **case: Any) -> scenario.Scenario:
+    return scenario.of(matrix.Case(routes, "all", "udp", **case))
+
+
 def test_fair_shares_count_what_a_payload_costs() -> None:
     assert theory.fair_shares([{"a": 2.0}, {"a": 2.0}], {"a": 8.0}) == pytest.approx([2, 2])
 
@@ -39,26 +45,50 @@ def test_a_flow_without_a_channel_is_refused() -> None:
 
 
 @pytest.mark.parametrize("routes", matrix.ROUTES)
-def test_every_routes_put_two_flows_on_the_fullest_channel(routes: str) -> None:
-    planned = scenario.make(routes)
-    assert max(paths_on_channels(planned.flows).values()) == 2
+def test_every_routes_of_the_ring_give_four_equal_flows(routes: str) -> None:
+    planned = planned_as(routes)
     assert planned.theory_mbps("udp") == pytest.approx([10 * 1472 / 1542 / 2] * 4)
     assert [str(flow) for flow in planned.flows] == ["h1>h3", "h2>h4", "h3>h1", "h4>h2"]
     assert all(len(flow.channels) == 3 for flow in planned.flows)
 
 
+@pytest.mark.parametrize("pattern", transfers.EVERY, ids=lambda each: each.name)
+@pytest.mark.parametrize("tagging", matrix.TAGGINGS)
+def test_pairs_of_patterns_differ_in_nothing_but_their_cycle(
+    pattern: transfers.Transfers, tagging: str
+) -> None:
+    assert set(pattern.by_letter.values()) == {"cyclic", "acyclic"}
+    shares = []
+    for routes in pattern.routes:
+        planned = planned_as(routes, pattern=pattern.name, tagging=tagging)
+        most = max(paths_on_channels(planned.flows).values())
+        assert most == transfers.MAX_PATHS_ON_A_CHANNEL
+        shares.append(sorted(planned.theory_mbps("udp")))
+        for protocol in matrix.PROTOCOLS:
+            assert bool(planned.predicted_cycle(protocol, "all")) == (routes != "acyclic")
+    assert all(share == pytest.approx(shares[0]) for share in shares)
+
+
 def test_tcp_shares_leave_room_for_acknowledgements() -> None:
     # On the cyclic ring each channel has two flows' segments and two flows' ACKs.
-    shares = scenario.make("cyclic").theory_mbps("tcp")
+    shares = planned_as("cyclic").theory_mbps("tcp")
     assert shares == pytest.approx([10 * 1448 / (2 * 1518 + 2 * 24 + 94)] * 4, rel=0.01)
     assert shares == pytest.approx([10 / (2 * (1542 + 47) / 1448)] * 4)
 
 
 def test_the_static_check_tells_the_routes_apart() -> None:
     ring = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
-    assert scenario.make("cyclic").predicted_cycle("all") == ring
-    assert scenario.make("cyclic").predicted_cycle("pfc") == ring
-    assert scenario.make("acyclic").predicted_cycle("all") == []
-    assert scenario.make("dateline").predicted_cycle("pfc") == []
+    assert planned_as("cyclic").predicted_cycle("udp", "all") == ring
+    assert planned_as("cyclic").predicted_cycle("udp", "pfc") == ring
+    assert planned_as("acyclic").predicted_cycle("udp", "all") == []
+    assert planned_as("dateline").predicted_cycle("udp", "pfc") == []
     # 802.3x stops all priorities at once, so there two virtual channels would not help.
-    assert scenario.make("dateline").predicted_cycle("all") == ring
+    assert planned_as("dateline").predicted_cycle("udp", "all") == ring
+
+
+def test_only_a_knot_of_waiting_channels_is_as_predicted() -> None:
+    cyclic, ring = planned_as("cyclic"), ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
+    assert cyclic.as_predicted(ring, "udp", "all")
+    assert cyclic.as_predicted([], "udp", "all")
+    assert not cyclic.as_predicted(ring[::-1], "udp", "all")
+    assert not planned_as("acyclic").as_predicted(ring, "udp", "all")
