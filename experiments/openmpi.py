@@ -29,8 +29,9 @@ from topologies.fabric import Host
 PACKAGES = "openmpi-bin python3-mpi4py"
 START_LIMIT_S = 90.0
 POLL_S = 0.02
-NICENESS = 19
-"""Of mpirun and its processes: computing must not keep switches and emulator from the CPU."""
+WHEN_IDLE = ("chrt", "--idle", "0")
+"""Runs mpirun and its processes only where a core has nothing else to do: computing must not keep
+switches and emulator waiting, as even a process of the lowest niceness does for milliseconds."""
 READY, GO, DONE = "ready", "go", "done"
 """Files in a job's folder: the processes are set up; begin; all have ended."""
 
@@ -145,7 +146,7 @@ def job(names: Names, hosts: Sequence[Host], module: str, words: Sequence[str]) 
         named = ["unshare", "--uts", "--", "sh", "-c", 'hostname "$0" && exec "$@"', hosts[0].name]
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(
-                ["nice", "-n", str(NICENESS), *namespaces.enter(first, [*named, *inside])],
+                [*WHEN_IDLE, *namespaces.enter(first, [*named, *inside])],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

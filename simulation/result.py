@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from knotless_core.replay import Ends
 from knotless_core.simulator import Histogram, Report
 from simulation.channels import PICOSECONDS_PER_US, ChannelTable
 from simulation.scenario import Scenario
@@ -49,12 +50,14 @@ class Result:
     """What was counted, and how long it took this machine.
 
     ``flows`` are the (source, destination) names of the flows of ``report``; ``*`` is anyone.
+    ``ends`` are those of the processes where a recorded program was run.
     """
 
     scenario: Scenario
     channels: ChannelTable
     flows: list[tuple[str, str]]
     report: Report
+    ends: Ends | None
     wall_s: float
     setup_s: float
 
@@ -71,6 +74,13 @@ class Result:
         if self.scenario.duration_us is None:
             time_ps = self.report.last_complete_ps
         return float(self.report.flow_bytes.sum()) * 8 / max(time_ps, 1) * 1e6
+
+    @property
+    def program_us(self) -> float | None:
+        """When the last process of a recorded program ended; None if not all have, or none ran."""
+        times_ps = [None] if self.ends is None else self.ends.times_ps()
+        known_ps = [time for time in times_ps if time is not None]
+        return max(known_ps) / PICOSECONDS_PER_US if len(known_ps) == len(times_ps) else None
 
     @property
     def lost_frames(self) -> int:
@@ -135,6 +145,7 @@ class Result:
             "simulated_us": report.now_ps / PICOSECONDS_PER_US,
             "measured_us": report.measured_ps / PICOSECONDS_PER_US,
             "complete_us": report.last_complete_ps / PICOSECONDS_PER_US,
+            "program_us": self.program_us,
             "throughput_mbps": round(self.throughput_mbps, 6),
             "flow_mbps_min": round(float(self.flows_mbps.min()), 6),
             "flow_mbps_max": round(float(self.flows_mbps.max()), 6),

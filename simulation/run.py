@@ -8,6 +8,7 @@ from collections.abc import Callable
 import psutil
 
 from knotless_core import simulator
+from knotless_core.replay import Ends
 from routing.plan import Plan
 from simulation.channels import (
     LONGEST_FRAME_BYTES,
@@ -16,6 +17,7 @@ from simulation.channels import (
     channel_table,
 )
 from simulation.errors import SimulationError
+from simulation.program import waiting
 from simulation.result import Result
 from simulation.scenario import Scenario
 from simulation.tables import forwarding
@@ -43,17 +45,21 @@ def simulate(scenario: Scenario, progress: Progress | None = None) -> Result:
 
     """
     began = time.perf_counter()
-    simulation, table, flows = prepare(scenario)
+    simulation, table, flows, ends = prepare(scenario)
     prepared = time.perf_counter()
     while simulation.run(SLICE_EVENTS):
         if progress is not None:
             progress(simulation.now_ps / PICOSECONDS_PER_US, simulation.events)
     ended = time.perf_counter()
+    report = simulation.report()
+    if ends is not None and scenario.duration_us is None and report.deadlock is None:
+        waiting(scenario.plan.fabric, ends)
     return Result(
         scenario,
         table,
         flows,
-        simulation.report(),
+        report,
+        ends,
         wall_s=ended - prepared,
         setup_s=prepared - began,
     )
@@ -61,8 +67,11 @@ def simulate(scenario: Scenario, progress: Progress | None = None) -> Result:
 
 def prepare(
     scenario: Scenario,
-) -> tuple[simulator.Simulation, ChannelTable, list[tuple[str, str]]]:
-    """Return a simulation that has not begun, its channels, and the names of its flows."""
+) -> tuple[simulator.Simulation, ChannelTable, list[tuple[str, str]], Ends | None]:
+    """Return a simulation that has not begun, its channels, and the names of its flows.
+
+    Of a recorded program also when its processes end.
+    """
     scenario.validate()
     plan = scenario.plan
     check_memory(plan)
@@ -77,7 +86,7 @@ def prepare(
         raise SimulationError(
             f"xon {table.xon_bytes.max()} must be below xoff {table.xoff_bytes.min()}"
         )
-    traffic, flows = _traffic(scenario)
+    traffic, flows, ends = _traffic(scenario)
     place = table.place
     changes = []
     for change in sorted(scenario.link_changes, key=lambda change: change.at_us):
@@ -100,20 +109,24 @@ def prepare(
         )
     except ValueError as error:
         raise SimulationError(str(error)) from None
-    return simulation, table, flows
+    return simulation, table, flows, ends
 
 
-def _traffic(scenario: Scenario) -> tuple[simulator.Traffic, list[tuple[str, str]]]:
+def _traffic(
+    scenario: Scenario,
+) -> tuple[simulator.Traffic, list[tuple[str, str]], Ends | None]:
     fabric = scenario.plan.fabric
     if scenario.trace is not None:
-        return read_trace(scenario.trace, fabric), [(host.name, "*") for host in fabric.hosts]
-    return pattern_traffic(
+        traffic, ends = read_trace(scenario.trace, fabric, scenario.computing)
+        return traffic, [(host.name, "*") for host in fabric.hosts], ends
+    traffic, flows = pattern_traffic(
         fabric,
         scenario.chosen_pattern,
         scenario.load,
         packet_bytes=scenario.packet_bytes,
         seed=scenario.seed,
     )
+    return traffic, flows, None
 
 
 def check_memory(plan: Plan) -> None:

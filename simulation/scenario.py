@@ -14,6 +14,7 @@ from simulation.traffic import Load
 MAX_PACKET_BYTES = 65_000
 MAX_TIME_US = 1e13
 """115 days: virtual time is counted in picoseconds, in 64 bits."""
+MAX_COMPUTING = 1000.0
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Scenario:
     Times are virtual microseconds. What happens before ``warm_up_us`` is not counted.
     ``duration_us`` None runs until nothing is left to happen, which traffic without an end
     never reaches. ``pattern`` is the name of one, or one of the caller's own; with ``trace``, a
-    file, it is just a name. ``packet_bytes`` are
+    file, it is just a name; where the trace is of a program, computing takes ``computing`` times
+    what it says. ``packet_bytes`` are
     those of a message in one packet, without the 18 bytes of Ethernet around it.
     ``cut_through`` sends a frame on when so many bytes of it have arrived; 0 is
     store-and-forward.
@@ -42,6 +44,7 @@ class Scenario:
     pattern: str | Pattern
     load: Load = field(default_factory=Load)
     trace: str | None = None
+    computing: float = 1.0
     flow_control: str = "all"
     buffers: Buffers = field(default_factory=Buffers)
     packet_bytes: int = 1500
@@ -64,6 +67,8 @@ class Scenario:
             raise SimulationError(f"cut-through after {self.cut_through} bytes makes no sense")
         if not 0 <= self.seed < 2**64:
             raise SimulationError(f"the seed must be 0 to 2**64 - 1, not {self.seed}")
+        if not 0 <= self.computing <= MAX_COMPUTING:
+            raise SimulationError(f"computing: {self.computing:g} is not in 0..{MAX_COMPUTING:g}")
         times = [("warm-up", self.warm_up_us, 0.0), ("watchdog", self.watchdog_us, 1e-6)]
         times += [("duration", self.duration_us, 1e-6)]
         times += [

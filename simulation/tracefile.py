@@ -1,23 +1,39 @@
-"""Traces: files that say which message is sent when."""
+"""Traces: CSV files that say which message is sent when, or what each process of a program did.
+
+The first line tells which: MESSAGES (times in order, hosts by name) or PROGRAM (each process's
+rows in its own order; process p runs on host p, from 0). See docs/parallel-programs.md.
+"""
 
 from __future__ import annotations
 
 import csv
 import math
+from array import array
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 
+from knotless_core.replay import Ends
 from knotless_core.simulator import Traffic
 from simulation.errors import SimulationError
+from simulation.program import COMPUTE, KINDS, Program
 from topologies.fabric import Fabric
 
-COLUMNS = ["time_us", "source", "destination", "bytes"]
+MESSAGES = ("time_us", "source", "destination", "bytes")
+PROGRAM = ("process", "kind", "peer", "bytes", "seconds")
 MAX_LINES = 50_000_000
+MAX_BYTES = 2**40
+MAX_TIME_US = 1e13
+MAX_SECONDS = 1e6
+QUOTED = 40
+"""Of a value that makes no sense, so many characters stand in the error."""
 
 
-def read_trace(path: str, fabric: Fabric) -> Traffic:
-    """Read a CSV file of COLUMNS (named in its first line; hosts by name), in order of time.
+def read_trace(path: str, fabric: Fabric, computing: float = 1.0) -> tuple[Traffic, Ends | None]:
+    """Read a trace of either kind; of a program also when its processes end.
+
+    Computing takes ``computing`` times what the trace says.
 
     Raises
     ------
@@ -25,53 +41,115 @@ def read_trace(path: str, fabric: Fabric) -> Traffic:
         A file that cannot be read, or a line that makes no sense, by its number.
 
     """
-    times: list[int] = []
-    rows: list[tuple[int, int, int]] = []
+    messages, program = _Messages(fabric), Program(len(fabric.hosts), computing)
+    steps = _Steps(program)
+    if _parse(path, {MESSAGES: messages.add, PROGRAM: steps.add}) == MESSAGES:
+        return messages.traffic(), None
+    try:
+        return program.traffic()
+    except SimulationError as error:
+        raise error.within(path) from None
+
+
+def read_program(path: str, processes: int, computing: float = 1.0) -> Program:
+    """Read the trace of a program of at most so many processes; raises SimulationError."""
+    program = Program(processes, computing)
+    _parse(path, {PROGRAM: _Steps(program).add})
+    return program
+
+
+Columns = tuple[str, ...]
+
+
+def _parse(path: str, parsers: Mapping[Columns, Callable[[list[str]], None]]) -> Columns:
+    """Give each line to the parser that the file's first line chooses; returns that line."""
     try:
         with Path(path).open(encoding="utf-8", newline="") as file:
             lines = csv.reader(file)
-            if next(lines, None) != COLUMNS:
-                raise SimulationError(f"{path}: line 1 must be {','.join(COLUMNS)}")
+            columns = tuple(next(lines, ()))
+            if columns not in parsers:
+                known = " or ".join(",".join(each) for each in parsers)
+                raise SimulationError(f"{path}: line 1 must be {known}")
+            add = parsers[columns]
             for number, line in enumerate(lines, 2):
-                try:
-                    times.append(_time_ps(line, times))
-                    rows.append(_row(line, fabric))
-                except SimulationError as error:
-                    raise error.within(f"{path}: line {number}") from None
                 if number > MAX_LINES:
                     raise SimulationError(f"{path}: more than {MAX_LINES} lines")
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+                try:
+                    if len(line) != len(columns):
+                        raise SimulationError(f"{len(line)} values, not {len(columns)}")
+                    add(line)
+                except SimulationError as error:
+                    raise error.within(f"{path}: line {number}") from None
+    except (OSError, ValueError, csv.Error) as error:
         raise SimulationError(f"{path!r} cannot be read: {error}") from None
-    columns = np.array(rows, dtype=np.uint64).reshape(-1, 3).T
-    return Traffic.trace(
-        np.array(times, dtype=np.uint64),
-        columns[0].astype(np.uint32),
-        columns[1].astype(np.uint32),
-        columns[2].copy(),
-    )
+    return columns
 
 
-def _time_ps(line: list[str], times: list[int]) -> int:
-    if len(line) != len(COLUMNS):
-        raise SimulationError(f"{len(line)} values, not {len(COLUMNS)}")
+class _Messages:
+    """Messages at fixed times."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self._fabric = fabric
+        self._times_ps = array("Q", [0])
+        self._ends = array("I"), array("I")
+        self._bytes = array("Q")
+
+    def add(self, line: list[str]) -> None:
+        time_ps = round(_number(line[0], MAX_TIME_US, "time in microseconds") * 1e6)
+        if time_ps < self._times_ps[-1]:
+            raise SimulationError("it is earlier than the line before")
+        for name, found in zip(line[1:3], self._ends, strict=True):
+            if name not in self._fabric.host_index:
+                raise SimulationError(f"{self._fabric.name} has no host {name[:QUOTED]!r}")
+            found.append(self._fabric.host_index[name])
+        if line[1] == line[2]:
+            raise SimulationError(f"{line[1]} would send to itself")
+        self._bytes.append(_whole(line[3], 1, MAX_BYTES, "number of bytes"))
+        self._times_ps.append(time_ps)
+
+    def traffic(self) -> Traffic:
+        source, destination = (np.array(end, dtype=np.uint32) for end in self._ends)
+        times_ps = np.array(self._times_ps, dtype=np.uint64)[1:].copy()
+        return Traffic.trace(times_ps, source, destination, np.array(self._bytes, dtype=np.uint64))
+
+
+class _Steps:
+    """Lines of a program trace."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def add(self, line: list[str]) -> None:
+        kind = KINDS.get(line[1])
+        if kind is None:
+            raise SimulationError(f"{line[1][:QUOTED]!r} is none of {', '.join(KINDS)}")
+        process = self._process(line[0])
+        peer = 0 if kind == COMPUTE else self._process(line[2])
+        size = _whole(line[3], 0, MAX_BYTES, "number of bytes")
+        seconds = _number(line[4], MAX_SECONDS, "time in seconds")
+        self._program.add(process, kind, peer, size, seconds)
+
+    def _process(self, text: str) -> int:
+        there = self._program.processes
+        process = _whole(text, 0, 2**32, "process")
+        if process >= there:
+            raise SimulationError(f"there are {there} processes, from 0, but no {process}")
+        return process
+
+
+def _number(text: str, most: float, what: str) -> float:
     try:
-        time_us = float(line[0])
+        value = float(text)
     except ValueError:
-        time_us = math.nan
-    if not 0 <= time_us <= 1e13:
-        raise SimulationError(f"{line[0]!r} is no time in microseconds")
-    time_ps = round(time_us * 1e6)
-    if times and time_ps < times[-1]:
-        raise SimulationError("it is earlier than the line before")
-    return time_ps
+        value = math.nan
+    if not 0 <= value <= most:
+        raise SimulationError(f"{text[:QUOTED]!r} is no {what}")
+    return value
 
 
-def _row(line: list[str], fabric: Fabric) -> tuple[int, int, int]:
-    for name in line[1:3]:
-        if name not in fabric.host_index:
-            raise SimulationError(f"{fabric.name} has no host {name!r}")
-    if not line[3].isdigit() or not 1 <= int(line[3]) < 2**40:
-        raise SimulationError(f"{line[3]!r} is no number of bytes")
-    if line[1] == line[2]:
-        raise SimulationError(f"{line[1]} would send to itself")
-    return fabric.host_index[line[1]], fabric.host_index[line[2]], int(line[3])
+def _whole(text: str, least: int, end: int, what: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < QUOTED):
+        raise SimulationError(f"{text[:QUOTED]!r} is no {what}")
+    if not least <= int(text) < end:
+        raise SimulationError(f"{text!r} is no {what}")
+    return int(text)

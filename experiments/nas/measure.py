@@ -52,7 +52,12 @@ def virtual(case: Case, traces: Path | None) -> Measured:
     from simulation.replay import replay
 
     parts = record(case)
-    replayed = replay(case.routed.plan, _events(parts), flow_control=case.routed.flow_control)
+    replayed = replay(
+        case.routed.plan,
+        _events(parts),
+        places=case.places,
+        flow_control=case.routed.flow_control,
+    )
     row = {**_row(SIMULATION, case, parts), "deadlock": replayed.deadlock, "cycle": replayed.cycle}
     row["seconds"] = round(replayed.seconds, 9)
     _keep(traces, case, parts)
@@ -67,14 +72,9 @@ def _row(on: str, case: Case, parts: Sequence[Part]) -> dict[str, Any]:
     verified = bool(parts) and parts[0].verification.passed
     sent = [event for event in _events(parts) if event.kind == "send"]
     return {
-        "on": on,
-        "fabric": case.routed.spec,
-        "engine": case.routed.plan.engine,
-        "vcs": case.routed.plan.vcs,
+        **case.row(on),
         "kernel": case.kernel,
         "class": case.problem_class,
-        "processes": case.processes,
-        "repeat": case.repeat,
         "verified": verified,
         "error": parts[0].verification.error if parts else None,
         "messages": len(sent),

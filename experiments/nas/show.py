@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from experiments.experiment import Plot, Presentation
+from experiments.program_campaign import ground_of
+from experiments.routed import Routed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,26 +18,22 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 
 COLUMNS = (
-    *("fabric", "engine", "kernel", "processes", "run", "seconds", "verified", "messages", "MB"),
+    *("fabric", "routes", "kernel", "processes", "run", "seconds", "verified", "messages", "MB"),
     *("lateness p99", "valid", "remarks"),
 )
-BRIEF = ("fabric", "engine", "kernel", "processes", "seconds", "verified", "MB", "valid")
+BRIEF = ("fabric", "routes", "kernel", "processes", "seconds", "verified", "MB", "valid")
 
 
 def _name(row: Row) -> str:
     return f"{row['kernel'].upper()}.{row['class']}"
 
 
-def _ground(row: Row) -> str:
-    return f"{row['fabric'].partition(',rate=')[0]}, {row['engine']}"
-
-
 def table(rows: Sequence[Row]) -> list[list[str]]:
     """Return a line for each row."""
     return [
         [
-            row["fabric"].partition(",rate=")[0],
-            row["engine"],
+            Routed(row["fabric"]).name,
+            row["routes"],
             _name(row),
             str(row["processes"]),
             str(row["repeat"]),
@@ -62,7 +60,7 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
         )
     by_kernel: dict[str, dict[str, list[float]]] = {}
     for row in valid:
-        by_kernel.setdefault(_name(row), {}).setdefault(_ground(row), []).append(row["seconds"])
+        by_kernel.setdefault(_name(row), {}).setdefault(ground_of(row), []).append(row["seconds"])
     for kernel, grounds in by_kernel.items():
         if len(grounds) > 1:
             times = {ground: median(seconds) for ground, seconds in grounds.items()}
@@ -105,7 +103,7 @@ def notes(run: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _times(rows: Sequence[Row]) -> Figure:
     from experiments import plots
 
-    grounds = list(dict.fromkeys(_ground(row) for row in rows))
+    grounds = list(dict.fromkeys(ground_of(row) for row in rows))
     kernels = list(dict.fromkeys(_name(row) for row in rows))
     figure = plots.new_figure(8.0, 3.6)
     axes = figure.subplots()
@@ -114,7 +112,7 @@ def _times(rows: Sequence[Row]) -> Figure:
     for place, ground in enumerate(grounds):
         label = ground
         for at, kernel in enumerate(kernels):
-            seconds = [r["seconds"] for r in rows if (_ground(r), _name(r)) == (ground, kernel)]
+            seconds = [r["seconds"] for r in rows if (ground_of(r), _name(r)) == (ground, kernel)]
             if seconds:
                 x, colour = at - 0.4 + width * (place + 0.5), colours[place % len(colours)]
                 axes.bar(x, median(seconds), 0.9 * width, color=colour, label=label)

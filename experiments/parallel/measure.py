@@ -10,8 +10,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from experiments import mpi_run
+from experiments.experiment import EMULATION
 from experiments.parallel.program import RESULT
-from experiments.routed import Measured, Routed, judged
+from experiments.program_campaign import ProgramCase
+from experiments.routed import Measured, judged
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
@@ -21,15 +23,17 @@ LIMIT_S = 300.0
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(ProgramCase):
     """One measurement with messages of one size, repeated."""
 
-    routed: Routed
     measurement: str
     message_bytes: int
-    processes: int
     repetitions: int
-    repeat: int = 1
+
+    @property
+    def program(self) -> Sequence[str | int]:
+        """The measurement and its size."""
+        return [self.measurement, self.message_bytes]
 
     def __str__(self) -> str:
         """Return it as a reader meets it in progress bars and errors."""
@@ -53,13 +57,13 @@ def live(lab: EmulatedFabric, case: Case) -> Measured:
 
     outcome = mpi_run.run(
         lab,
-        case.routed.fabric.hosts[: case.processes],
+        case.hosts,
         "experiments.parallel.program",
         [str(WARM), str(case.repetitions), word],
         read,
         limit_s=LIMIT_S,
     )
-    row = _row(case, outcome.found or [])
+    row = row_of(EMULATION, case, outcome.found or [])
     row |= {"deadlock": bool(outcome.cycle), "cycle": outcome.cycle}
     samples = [
         {"repetition": number, "time_us": 1e6 * seconds}
@@ -68,21 +72,17 @@ def live(lab: EmulatedFabric, case: Case) -> Measured:
     return judged(row, outcome.status, list(outcome.problems)), samples
 
 
-def _row(case: Case, seconds: Sequence[float]) -> dict[str, Any]:
+def row_of(on: str, case: Case, seconds: Sequence[float]) -> dict[str, Any]:
+    """Return the row of a case, of whose repetitions each took so long."""
     # A round trip is two messages: PingPong states the time of one, as is the custom.
     share = 0.5 if case.measurement == "pingpong" else 1.0
     times_us = [1e6 * share * each for each in seconds]
     middle_us = median(times_us) if times_us else None
     moved = moved_bytes(case)
     return {
-        "on": "emulation",
-        "fabric": case.routed.spec,
-        "engine": case.routed.plan.engine,
-        "vcs": case.routed.plan.vcs,
+        **case.row(on),
         "measurement": case.measurement,
         "bytes": case.message_bytes,
-        "processes": case.processes,
-        "repeat": case.repeat,
         "repetitions": len(times_us),
         "time_us": None if middle_us is None else round(middle_us, 3),
         "min_us": round(min(times_us), 3) if times_us else None,

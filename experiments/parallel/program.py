@@ -20,12 +20,13 @@ from typing import Any
 
 import numpy as np
 
+from experiments.nas.communicator import Communicator
 from experiments.nas.mpi import MpiCommunicator, wait
 
 RESULT = "times.json"
 
 
-def pingpong(communicator: MpiCommunicator, size: int) -> Callable[[], None]:
+def pingpong(communicator: Communicator, size: int) -> Callable[[], None]:
     """Return one round trip between the first and the last process."""
     data, last = np.zeros(size, np.uint8), communicator.size - 1
 
@@ -40,7 +41,7 @@ def pingpong(communicator: MpiCommunicator, size: int) -> Callable[[], None]:
     return once
 
 
-def sendrecv(communicator: MpiCommunicator, size: int) -> Callable[[], None]:
+def sendrecv(communicator: Communicator, size: int) -> Callable[[], None]:
     """Return one exchange round the ring of all processes."""
     data, into = np.zeros(size, np.uint8), np.empty(size, np.uint8)
     right = (communicator.rank + 1) % communicator.size

@@ -7,6 +7,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from experiments.experiment import Plot, Presentation
+from experiments.program_campaign import ground_of
+from experiments.routed import Routed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,14 +21,10 @@ TITLES = {
     "barrier": "Barrier",
 }
 COLUMNS = (
-    *("fabric", "engine", "measurement", "bytes", "processes", "run", "time", "from", "to"),
+    *("fabric", "routes", "measurement", "bytes", "processes", "run", "time", "from", "to"),
     *("Mbit/s", "lateness p99", "valid", "remarks"),
 )
-BRIEF = ("fabric", "engine", "measurement", "bytes", "processes", "time", "Mbit/s", "valid")
-
-
-def _ground(row: Row) -> str:
-    return f"{row['fabric'].partition(',rate=')[0]}, {row['engine']}"
+BRIEF = ("fabric", "routes", "measurement", "bytes", "processes", "time", "Mbit/s", "valid")
 
 
 def _ms(value_us: float | None) -> str:
@@ -37,8 +35,8 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
     """Return a line for each row."""
     return [
         [
-            row["fabric"].partition(",rate=")[0],
-            row["engine"],
+            Routed(row["fabric"]).name,
+            row["routes"],
             TITLES[row["measurement"]],
             str(row["bytes"]) if row["bytes"] else "-",
             str(row["processes"]),
@@ -47,7 +45,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
             _ms(row["min_us"]),
             _ms(row["max_us"]),
             "-" if row["mbps"] is None else f"{row['mbps']:.2f}",
-            f"{row['lateness_us_p99']:.0f} us",
+            "-" if row["lateness_us_p99"] is None else f"{row['lateness_us_p99']:.0f} us",
             "yes" if row["valid"] else "NO",
             "; ".join(row["problems"]),
         ]
@@ -58,8 +56,8 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
 def sentences(rows: Sequence[Row]) -> Iterator[str]:
     """Say what was found."""
     valid = [row for row in rows if row["valid"] and row["time_us"] is not None]
-    for ground in dict.fromkeys(_ground(row) for row in valid):
-        here = [row for row in valid if _ground(row) == ground]
+    for ground in dict.fromkeys(ground_of(row) for row in valid):
+        here = [row for row in valid if ground_of(row) == ground]
         barriers = [row["time_us"] for row in here if row["measurement"] == "barrier"]
         rates = [row["mbps"] for row in here if row["measurement"] == "alltoall" and row["mbps"]]
         told = []
@@ -97,12 +95,12 @@ def _plot(rows: Sequence[Row]) -> Figure:
     from experiments import plots
 
     names = [name for name in TITLES if any(row["measurement"] == name for row in rows)]
-    grounds = list(dict.fromkeys(_ground(row) for row in rows))
+    grounds = list(dict.fromkeys(ground_of(row) for row in rows))
     colours = (plots.BLUE, plots.GREEN, plots.AMBER, plots.RED, plots.MUTED, plots.INK)
     figure = plots.new_figure(3.2 * len(names), 3.6)
     for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
         for place, ground in enumerate(grounds):
-            here = [r for r in rows if r["measurement"] == name and _ground(r) == ground]
+            here = [r for r in rows if r["measurement"] == name and ground_of(r) == ground]
             sizes = sorted({row["bytes"] for row in here})
             times_ms = [
                 median(r["time_us"] for r in here if r["bytes"] == size) / 1000 for size in sizes

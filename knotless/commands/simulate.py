@@ -66,7 +66,15 @@ class BarOfTime:
 @click.argument("spec")
 @optional_routing_options
 @click.option("--pattern", help=f"Who sends to whom: {', '.join(patterns())}, or shift:K.")
-@click.option("--trace", metavar="F.csv", help="Send what this file says: time_us,from,to,bytes.")
+@click.option("--trace", metavar="F.csv", help="Messages at their times, or a recorded program.")
+@click.option(
+    "--computing",
+    type=float,
+    default=1.0,
+    show_default=True,
+    metavar="FACTOR",
+    help="Of what a recorded program computed, so much time passes; 0: none.",
+)
 @click.option("--load", "load_share", type=float, help="Share of each sender's line, 0 to 1.")
 @click.option(
     "--arrivals",
@@ -172,6 +180,7 @@ def _scenario(fabric: Fabric, choices: Choices, given: dict[str, Any]) -> Scenar
         given["pattern"] or "trace",
         load,
         trace=given["trace"],
+        computing=given["computing"],
         flow_control=given["flow_control"],
         buffers=Buffers(given["queue"], given["xoff"], given["xon"], given["headroom"]),
         packet_bytes=given["packet_bytes"],
