@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
 from sweeps.errors import SweepError
@@ -38,21 +40,26 @@ def local(workers: int) -> Iterator[Client]:
     import dask
     from distributed import Client, LocalCluster
 
-    with (
-        dask.config.set(_QUIET),
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            worker_dashboard_address="127.0.0.1:0",
-            security=True,
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+    with dask.config.set(_QUIET):
+        # Ctrl-C is for us: the thread that starts workers, made here, has them not hear it.
+        # (Python's resource tracker, where it is started by that thread, would undo that.)
+        resource_tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            started = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                worker_dashboard_address="127.0.0.1:0",
+                security=True,
+                silence_logs=logging.CRITICAL,
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        with started, Client(started) as client:
+            yield client
 
 
 @contextmanager

@@ -83,7 +83,7 @@ def run_point(do: str, index: int, settings: Mapping[str, Any]) -> tuple[dict[st
         found |= figures(point)
     except KnotlessError as error:
         found[ERROR] = str(error)
-    except Exception as error:  # whatever it is, the other points are to be run
+    except Exception as error:  # noqa: BLE001 - the other points are to be run
         found[ERROR] = f"{type(error).__name__}: {error}"
     return found, time.perf_counter() - began
 

@@ -72,17 +72,21 @@ def _run(folder: Folder, client: Client, left: list[int], watch: Watch) -> None:
         ): number
         for number in left
     }
-    for future in as_completed(list(futures)):
-        number = futures.pop(future)
-        error = future.exception()
-        if error is None:
-            row, seconds = future.result()
-        else:
-            # The worker has died with it, again and again.
-            row, seconds = sample(grid.do, number, grid.points[number]), 0.0
-            row[ERROR] = f"{type(error).__name__}: {error}".split("\n")[0]
-        folder.keep(row, seconds)
-        watch.advance(row)
+    try:
+        for future in as_completed(list(futures)):
+            number = futures.pop(future)
+            error = future.exception()
+            if error is None:
+                row, seconds = future.result()
+            else:
+                # The worker has died with it, again and again.
+                row, seconds = sample(grid.do, number, grid.points[number]), 0.0
+                row[ERROR] = f"{type(error).__name__}: {error}".split("\n")[0]
+            folder.keep(row, seconds)
+            watch.advance(row)
+    finally:
+        # A cluster of others is not to go on for us.
+        client.cancel(list(futures))
 
 
 def _now() -> str:

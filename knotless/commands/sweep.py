@@ -116,6 +116,8 @@ def command(
     failed = [row for row in rows if row[ERROR] is not None]
     for row in failed[:_SHOWN_ERRORS]:
         click.echo(f"point {row['index']} failed: {row[ERROR]}", err=True)
+    if len(failed) > _SHOWN_ERRORS:
+        click.echo(f"and {len(failed) - _SHOWN_ERRORS} more; column error has them all", err=True)
     if as_json:
         counts = {"points": len(rows), "failed": len(failed)}
         print_json({"folder": str(path), **counts, "rows": rows})
