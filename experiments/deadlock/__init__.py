@@ -14,7 +14,6 @@ import click
 from experiments.campaign import Campaign
 from experiments.deadlock import transfers
 from experiments.deadlock.matrix import (
-    DEFAULT_RATE_MBPS,
     FLOW_CONTROLS,
     PROTOCOLS,
     ROUTES,
@@ -41,10 +40,10 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     from experiments.deadlock import measure, scenario
 
     duration_s = DEFAULT_DURATION_S if common.duration_s is None else common.duration_s
-    rate_mbps = DEFAULT_RATE_MBPS if common.rate_mbps is None else common.rate_mbps
     within(duration_s, LIMITS_S, "--duration", "s")
-    within(rate_mbps, LIMITS_MBPS[common.on], "--rate", "Mbit/s")
-    found = cases(common, options, rate_mbps)
+    if common.rate_mbps is not None:
+        within(common.rate_mbps, LIMITS_MBPS[common.on], "--rate", "Mbit/s")
+    found = cases(common, options)
     for case in found:
         _ = scenario.of(case).flows  # what cannot be planned is told before anything is built
 
@@ -56,7 +55,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
 
     parameters = {
         "on": common.on,
-        "rate_mbps": rate_mbps,
+        "rate_mbps": common.rate_mbps,
         "duration_s": duration_s,
         "cases": [
             [c.routes, c.flow_control, c.protocol, c.repeat, c.pattern, c.tagging] for c in found

@@ -17,7 +17,6 @@ ROUTES = (CYCLIC, ACYCLIC, DATELINE)
 FLOW_CONTROLS = ("none", "host", "switch", "all", "pfc")
 PROTOCOLS: tuple[Protocol, ...] = ("udp", "tcp")
 TAGGINGS = ("switch", "host")
-DEFAULT_RATE_MBPS = 10.0
 
 
 @dataclass(frozen=True)
@@ -30,13 +29,13 @@ class Case:
     repeat: int = 1
     pattern: str = RING_4.name
     tagging: str = "switch"
-    rate_mbps: float = DEFAULT_RATE_MBPS
+    rate_mbps: float | None = None
 
     @property
     def routed(self) -> Routed:
         """The fabric and its routes."""
         of = transfers.named(self.pattern)
-        spec = with_options(of.spec, rate=self.rate_mbps)
+        spec = with_options(of.spec, rate=self.rate_mbps or of.rate_mbps)
         return Routed(spec, **of.routes[self.routes], tagging=self.tagging)
 
     @property
@@ -66,7 +65,7 @@ def sensible(routes: str, flow_control: str) -> bool:
     return routes != DATELINE or flow_control == "pfc"
 
 
-def cases(common: Common, options: Mapping[str, Any], rate_mbps: float) -> list[Case]:
+def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
     """List the cases in running order: those of one fabric and its routes together.
 
     Raises ExperimentError for unknown names, and when no sensible case is left.
@@ -79,7 +78,7 @@ def cases(common: Common, options: Mapping[str, Any], rate_mbps: float) -> list[
     by_protocol = choice(options.get("protocol"), known, "--protocol")
     quick = {(case.routes, case.flow_control, case.protocol) for case in QUICK}
     found = [
-        Case(r, f, p, repeat, of.name, tagging, rate_mbps)
+        Case(r, f, p, repeat, of.name, tagging, common.rate_mbps)
         for of, its_routes in transfers.chosen(patterns)
         for tagging in by_tagging
         for r in its_routes

@@ -133,6 +133,7 @@ def _row(
         routes=case.routes,
         flow_control=case.flow_control,
         protocol=case.protocol,
+        rate_mbps=scenario.fabric.hosts[0].rate_mbps,
         repeat=case.repeat,
         flows=[str(flow) for flow in scenario.flows],
         flows_mbps=[round(mbps, 4) for mbps in flows_mbps],

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from experiments import theory
+from experiments.deadlock.transfers import DEFAULT_RATE_MBPS
 
 
 def notes(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Explain how each figure came about."""
-    rate = run["parameters"]["rate_mbps"]
+    rate = run["parameters"]["rate_mbps"] or DEFAULT_RATE_MBPS
     udp = theory.wire_bytes("udp", theory.UDP_PAYLOAD_BYTES, tagged=True)
     tcp = theory.wire_bytes("tcp", theory.TCP_PAYLOAD_BYTES, tagged=True)
     ack = theory.wire_bytes("tcp", 0, tagged=True)

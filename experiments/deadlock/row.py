@@ -50,6 +50,7 @@ class Row:
     routes: str
     flow_control: str
     protocol: str
+    rate_mbps: float
     repeat: int
     flows: list[str]
     flows_mbps: list[float]

@@ -18,6 +18,8 @@ CYCLIC, ACYCLIC, DATELINE = "cyclic", "acyclic", "dateline"
 MAX_PATHS_ON_A_CHANNEL = 2
 """As in the paper, so that the routes of a pair differ in nothing but their cycle."""
 
+DEFAULT_RATE_MBPS = 10.0
+
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -26,7 +28,8 @@ class Transfers:
     """Transfers (source, destination) on a fabric, and the routes there are for them.
 
     ``routes`` is what :func:`routing.make_plan` is asked for, by the routes' name;
-    ``letters`` are the paper's for cyclic and acyclic routes.
+    ``letters`` are the paper's for cyclic and acyclic routes. Links have ``rate_mbps`` unless
+    another rate is asked for.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Transfers:
     routes: Mapping[str, Mapping[str, Any]]
     letters: tuple[str, str]
     words: str
+    rate_mbps: float = DEFAULT_RATE_MBPS
 
     @property
     def by_letter(self) -> dict[str, str]:
@@ -73,7 +77,7 @@ RING_6 = Transfers(
 )
 MESH_9 = Transfers(
     "mesh-3x3",
-    "mesh,3,3",
+    "mesh,3,3,delay=5000",
     (
         ("h1", "h8"),
         ("h2", "h9"),
@@ -89,6 +93,7 @@ MESH_9 = Transfers(
     },
     ("e", "f"),
     "a mesh of nine switches with seven transfers",
+    rate_mbps=5.0,
 )
 """Found by a seeded search: transfers that freeze on plain shortest paths in the simulator
 and have the same fair shares by both kinds of routes."""

@@ -23,6 +23,7 @@ def row(routes: str, flow_control: str, protocol: str = "udp", **changes: Any) -
         "routes": routes,
         "flow_control": flow_control,
         "protocol": protocol,
+        "rate_mbps": 10.0,
         "repeat": 1,
         "flows": FLOWS,
         "flows_mbps": [0.0] * 4 if frozen else [4.77, 4.78, 4.773, 4.771],

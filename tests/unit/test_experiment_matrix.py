@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from experiments import experiment
 from experiments.deadlock import EXPERIMENT
-from experiments.deadlock.matrix import DEFAULT_RATE_MBPS, QUICK, Case, cases
+from experiments.deadlock.matrix import QUICK, Case, cases
 from experiments.experiment import SIMULATION, Common, ExperimentError
 from knotless.main import main
 
@@ -28,7 +28,7 @@ ONCE = Common()
 
 
 def made(common: Common = ONCE, **options: str) -> list[Case]:
-    return cases(common, options, DEFAULT_RATE_MBPS)
+    return cases(common, options)
 
 
 def test_the_whole_matrix_has_every_sensible_case_once() -> None:
