@@ -10,6 +10,7 @@ import csv
 import math
 from array import array
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from topologies.fabric import Fabric
 MESSAGES = ("time_us", "source", "destination", "bytes")
 PROGRAM = ("process", "kind", "peer", "bytes", "seconds")
 MAX_LINES = 50_000_000
+LONGEST_LINE = 1000
 MAX_BYTES = 2**40
 MAX_TIME_US = 1e13
 MAX_SECONDS = 1e6
@@ -65,7 +67,9 @@ def _parse(path: str, parsers: Mapping[Columns, Callable[[list[str]], None]]) ->
     """Give each line to the parser that the file's first line chooses; returns that line."""
     try:
         with Path(path).open(encoding="utf-8", newline="") as file:
-            lines = csv.reader(file)
+            # However long a line of the file is, it is read in pieces, which make no sense then.
+            pieces = iter(partial(file.readline, LONGEST_LINE), "")
+            lines = csv.reader(pieces, quoting=csv.QUOTE_NONE)
             columns = tuple(next(lines, ()))
             if columns not in parsers:
                 known = " or ".join(",".join(each) for each in parsers)
@@ -125,6 +129,8 @@ class _Steps:
             raise SimulationError(f"{line[1][:QUOTED]!r} is none of {', '.join(KINDS)}")
         process = self._process(line[0])
         peer = 0 if kind == COMPUTE else self._process(line[2])
+        if kind != COMPUTE and peer == process:
+            raise SimulationError(f"process {process} and itself")
         size = _whole(line[3], 0, MAX_BYTES, "number of bytes")
         seconds = _number(line[4], MAX_SECONDS, "time in seconds")
         self._program.add(process, kind, peer, size, seconds)
