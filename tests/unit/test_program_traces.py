@@ -27,12 +27,12 @@ def simulated(*arguments: str) -> dict[str, Any]:
 
 
 def test_a_recorded_kernel_takes_as_long_as_its_experiment_says(tmp_path: Path) -> None:
-    options = {"fabric": ("torus,8,8",), "engines": "dor", "kernels": "is", "problem_class": "S"}
-    common = Common(on=SIMULATION)
+    options = {"fabric": ("torus,4,4",), "engines": "dor", "kernels": "is", "problem_class": "S"}
+    common = Common(on=SIMULATION, quick=True)
     (row,) = rows_of(EXPERIMENT, common, **options, processes=None, traces=str(tmp_path))
-    assert row["processes"] == 64
-    trace = str(tmp_path / "is-S-64.program.csv")
-    words = ["torus,8,8,rate=20,delay=2000", "--engine", "dor", "--flow-control", "pfc"]
+    assert row["processes"] == 16
+    trace = str(tmp_path / "is-S-16.program.csv")
+    words = ["torus,4,4,rate=20,delay=2000", "--engine", "dor", "--flow-control", "pfc"]
     found = simulated(*words, "--trace", trace, "--computing", "0")
     assert found["program_us"] == pytest.approx(1e6 * row["seconds"], rel=1e-9)
     assert found["messages"] == row["messages"]
