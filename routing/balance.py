@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from knotless_core.graph import StateGraph
+from knotless_core import graph as core
 from routing.channels import Ints, Priorities
 from routing.engine import Task
 
@@ -36,18 +34,12 @@ class Rows:
 
 def rows_in(task: Task, planes: int) -> Rows:
     """Return the rows when hosts of rank r are in plane r modulo ``planes``."""
-    count = len(task.channels.names)
-    keys = task.host_ranks % planes * count + task.host_switches
-    hosts = np.bincount(keys, minlength=planes * count).astype(np.int32)
-    used = np.flatnonzero(hosts).astype(np.int32)
-    rows = np.zeros(len(hosts), dtype=np.int32)
-    rows[used] = np.arange(len(used), dtype=np.int32)
-    plane, at = np.divmod(used, np.int32(count))
-    return Rows(rows[keys], plane, at, hosts[used])
+    switches = len(task.channels.names)
+    return Rows(*core.rows(task.host_switches, task.host_ranks, planes, switches))
 
 
 def balanced_paths(
-    task: Task, graph: StateGraph, planes: int | None = None
+    task: Task, graph: core.StateGraph, planes: int | None = None
 ) -> tuple[Rows, Ints, Priorities]:
     """Choose a shortest path from every host to every switch with hosts.
 

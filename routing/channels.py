@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from knotless_core import graph as core
 from topologies.fabric import Fabric
 
 Ints = NDArray[np.int32]
@@ -54,6 +55,11 @@ class Channels:
         leaves = self.tail.astype(np.int64) << 32 | self.out_port
         enters = self.head.astype(np.int64) << 32 | self.in_port
         return np.searchsorted(leaves, enters).astype(np.int32)
+
+    @cached_property
+    def core(self) -> core.Channels:
+        """The same for the kernels of the Rust core, indexed once."""
+        return core.Channels(self.tail, self.head, self.reverse, len(self.names))
 
     def name(self, channel: int, priority: int) -> str:
         """Return ``SWITCH:PORT/PRIORITY``, the port being the one that it leaves by."""

@@ -65,11 +65,10 @@ class _Search:
 
     def __init__(self, graph: StateGraph) -> None:
         self._graph = graph
-        self._start = graph.start.tolist()
-        self._switch = graph.switch.tolist()
-        self._head = graph.head.tolist()
-        self._channel = graph.channel.tolist()
-        self._first = np.searchsorted(graph.tail, np.arange(len(self._switch) + 1)).tolist()
+        self._switch, self._start = (of.tolist() for of in graph.states())
+        tail, head, channel = graph.edges()
+        self._head, self._channel = head.tolist(), channel.tolist()
+        self._first = np.searchsorted(tail, np.arange(len(self._switch) + 1)).tolist()
         self._hops: dict[int, list[int]] = {}
 
     def path(self, source: int, destination: int) -> list[int]:

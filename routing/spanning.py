@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from knotless_core.graph import breadth_first, flood, preorder
 from routing.channels import Channels, Ints
 
 
@@ -26,27 +25,22 @@ class SpanningTree:
 
     def rises(self) -> NDArray[np.bool_]:
         """Return for each channel whether it goes up: to the lower (level, switch index)."""
-        tail, head, level = self.channels.tail, self.channels.head, self.level
-        up: NDArray[np.bool_] = level[head] < level[tail]
-        up |= (level[head] == level[tail]) & (head < tail)
-        return up
+        return self.channels.core.rises(self.level)
 
     def preorder(self) -> Ints:
         """Return the place of each switch when the tree is walked, parents before children."""
-        channels = self.channels
-        return preorder(channels.tail, channels.head, self.parent, self.root)
+        return self.channels.core.preorder(self.root, self.parent, self.level)
 
     def from_everywhere(self) -> Ints:
         """Return (switches, switches): how each switch floods the tree, up it and then down.
 
         Entry [u, v] is the channel that enters v when u floods.
         """
-        channels = self.channels
-        return flood(channels.tail, channels.head, self.parent, channels.reverse)
+        return self.channels.core.flood(self.root, self.parent, self.level)
 
 
 def spanning_tree(channels: Channels, root: int) -> SpanningTree:
     """Return the breadth-first tree from the switch ``root``."""
     roots = np.array([root], dtype=np.int32)
-    parent, level = breadth_first(channels.tail, channels.head, len(channels.names), roots)
+    parent, level = channels.core.breadth_first(roots)
     return SpanningTree(channels, root, parent, level)

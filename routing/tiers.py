@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from knotless_core.graph import StateGraph, breadth_first
+from knotless_core.graph import StateGraph
 from routing.channels import Ints
 from routing.engine import Task
 from routing.walks import FAR
@@ -17,7 +17,7 @@ def tiers(task: Task) -> Ints | None:
     """
     channels = task.channels
     with_hosts = np.flatnonzero(task.receivers).astype(np.int32)
-    _, tier = breadth_first(channels.tail, channels.head, len(channels.names), with_hosts)
+    _, tier = channels.core.breadth_first(with_hosts)
     return None if (tier[channels.head] == tier[channels.tail]).any() else tier
 
 

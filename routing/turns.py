@@ -36,7 +36,7 @@ class Turns:
 
 def all_turns(channels: Channels) -> Turns:
     """Return every turn that does not go back to the switch that it came from."""
-    return Turns(*core.turns(channels.tail, channels.head, len(channels.names)))
+    return Turns(*channels.core.all_turns())
 
 
 def turn_graph(
@@ -48,20 +48,12 @@ def turn_graph(
     (layer, came by channel), then one for each start.
     """
     legal = np.ones((1, len(turns)), dtype=bool) if layers is None else np.stack(layers)
-    return core.layered_graph(
-        channels.tail, channels.head, len(channels.names), turns.before, turns.after, legal
-    )
+    return channels.core.turn_graph(turns.before, turns.after, legal)
 
 
 def along_tree(channels: Channels, parent: Ints, turns: Turns) -> Mask:
     """Return which turns paths take that go up the tree ``parent`` and then down it."""
-    down = np.zeros(len(channels), dtype=bool)
-    down[parent[parent >= 0]] = True
-    up = np.zeros(len(channels), dtype=bool)
-    up[channels.reverse[parent[parent >= 0]]] = True
-    before, after = turns.before, turns.after
-    mask: Mask = (up[before] & (up[after] | down[after])) | (down[before] & down[after])
-    return mask
+    return channels.core.along_tree(turns.before, turns.after, parent)
 
 
 def is_acyclic(channels: int, turns: Turns) -> bool:

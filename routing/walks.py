@@ -38,9 +38,7 @@ def graph_of(
 
 def plain_graph(channels: Channels) -> StateGraph:
     """Return the graph in which every path is legal: a state is a switch, an edge a channel."""
-    switches = np.arange(len(channels.names), dtype=np.int32)
-    every = np.arange(len(channels), dtype=np.int32)
-    return StateGraph(switches, switches, channels.tail, channels.head, every, len(channels))
+    return channels.core.graph()
 
 
 def up_down_graph(channels: Channels, rises: Mask, falls: Mask | None = None) -> StateGraph:

@@ -13,7 +13,7 @@ import numpy as np
 from routing.balance import balanced_paths
 from routing.channels import Ints, Priorities
 from routing.engine import MAX_VCS, Engine, Routes, Task
-from routing.layers import ShortestPaths, layered_paths, make_layers, shortest_paths
+from routing.layers import ShortestPaths, layered_paths, shortest_paths
 from routing.turn_model import legal_turns
 from routing.turns import along_tree, grow_acyclic
 from routing.walks import plain_graph
@@ -27,14 +27,14 @@ def route(task: Task) -> Routes:
     (:func:`routing.balance.balanced_paths`). All start in layer 0, where the turns that close
     cycles are prohibited, the least used first; the paths that take them go on to the next
     layer, and so on. Where that needs more layers than there may be, the layers are made
-    first (:func:`routing.layers.make_layers`), and the weighted paths keep to them.
+    first (:meth:`routing.layers.ShortestPaths.layers`), and the weighted paths keep to them.
     Broadcasts go along the breadth-first tree from the root, in layer 0.
     """
     known = shortest_paths(task)
     rows, paths, _ = balanced_paths(task, plain_graph(task.channels))
     layers = _layers(known, paths)
     if layers.max(initial=0) >= (task.vcs or MAX_VCS):
-        others = layered_paths(task, known, make_layers(known))
+        others = layered_paths(task, known, known.layers())
         if others[2].max(initial=0) < layers.max():
             rows, paths, layers = others
     trees = known.tree.from_everywhere()

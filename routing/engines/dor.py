@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from knotless_core.graph import dimension_order_paths, last_hops
+from knotless_core.graph import last_hops
 from routing.balance import rows_in
 from routing.channels import Ints, Priorities
 from routing.engine import Engine, Routes, Task
@@ -60,9 +60,7 @@ def _paths(
     channels = task.channels
     dims = np.array(grid.dims, dtype=np.int32)
     try:
-        return dimension_order_paths(
-            dims, grid.wrap, channels.tail, channels.head, starts, parity, dateline
-        )
+        return channels.core.dimension_order_paths(dims, grid.wrap, starts, parity, dateline)
     except LookupError as missing:
         tail, head = (channels.names[end] for end in missing.args)
         raise PlanError(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from knotless_core.graph import StateGraph, breadth_first, up_then_down
+from knotless_core.graph import StateGraph
 from routing.balance import rows_in
 from routing.channels import Ints
 from routing.engine import Engine, Routes, Task
@@ -35,7 +35,6 @@ def route(task: Task) -> Routes:
 
     """
     channels = task.channels
-    count = len(channels.names)
     level = _levels(task)
     rises = level[channels.head] > level[channels.tail]
     falls = level[channels.head] < level[channels.tail]
@@ -44,16 +43,15 @@ def route(task: Task) -> Routes:
     wanted = _digits(task, graph, level)
     rows = rows_in(task, len(wanted))
     paths, priorities = graph.counted_paths(rows.plane, rows.at, task.receivers > 0, wanted)
-    trees = up_then_down(channels.tail, channels.head, count, rises, falls)
+    trees = channels.core.up_then_down(rises, falls)
     none = np.zeros(trees.shape, dtype=np.uint8)
     return Routes(rows.of_host, paths, priorities, trees, none)
 
 
 def _levels(task: Task) -> Ints:
     """Return the hops of each switch to the nearest one with hosts."""
-    channels = task.channels
     with_hosts = np.flatnonzero(task.receivers).astype(np.int32)
-    return breadth_first(channels.tail, channels.head, len(channels.names), with_hosts)[1]
+    return task.channels.core.breadth_first(with_hosts)[1]
 
 
 def _check_joined(task: Task, graph: StateGraph) -> None:
@@ -77,16 +75,17 @@ def _digits(task: Task, graph: StateGraph, level: Ints) -> Ints:
     """
     channels = task.channels
     rises = level[channels.head] > level[channels.tail]
-    counts = graph.ways(np.ones(len(graph.tail), dtype=bool))
-    rising = graph.ways(rises[graph.channel])
-    state_level = level[graph.switch]
+    (switch, start), (_, _, channel) = graph.states(), graph.edges()
+    counts = graph.ways(np.ones(len(channel), dtype=bool))
+    rising = graph.ways(rises[channel])
+    state_level = level[switch]
     base = np.ones(int(level.max()) + 1, dtype=np.int64)
     for above in range(1, len(base)):
         ways = int(rising[:, state_level == above - 1].max(initial=1))
         base[above] = min(base[above - 1] * ways, 1 << 40)
     divisor = np.where(rising > 0, base[state_level], base[np.maximum(0, state_level - 2)])
     at = np.flatnonzero(task.receivers)
-    number = np.zeros(len(graph.start), dtype=np.int64)
+    number = np.zeros(len(start), dtype=np.int64)
     number[at] = np.arange(len(at)) * task.ranks
     spread = task.select == "spread" and counts[at].max(initial=0) > 1
     ranks = np.arange(task.ranks if spread else 1)[:, None, None]

@@ -12,20 +12,20 @@ from __future__ import annotations
 import numpy as np
 
 from routing.engine import Engine, Routes, Task
-from routing.layers import layered_paths, make_layers, shortest_paths
+from routing.layers import layered_paths, shortest_paths
 
 
 def route(task: Task) -> Routes:
     """Return shortest paths that each keep one virtual channel, their layer.
 
     Minimal on every fabric; needs as many virtual channels as there are layers. Layers
-    are made one after the other (:func:`routing.layers.make_layers`), each for the
+    are made one after the other (:meth:`routing.layers.ShortestPaths.layers`), each for the
     pairs that fit into none before; then every pair may take any layer that one of its shortest
     paths fits into, and ``spread`` balances the loads (:func:`routing.balance.balanced_paths`).
     Broadcasts go along the breadth-first tree from the root, in layer 0.
     """
     paths = shortest_paths(task)
-    rows, taken, layer = layered_paths(task, paths, make_layers(paths))
+    rows, taken, layer = layered_paths(task, paths, paths.layers())
     trees = paths.tree.from_everywhere()
     return Routes(rows.of_host, taken, layer, trees, np.zeros(trees.shape, dtype=np.uint8))
 

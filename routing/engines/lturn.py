@@ -35,7 +35,7 @@ def route_r_turn(task: Task) -> Routes:
     return _route(task, out_of=RIGHT_DOWN)
 
 
-def _route(task: Task, into: int = -1, out_of: int = -1) -> Routes:
+def _route(task: Task, into: str | None = None, out_of: str | None = None) -> Routes:
     channels = task.channels
     tree = spanning_tree(channels, task.tree_root)
     turns = all_turns(channels)

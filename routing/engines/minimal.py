@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from knotless_core.graph import breadth_first_trees
 from routing.balance import balanced_paths
 from routing.engine import Engine, Routes, Task
 from routing.walks import plain_graph
@@ -17,7 +16,7 @@ def route(task: Task) -> Routes:
     """
     channels = task.channels
     rows, paths, priorities = balanced_paths(task, plain_graph(channels))
-    trees = breadth_first_trees(channels.tail, channels.head, len(channels.names))
+    trees = channels.core.breadth_first_trees()
     return Routes(rows.of_host, paths, priorities, trees, np.zeros(trees.shape, dtype=np.uint8))
 
 

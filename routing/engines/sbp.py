@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from knotless_core.graph import breadth_first_trees
 from routing.balance import balanced_paths
 from routing.channels import Channels, Ints, Priorities
 from routing.engine import Engine, Routes, Task
@@ -51,7 +50,7 @@ def _route(task: Task, parting: NDArray[np.bool_]) -> Routes:
     steps &= paths >= 0
     priorities = np.cumsum(steps, axis=2, dtype=np.uint8)
     priorities[paths < 0] = 0
-    trees = breadth_first_trees(channels.tail, channels.head, len(channels.names))
+    trees = channels.core.breadth_first_trees()
     return Routes(rows.of_host, paths, priorities, trees, _depths(channels, trees, parting))
 
 

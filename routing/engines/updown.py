@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from knotless_core.graph import StateGraph, up_then_down
+from knotless_core.graph import StateGraph
 from routing.balance import balanced_paths
 from routing.channels import Ints
 from routing.engine import Engine, Routes, Task
@@ -57,8 +57,7 @@ def _by_tiers(task: Task, tier: Ints) -> tuple[StateGraph, Ints] | None:
     graph = up_down_graph(channels, rises)
     if not joined(task, graph):
         return None
-    count = len(channels.names)
-    return graph, up_then_down(channels.tail, channels.head, count, rises, ~rises)
+    return graph, channels.core.up_then_down(rises, ~rises)
 
 
 def _from_root(task: Task) -> tuple[StateGraph, Ints]:

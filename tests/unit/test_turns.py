@@ -11,10 +11,10 @@ import pytest
 from routing import make_plan
 from routing.channels import Ints, channels_of
 from routing.engine import Task
-from routing.layers import fitting, make_layers, shortest_paths
+from routing.layers import shortest_paths
 from routing.simple_paths import without_revisits
 from routing.spanning import spanning_tree
-from routing.turn_model import legal_turns
+from routing.turn_model import LEFT_UP, RIGHT_DOWN, legal_turns
 from routing.turns import Turns, all_turns, along_tree, grow_acyclic, is_acyclic, turn_graph
 from routing.walks import FAR
 from topologies import Fabric, Host, Link, Switch, load
@@ -69,9 +69,9 @@ def test_turns_lead_on_and_never_straight_back(spec: str) -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("into_or_out", [(0, -1), (-1, 3)])
+@pytest.mark.parametrize("into_or_out", [(LEFT_UP, None), (None, RIGHT_DOWN)])
 def test_the_turn_model_keeps_the_tree_and_beats_up_down(
-    spec: str, into_or_out: tuple[int, int]
+    spec: str, into_or_out: tuple[str | None, str | None]
 ) -> None:
     channels = channels_of(load(spec))
     tree = spanning_tree(channels, 0)
@@ -92,13 +92,13 @@ def test_layers_are_acyclic_and_hold_every_pair(spec: str) -> None:
     fabric = load(spec)
     channels = channels_of(fabric)
     paths = shortest_paths(Task(fabric, channels, None, "spread", None))
-    wanted = paths.wanted
-    layers = make_layers(paths)
+    wanted = paths.wanted()
+    layers = paths.layers()
     assert wanted.any()
     fit = np.zeros_like(wanted)
     for layer in layers:
         assert is_acyclic(len(channels), paths.turns.only(layer))
-        more = fitting(paths, layer) & ~fit
+        more = paths.fitting(layer) & ~fit
         assert (more & wanted).any(), "a layer for nothing"
         fit |= more
     assert (fit | ~wanted).all()

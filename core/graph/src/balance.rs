@@ -6,7 +6,8 @@
 //! knowing all the others, unless all channels carry the same already.
 
 use crate::error::{long, Malformed};
-use crate::follow::{longest, Paths, Rows};
+use crate::follow::{longest, Paths};
+use crate::rows::Rows;
 use crate::states::{Search, StateGraph};
 
 /// A channel with the highest load so far costs 2 to this power of two as much as an empty one.

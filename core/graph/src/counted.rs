@@ -1,7 +1,8 @@
 //! Shortest walks chosen by number: at each state the edge that a wanted number tells.
 
 use crate::error::{long, Malformed};
-use crate::follow::{longest, Paths, Rows};
+use crate::follow::{longest, Paths};
+use crate::rows::Rows;
 use crate::states::{Search, StateGraph};
 
 /// How many edges of shortest walks leave each state: `[destination][state]`.

@@ -1,8 +1,8 @@
 //! Dimension order on meshes and tori: first all steps in the first dimension, and so on.
 
+use crate::channels::Channels;
 use crate::error::{long, within, Malformed};
 use crate::follow::Paths;
-use crate::trees::Leaving;
 
 /// A mesh or torus: switch `i` is at `i % dims[0]`, and so on.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl<'a> Grid<'a> {
     pub fn new(
         dims: &'a [i32],
         wrap: bool,
-        channels: &Leaving<'_>,
+        channels: &Channels,
     ) -> Result<Result<Self, Missing>, Malformed> {
         let switches = channels.switches();
         if dims.iter().any(|&size| size < 1)

@@ -1,29 +1,8 @@
 //! From chosen edges to paths.
 
-use crate::error::{long, within, Malformed};
+use crate::error::Malformed;
+use crate::rows::Rows;
 use crate::states::{Search, StateGraph, FAR};
-
-/// Who sends: hosts of one rank (plane) and switch have the same paths, a row.
-#[derive(Debug, Clone, Copy)]
-pub struct Rows<'a> {
-    /// The plane of each row; rows are ordered by plane.
-    pub plane: &'a [i32],
-    /// The switch of each row.
-    pub at: &'a [i32],
-}
-
-impl Rows<'_> {
-    /// Refuses rows that do not fit `graph`; returns how many planes there are.
-    pub fn checked(&self, graph: &StateGraph) -> Result<usize, Malformed> {
-        long("plane", self.plane.len(), self.at.len())?;
-        within("row's switch", self.at, graph.start.len())?;
-        within("plane", self.plane, self.at.len())?;
-        if !self.plane.is_sorted() {
-            return Err(Malformed("rows are not ordered by plane".into()));
-        }
-        Ok(self.plane.last().map_or(0, |&plane| plane as usize + 1))
-    }
-}
 
 /// How many channels the longest shortest path has, or an error where there is no way.
 pub fn longest(graph: &StateGraph, rows: Rows<'_>, receives: &[bool]) -> Result<usize, Malformed> {

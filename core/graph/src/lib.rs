@@ -6,14 +6,20 @@
 
 pub mod acyclic;
 pub mod balance;
+pub mod channels;
 pub mod counted;
 pub mod cycle;
 pub mod dimension_order;
 mod error;
 mod follow;
-pub mod layers;
+mod layers;
+mod rows;
+pub mod shortest;
 pub mod states;
 pub mod trees;
+pub mod turn_model;
+pub mod turns;
 
 pub use error::Malformed;
-pub use follow::{Paths, Rows};
+pub use follow::Paths;
+pub use rows::{HostRows, Rows};

@@ -2,47 +2,19 @@
 
 use std::collections::VecDeque;
 
+use crate::channels::Channels;
 use crate::error::{long, within, Malformed};
-use crate::states::{firsts, Grouped};
-
-/// Channels by the switch that they leave; channels are sorted by it.
-#[derive(Debug)]
-pub struct Leaving<'a> {
-    /// The switch that each channel enters.
-    pub head: &'a [i32],
-    /// The switch that each channel leaves.
-    pub tail: &'a [i32],
-    first: Vec<u32>,
-}
-
-impl<'a> Leaving<'a> {
-    /// Checks and indexes the channels between `switches`.
-    pub fn new(tail: &'a [i32], head: &'a [i32], switches: usize) -> Result<Self, Malformed> {
-        long("head", head.len(), tail.len())?;
-        within("tail", tail, switches)?;
-        within("head", head, switches)?;
-        if !tail.is_sorted() {
-            return Err(Malformed("channels are not sorted by tail".into()));
-        }
-        Ok(Self { head, tail, first: firsts(tail, switches) })
-    }
-
-    /// How many switches there are.
-    pub fn switches(&self) -> usize {
-        self.first.len() - 1
-    }
-
-    /// The channels that leave a switch.
-    pub fn of(&self, switch: usize) -> std::ops::Range<usize> {
-        self.first[switch] as usize..self.first[switch + 1] as usize
-    }
-}
+use crate::states::Grouped;
 
 /// The breadth-first tree from `roots`, lower channels first, first come first served.
 ///
 /// Returns the channel that enters each switch and its level; -1 for a root's channel, and for
 /// both where the tree does not come.
-pub fn breadth_first(channels: &Leaving<'_>, roots: &[i32]) -> (Vec<i32>, Vec<i32>) {
+pub fn breadth_first(
+    channels: &Channels,
+    roots: &[i32],
+) -> Result<(Vec<i32>, Vec<i32>), Malformed> {
+    within("root", roots, channels.switches())?;
     let mut parent = vec![-1; channels.switches()];
     let mut level = vec![-1; channels.switches()];
     let mut queue: VecDeque<usize> = roots.iter().map(|&root| root as usize).collect();
@@ -59,54 +31,97 @@ pub fn breadth_first(channels: &Leaving<'_>, roots: &[i32]) -> (Vec<i32>, Vec<i3
             }
         }
     }
-    (parent, level)
+    Ok((parent, level))
 }
 
-/// The place of each switch when the tree `parent` is walked from `root`, parents before children,
-/// children in ascending order.
-pub fn preorder(
-    channels: &Leaving<'_>,
-    parent: &[i32],
+/// The breadth-first tree from one root.
+#[derive(Debug, Clone, Copy)]
+pub struct Tree<'a> {
+    channels: &'a Channels,
     root: usize,
-) -> Result<Vec<i32>, Malformed> {
-    long("parent", parent.len(), channels.switches())?;
-    let above: Vec<i32> = (parent.iter())
-        .map(|&channel| usize::try_from(channel).map_or(root as i32, |c| channels.tail[c]))
-        .collect();
-    let children = Grouped::by(&above, parent.len());
-    let mut place = vec![0; parent.len()];
-    let mut stack = vec![root as u32];
-    let mut number = 0;
-    while let Some(switch) = stack.pop() {
-        place[switch as usize] = number;
-        number += 1;
-        let below = children.of(switch as usize).iter().rev();
-        stack.extend(below.filter(|&&child| child as usize != root));
-    }
-    Ok(place)
+    /// The channel that enters each switch, -1 for the root.
+    pub parent: &'a [i32],
+    /// The hops from the root.
+    pub level: &'a [i32],
 }
 
-/// How each switch floods the one tree `parent`: up to the root, down elsewhere.
-///
-/// Entry `[u][v]` is the channel that enters v when u floods.
-pub fn from_everywhere(
-    channels: &Leaving<'_>,
-    parent: &[i32],
-    reverse: &[i32],
-) -> Result<Vec<i32>, Malformed> {
-    let count = channels.switches();
-    long("parent", parent.len(), count)?;
-    long("reverse", reverse.len(), channels.tail.len())?;
-    let mut trees = parent.repeat(count);
-    for (source, tree) in trees.chunks_exact_mut(count.max(1)).enumerate() {
-        tree[source] = -1;
-        let mut at = source;
-        while let Ok(channel) = usize::try_from(parent[at]) {
-            at = channels.tail[channel] as usize;
-            tree[at] = reverse[channel];
+impl<'a> Tree<'a> {
+    /// Checks that `parent` and `level` are a tree's, as [`breadth_first`] returns them.
+    pub fn new(
+        channels: &'a Channels,
+        root: usize,
+        parent: &'a [i32],
+        level: &'a [i32],
+    ) -> Result<Self, Malformed> {
+        long("parent", parent.len(), channels.switches())?;
+        long("level", level.len(), channels.switches())?;
+        within("root", &[root as i32], channels.switches())?;
+        for (switch, &entering) in parent.iter().enumerate() {
+            let nearer = match usize::try_from(entering) {
+                Err(_) => switch == root || level[switch] < 0,
+                Ok(channel) => {
+                    within("parent", &[entering], channels.count())?;
+                    channels.head[channel] as usize == switch
+                        && level[channels.tail[channel] as usize] < level[switch]
+                }
+            };
+            if !nearer {
+                return Err(Malformed(format!("switch {switch} has no place in the tree")));
+            }
         }
+        Ok(Self { channels, root, parent, level })
     }
-    Ok(trees)
+
+    /// The place of each switch when the tree is walked, parents before children, children in
+    /// ascending order.
+    pub fn preorder(&self) -> Vec<i32> {
+        let above: Vec<i32> = (self.parent.iter())
+            .map(|&c| usize::try_from(c).map_or(self.root as i32, |c| self.channels.tail[c]))
+            .collect();
+        let children = Grouped::by(&above, above.len());
+        let mut place = vec![0; above.len()];
+        let mut stack = vec![self.root as u32];
+        let mut number = 0;
+        while let Some(switch) = stack.pop() {
+            place[switch as usize] = number;
+            number += 1;
+            let below = children.of(switch as usize).iter().rev();
+            stack.extend(below.filter(|&&child| child as usize != self.root));
+        }
+        place
+    }
+
+    /// How each switch floods the tree: up to the root, down elsewhere.
+    ///
+    /// Entry `[u][v]` is the channel that enters v when u floods.
+    pub fn from_everywhere(&self) -> Vec<i32> {
+        let count = self.parent.len();
+        let mut trees = self.parent.repeat(count);
+        for (source, tree) in trees.chunks_exact_mut(count.max(1)).enumerate() {
+            tree[source] = -1;
+            let mut at = source;
+            while let Ok(channel) = usize::try_from(self.parent[at]) {
+                at = self.channels.tail[channel] as usize;
+                tree[at] = self.channels.reverse[channel];
+            }
+        }
+        trees
+    }
+
+    /// The parents without the branches that have no host; `receivers` are the hosts of each
+    /// switch.
+    pub(crate) fn with_hosts_below(&self, receivers: &[i32]) -> Vec<i32> {
+        let mut needed: Vec<bool> = receivers.iter().map(|&hosts| hosts > 0).collect();
+        let mut farthest_first: Vec<usize> = (0..needed.len()).collect();
+        farthest_first.sort_by_key(|&switch| -self.level[switch]);
+        for switch in farthest_first {
+            if let (true, Ok(channel)) = (needed[switch], usize::try_from(self.parent[switch])) {
+                needed[self.channels.tail[channel] as usize] = true;
+            }
+        }
+        let kept = |(&parent, needed)| if needed { parent } else { -1 };
+        self.parent.iter().zip(needed).map(kept).collect()
+    }
 }
 
 /// A broadcast tree for each switch: to all that `rises` leads to, then by `falls` everywhere.
@@ -114,12 +129,12 @@ pub fn from_everywhere(
 /// Entry `[u][v]` is the channel that enters v, the lowest of those that come first; -1 where
 /// no way up and down leads there.
 pub fn up_then_down(
-    channels: &Leaving<'_>,
+    channels: &Channels,
     rises: &[bool],
     falls: &[bool],
 ) -> Result<Vec<i32>, Malformed> {
-    long("rises", rises.len(), channels.tail.len())?;
-    long("falls", falls.len(), channels.tail.len())?;
+    long("rises", rises.len(), channels.count())?;
+    long("falls", falls.len(), channels.count())?;
     let count = channels.switches();
     let mut trees = vec![-1; count * count];
     let mut reached = vec![false; count];
@@ -188,24 +203,22 @@ pub fn last_hops(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    // A triangle: channels 0: 0->1, 1: 0->2, 2: 1->0, 3: 1->2, 4: 2->0, 5: 2->1.
-    const TAIL: [i32; 6] = [0, 0, 1, 1, 2, 2];
-    const HEAD: [i32; 6] = [1, 2, 0, 2, 0, 1];
+    use crate::channels::triangle;
 
     #[test]
     fn one_tree_is_flooded_from_everywhere() {
-        let channels = Leaving::new(&TAIL, &HEAD, 3).expect("sound");
-        let (parent, level) = breadth_first(&channels, &[0]);
+        let channels = triangle();
+        let (parent, level) = breadth_first(&channels, &[0]).expect("sound");
         assert_eq!((parent.as_slice(), level.as_slice()), (&[-1, 0, 1][..], &[0, 1, 1][..]));
-        let trees = from_everywhere(&channels, &parent, &[2, 4, 0, 5, 1, 3]).expect("sound");
-        assert_eq!(trees, [-1, 0, 1, 2, -1, 1, 4, 0, -1]);
+        let tree = Tree::new(&channels, 0, &parent, &level).expect("sound");
+        assert_eq!(tree.preorder(), [0, 1, 2]);
+        assert_eq!(tree.from_everywhere(), [-1, 0, 1, 2, -1, 1, 4, 0, -1]);
     }
 
     #[test]
     fn up_then_down_takes_the_lowest_channel_that_comes_first() {
-        let channels = Leaving::new(&TAIL, &HEAD, 3).expect("sound");
-        let rises: Vec<bool> = (0..6).map(|c| HEAD[c] < TAIL[c]).collect();
+        let channels = triangle();
+        let rises = channels.rises(&[0; 3]).expect("sound");
         let falls: Vec<bool> = rises.iter().map(|up| !up).collect();
         let trees = up_then_down(&channels, &rises, &falls).expect("sound");
         assert_eq!(trees, [-1, 0, 1, 2, -1, 1, 4, 5, -1]);

@@ -1,6 +1,6 @@
 """The heavy graph work of routing. Arrays must be contiguous; those that misfit raise ValueError.
 
-Channels are ordered by the switch that they leave, ``tail``, and enter ``head``. Paths are
+Paths are
 arrays (rows, switches, longest) of channels, then -1, and of the priority of each, 0 where none.
 A row is the hosts of one rank (plane) on one switch; rows are ordered by plane.
 """
@@ -11,6 +11,93 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 Paths = tuple[Ints, NDArray[np.uint8]]
+
+class Channels:
+    """The channels of a fabric, ordered by the switch that they leave, ``tail``.
+
+    ``head`` is the switch that each enters, ``reverse`` the other channel of its link. A tree is
+    told by its root and, for each switch, the channel that enters it (``parent``) and its level.
+    """
+
+    def __init__(self, tail: Ints, head: Ints, reverse: Ints, switches: int) -> None:
+        """Check and index them."""
+
+    def graph(self) -> StateGraph:
+        """Return the graph in which every path is legal: a state is a switch, an edge a channel."""
+
+    def rises(self, level: Ints) -> Mask:
+        """Return whether each channel goes up: to the lower (level, switch)."""
+
+    def breadth_first(self, roots: Ints) -> tuple[Ints, Ints]:
+        """Return parents (-1: none) and levels in the tree of the nearest of the roots."""
+
+    def breadth_first_trees(self) -> Ints:
+        """Return (roots, switches): the channel that enters each switch in each root's tree."""
+
+    def preorder(self, root: int, parent: Ints, level: Ints) -> Ints:
+        """Return the place of each switch when the tree is walked, parents before children."""
+
+    def flood(self, root: int, parent: Ints, level: Ints) -> Ints:
+        """Return (sources, switches): the channel that enters each switch when a source floods."""
+
+    def up_then_down(self, rises: Mask, falls: Mask) -> Ints:
+        """Return (sources, switches): likewise, first by channels that rise, then that fall."""
+
+    def all_turns(self) -> tuple[Ints, Ints]:
+        """Return the channels before and after each turn, sorted; none goes straight back."""
+
+    def along_tree(self, before: Ints, after: Ints, parent: Ints) -> Mask:
+        """Return which turns paths take that go up the tree and then down it."""
+
+    def legal_turns(
+        self,
+        before: Ints,
+        after: Ints,
+        root: int,
+        parent: Ints,
+        level: Ints,
+        into: str | None,
+        out_of: str | None,
+    ) -> Mask:
+        """Return which turns the two-dimensional turn model makes legal on a tree.
+
+        Turns ``into`` and ``out_of`` a direction (left-up, left-down, right-up, right-down) are
+        the last to be made legal.
+        """
+
+    def turn_graph(self, before: Ints, after: Ints, legal: Mask) -> StateGraph:
+        """Return the walks that choose a layer with their first channel, and keep it as priority.
+
+        ``legal`` is (layers, turns). The states are (layer, channel), then one for each start.
+        """
+
+    def shortest_paths(
+        self, root: int, parent: Ints, level: Ints, receivers: Ints
+    ) -> ShortestPaths:
+        """Return the shortest paths between the switches that have ``receivers`` (hosts)."""
+
+    def dimension_order_paths(
+        self, dims: Ints, wrap: bool, starts: Ints, parity: Ints | None, dateline: bool
+    ) -> Paths:
+        """Return dimension-order paths from ``starts``; LookupError(from, to) if a link lacks."""
+
+class ShortestPaths:
+    """All shortest paths between switches with hosts: :meth:`Channels.shortest_paths`."""
+
+    def turns(self) -> tuple[Ints, Ints]:
+        """Return the channels before and after each turn that they, or the tree, take."""
+
+    def wanted(self) -> Mask:
+        """Return (destinations, sources): whether both have hosts, and are different."""
+
+    def fitting(self, legal: Mask) -> Mask:
+        """Return (destinations, sources): whether a shortest path takes only legal turns."""
+
+    def layers(self, root: int, parent: Ints, level: Ints) -> Mask:
+        """Return (layers, turns): layers without a cycle, in one of which each pair fits."""
+
+    def graph(self, layers: Mask) -> StateGraph:
+        """Return the walks that keep to one of the layers; all, where nothing is prohibited."""
 
 class StateGraph:
     """States and edges, each of which takes one channel; edges are sorted by (tail, channel)."""
@@ -31,16 +118,12 @@ class StateGraph:
         ``priority`` that of the channel that leads to each state: 0 unless told.
         """
 
-    @property
-    def switch(self) -> Ints: ...
-    @property
-    def start(self) -> Ints: ...
-    @property
-    def tail(self) -> Ints: ...
-    @property
-    def head(self) -> Ints: ...
-    @property
-    def channel(self) -> Ints: ...
+    def states(self) -> tuple[Ints, Ints]:
+        """Return the switch of each state, and the state where a path starts at each switch."""
+
+    def edges(self) -> tuple[Ints, Ints, Ints]:
+        """Return the state that each edge leaves, the one that it enters, its channel."""
+
     def hops(self) -> Ints:
         """Return (destinations, sources): hops between switches, 2**20 where there is no way."""
 
@@ -77,23 +160,11 @@ class StateGraph:
         ``wanted`` is (planes, switches, states).
         """
 
-def breadth_first(tail: Ints, head: Ints, switches: int, roots: Ints) -> tuple[Ints, Ints]:
-    """Return the channel that enters each switch in the roots' tree (-1: none), and its level."""
+def rows(switch: Ints, rank: Ints, planes: int, switches: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the row of each host; the plane, the switch and the number of hosts of each row.
 
-def breadth_first_trees(tail: Ints, head: Ints, switches: int) -> Ints:
-    """Return (roots, switches): the channel that enters each switch in each root's tree."""
-
-def preorder(tail: Ints, head: Ints, parent: Ints, root: int) -> Ints:
-    """Return the place of each switch when the tree is walked, parents before children."""
-
-def turns(tail: Ints, head: Ints, switches: int) -> tuple[Ints, Ints]:
-    """Return the channels before and after each turn, sorted; none goes straight back."""
-
-def flood(tail: Ints, head: Ints, parent: Ints, reverse: Ints) -> Ints:
-    """Return (sources, switches): the channel that enters each switch when a source floods."""
-
-def up_then_down(tail: Ints, head: Ints, switches: int, rises: Mask, falls: Mask) -> Ints:
-    """Return (sources, switches): likewise, first by channels that rise, then that fall."""
+    ``switch`` and ``rank`` are each host's; its plane is the rank modulo ``planes``.
+    """
 
 def last_hops(paths: Ints, priorities: NDArray[np.uint8], at: Ints) -> Paths:
     """Return (sources, switches): the last channel of each path and its priority, -1 and 0 if none.
@@ -109,30 +180,3 @@ def grow_acyclic(nodes: int, before: Ints, after: Ints, order: Ints, given: Mask
 
 def shortest_cycle(before: NDArray[np.int64], after: NDArray[np.int64]) -> list[int]:
     """Return the shortest cycle with the smallest members, from the smallest on, or nothing."""
-
-def layered_graph(
-    tail: Ints, head: Ints, switches: int, before: Ints, after: Ints, legal: Mask
-) -> StateGraph:
-    """Return the walks that choose a layer with their first channel, and keep it as priority.
-
-    ``legal`` is (layers, turns). The states are (layer, channel), then one for each start.
-    """
-
-def turn_use(
-    tail: Ints, head: Ints, hops: Ints, before: Ints, after: Ints, wanted: Mask
-) -> NDArray[np.float64]:
-    """Return how many shortest paths of the wanted (destination, source) take each turn."""
-
-def fitting(tail: Ints, head: Ints, hops: Ints, before: Ints, after: Ints, legal: Mask) -> Mask:
-    """Return (destinations, sources): whether a shortest path takes only legal turns."""
-
-def dimension_order_paths(
-    dims: Ints,
-    wrap: bool,
-    tail: Ints,
-    head: Ints,
-    starts: Ints,
-    parity: Ints | None,
-    dateline: bool,
-) -> Paths:
-    """Return dimension-order paths from ``starts``; LookupError(from, to) if a link lacks."""

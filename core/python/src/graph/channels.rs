@@ -1,0 +1,192 @@
+//! `knotless_core.graph.Channels`.
+
+use std::sync::Arc;
+
+use graph::channels::Channels;
+use graph::shortest::ShortestPaths;
+use graph::trees::{self, Tree};
+use graph::turn_model::{self, Direction};
+use graph::turns::Turns;
+use graph::{dimension_order, Malformed};
+use numpy::{IntoPyArray, PyReadonlyArray2};
+use pyo3::exceptions::{PyLookupError, PyValueError};
+use pyo3::prelude::*;
+
+use super::shortest::PyShortestPaths;
+use super::states::PyStateGraph;
+use super::{as_paths, refused, square, Ints, Mask, Matrix, PathArrays, Vector};
+
+/// The channels of a fabric; see the class of that name in `graph.pyi`.
+#[pyclass(frozen, name = "Channels", module = "knotless_core.graph")]
+pub struct PyChannels(Arc<Channels>);
+
+impl PyChannels {
+    fn turns(&self, before: &Ints<'_>, after: &Ints<'_>) -> PyResult<Turns> {
+        Turns::new(before.as_slice()?, after.as_slice()?, &self.0).map_err(refused)
+    }
+}
+
+#[pymethods]
+impl PyChannels {
+    #[new]
+    fn new(tail: Ints<'_>, head: Ints<'_>, reverse: Ints<'_>, switches: usize) -> PyResult<Self> {
+        Channels::new(tail.as_slice()?, head.as_slice()?, reverse.as_slice()?, switches)
+            .map(|channels| Self(Arc::new(channels)))
+            .map_err(refused)
+    }
+
+    fn graph(&self) -> PyStateGraph {
+        PyStateGraph(self.0.graph())
+    }
+
+    fn rises<'py>(&self, py: Python<'py>, level: Ints<'_>) -> PyResult<Vector<'py, bool>> {
+        Ok(self.0.rises(level.as_slice()?).map_err(refused)?.into_pyarray(py))
+    }
+
+    fn breadth_first<'py>(
+        &self,
+        py: Python<'py>,
+        roots: Ints<'_>,
+    ) -> PyResult<(Vector<'py, i32>, Vector<'py, i32>)> {
+        let (parent, level) = trees::breadth_first(&self.0, roots.as_slice()?).map_err(refused)?;
+        Ok((parent.into_pyarray(py), level.into_pyarray(py)))
+    }
+
+    fn breadth_first_trees<'py>(&self, py: Python<'py>) -> PyResult<Matrix<'py, i32>> {
+        let switches = self.0.switches();
+        let every = |root| Ok(trees::breadth_first(&self.0, &[root as i32])?.0);
+        let made: Result<Vec<Vec<i32>>, Malformed> =
+            py.detach(|| (0..switches).map(every).collect());
+        square(py, made.map_err(refused)?.concat(), switches)
+    }
+
+    fn preorder<'py>(
+        &self,
+        py: Python<'py>,
+        root: usize,
+        parent: Ints<'_>,
+        level: Ints<'_>,
+    ) -> PyResult<Vector<'py, i32>> {
+        let tree = Tree::new(&self.0, root, parent.as_slice()?, level.as_slice()?);
+        Ok(tree.map_err(refused)?.preorder().into_pyarray(py))
+    }
+
+    fn flood<'py>(
+        &self,
+        py: Python<'py>,
+        root: usize,
+        parent: Ints<'_>,
+        level: Ints<'_>,
+    ) -> PyResult<Matrix<'py, i32>> {
+        let tree = Tree::new(&self.0, root, parent.as_slice()?, level.as_slice()?);
+        let tree = tree.map_err(refused)?;
+        let trees = py.detach(|| tree.from_everywhere());
+        square(py, trees, self.0.switches())
+    }
+
+    fn up_then_down<'py>(
+        &self,
+        py: Python<'py>,
+        rises: Mask<'_>,
+        falls: Mask<'_>,
+    ) -> PyResult<Matrix<'py, i32>> {
+        let (rises, falls) = (rises.as_slice()?, falls.as_slice()?);
+        let trees = py.detach(|| trees::up_then_down(&self.0, rises, falls));
+        square(py, trees.map_err(refused)?, self.0.switches())
+    }
+
+    fn all_turns<'py>(&self, py: Python<'py>) -> (Vector<'py, i32>, Vector<'py, i32>) {
+        let turns = py.detach(|| Turns::all(&self.0));
+        (turns.before.into_pyarray(py), turns.after.into_pyarray(py))
+    }
+
+    fn along_tree<'py>(
+        &self,
+        py: Python<'py>,
+        before: Ints<'_>,
+        after: Ints<'_>,
+        parent: Ints<'_>,
+    ) -> PyResult<Vector<'py, bool>> {
+        let turns = self.turns(&before, &after)?;
+        let along = turns.along_tree(&self.0, parent.as_slice()?).map_err(refused)?;
+        Ok(along.into_pyarray(py))
+    }
+
+    #[allow(clippy::too_many_arguments)] // a border: each is an array of its own in Python
+    fn legal_turns<'py>(
+        &self,
+        py: Python<'py>,
+        before: Ints<'_>,
+        after: Ints<'_>,
+        root: usize,
+        parent: Ints<'_>,
+        level: Ints<'_>,
+        into: Option<&str>,
+        out_of: Option<&str>,
+    ) -> PyResult<Vector<'py, bool>> {
+        let turns = self.turns(&before, &after)?;
+        let tree = Tree::new(&self.0, root, parent.as_slice()?, level.as_slice()?);
+        let tree = tree.map_err(refused)?;
+        let (into, out_of) = (into.map(direction).transpose()?, out_of.map(direction).transpose()?);
+        let legal = py.detach(|| turn_model::legal(&self.0, &turns, &tree, into, out_of));
+        Ok(legal.map_err(refused)?.into_pyarray(py))
+    }
+
+    fn turn_graph(
+        &self,
+        py: Python<'_>,
+        before: Ints<'_>,
+        after: Ints<'_>,
+        legal: PyReadonlyArray2<'_, bool>,
+    ) -> PyResult<PyStateGraph> {
+        let (turns, legal) = (self.turns(&before, &after)?, legal.as_slice()?);
+        let made = py.detach(|| turns.graph(&self.0, legal));
+        made.map(PyStateGraph).map_err(refused)
+    }
+
+    fn shortest_paths(
+        &self,
+        py: Python<'_>,
+        root: usize,
+        parent: Ints<'_>,
+        level: Ints<'_>,
+        receivers: Ints<'_>,
+    ) -> PyResult<PyShortestPaths> {
+        let tree = Tree::new(&self.0, root, parent.as_slice()?, level.as_slice()?);
+        let (tree, receivers) = (tree.map_err(refused)?, receivers.as_slice()?);
+        let made = py.detach(|| ShortestPaths::new(Arc::clone(&self.0), &tree, receivers));
+        made.map(PyShortestPaths).map_err(refused)
+    }
+
+    fn dimension_order_paths<'py>(
+        &self,
+        py: Python<'py>,
+        dims: Ints<'_>,
+        wrap: bool,
+        starts: Ints<'_>,
+        parity: Option<Ints<'_>>,
+        dateline: bool,
+    ) -> PyResult<PathArrays<'py>> {
+        let starts = starts.as_slice()?;
+        let parity = match &parity {
+            Some(parity) => parity.as_slice()?,
+            None => &[],
+        };
+        let grid = dimension_order::Grid::new(dims.as_slice()?, wrap, &self.0)
+            .map_err(refused)?
+            .map_err(|dimension_order::Missing(from, to)| PyLookupError::new_err((from, to)))?;
+        let choice = dimension_order::Choice { starts, parity, dateline };
+        let paths = py.detach(|| grid.paths(choice)).map_err(refused)?;
+        as_paths(py, paths, starts.len(), self.0.switches())
+    }
+}
+
+fn direction(name: &str) -> PyResult<Direction> {
+    match name {
+        "left-up" => Ok(Direction::LeftUp),
+        "left-down" => Ok(Direction::LeftDown),
+        "right-up" => Ok(Direction::RightUp),
+        "right-down" => Ok(Direction::RightDown),
+        _ => Err(PyValueError::new_err(format!("no direction is called {name:?}"))),
+    }
+}

@@ -1,0 +1,118 @@
+//! `knotless_core.graph`.
+
+use graph::{acyclic, cycle, trees, HostRows, Malformed, Paths};
+use numpy::{
+    Element, IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1,
+    PyReadonlyArray3,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use channels::PyChannels;
+use shortest::PyShortestPaths;
+use states::PyStateGraph;
+
+mod channels;
+mod shortest;
+mod states;
+
+type Ints<'py> = PyReadonlyArray1<'py, i32>;
+type Mask<'py> = PyReadonlyArray1<'py, bool>;
+type Vector<'py, T> = Bound<'py, PyArray1<T>>;
+type Matrix<'py, T> = Bound<'py, PyArray2<T>>;
+type PathArrays<'py> = (Bound<'py, PyArray3<i32>>, Bound<'py, PyArray3<u8>>);
+
+fn refused(error: Malformed) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn as_paths(
+    py: Python<'_>,
+    paths: Paths,
+    rows: usize,
+    switches: usize,
+) -> PyResult<PathArrays<'_>> {
+    let shape = [rows, switches, paths.longest];
+    Ok((
+        paths.channels.into_pyarray(py).reshape(shape)?,
+        paths.priorities.into_pyarray(py).reshape(shape)?,
+    ))
+}
+
+fn square<T: Element>(py: Python<'_>, values: Vec<T>, side: usize) -> PyResult<Matrix<'_, T>> {
+    values.into_pyarray(py).reshape([side, side])
+}
+
+/// Row of each host, plane, switch and hosts of each row.
+type RowArrays<'py> = (Vector<'py, i32>, Vector<'py, i32>, Vector<'py, i32>, Vector<'py, i32>);
+
+#[pyfunction]
+fn rows<'py>(
+    py: Python<'py>,
+    switch: Ints<'_>,
+    rank: Ints<'_>,
+    planes: usize,
+    switches: usize,
+) -> PyResult<RowArrays<'py>> {
+    let made = HostRows::of(switch.as_slice()?, rank.as_slice()?, planes, switches);
+    let rows = made.map_err(refused)?;
+    let as_array = |values: Vec<i32>| values.into_pyarray(py);
+    Ok((as_array(rows.of_host), as_array(rows.plane), as_array(rows.at), as_array(rows.senders)))
+}
+
+#[pyfunction]
+fn last_hops<'py>(
+    py: Python<'py>,
+    paths: PyReadonlyArray3<'_, i32>,
+    priorities: PyReadonlyArray3<'_, u8>,
+    at: Ints<'_>,
+) -> PyResult<(Matrix<'py, i32>, Matrix<'py, u8>)> {
+    let switches = paths.as_array().dim().1;
+    let (paths, priorities) = (paths.as_slice()?, priorities.as_slice()?);
+    let at = at.as_slice()?;
+    let found = py.detach(|| trees::last_hops(paths, priorities, at, switches));
+    let (trees, of_trees) = found.map_err(refused)?;
+    Ok((square(py, trees, switches)?, square(py, of_trees, switches)?))
+}
+
+#[pyfunction]
+fn is_acyclic(py: Python<'_>, nodes: usize, before: Ints<'_>, after: Ints<'_>) -> PyResult<bool> {
+    let (before, after) = (before.as_slice()?, after.as_slice()?);
+    py.detach(|| acyclic::is_acyclic(nodes, before, after)).map_err(refused)
+}
+
+#[pyfunction]
+fn grow_acyclic<'py>(
+    py: Python<'py>,
+    nodes: usize,
+    before: Ints<'_>,
+    after: Ints<'_>,
+    order: Ints<'_>,
+    given: Mask<'_>,
+) -> PyResult<Vector<'py, bool>> {
+    let (before, after) = (before.as_slice()?, after.as_slice()?);
+    let (order, given) = (order.as_slice()?, given.as_slice()?);
+    let taken = py.detach(|| acyclic::grow(nodes, before, after, order, given));
+    Ok(taken.map_err(refused)?.into_pyarray(py))
+}
+
+#[pyfunction]
+fn shortest_cycle(
+    py: Python<'_>,
+    before: PyReadonlyArray1<'_, i64>,
+    after: PyReadonlyArray1<'_, i64>,
+) -> PyResult<Vec<i64>> {
+    let (before, after) = (before.as_slice()?, after.as_slice()?);
+    py.detach(|| cycle::shortest(before, after)).map_err(refused)
+}
+
+pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyChannels>()?;
+    module.add_class::<PyShortestPaths>()?;
+    module.add_class::<PyStateGraph>()?;
+    module.add_function(wrap_pyfunction!(rows, module)?)?;
+    module.add_function(wrap_pyfunction!(last_hops, module)?)?;
+    module.add_function(wrap_pyfunction!(is_acyclic, module)?)?;
+    module.add_function(wrap_pyfunction!(grow_acyclic, module)?)?;
+    module.add_function(wrap_pyfunction!(shortest_cycle, module)?)
+}

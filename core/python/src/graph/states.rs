@@ -1,0 +1,102 @@
+//! `knotless_core.graph.StateGraph`.
+
+use graph::states::{Search, StateGraph};
+use graph::{balance, counted, Rows};
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray3};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::{as_paths, refused, square, Ints, Mask, Matrix, PathArrays, Vector};
+
+/// Which walks are legal; see the class of that name in `graph.pyi`.
+#[pyclass(frozen, name = "StateGraph", module = "knotless_core.graph")]
+pub struct PyStateGraph(pub StateGraph);
+
+#[pymethods]
+impl PyStateGraph {
+    #[new]
+    #[pyo3(signature = (switch, start, tail, head, channel, channels, priority=None))]
+    #[allow(clippy::too_many_arguments)] // a border: each is an array of its own in Python
+    fn new(
+        switch: Ints<'_>,
+        start: Ints<'_>,
+        tail: Ints<'_>,
+        head: Ints<'_>,
+        channel: Ints<'_>,
+        channels: usize,
+        priority: Option<PyReadonlyArray1<'_, u8>>,
+    ) -> PyResult<Self> {
+        let edges = (tail.as_slice()?, head.as_slice()?, channel.as_slice()?);
+        let switch = switch.as_slice()?;
+        let none = vec![0; switch.len()];
+        let priority = match &priority {
+            Some(priority) => priority.as_slice()?,
+            None => &none,
+        };
+        StateGraph::new(switch, priority, start.as_slice()?, edges, channels)
+            .map(Self)
+            .map_err(refused)
+    }
+
+    fn states<'py>(&self, py: Python<'py>) -> (Vector<'py, i32>, Vector<'py, i32>) {
+        (PyArray1::from_slice(py, &self.0.switch), PyArray1::from_slice(py, &self.0.start))
+    }
+
+    fn edges<'py>(&self, py: Python<'py>) -> [Vector<'py, i32>; 3] {
+        [&self.0.tail, &self.0.head, &self.0.channel].map(|ends| PyArray1::from_slice(py, ends))
+    }
+
+    fn hops<'py>(&self, py: Python<'py>) -> PyResult<Matrix<'py, i32>> {
+        let hops = py.detach(|| self.0.hops());
+        square(py, hops, self.0.start.len())
+    }
+
+    fn hops_to<'py>(&self, py: Python<'py>, switch: usize) -> PyResult<Vector<'py, i32>> {
+        if switch >= self.0.start.len() {
+            return Err(PyValueError::new_err(format!("there is no switch {switch}")));
+        }
+        let mut search = Search::new(&self.0);
+        search.towards(&self.0, switch);
+        Ok(search.hops.into_pyarray(py))
+    }
+
+    fn ways<'py>(&self, py: Python<'py>, counts: Mask<'_>) -> PyResult<Matrix<'py, i32>> {
+        let counts = counts.as_slice()?;
+        let ways = py.detach(|| counted::ways(&self.0, counts)).map_err(refused)?;
+        ways.into_pyarray(py).reshape([self.0.start.len(), self.0.switch.len()])
+    }
+
+    #[allow(clippy::too_many_arguments)] // a border: each is an array of its own in Python
+    fn balanced_paths<'py>(
+        &self,
+        py: Python<'py>,
+        plane: Ints<'_>,
+        at: Ints<'_>,
+        senders: Ints<'_>,
+        receivers: Ints<'_>,
+        rounds: usize,
+    ) -> PyResult<PathArrays<'py>> {
+        let rows = Rows { plane: plane.as_slice()?, at: at.as_slice()? };
+        let (senders, receivers) = (senders.as_slice()?, receivers.as_slice()?);
+        let paths = py
+            .detach(|| balance::paths(&self.0, rows, senders, receivers, rounds))
+            .map_err(refused)?;
+        as_paths(py, paths, rows.at.len(), receivers.len())
+    }
+
+    #[allow(clippy::too_many_arguments)] // a border: each is an array of its own in Python
+    fn counted_paths<'py>(
+        &self,
+        py: Python<'py>,
+        plane: Ints<'_>,
+        at: Ints<'_>,
+        receives: Mask<'_>,
+        wanted: PyReadonlyArray3<'_, i32>,
+    ) -> PyResult<PathArrays<'py>> {
+        let rows = Rows { plane: plane.as_slice()?, at: at.as_slice()? };
+        let (receives, wanted) = (receives.as_slice()?, wanted.as_slice()?);
+        let paths =
+            py.detach(|| counted::paths(&self.0, rows, receives, wanted)).map_err(refused)?;
+        as_paths(py, paths, rows.at.len(), receives.len())
+    }
+}
