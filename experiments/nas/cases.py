@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.experiment import SIMULATION
 from experiments.nas.kernels import KERNELS, find
 from experiments.nas.kernels.kernel import KernelError
 from experiments.options import choice
@@ -42,10 +43,12 @@ def cases(campaign: ProgramCampaign, options: Mapping[str, Any]) -> list[Case]:
         kernels = list(choice(options["kernels"], list(KERNELS), "--kernels"))
         for kernel in kernels:
             find(kernel, problem_class, processes)
+    pairs = [(routed, kernel) for routed in campaign.routes for kernel in kernels]
+    if campaign.common.on == SIMULATION:
+        pairs.sort(key=lambda pair: kernels.index(pair[1]))  # one recording serves all fabrics
     return [
         Case(routed, processes, repeat, kernel, problem_class)
-        for routed in campaign.routes
-        for kernel in kernels
+        for routed, kernel in pairs
         for repeat in campaign.repeated()
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,19 +40,17 @@ def live(lab: EmulatedFabric, case: Case, traces: Path | None) -> Measured:
     return judged(row, outcome.status, problems), _samples(case, parts)
 
 
-def record(case: Case) -> list[Part]:
+@lru_cache(maxsize=1)
+def record(kernel: str, problem_class: str, processes: int) -> list[Part]:
     """Run a kernel as threads here, for what its processes say to each other."""
-    return run_local(
-        case.processes,
-        lambda communicator: measured(communicator, case.kernel, case.problem_class),
-    )
+    return run_local(processes, lambda communicator: measured(communicator, kernel, problem_class))
 
 
 def virtual(case: Case, traces: Path | None) -> Measured:
     """Record a kernel here and replay its messages on the simulated fabric."""
     from simulation.replay import replay
 
-    parts = record(case)
+    parts = record(case.kernel, case.problem_class, case.processes)
     replayed = replay(
         case.routed.plan,
         _events(parts),

@@ -124,7 +124,7 @@ def test_a_replay_names_who_waits_in_vain() -> None:
         ("0,send,2,5,0", "there are 2 processes, from 0, but no 2"),
         ("0,send,1,-5,0", "'-5' is no number of bytes"),
         ("0,send,1,²,0", "'²' is no number of bytes"),
-        (f"0,send,1,{'9' * 500},0", "is no number of bytes"),
+        pytest.param(f"0,send,1,{'9' * 500},0", "is no number of bytes", id="500 digits"),
         ("0,compute,-1,0,nan", "'nan' is no time in seconds"),
         ("zero,send,1,5,0", "'zero' is no process"),
     ],
