@@ -52,6 +52,8 @@ pub struct Fabric {
     pub(crate) at: Vec<u32>,
     /// By channel: the other direction of its link.
     pub(crate) back: Vec<ChannelId>,
+    /// Its switches are repeater hubs.
+    pub(crate) hubs: bool,
 }
 
 impl Fabric {
@@ -128,7 +130,19 @@ impl Fabric {
             up: all(up)?,
             down: all(down)?,
             at,
+            hubs: false,
         })
+    }
+
+    /// The same with repeater hubs in place of its switches: half duplex, with collisions. Flow
+    /// control, buffers and tables of the switches mean nothing then.
+    ///
+    /// # Errors
+    /// A link between switches; lines of one hub that have different rates, or over 100 Mbit/s; lines
+    /// so long that a collision could go unheard.
+    pub fn with_hubs(self) -> Result<Fabric, Error> {
+        crate::hub::Hubs::check(&self)?;
+        Ok(Fabric { hubs: true, ..self })
     }
 
     /// Number of hosts.

@@ -91,6 +91,9 @@ impl Simulation {
             kind,
         };
         self.world.nics[host as usize].waiting += 1;
+        if let Some(hubs) = &mut self.hubs {
+            return hubs.offer(at, host, bytes, packet, &mut self.world.agenda);
+        }
         let up = self.fabric.up[host as usize];
         self.model.inject(at, up, Frame { priority: 0, bytes, payload: packet }, &mut self.world);
     }

@@ -2,7 +2,7 @@
 
 use switch_model::{ChannelCounters, Time, VirtualChannel};
 
-use crate::Histogram;
+use crate::{Histogram, StationCounters};
 
 /// One flow. Where traffic has no flows of its own, all that a host sends is one.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +19,7 @@ pub struct FlowReport {
     pub latency: Histogram,
 }
 
-/// A deadlock: channels that can never move again, and what stands in them.
+/// A deadlock: channels that can never move again by themselves, and what stands in them.
 #[derive(Clone, Debug)]
 pub struct StoodStill {
     /// When the last channel of the cycle stopped.
@@ -30,6 +30,8 @@ pub struct StoodStill {
     pub cycle: Vec<VirtualChannel>,
     /// For each channel of the cycle, the (source, destination) hosts of the frames in its queue.
     pub frames: Vec<Vec<(u32, u32)>>,
+    /// When a watchdog or a change of a link broke it; None when it stands.
+    pub broken: Option<Time>,
 }
 
 /// Everything but times of the machine: the same for one seed everywhere.
@@ -57,6 +59,10 @@ pub struct Report {
     pub completion: Histogram,
     /// By channel, in the measured time.
     pub channels: Vec<ChannelCounters>,
-    /// The deadlock, if there is one.
+    /// The first deadlock that formed, if one did, whether or not it stands.
     pub deadlock: Option<StoodStill>,
+    /// How many have formed, one after the other.
+    pub deadlocks: u64,
+    /// By host on a hub; empty where there are none.
+    pub stations: Vec<StationCounters>,
 }

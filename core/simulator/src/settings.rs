@@ -5,7 +5,6 @@ use switch_model::Time;
 use crate::fabric::{Fabric, Forwarding};
 use crate::Error;
 
-
 /// A link that is cut or restored.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkChange {
@@ -48,6 +47,9 @@ pub(crate) fn validate(settings: &Settings, fabric: &Fabric) -> Result<(), Error
     }
     if settings.link_changes.windows(2).any(|pair| pair[0].at > pair[1].at) {
         return Err(Error::new("changes of links must be in order of time"));
+    }
+    if fabric.hubs && !settings.link_changes.is_empty() {
+        return Err(Error::new("links of a hub cannot be cut"));
     }
     if let Forwarding::CutThrough { header_bytes: 0 } = settings.forwarding {
         return Err(Error::new("a switch must see at least one byte before it sends a frame on"));

@@ -7,11 +7,12 @@ use switch_model::{ChannelCounters, ChannelId, Model, Time};
 
 use crate::agenda::Turn;
 use crate::fabric::Fabric;
+use crate::hub::Hubs;
 use crate::message::{Messages, Packet};
 use crate::random::Stream;
-use crate::report::{FlowReport, Report, StoodStill};
+use crate::report::{FlowReport, Report};
 use crate::settings::{validate, Settings};
-use crate::standstill::SEARCH_EVENTS;
+use crate::standstill::{Deadlocks, SEARCH_EVENTS};
 use crate::tables::Tables;
 use crate::traffic::{Traffic, Wish};
 use crate::world::{Event, World};
@@ -26,6 +27,8 @@ pub struct Simulation {
     pub(crate) traffic: Traffic,
     pub(crate) model: Model<Packet>,
     pub(crate) world: World,
+    /// Where the switches are hubs, they do the model's work.
+    pub(crate) hubs: Option<Hubs>,
     pub(crate) messages: Messages,
     pub(crate) streams: Vec<Stream>,
     /// By source: messages sent, or the phase that it is in.
@@ -42,7 +45,7 @@ pub struct Simulation {
     pub(crate) next_search: u64,
     pub(crate) watchdog_period: Option<Time>,
     pub(crate) wishes: Vec<Wish>,
-    pub(crate) deadlock: Option<StoodStill>,
+    pub(crate) deadlocks: Deadlocks,
 }
 impl Simulation {
     /// A simulation that has not begun.
@@ -59,11 +62,13 @@ impl Simulation {
         crate::sources::validate(&traffic, &fabric, &tables, settings.packet_bytes)?;
         let model = Model::new(fabric.configs.iter().copied(), settings.seed);
         let world = World::new(&fabric, settings.forwarding);
+        let hubs = fabric.hubs.then(|| Hubs::new(&fabric, settings.seed));
         let sources = traffic.sources(fabric.hosts());
         let watchdogs = fabric.configs.iter().filter_map(|config| config.watchdog);
         let mut simulation = Simulation {
             model,
             world,
+            hubs,
             messages: Messages::default(),
             streams: (0..sources as u64).map(|s| Stream::new(settings.seed, s)).collect(),
             progress: vec![0; sources],
@@ -78,7 +83,7 @@ impl Simulation {
             next_search: SEARCH_EVENTS,
             watchdog_period: watchdogs.min().map(|least| (least / 8).max(1)),
             wishes: Vec::new(),
-            deadlock: None,
+            deadlocks: Deadlocks::default(),
             fabric,
             tables,
             settings,
@@ -132,17 +137,13 @@ impl Simulation {
             }
             Event::Expired(target) => self.model.expired(at, target, &mut self.world),
             Event::Source { source, tag } => self.source_due(at, source, tag),
+            Event::Shared { station, what } => self.share(at, station, what),
+            Event::Repeat { station, bytes, packet } => self.repeat(at, station, bytes, packet),
             Event::Link(number) => {
-                let change = self.settings.link_changes[number as usize];
-                for channel in [change.channel, self.fabric.back[change.channel as usize].0] {
-                    self.model.set_up(at, ChannelId(channel), change.up, &mut self.world);
-                    if channel >= self.world.first_of_hosts {
-                        self.feed(at, channel - self.world.first_of_hosts);
-                    }
-                }
+                self.change_link(at, self.settings.link_changes[number as usize])
             }
             Event::Watchdog => {
-                self.model.run_watchdog(at, &mut self.world);
+                self.run_watchdog(at);
                 let goes_on = self.in_network > 0 || !self.world.agenda.is_empty();
                 if let Some(period) = self.watchdog_period.filter(|_| goes_on) {
                     self.world.agenda.add_once(at + period, Event::Watchdog);
@@ -160,6 +161,9 @@ impl Simulation {
         self.flows.fill(FlowReport::default());
         self.latency = Histogram::default();
         self.completion = Histogram::default();
+        if let Some(hubs) = &mut self.hubs {
+            hubs.forget();
+        }
         let channels = 0..self.fabric.channels() as u32;
         self.at_warm_up = channels.map(|c| self.model.counters(at, ChannelId(c))).collect();
     }
@@ -176,7 +180,7 @@ impl Simulation {
 
     /// Whether it stands still for good, wholly or in part, as far as was looked.
     pub fn is_deadlocked(&self) -> bool {
-        self.deadlock.is_some()
+        !self.deadlocks.standing.is_empty()
     }
 
     /// What was counted so far. At the end, time is what [`Settings::end`] says, if it was given.
@@ -187,7 +191,7 @@ impl Simulation {
             let counters = self.model.counters(now, ChannelId(channel as u32));
             self.at_warm_up.get(channel).map_or(counters, |before| counters.since(before))
         });
-        Report {
+        let mut report = Report {
             now,
             measured: now - since,
             events: self.events,
@@ -199,7 +203,11 @@ impl Simulation {
             latency: self.latency.clone(),
             completion: self.completion.clone(),
             channels: channels.collect(),
-            deadlock: self.deadlock.clone(),
-        }
+            deadlock: self.deadlocks.first.clone(),
+            deadlocks: self.deadlocks.formed,
+            stations: Vec::new(),
+        };
+        self.report_hubs(&mut report);
+        report
     }
 }

@@ -4,12 +4,25 @@ use switch_model::{ChannelId, DropCause, Frame, Time};
 
 use crate::fabric::Node;
 use crate::message::{Packet, TO_TREE};
+use crate::settings::LinkChange;
 use crate::simulation::Simulation;
 
 /// An 802.1Q tag, which frames carry between switches.
 const TAG_BYTES: u32 = 4;
 
 impl Simulation {
+    /// A link is cut or restored.
+    pub(crate) fn change_link(&mut self, at: Time, change: LinkChange) {
+        self.look_for_deadlock();
+        for channel in [change.channel, self.fabric.back[change.channel as usize].0] {
+            self.model.set_up(at, ChannelId(channel), change.up, &mut self.world);
+            if channel >= self.world.first_of_hosts {
+                self.feed(at, channel - self.world.first_of_hosts);
+            }
+        }
+        self.look_for_deadlock();
+    }
+
     /// The sender of a channel is free again.
     #[inline]
     pub(crate) fn ended(&mut self, at: Time, channel: ChannelId) {

@@ -140,8 +140,8 @@ impl Tables {
     /// number of the tree is how many there were before.
     ///
     /// # Errors
-    /// A channel that does not leave its switch, or branches that meet again: frames would
-    /// arrive twice or go round for ever.
+    /// A channel that does not leave its switch, or branches that meet again or go in a circle:
+    /// frames would arrive twice or go round for ever.
     pub fn add_tree(&mut self, fabric: &Fabric, branches: &[(u32, u32, u8)]) -> Result<(), Error> {
         let mut tree = vec![Vec::new(); self.switches];
         let mut entered = vec![false; fabric.channels()];
@@ -157,13 +157,19 @@ impl Tables {
             }
             tree[switch as usize].push((channel, priority));
         }
-        let mut reached = vec![0; self.switches];
-        for &(_, channel, _) in branches {
+        let mut parents: Vec<Option<u32>> = vec![None; self.switches];
+        for &(from, channel, _) in branches {
             if let Node::Switch(switch) = fabric.heads[channel as usize].node {
-                reached[switch as usize] += 1;
-                if reached[switch as usize] > 1 {
+                if parents[switch as usize].replace(from).is_some() {
                     return Err(Error::new(format!("tree: it enters switch {switch} twice")));
                 }
+            }
+        }
+        // Each switch is entered once at most, so what has so many ancestors goes in a circle.
+        for parent in &parents {
+            let mut ancestors = std::iter::successors(*parent, |&at| parents[at as usize]);
+            if let Some(switch) = ancestors.nth(self.switches - 1) {
+                return Err(Error::new(format!("tree: it goes in a circle by switch {switch}")));
             }
         }
         self.trees.extend(tree);

@@ -1,12 +1,12 @@
 //! What the model's effects reach: separate from the model so that both can be borrowed.
 
 use switch_model::{
-    transmission_time, wire_bytes, ChannelId, DropCause, Effects, Sent, Signal, Time,
-    VirtualChannel,
+    transmission_time, wire_bytes, ChannelId, DropCause, Effects, Sent, Time, VirtualChannel,
 };
 
 use crate::agenda::Agenda;
 use crate::fabric::{Fabric, Forwarding, Head, Node};
+use crate::hub::Signal;
 use crate::message::{Kind, Packet};
 use crate::nic::Nic;
 
@@ -31,6 +31,17 @@ pub(crate) enum Event {
         source: u32,
         tag: u64,
     },
+    /// Something on a shared medium.
+    Shared {
+        station: u32,
+        what: Signal,
+    },
+    /// A whole frame of that host has come to its hub.
+    Repeat {
+        station: u32,
+        bytes: u16,
+        packet: Packet,
+    },
     Link(u32),
     Watchdog,
     WarmedUp,
@@ -47,7 +58,7 @@ pub(crate) struct World {
     pub packet_hops: u64,
     pub dropped: Vec<Packet>,
     /// Signals under way, and numbers of those that are not.
-    signals: Vec<Signal>,
+    signals: Vec<switch_model::Signal>,
     free_signals: Vec<u32>,
     /// With cut-through: bytes after which a frame may go on, and each channel's rate.
     cut_through: Option<(u32, Vec<u64>)>,
@@ -84,7 +95,7 @@ impl World {
     }
 
     /// The signal of a number, which is free again.
-    pub fn take_signal(&mut self, number: u32) -> Signal {
+    pub fn take_signal(&mut self, number: u32) -> switch_model::Signal {
         self.free_signals.push(number);
         self.signals[number as usize]
     }
@@ -111,7 +122,7 @@ impl Effects<Packet> for World {
         }
     }
 
-    fn signal(&mut self, signal: Signal) {
+    fn signal(&mut self, signal: switch_model::Signal) {
         let number = match self.free_signals.pop() {
             Some(number) => number,
             None => {

@@ -1,0 +1,91 @@
+//! Multicast trees: what is refused, and that each host gets one copy.
+
+mod common;
+
+use common::{channel, channels, config, no_routes, MICROSECOND};
+use simulator::{
+    Fabric, Forwarding, Node, Process, Settings, Simulation, Target, Time, Traffic, Wish,
+};
+
+/// Four switches in a ring, a host each.
+const RING: [(u32, u32); 4] = [(0, 1), (1, 2), (2, 3), (3, 0)];
+
+fn ring() -> (Vec<(simulator::ChannelConfig, Node, Node, u32)>, Fabric) {
+    let rows = channels(4, &RING, &[0, 1, 2, 3], config(MICROSECOND));
+    let fabric = Fabric::new(4, 4, rows.clone()).expect("a fabric");
+    (rows, fabric)
+}
+
+/// Sends so many messages along the tree at the beginning, and does nothing else.
+#[derive(Debug)]
+struct Sends {
+    count: u64,
+}
+
+impl Process for Sends {
+    fn begin(&mut self, _now: Time, wishes: &mut Vec<Wish>) {
+        let wish = |tag| Wish::Send { to: Target::Tree(0), bytes: 1000, tag };
+        wishes.extend((0..self.count).map(wish));
+    }
+    fn received(&mut self, _now: Time, _from: u32, _tag: u64, _wishes: &mut Vec<Wish>) {}
+    fn woken(&mut self, _now: Time, _tag: u64, _wishes: &mut Vec<Wish>) {}
+}
+
+fn idle() -> Box<dyn Process> {
+    Box::new(Sends { count: 0 })
+}
+
+#[test]
+fn a_circle_that_misses_the_root_is_refused() {
+    let (rows, fabric) = ring();
+    let to = |a, b| (a, channel(&rows, Node::Switch(a), Node::Switch(b)), 0);
+    let host = (0, channel(&rows, Node::Switch(0), Node::Host(0)), 0);
+    let refused = |branches: &[(u32, u32, u8)]| {
+        no_routes(&fabric, 4).add_tree(&fabric, branches).map_err(|error| error.0)
+    };
+    assert_eq!(refused(&[host, to(0, 1), to(1, 2), to(2, 3)]), Ok(()));
+    let both_ways = [host, to(2, 3), to(3, 2)];
+    assert!(refused(&both_ways).unwrap_err().contains("in a circle by switch"));
+    let all_round = [to(0, 1), to(1, 2), to(2, 3), to(3, 0)];
+    assert!(refused(&all_round).unwrap_err().contains("in a circle by switch"));
+    let twice = [to(0, 1), to(2, 1)];
+    assert!(refused(&twice).unwrap_err().contains("it enters switch 1 twice"));
+    assert!(refused(&[to(0, 1), to(0, 1)]).unwrap_err().contains("is in it twice"));
+    let elsewhere = [(1, channel(&rows, Node::Switch(0), Node::Switch(1)), 0)];
+    assert!(refused(&elsewhere).unwrap_err().contains("does not leave switch 1"));
+}
+
+#[test]
+fn each_member_gets_each_message_once_on_the_priorities_of_the_tree() {
+    let (rows, fabric) = ring();
+    let mut tables = no_routes(&fabric, 4);
+    // One way round, the priority rising at each hop.
+    let mut branches: Vec<(u32, u32, u8)> = (0..3)
+        .map(|s| (s, channel(&rows, Node::Switch(s), Node::Switch(s + 1)), s as u8 + 1))
+        .collect();
+    branches.extend((0..4).map(|s| (s, channel(&rows, Node::Switch(s), Node::Host(s)), 0)));
+    tables.add_tree(&fabric, &branches).expect("a tree");
+    let processes: Vec<Box<dyn Process>> =
+        vec![Box::new(Sends { count: 10 }), idle(), idle(), idle()];
+    let traffic = Traffic::Processes(processes);
+    let settings = Settings {
+        seed: 1,
+        warm_up: 0,
+        end: Time::MAX,
+        packet_bytes: 1500,
+        forwarding: Forwarding::StoreAndForward,
+        link_changes: Vec::new(),
+    };
+    let mut simulation = Simulation::new(fabric, tables, traffic, settings).expect("it fits");
+    while simulation.run(1 << 16) {}
+    let report = simulation.report();
+    // To three hosts; the sender gets no copy.
+    assert_eq!(report.flows[0].packets, 30);
+    assert_eq!((report.flows[0].lost, report.in_network, report.messages_under_way), (0, 0, 0));
+    for (from, branch) in branches.iter().take(3).enumerate() {
+        let counted = report.channels[branch.1 as usize].priorities;
+        let by_priority = counted.map(|of_priority| of_priority.tx_frames);
+        let expected = std::array::from_fn(|p| if p == from + 1 { 10 } else { 0 });
+        assert_eq!(by_priority, expected, "from switch {from}");
+    }
+}
