@@ -37,7 +37,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
             _name(row),
             str(row["processes"]),
             str(row["repeat"]),
-            "froze" if row["deadlock"] else f"{row['seconds']:.3f}",
+            "froze" if row["deadlock"] else f"{row['seconds']:.4g}",
             "yes" if row["verified"] else "NO",
             f"{row['messages']:,}",
             f"{row['bytes'] / 1e6:.2f}",
@@ -66,7 +66,7 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
             times = {ground: median(seconds) for ground, seconds in grounds.items()}
             fast, slow = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
             yield (
-                f"{kernel}: {times[fast]:.2f} s on {fast}, {times[slow]:.2f} s on {slow}: "
+                f"{kernel}: {times[fast]:.3g} s on {fast}, {times[slow]:.3g} s on {slow}: "
                 f"{times[slow] / times[fast]:.2f} times as long."
             )
     if len(valid) < len(rows):
@@ -101,10 +101,19 @@ def notes(run: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _times(rows: Sequence[Row]) -> Figure:
+    """Draw times over those of the first fabric, as kernels differ; of one fabric alone, times."""
     from experiments import plots
 
     grounds = list(dict.fromkeys(ground_of(row) for row in rows))
     kernels = list(dict.fromkeys(_name(row) for row in rows))
+    found = {
+        (ground, kernel): [
+            row["seconds"] for row in rows if (ground_of(row), _name(row)) == (ground, kernel)
+        ]
+        for ground in grounds
+        for kernel in kernels
+    }
+    compared = len(grounds) > 1 and all(found[grounds[0], kernel] for kernel in kernels)
     figure = plots.new_figure(8.0, 3.6)
     axes = figure.subplots()
     colours = (plots.BLUE, plots.GREEN, plots.AMBER, plots.RED, plots.MUTED, plots.INK)
@@ -112,17 +121,22 @@ def _times(rows: Sequence[Row]) -> Figure:
     for place, ground in enumerate(grounds):
         label = ground
         for at, kernel in enumerate(kernels):
-            seconds = [r["seconds"] for r in rows if (ground_of(r), _name(r)) == (ground, kernel)]
-            if seconds:
+            unit = median(found[grounds[0], kernel]) if compared else 1.0
+            times = [seconds / unit for seconds in found[ground, kernel]]
+            if times:
                 x, colour = at - 0.4 + width * (place + 0.5), colours[place % len(colours)]
-                axes.bar(x, median(seconds), 0.9 * width, color=colour, label=label)
-                axes.plot([x] * len(seconds), seconds, ".", color=plots.INK, markersize=4)
+                axes.bar(x, median(times), 0.9 * width, color=colour, label=label)
+                axes.plot([x] * len(times), times, ".", color=plots.INK, markersize=4)
                 label = "_"
     axes.set_xticks(range(len(kernels)), kernels)
-    axes.set_ylabel("seconds")
+    axes.set_ylabel(f"time over that of {grounds[0]}" if compared else "seconds")
     axes.set_title("Time of each kernel")
-    axes.legend()
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
+
+
+def _volume(size: int) -> str:
+    return f"{size / 1e6:.3g} MB" if size >= 1e6 else f"{size / 1e3:.3g} kB"
 
 
 def _patterns(rows: Sequence[Row], samples: Sequence[Mapping[str, Any]]) -> Figure:
@@ -132,20 +146,26 @@ def _patterns(rows: Sequence[Row], samples: Sequence[Mapping[str, Any]]) -> Figu
     for index, row in enumerate(rows):
         if row["messages"]:
             first.setdefault(_name(row), index)
-    figure = plots.new_figure(3.1 * len(first), 3.3)
-    axes = figure.subplots(1, len(first), squeeze=False)[0]
-    for each, (kernel, index) in zip(axes, first.items(), strict=True):
-        size = rows[index]["processes"]
-        volume = np.zeros((size, size))
+    across = min(3, len(first))
+    down = -(-len(first) // across)
+    figure = plots.new_figure(3.3 * across, 3.2 * down)
+    every = figure.subplots(down, across, squeeze=False).ravel()
+    for unused in every[len(first) :]:
+        unused.set_axis_off()
+    for axes, (kernel, index) in zip(every, first.items(), strict=False):
+        row = rows[index]
+        volume = np.zeros((row["processes"], row["processes"]))
         for sample in samples:
             if sample["row"] == index:
                 volume[sample["source"], sample["destination"]] = sample["bytes"] / 1e3
-        image = each.imshow(np.where(volume > 0, volume, np.nan), cmap="Blues", vmin=0)
-        each.grid(visible=False)
-        each.set_title(kernel)
-        each.set_xlabel("to process")
-        each.set_ylabel("from process")
-        figure.colorbar(image, ax=each, label="kB", shrink=0.75)
+        image = axes.imshow(np.where(volume > 0, volume, np.nan), cmap="Blues", vmin=0)
+        axes.grid(visible=False)
+        axes.set_title(kernel, pad=20)
+        told = f"{row['messages']:,} messages, {_volume(row['bytes'])}"
+        axes.text(0, 1.04, told, transform=axes.transAxes, color=plots.MUTED)
+        axes.set_xlabel("to process")
+        axes.set_ylabel("from process")
+        figure.colorbar(image, ax=axes, label="kB", shrink=0.75)
     return figure
 
 
