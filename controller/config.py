@@ -48,6 +48,7 @@ class Config(_Section):
     vcs: Annotated[int, Field(ge=1, le=8, strict=True)] | None = None
     select: Literal["spread", "low-port"] = "spread"
     tagging: Literal["switch", "host"] = "switch"
+    vlans: Literal["default", "tree"] = "default"
     root: str | None = None
     multicast: dict[int, list[str]] = Field(default_factory=dict)
     connect_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 10.0

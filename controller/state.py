@@ -100,6 +100,7 @@ class FabricState:
             vcs=config.vcs,
             select=config.select,
             tagging=config.tagging,
+            vlans=config.vlans,
             root=config.root,
             multicast=config.multicast,
         )

@@ -38,7 +38,7 @@ from topologies.validate import validate
 LEARNED_ADDRESSES_LIMIT = 1024
 """The kernel's gc_thresh3: how many addresses all hosts together may learn by ARP."""
 NODES_AT_ONCE = 4
-_PLAN_KEYS = ("engine", "vcs", "select", "tagging", "root", "multicast")
+_PLAN_KEYS = ("engine", "vcs", "select", "tagging", "vlans", "root", "multicast")
 
 
 def _silent(_step: str) -> None:
@@ -69,6 +69,7 @@ class EmulatedFabric:
     vcs: int | None = None
     select: str = "spread"
     tagging: str = "switch"
+    vlans: str = "default"
     root: str | None = None
     multicast: Mapping[int, Sequence[str]] = field(default_factory=dict)
     flow_control: str = "all"

@@ -38,6 +38,13 @@ _PARAMETERS = [
         show_default=True,
         help="Who puts the VLAN tag on: switch (by its port) or host.",
     ),
+    click.option(
+        "--vlans",
+        type=click.Choice(["default", "tree"]),
+        default="default",
+        show_default=True,
+        help="Share a VLAN where next hops agree (default), or where links form a tree (tree).",
+    ),
     click.option("--root", help="Root switch, for engines that have one."),
     multicast_option,
     click.option(
@@ -95,15 +102,15 @@ def fabric_options(command: Command) -> Command:
 def host_tags_of(fabric: Fabric, options: Mapping[str, Any]) -> HostTags | None:
     """Return what hosts must tag their frames by, None unless they are to.
 
+    The controller will make the same plan: a mistake in it is told before anything is made.
+
     Raises
     ------
     PlanError
         There is no such plan.
 
     """
-    if options["tagging"] != "host":
-        return None
-    keys = ("engine", "vcs", "select", "tagging", "root")
+    keys = ("engine", "vcs", "select", "tagging", "vlans", "root", "multicast")
     return make_plan(fabric, **{key: options[key] for key in keys}).host_tags()
 
 

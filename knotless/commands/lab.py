@@ -14,7 +14,6 @@ from emulation.report import report
 from emulation.runtime import require_root
 from emulation.supervisor import end_at_signal
 from knotless.commands._fabric import fabric_of, fabric_options, host_tags_of
-from routing.multicast import groups_of
 
 EXAMPLE = """\b
 Example: knotless lab ring,4 --engine updown
@@ -35,7 +34,6 @@ def command(
     require_root()
     end_at_signal()
     described = fabric_of(spec, rate, delay)
-    groups_of(described, options["multicast"])  # a mistake is told before anything is made
     fabric = EmulatedFabric(
         described,
         host_tags=host_tags_of(described, options),

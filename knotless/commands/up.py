@@ -13,7 +13,6 @@ from emulation.report import report
 from emulation.runtime import require_root
 from emulation.supervisor import start
 from knotless.commands._fabric import fabric_of, fabric_options, host_tags_of
-from routing.multicast import groups_of
 
 EXAMPLE = """\b
 Example: knotless up torus,4,4 --engine dor
@@ -29,7 +28,6 @@ def command(
     """Start fabric SPEC in the background; return when every switch has its rules."""
     require_root()
     fabric = fabric_of(spec, rate, delay)
-    groups_of(fabric, options["multicast"])  # a mistake in them is told before anything is made
     options["host_tags"] = host_tags_of(fabric, options)
     console = Console(stderr=True)
     with console.status("starting") as spinner:

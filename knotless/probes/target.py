@@ -207,7 +207,7 @@ def target(names: Names, pairs: Sequence[tuple[str, str]], count: int) -> Target
             f"fabric {names.name!r}: probes need our controller and emulated links"
         )
     fabric = load(str(names.fabric_file))
-    asked = ("engine", "vcs", "select", "tagging", "root")
+    asked = ("engine", "vcs", "select", "tagging", "vlans", "root")
     plan = make_plan(fabric, **{key: settings[key] for key in asked})
     hosts = fabric.hosts
     if len(hosts) < 2:

@@ -21,6 +21,10 @@ import pytest
 from emulation import processes, state
 from emulation.names import REPOSITORY, Names
 from emulation.processes import Process
+from routing.plan import make_plan
+from routing.vlan import ASSIGNMENTS
+from tests.integration.all_pairs import missing_pairs
+from topologies import load
 
 pytestmark = pytest.mark.integration
 
@@ -104,6 +108,23 @@ def lab(names: Names) -> Iterator[Callable[..., Lab]]:
     yield start
     for one in opened:
         one.close()
+
+
+def test_pings_pass_in_vlans_that_are_trees(knotless: Knotless, names: Names) -> None:
+    fabric = load("ring,4")
+    counts = {vlans: make_plan(fabric, "updown", vlans=vlans).vlan_count for vlans in ASSIGNMENTS}
+    assert counts == {"default": 1, "tree": 3}
+    done = up(knotless, names, "--vlans", "tree")
+    assert done.returncode == 0, done.stderr
+    try:
+        _, shown = status(knotless, names)
+        assert shown["settings"]["vlans"] == "tree"
+        assert shown["controller"]["plan"]["vlans"] == counts["tree"]
+        spaces = {host.name: names.host_namespace(host.name) for host in fabric.hosts}
+        addresses = {host.name: host.ip for host in fabric.hosts}
+        assert missing_pairs(spaces, addresses, deadline_s=60) == set()
+    finally:
+        assert knotless("down", "--name", names.name).returncode == 0
 
 
 def test_up_ping_all_down(knotless: Knotless, names: Names, remains: Remains) -> None:

@@ -13,10 +13,11 @@ def test_an_empty_file_means_the_defaults() -> None:
 def test_all_keys_are_read() -> None:
     config = parse(
         "fabric: ring,4\nengine: dor\nvcs: 2\nselect: low-port\ntagging: host\nroot: s2\n"
-        "connect_timeout_s: 3\nrest: {host: 127.0.0.2, port: 8181}\n"
+        "vlans: tree\nconnect_timeout_s: 3\nrest: {host: 127.0.0.2, port: 8181}\n"
     )
     assert (config.fabric, config.engine, config.vcs) == ("ring,4", "dor", 2)
     assert (config.select, config.tagging, config.root) == ("low-port", "host", "s2")
+    assert config.vlans == "tree"
     assert (config.connect_timeout_s, config.rest.host, config.rest.port) == (3, "127.0.0.2", 8181)
 
 
@@ -28,6 +29,7 @@ def test_all_keys_are_read() -> None:
         ("vcs: many", ["vcs: ", "'many'"]),
         ("vcs: 9", ["vcs: ", "8", "not 9"]),
         ("vcs: true", ["vcs: ", "True"]),
+        ("vlans: forest", ["vlans: ", "'default' or 'tree'", "'forest'"]),
         ("select: widest", ["select: ", "'spread' or 'low-port'", "'widest'"]),
         ("rest: {port: 0}", ["rest.port: ", "not 0"]),
         ("rest: 8080", ["rest: ", "8080"]),
