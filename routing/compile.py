@@ -53,6 +53,10 @@ from topologies.numbering import mac_value
 LINK_LOCAL = Field("eth_dst", 0x0180C2000000, 0xFFFFFFFFFFF0)
 """MAC control (PAUSE, PFC), LLDP and their kin: never forwarded (IEEE 802.1Q, 8.6.3)."""
 
+INNER_TAGS = (Field("eth_type", 0x8100), Field("eth_type", 0x88A8))
+"""What follows the outer tag of a frame that has two: 802.1Q or 802.1ad. Where hosts tag, the outer
+one may be the planned one; the inner one, admitted by no rule, would reach the destination."""
+
 
 def compile_rules(plan: Plan) -> FabricRules:
     """Return the rules of every switch, in the order of the fabric's switches.
@@ -125,6 +129,9 @@ def _admission(plan: Plan, switch: int, first: FirstTags) -> Iterator[Rule]:
     name = plan.fabric.switches[switch].name
     admit = _admit_tagged if plan.tagging == "host" else _admit_untagged
     yield make_rule(ADMISSION, 500, (LINK_LOCAL,))
+    if plan.tagging == "host":
+        for inner in INNER_TAGS:
+            yield make_rule(ADMISSION, 500, (TAGGED, inner))
     for port, host in plan.fabric.hosts_at[name].items():
         row = int(plan.routes.rows[plan.fabric.host_index[host.name]])
         own = (Field("in_port", port), Field("eth_src", mac_value(host.mac)))

@@ -29,6 +29,11 @@ class Frame(NamedTuple):
     tags: tuple[int, ...] = ()
 
     @property
+    def type_seen(self) -> int:
+        """What ``eth_type`` matches: to Open vSwitch, unless told, a second tag is payload."""
+        return 0x8100 if len(self.tags) > 1 else self.eth_type
+
+    @property
     def priority(self) -> int:
         """The priority that flow control sees: that of the outer tag, or 0."""
         return self.tags[0] >> 13 if self.tags else 0
@@ -92,7 +97,7 @@ class FlowTable:
             sources = self._sources[to, port] = _Index(fit, "eth_src")
         source = frame.eth_src if sources else -1
         tag = frame.tags[0] if frame.tags else -1
-        key = (to, port, source, metadata, tag, frame.eth_type)
+        key = (to, port, source, metadata, tag, frame.type_seen)
         if key not in self._known:
             candidates = sources.matching(sources.class_of(frame.eth_src))
             self._known[key] = next(
@@ -124,7 +129,7 @@ def _matches(rule: Rule, metadata: int, frame: Frame) -> bool:
         elif field.name == "vlan_pcp":
             fits = bool(frame.tags) and _fits(field, frame.tags[0] >> 13)
         elif field.name == "eth_type":
-            fits = _fits(field, frame.eth_type)
+            fits = _fits(field, frame.type_seen)
         else:
             continue
         if not fits:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scapy.layers.l2 import Dot1Q
+from scapy.layers.l2 import Dot1AD, Dot1Q
 from scapy.packet import Packet
 
 from knotless.probes import Finding
@@ -23,17 +23,22 @@ def forgeries(target: Target) -> Iterator[tuple[str, Packet, bytes]]:
     source, destination = target.pairs[0]
     vlans = [tag[0] for _, tag in planned(target, source, destination) if tag is not None]
     vlan = vlans[0] if vlans else target.plan.vlan_of(source.name)
-    if target.settings["tagging"] == "host":
-        vlan = UNPLANNED  # for there the planned one is what a host has to say
+    # With tagging by hosts the planned one is what a host has to say, and then no second.
+    wrong = UNPLANNED if target.settings["tagging"] == "host" else vlan
     kinds: list[tuple[str, str, str, list[Packet]]] = [
         ("another host's MAC", destination.mac, destination.mac, []),
         ("a stranger's MAC", STRANGER, destination.mac, []),
-        (f"tagged with VLAN {vlan}", source.mac, destination.mac, [Dot1Q(vlan=vlan)]),
+        (f"tagged with VLAN {wrong}", source.mac, destination.mac, [Dot1Q(vlan=wrong)]),
         ("tagged with priority 7", source.mac, destination.mac, [Dot1Q(vlan=0, prio=7)]),
         (
             f"tagged twice, VLANs {vlan} and {vlan}",
             *(source.mac, destination.mac),
             [Dot1Q(vlan=vlan), Dot1Q(vlan=vlan)],
+        ),
+        (
+            f"tagged twice, VLAN {vlan} and in it one of a provider (802.1ad)",
+            *(source.mac, destination.mac),
+            [Dot1Q(vlan=vlan), Dot1AD(vlan=vlan)],
         ),
         (f"to the reserved address {RESERVED}", source.mac, RESERVED, []),
     ]

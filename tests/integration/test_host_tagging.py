@@ -44,3 +44,18 @@ def test_plain_links_have_no_interface_that_tags(knotless: Knotless, names: Name
     assert done.returncode == 2
     assert "tagging by hosts needs emulated links" in done.stderr
     assert not names.directory.exists()
+
+
+def test_no_second_tag_comes_in_under_the_planned_one(knotless: Knotless, names: Names) -> None:
+    """And with VLANs that are trees: the plan that is probed by is the one that is running."""
+    up = ("up", "mesh,2,2", "--engine", "dor", "--tagging", "host", "--vlans", "tree")
+    started = knotless(*up, "--port", "0", "--rest-port", "0", "--name", names.name)
+    assert started.returncode == 0, started.stderr
+    try:
+        done = knotless("probe", "--name", names.name, "--only", "forgery", "--json")
+        found = json.loads(done.stdout)["findings"]
+        assert sum("tagged twice" in finding["subject"] for finding in found) == 2
+        assert [finding for finding in found if not finding["ok"]] == []
+    finally:
+        down = knotless("down", "--name", names.name)
+    assert down.returncode == 0, down.stderr

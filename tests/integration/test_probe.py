@@ -34,7 +34,7 @@ def test_a_fabric_as_planned(knotless: Knotless, names: Names, flow_control: str
             by_probe.setdefault(finding["probe"], []).append(finding)
         assert {probe: len(rows) for probe, rows in by_probe.items()} == {
             "path": 4,
-            "forgery": 6,
+            "forgery": 7,
             "pause": 3,
         }
         obeyed = [row["text"].startswith("obeyed") for row in by_probe["pause"]]

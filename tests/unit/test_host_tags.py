@@ -45,7 +45,9 @@ def test_a_host_may_use_just_the_vlan_that_is_planned_for_the_destination() -> N
                 assert all(copy.priority == 0 for _, copy in out)
             untagged = Frame(mac_value(target.mac), mac_value(host.mac), 0x0800)
             forged = Frame(mac_value(target.mac), mac_value(target.mac), 0x0800, (right,))
+            twice = untagged._replace(tags=(right, right))
             assert pipeline.outputs(host.port, untagged) == ()
+            assert pipeline.outputs(host.port, twice) == ()
             assert pipeline.outputs(host.port, forged) == ()
     assert several
 

@@ -84,9 +84,11 @@ impl Frame {
         let tag = u64::from(self.tags.tags[0]);
         let vlan = if self.tags.is_empty() { 0 } else { VLAN_PRESENT | tag & 0xFFF };
         let priority = u64::from(self.tags.priority());
+        // Open vSwitch, unless told otherwise, takes a second tag for payload.
+        let eth_type = if self.tags.depth > 1 { 0x8100 } else { self.eth_type };
         [
             self.eth_dst | vlan << 48 | priority << 61,
-            self.eth_src | u64::from(self.eth_type) << 48,
+            self.eth_src | u64::from(eth_type) << 48,
             u64::from(in_port),
             metadata,
         ]
