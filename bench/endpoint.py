@@ -64,6 +64,15 @@ class Row:
     rounds: tuple[float, ...]
 
 
+def on_core(side: int, command: list[str]) -> list[str]:
+    """Return the command for one of the two processes, on a core of its own where there are two.
+
+    Else the scheduler now and then puts both on one, where nothing is what it was.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    return ["taskset", "-c", str(cores[side]), *command] if len(cores) > 1 else command
+
+
 @contextmanager
 def pair() -> Iterator[tuple[str, str]]:
     """Two namespaces with a veth between their interfaces ``e0``; their names."""
@@ -86,8 +95,8 @@ def pingpong(names: tuple[str, str], kind: Kind, mode: str, size: int, count: in
     """Run it between two namespaces; one-way microseconds, or messages a second."""
     own, peer = IPS if kind.kind == "udp" else MACS
     case = [str(size), str(count), mode, str(kind.look_us)]
-    serve = [str(PINGPONG), "serve", kind.kind, "e0", peer, own, *case]
-    ask = [str(PINGPONG), "ask", kind.kind, "e0", own, peer, *case]
+    serve = on_core(1, [str(PINGPONG), "serve", kind.kind, "e0", peer, own, *case])
+    ask = on_core(0, [str(PINGPONG), "ask", kind.kind, "e0", own, peer, *case])
     with subprocess.Popen(
         namespaces.enter(names[1], serve), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as server:
@@ -126,8 +135,8 @@ def mpi(names: tuple[str, str], program: Path, mode: str, size: int, count: int)
     only = ["btl_tcp_if_include", "oob_tcp_if_include"]
     command = ["mpirun", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
     command += [word for key in only for word in ("--mca", key, "e0")]
-    command += ["--oversubscribe", "-x", "PMIX_MCA_ptl_base_if_include", "-np", "1", *process]
-    command += [":", "-np", "1", *namespaces.enter(names[1], process)]
+    command += ["--oversubscribe", "--bind-to", "none", "-x", "PMIX_MCA_ptl_base_if_include", "-np", "1", *on_core(0, process)]
+    command += [":", "-np", "1", *namespaces.enter(names[1], on_core(1, process))]
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run(
         namespaces.enter(names[0], command),

@@ -13,7 +13,7 @@ use crate::node::{Node, Outcome};
 use crate::operation::{OperationId, Status};
 use crate::spin::Spin;
 use crate::sys::credit::Credit;
-use crate::sys::packet::{Packets, Received, BATCH};
+use crate::sys::packet::{Packets, BATCH};
 
 /// How often an interface that holds us back is asked again: the emulator's tick, about.
 const ASK_AGAIN: Duration = Duration::from_micros(100);
@@ -25,7 +25,6 @@ const COMPLETIONS_KEPT: usize = 65_536;
 pub struct Endpoint {
     node: Node,
     packets: Packets,
-    received: Received,
     credit: Option<Credit>,
     /// While it lives nobody else in this network namespace can claim the port.
     _claim: UnixDatagram,
@@ -88,7 +87,6 @@ impl Endpoint {
         let config = Config { mtu_bytes: packets.mtu_bytes, ..config };
         Ok(Endpoint {
             node: Node::new(config, Address { mac: packets.mac, port }, session)?,
-            received: Received::new(packets.mtu_bytes),
             packets,
             credit,
             _claim: claim,
@@ -307,33 +305,34 @@ impl Endpoint {
                 return Ok(None);
             }
             looked = true;
-            self.take_in(now, left);
-            now = Instant::now();
+            now = self.take_in(now, left);
             self.expire(now);
         }
     }
 
     /// Take what has come; if nothing has, wait for it, or until there is something to do anyway.
-    fn take_in(&mut self, now: Instant, left: Option<Duration>) {
-        let (packets, received) = (&mut self.packets, &mut self.received);
-        let found = self.spin.until(now, left.unwrap_or(Duration::MAX), || {
-            packets.receive(Some(Duration::ZERO), received)
-        });
-        if !found {
+    /// When it was taken.
+    fn take_in(&mut self, now: Instant, left: Option<Duration>) -> Instant {
+        let packets = &self.packets;
+        let most = left.unwrap_or(Duration::MAX);
+        if !packets.has_frame() && !self.spin.until(now, most, || packets.has_frame()) {
             let protocol = self
                 .node
                 .deadline()
                 .map(|deadline| Duration::from_nanos(deadline.saturating_sub(self.time(now))));
             let held = self.held_since.map(|_| ASK_AGAIN);
             let timeout = [left, protocol, held].into_iter().flatten().min();
-            self.packets.receive(timeout, &mut self.received);
+            if timeout.is_none_or(|timeout| !timeout.is_zero()) {
+                packets.wait(timeout);
+            }
         }
-        let now = self.time(Instant::now());
+        let now = Instant::now();
+        let time = self.time(now);
         self.note(Stage::Taken);
-        for frame in self.received.frames() {
-            self.node.take_frame(now, frame);
-        }
+        let node = &mut self.node;
+        self.packets.receive(|frame| node.take_frame(time, frame));
         self.note(Stage::CarriedOut);
+        now
     }
 
     fn expire(&mut self, now: Instant) {
@@ -409,8 +408,10 @@ impl Endpoint {
         if self.claimed == 0 {
             return Ok(0);
         }
-        let frames = self.queue.iter().take(self.claimed).map(Vec::as_slice);
-        let sent = self.packets.send(frames);
+        let sent = match self.queue.front() {
+            Some(only) if self.claimed == 1 => self.packets.send(only).map(usize::from),
+            _ => self.packets.send_all(self.queue.iter().take(self.claimed).map(Vec::as_slice)),
+        };
         let sent = sent.map_err(|error| Error::System(format!("sending a frame: {error}")))?;
         self.claimed -= sent;
         self.spare.extend(self.queue.drain(..sent));

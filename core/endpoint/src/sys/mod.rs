@@ -2,6 +2,7 @@
 
 pub mod credit;
 pub mod packet;
+mod ring;
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -33,15 +34,28 @@ fn set_option<T>(fd: &OwnedFd, level: i32, name: i32, value: &T) -> io::Result<(
     Ok(())
 }
 
-/// Sleep until `fd` is readable, or for `timeout`. A signal ends it early.
-fn sleep(fd: RawFd, timeout: Duration) {
-    let timeout = libc::timespec {
+/// Sleep until `fd` is readable, or for `timeout` (None: for ever). A signal ends it early.
+fn sleep(fd: RawFd, timeout: Option<Duration>) {
+    let timeout = timeout.map(|timeout| libc::timespec {
         tv_sec: timeout.as_secs().min(i64::MAX as u64) as libc::time_t,
         tv_nsec: timeout.subsec_nanos().into(),
-    };
+    });
+    let pointer = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     let mut watched = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one live pollfd, a live timespec, no signal mask.
-    unsafe { libc::ppoll(&mut watched, 1, &timeout, std::ptr::null()) };
+    // SAFETY: one live pollfd, no timespec or a live one, no signal mask.
+    unsafe { libc::ppoll(&mut watched, 1, pointer, std::ptr::null()) };
+    if watched.revents & libc::POLLERR != 0 {
+        // The interface went down. Nothing else takes the error away, and with it nothing sleeps.
+        forget_error(fd);
+    }
+}
+
+fn forget_error(fd: RawFd) {
+    let mut error: libc::c_int = 0;
+    let mut length = std::mem::size_of::<libc::c_int>() as libc::socklen_t;
+    let pointer = std::ptr::from_mut(&mut error).cast();
+    // SAFETY: the pointer is to a live int and the length is its size.
+    unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_ERROR, pointer, &mut length) };
 }
 
 /// What a socket has received, without waiting; None when there is nothing.
