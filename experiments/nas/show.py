@@ -65,10 +65,13 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
         if len(grounds) > 1:
             times = {ground: median(seconds) for ground, seconds in grounds.items()}
             fast, slow = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
-            yield (
-                f"{kernel}: {times[fast]:.3g} s on {fast}, {times[slow]:.3g} s on {slow}: "
-                f"{times[slow] / times[fast]:.2f} times as long."
-            )
+            told = f"{kernel}: {times[fast]:.3g} s on {fast}"
+            if times[slow] > times[fast]:
+                told += f", {times[slow]:.3g} s on {slow}: "
+                told += f"{times[slow] / times[fast]:.2f} times as long"
+            else:
+                told += " and on every other fabric"
+            yield f"{told}."
     if len(valid) < len(rows):
         yield f"Not valid, and left out: {len(rows) - len(valid)} of {len(rows)} runs."
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from experiments.experiment import Plot, Presentation
+from experiments.experiment import EMULATION, SIMULATION, Plot, Presentation
 from experiments.program_campaign import ground_of
 from experiments.routed import Routed
 
@@ -71,24 +71,36 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
         yield f"Not valid, and left out: {len(rows) - len(valid)} of {len(rows)} runs."
 
 
-NOTES = (
-    (
-        "Time",
-        "The median over the repetitions of a run; of each, that of the slowest process. "
-        "PingPong: half a round trip between the first and the last process. SendRecv: one "
-        "exchange round the ring of all. Alltoall and Barrier: Open MPI's own collectives.",
-    ),
-    (
-        "Mbit/s",
-        "Payload that a process sends in that time, without the headers of MPI, TCP, IP and "
-        "Ethernet.",
-    ),
-    (
-        "Waiting",
-        "Processes sleep between two looks (50 us), so that their waiting does not take the "
-        "cores from switches and emulator; times are that much longer at most for each message.",
-    ),
+LEADS = {
+    EMULATION: "Unmodified Open MPI, one process in each host, TCP through the fabric.",
+    SIMULATION: "The messages of processes, one in each host, on the simulated fabric.",
+}
+COLLECTIVES = {
+    EMULATION: "Alltoall and Barrier: Open MPI's own collectives.",
+    SIMULATION: "Alltoall: pairwise exchange. Barrier: dissemination.",
+}
+
+
+WAITING = (
+    "Waiting",
+    "Processes sleep between two looks (50 us at first, 500 us at last), so that their waiting "
+    "does not take the cores from switches and emulator; times are that much longer at most for "
+    "each message.",
 )
+
+
+def notes(on: str) -> list[tuple[str, str]]:
+    """Explain the figures of a place."""
+    found = [
+        (
+            "Time",
+            "The median over the repetitions of a run; of each, that of the slowest process. "
+            "PingPong: half a round trip between the first and the last process. SendRecv: one "
+            f"exchange round the ring of all. {COLLECTIVES[on]}",
+        ),
+        ("Mbit/s", "Payload that a process sends in that time, without any headers."),
+    ]
+    return [*found, WAITING] if on == EMULATION else found
 
 
 def _plot(rows: Sequence[Row]) -> Figure:
@@ -108,11 +120,15 @@ def _plot(rows: Sequence[Row]) -> Figure:
             colour = colours[place % len(colours)]
             axes.plot(sizes, times_ms, "o-", color=colour, label=ground, markersize=4)
         axes.set_title(TITLES[name])
+        axes.margins(y=0.1)
         axes.set_ylim(bottom=0)
         if name == "barrier":
             axes.set_xticks([])
         else:
+            every = sorted({row["bytes"] for row in rows if row["measurement"] == name})
             axes.set_xscale("log", base=2)
+            axes.set_xticks(every, [f"{size:,}" for size in every])
+            axes.minorticks_off()
             axes.set_xlabel("bytes")
         axes.set_ylabel("ms")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center")
@@ -124,16 +140,16 @@ def present(
 ) -> Presentation:
     """Put the presentation of a run together; plots only where ``draw``."""
     del samples
-    rows = run["rows"]
+    rows, on = run["rows"], run["parameters"]["on"]
     valid = [row for row in rows if row["valid"] and row["time_us"] is not None]
     caption = "Medians of valid runs. Less is better."
     return Presentation(
         title="Message passing on fabrics",
-        lead="Unmodified Open MPI, one process in each host, TCP through the fabric.",
+        lead=LEADS[on],
         sentences=list(sentences(rows)),
         columns=COLUMNS,
         brief=BRIEF,
         table=table(rows),
-        notes=NOTES,
+        notes=notes(on),
         plots=[Plot("times", caption, _plot(valid))] if draw and valid else (),
     )

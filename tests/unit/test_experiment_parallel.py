@@ -49,7 +49,7 @@ def test_a_run_is_shown() -> None:
         for case in cases_of(Common(quick=True))
     ]
     rows[0] = {**rows[0], "valid": False, "problems": ["late"]}
-    shown = show.present({"rows": rows}, [], True)
+    shown = show.present({"rows": rows, "parameters": {"on": EMULATION}}, [], True)
     assert len(shown.table) == len(rows)
     assert "a barrier takes 2.00 ms" in shown.sentences[0]
     assert shown.sentences[-1] == f"Not valid, and left out: 1 of {len(rows)} runs."
