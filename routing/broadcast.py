@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -35,6 +36,8 @@ GROUP_ADDRESS = Field("eth_dst", 0x010000000000, 0x010000000000)
 Bucket = tuple[Action, ...]
 Copies = tuple[Bucket, ...]
 """What one switch does with a broadcast: one bucket for each copy."""
+Onward = tuple[tuple[int, int], ...]
+"""By which port and with which priority copies leave to further switches."""
 
 
 def broadcast_rules(plan: Plan, addresses: Addresses) -> list[SwitchRules]:
@@ -77,24 +80,26 @@ class _Flood:
         self._trees = pruned(plan.channels, plan.routes.tree_channels, wanted)
         self._onward = self._copies_onward()
 
-    def _copies_onward(self) -> list[dict[int, Copies]]:
-        """Return for each switch {source switch: copies to further switches}."""
+    def _copies_onward(self) -> list[dict[int, Onward]]:
+        """Return for each switch {source switch: where copies leave to further switches}."""
         channels, trees = self._plan.channels, self._trees
-        copies: list[dict[int, list[Bucket]]] = [defaultdict(list) for _ in channels.names]
+        leaving: list[dict[int, list[tuple[int, int]]]] = [
+            defaultdict(list) for _ in channels.names
+        ]
         sources, targets = np.nonzero(trees >= 0)
         entering = trees[sources, targets]
         priorities = self._plan.routes.tree_priorities[sources, targets]
         order = np.lexsort((entering, sources))
         columns = zip(
             sources[order].tolist(),
-            entering[order].tolist(),
+            channels.tail[entering[order]].tolist(),
+            channels.out_port[entering[order]].tolist(),
             priorities[order].tolist(),
             strict=True,
         )
-        for source, c, priority in columns:
-            out = Output(int(channels.out_port[c]))
-            copies[channels.tail[c]][source].append((SetField("vlan_pcp", priority), out))
-        return [{source: tuple(made) for source, made in of.items()} for of in copies]
+        for source, switch, port, priority in columns:
+            leaving[switch][source].append((port, priority))
+        return [{source: tuple(ways) for source, ways in of.items()} for of in leaving]
 
     def of_switch(self, switch: int) -> list[Wanted]:
         """Return the rules that ``switch`` needs."""
@@ -103,19 +108,21 @@ class _Flood:
         wanted: list[Wanted] = []
         for port in fabric.hosts_at[fabric.switches[switch].name]:
             others = tuple(copy for other, copy in to_host.items() if other != port)
-            copies = others + onward.get(switch, ())
+            copies = others + _copies(onward.get(switch, ()))
             wanted.append(self._rule(0, copies, Field("in_port", port)))
         everyone = tuple(to_host.values())
-        by_port: dict[int, dict[int, Copies]] = defaultdict(dict)
-        for source in np.nonzero(trees[:, switch] >= 0)[0].tolist():
-            in_port = int(self._plan.channels.in_port[trees[source, switch]])
-            by_port[in_port][source] = everyone + onward.get(source, ())
+        by_port: dict[int, dict[int, Onward]] = defaultdict(dict)
+        sources = np.nonzero(trees[:, switch] >= 0)[0]
+        in_ports = self._plan.channels.in_port[trees[sources, switch]]
+        for source, in_port in zip(sources.tolist(), in_ports.tolist(), strict=True):
+            by_port[in_port][source] = onward.get(source, ())
         for in_port, by_source in sorted(by_port.items()):
             usual = Counter(by_source.values()).most_common(1)[0][0]
             came = Field("in_port", in_port)
-            wanted.append(self._rule(0, usual, came))
-            for source, copies in by_source.items():
-                if copies != usual:
+            wanted.append(self._rule(0, everyone + _copies(usual), came))
+            for source, ways in by_source.items():
+                if ways != usual:
+                    copies = everyone + _copies(ways)
                     wanted += [
                         self._rule(100, copies, came, Field("eth_src", value, mask))
                         for value, mask in self._addresses[source]
@@ -124,6 +131,11 @@ class _Flood:
 
     def _rule(self, above: int, copies: Copies, *match: Field) -> Wanted:
         return self._priority + above, (*match, self._to, TAGGED), copies
+
+
+@lru_cache(maxsize=1024)
+def _copies(onward: Onward) -> Copies:
+    return tuple((SetField("vlan_pcp", priority), Output(port)) for port, priority in onward)
 
 
 def _with_groups(wanted: list[Wanted]) -> SwitchRules:

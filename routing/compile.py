@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -69,6 +70,7 @@ def compile_rules(plan: Plan) -> FabricRules:
 
     """
     fabric = plan.fabric
+    fabric.refuse_hub("given rules")
     addresses = switch_addresses(fabric)
     forward = _forward(plan, addresses)
     changes = _priority_changes(plan)
@@ -201,22 +203,29 @@ def _forward(plan: Plan, addresses: Addresses) -> list[list[Rule]]:
     by_cell: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for switch, d, vlan, c in wanted:
         by_cell[switch, d].append((vlan, c))
+    ports = channels.out_port.tolist()
+
+    @cache
+    def towards(d: int, port: int, vlan: int | None = None) -> list[Rule]:
+        """Return the rules that send to a switch by ``port``; many switches have the same."""
+        priority, of_vlan = 200, []
+        if vlan is not None:
+            priority, of_vlan = 300, [Field("vlan_vid", VLAN_PRESENT | vlan)]
+        matches = ([*of_vlan, Field("eth_dst", *address)] for address in addresses.get(d, ()))
+        return [
+            make_rule(FORWARD, priority, match, metadata=port, goto=VIRTUAL_CHANNEL)
+            for match in matches
+        ]
+
     rules: list[list[Rule]] = [[] for _ in channels.names]
     for (switch, d), choices in by_cell.items():
-        usual = Counter(c for _, c in choices).most_common(1)[0][0]
-        for value, mask in addresses.get(d, ()):
-            to = Field("eth_dst", value, mask)
-            port = int(channels.out_port[usual])
-            rules[switch].append(
-                make_rule(FORWARD, 200, (to,), metadata=port, goto=VIRTUAL_CHANNEL)
-            )
-            for vlan, c in choices:
-                if c != usual:
-                    match = (Field("vlan_vid", VLAN_PRESENT | vlan), to)
-                    port = int(channels.out_port[c])
-                    rules[switch].append(
-                        make_rule(FORWARD, 300, match, metadata=port, goto=VIRTUAL_CHANNEL)
-                    )
+        usual = choices[0][1]
+        if len(choices) > 1:
+            usual = Counter(c for _, c in choices).most_common(1)[0][0]
+        rules[switch] += towards(d, ports[usual])
+        for vlan, c in choices:
+            if c != usual:
+                rules[switch] += towards(d, ports[c], vlan)
     return rules
 
 
@@ -230,6 +239,8 @@ def _priority_changes(plan: Plan) -> list[list[Rule]]:
 
     """
     channels, routes = plan.channels, plan.routes
+    if not routes.priorities.any():
+        return [[] for _ in channels.names]
     used = (plan.receivers > 0)[None, :, None]
     turning = (routes.channels[:, :, 1:] >= 0) & used
     before, after = routes.channels[:, :, :-1][turning], routes.channels[:, :, 1:][turning]

@@ -86,7 +86,7 @@ class Plan:
         """Return the VLAN in which ``host`` sends (with tagging by hosts: broadcasts)."""
         return int(self.vlans[self.routes.rows[self._host(host)]])
 
-    @property
+    @cached_property
     def vlan_count(self) -> int:
         """How many VLANs the plan uses, from the first on."""
         return int(self.pair_vlans.max()) - FIRST_VLAN + 1
