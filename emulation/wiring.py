@@ -72,9 +72,11 @@ class Cable:
 def wire(fabric: Fabric) -> tuple[Cable, ...]:
     """Name every interface of a fabric: links first, then hosts, in the fabric's order.
 
-    Raises :class:`EmulationError` for a name that cannot be that of an interface.
+    Raises :class:`EmulationError` for a name that cannot be that of an interface, and
+    :class:`FabricError` for a hub.
     """
     _check_names(fabric)
+    fabric.refuse_hub("emulated")
     inner = (f"k{i}" for i in range(2 * (len(fabric.links) + len(fabric.hosts))))
 
     def end(owner: str, port: int, host: Host | None = None) -> End:

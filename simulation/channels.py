@@ -41,8 +41,8 @@ class Buffers:
 class ChannelTable:
     """All channels: those that leave the switches by (switch, port), then those of hosts.
 
-    ``names`` are ``SWITCH:PORT``, or the host that it leaves. The other columns are
-    described in ``knotless_core/simulator.pyi``.
+    ``names`` are ``SWITCH:PORT``, or the host that it leaves; ``hubs``: the switches are
+    repeater hubs. The other columns are described in ``knotless_core/simulator.pyi``.
     """
 
     names: tuple[str, ...]
@@ -58,6 +58,7 @@ class ChannelTable:
     headroom_bytes: Numbers
     watchdog_ps: Numbers
     jitter_ps: Numbers
+    hubs: bool = False
 
     @property
     def place(self) -> Mapping[str, int]:
@@ -143,6 +144,7 @@ def channel_table(
         headroom_bytes=settings[4],
         watchdog_ps=np.full(len(rows), watchdog_ps, dtype=np.uint64),
         jitter_ps=settings[5],
+        hubs=fabric.hub is not None,
     )
 
 

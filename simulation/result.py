@@ -89,7 +89,10 @@ class Result:
 
     @property
     def knot(self) -> list[str]:
-        """The cycle of a deadlock, as ``SWITCH:PORT/PRIORITY``; empty without one."""
+        """The cycle of the first deadlock, as ``SWITCH:PORT/PRIORITY``; empty without one.
+
+        It may be broken by now: see ``report.deadlock.broken_ps``.
+        """
         found = self.report.deadlock
         return [] if found is None else [self._name(*member) for member in found.cycle]
 
@@ -106,7 +109,7 @@ class Result:
     @cached_property
     def result_sha256(self) -> str:
         """Hash of everything that was counted: the same for one scenario and seed everywhere."""
-        digest = hashlib.sha256()
+        digest, report = hashlib.sha256(), self.report
         for name in _NUMBERS:
             digest.update(f"{name}={getattr(self.report, name)};".encode())
         for name in _ARRAYS:
@@ -120,6 +123,11 @@ class Result:
         if deadlock is not None:
             digest.update(repr((deadlock.since_ps, deadlock.members, deadlock.cycle)).encode())
             digest.update(repr(deadlock.frames).encode())
+            if deadlock.broken_ps is not None:
+                digest.update(f"broken={deadlock.broken_ps},{report.deadlocks};".encode())
+        if report.station_collisions.size:
+            _digest_array(digest, "collisions", report.station_collisions)
+            _digest_array(digest, "given_up", report.station_given_up)
         return digest.hexdigest()
 
     def summary(self) -> dict[str, Any]:
@@ -161,11 +169,17 @@ class Result:
             "paused_us": int(report.channel_paused_ps.sum()) / PICOSECONDS_PER_US,
             "queue_peak_bytes": int(report.channel_queue_peak_bytes.max()),
             "account_peak_bytes": int(report.channel_account_peak_bytes.max()),
+            "collisions": int(report.station_collisions.sum()),
+            "given_up": int(report.station_given_up.sum()),
             "deadlock": report.deadlock is not None,
+            "deadlocks": report.deadlocks,
             "knot": self.knot,
             "knot_since_us": None
             if report.deadlock is None
             else report.deadlock.since_ps / PICOSECONDS_PER_US,
+            "knot_broken_us": None
+            if report.deadlock is None or report.deadlock.broken_ps is None
+            else report.deadlock.broken_ps / PICOSECONDS_PER_US,
             "knot_frames": self.knot_frames(),
             "result_sha256": self.result_sha256,
         }

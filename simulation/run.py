@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import psutil
 
@@ -22,7 +23,8 @@ from simulation.result import Result
 from simulation.scenario import Scenario
 from simulation.tables import forwarding
 from simulation.tracefile import read_trace
-from simulation.traffic import pattern_traffic
+from simulation.traffic import multicast_traffic, pattern_traffic
+from simulation.trees import trees_of
 
 SLICE_EVENTS = 1 << 20
 """Between two looks at Ctrl-C and at the progress bar: some tens of milliseconds."""
@@ -86,6 +88,7 @@ def prepare(
         raise SimulationError(
             f"xon {table.xon_bytes.max()} must be below xoff {table.xoff_bytes.min()}"
         )
+    trees = trees_of(plan, table, scenario.senders)
     traffic, flows, ends = _traffic(scenario)
     place = table.place
     changes = []
@@ -98,7 +101,7 @@ def prepare(
             len(plan.fabric.switches),
             len(plan.fabric.hosts),
             table,
-            forwarding(plan, table),
+            replace(forwarding(plan, table), trees=trees),
             traffic,
             seed=scenario.seed,
             warm_up_ps=_ps(scenario.warm_up_us),
@@ -119,6 +122,11 @@ def _traffic(
     if scenario.trace is not None:
         traffic, ends = read_trace(scenario.trace, fabric, scenario.computing)
         return traffic, [(host.name, "*") for host in fabric.hosts], ends
+    if scenario.senders:
+        traffic, flows = multicast_traffic(
+            fabric, scenario.senders, scenario.load, packet_bytes=scenario.packet_bytes
+        )
+        return traffic, flows, None
     traffic, flows = pattern_traffic(
         fabric,
         scenario.chosen_pattern,

@@ -37,7 +37,8 @@ class Scenario:
     what it says. ``packet_bytes`` are
     those of a message in one packet, without the 18 bytes of Ethernet around it.
     ``cut_through`` sends a frame on when so many bytes of it have arrived; 0 is
-    store-and-forward.
+    store-and-forward. ``senders`` are (host, number of a multicast group of the plan): they
+    send in place of the pattern, which is then but a name.
     """
 
     plan: Plan
@@ -54,6 +55,7 @@ class Scenario:
     warm_up_us: float = 0.0
     duration_us: float | None = None
     seed: int = 1
+    senders: tuple[tuple[str, int], ...] = ()
 
     def validate(self) -> None:
         """Raise SimulationError for what makes no sense."""
@@ -97,6 +99,8 @@ class Scenario:
         """Whether the traffic has an end of its own."""
         if self.trace is not None or self.load.arrivals == "acknowledged":
             return True
+        if self.senders:
+            return False
         return self.chosen_pattern.in_phases
 
     @property

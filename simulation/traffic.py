@@ -22,6 +22,8 @@ GAP_BYTES = 20
 ARRIVALS = ("poisson", "constant", "saturate", "acknowledged")
 _NOBODY = 2**32 - 1
 _ANYONE = -1
+_FIRST_TREE = -2
+"""Target of what goes along the first multicast tree; the others follow downwards."""
 
 
 @dataclass(frozen=True)
@@ -66,15 +68,7 @@ def pattern_traffic(
         A pattern that does not exist or does not fit.
 
     """
-    if load.arrivals not in ARRIVALS:
-        raise SimulationError(f"arrivals must be one of {', '.join(ARRIVALS)}")
-    if not (math.isfinite(load.load) and 0 < load.load <= 1):
-        raise SimulationError(f"load must be over 0 and at most 1, not {load.load:g}")
-    message_bytes = packet_bytes if load.message_bytes is None else load.message_bytes
-    if not 1 <= message_bytes < 2**40:
-        raise SimulationError(f"messages must have 1 to 2**40 - 1 bytes, not {message_bytes}")
-    if not 1 <= load.messages < 2**63:
-        raise SimulationError(f"messages of each flow must be 1 or more, not {load.messages}")
+    message_bytes = _checked(load, packet_bytes)
     names = [host.name for host in fabric.hosts]
     if chosen.in_phases:
         destinations = np.stack(
@@ -90,16 +84,57 @@ def pattern_traffic(
         raise SimulationError(f"pattern {chosen.name} has nobody on {fabric.name} send anything")
     if chosen.name == "uniform" and load.arrivals == "saturate":
         raise SimulationError("uniform traffic needs a load, or acknowledged messages")
-    mean_ps = _mean_ps(fabric, pairs, load, line_bytes(message_bytes, packet_bytes))
-    traffic = Traffic.flows(
+    traffic = _flows(fabric, pairs, load, message_bytes, packet_bytes)
+    return traffic, [(names[a], "*" if b == _ANYONE else names[b]) for a, b in pairs]
+
+
+def multicast_traffic(
+    fabric: Fabric, senders: Sequence[tuple[str, int]], load: Load, *, packet_bytes: int
+) -> tuple[Traffic, list[tuple[str, str]]]:
+    """Return the traffic of ``senders``, (host, group), the n-th along the n-th tree of the tables.
+
+    Its messages are of one packet each, and nobody acknowledges them. Raises SimulationError
+    for an amount that makes no sense.
+    """
+    message_bytes = _checked(load, packet_bytes)
+    if load.arrivals == "acknowledged" or message_bytes > packet_bytes:
+        raise SimulationError("multicast messages have one packet and are not acknowledged")
+    pairs = [
+        (fabric.host_index[host], _FIRST_TREE - tree) for tree, (host, _) in enumerate(senders)
+    ]
+    flows = [(host, f"group {group}") for host, group in senders]
+    return _flows(fabric, pairs, load, message_bytes, packet_bytes), flows
+
+
+def _checked(load: Load, packet_bytes: int) -> int:
+    """Return the length of messages; raise SimulationError for a load that makes no sense."""
+    if load.arrivals not in ARRIVALS:
+        raise SimulationError(f"arrivals must be one of {', '.join(ARRIVALS)}")
+    if not (math.isfinite(load.load) and 0 < load.load <= 1):
+        raise SimulationError(f"load must be over 0 and at most 1, not {load.load:g}")
+    message_bytes = packet_bytes if load.message_bytes is None else load.message_bytes
+    if not 1 <= message_bytes < 2**40:
+        raise SimulationError(f"messages must have 1 to 2**40 - 1 bytes, not {message_bytes}")
+    if not 1 <= load.messages < 2**63:
+        raise SimulationError(f"messages of each flow must be 1 or more, not {load.messages}")
+    return message_bytes
+
+
+def _flows(
+    fabric: Fabric,
+    pairs: Sequence[tuple[int, int]],
+    load: Load,
+    message_bytes: int,
+    packet_bytes: int,
+) -> Traffic:
+    return Traffic.flows(
         np.array([source for source, _ in pairs], dtype=np.uint32),
         np.array([target for _, target in pairs], dtype=np.int64),
         load.arrivals,
-        mean_ps,
+        _mean_ps(fabric, pairs, load, line_bytes(message_bytes, packet_bytes)),
         load.messages,
         message_bytes,
     )
-    return traffic, [(names[a], "*" if b == _ANYONE else names[b]) for a, b in pairs]
 
 
 def _by_host(flows: NDArray[np.int32], hosts: int) -> NDArray[np.uint32]:

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from routing.plan import Plan
 from routing.trees import pruned
 from simulation.channels import ChannelTable
+from simulation.errors import SimulationError
+
+
+def trees_of(
+    plan: Plan, table: ChannelTable, senders: Sequence[tuple[str, int]]
+) -> list[NDArray[np.uint32]]:
+    """Return the tree of each of ``senders``, (host, number of a group of the plan).
+
+    Raises SimulationError for a host or a group that is not there.
+    """
+    groups = {group.number: group for group in plan.multicast}
+    trees = []
+    for host, number in senders:
+        if host not in plan.fabric.host_index:
+            raise SimulationError(f"{plan.fabric.name} has no host {host!r}")
+        if number not in groups:
+            raise SimulationError(f"{host} sends to multicast group {number}: declare it")
+        trees.append(multicast_tree(plan, table, host, list(groups[number].members)))
+    return trees
 
 
 def multicast_tree(

@@ -30,13 +30,14 @@ def twice(table: ChannelTable, tables: Forwarding) -> tuple[ChannelTable, Forwar
     joined = {
         column.name: np.concatenate([getattr(table, column.name)] * 2)[order]
         for column in fields(ChannelTable)
-        if column.name not in ("names", "leaves", "enters", "back")
+        if column.name not in ("names", "leaves", "enters", "back", "hubs")
     }
     names = [*table.names, *(f"{name}'" for name in table.names)]
     both = ChannelTable(
         names=tuple(names[place] for place in order.tolist()),
         leaves=np.concatenate([table.leaves, moved(table.leaves)])[order],
         enters=np.concatenate([table.enters, moved(table.enters)])[order],
+        hubs=table.hubs,
         back=np.concatenate([first[table.back], second[table.back]])[order].astype(np.uint32),
         **joined,
     )

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from topologies.errors import FabricError
+
 DEFAULT_RATE_MBPS = 10.0
 """Line rate of a link that states none: low enough for real frames on a small machine."""
 DEFAULT_DELAY_US = 500.0
@@ -17,10 +19,15 @@ DEFAULT_DELAY_US = 500.0
 
 @dataclass(frozen=True)
 class Switch:
-    """A switch. ``dpid`` is its OpenFlow datapath id, 1..2**64-1."""
+    """A switch. ``dpid`` is its OpenFlow datapath id, 1..2**64-1.
+
+    A ``hub`` is no switch but a repeater in its place: its hosts share one half-duplex
+    medium and collide. It has hosts only, and can be simulated only.
+    """
 
     name: str
     dpid: int
+    hub: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,19 @@ class Fabric:
             ports[link.a][link.a_port] = (link.b, link.b_port)
             ports[link.b][link.b_port] = (link.a, link.a_port)
         return {name: dict(sorted(by_port.items())) for name, by_port in ports.items()}
+
+    @property
+    def hub(self) -> Switch | None:
+        """The repeater hub that all hosts are on, if there is one."""
+        return next((switch for switch in self.switches if switch.hub), None)
+
+    def refuse_hub(self, what: str) -> None:
+        """Raise FabricError where there is a hub, which cannot be ``what`` (``given rules``)."""
+        if self.hub is not None:
+            raise FabricError(
+                f"{self.name}: {self.hub.name} is a repeater hub, which cannot be {what};"
+                " only simulations have hubs"
+            )
 
     @cached_property
     def hosts_at(self) -> Mapping[str, Mapping[int, Host]]:

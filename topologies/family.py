@@ -52,7 +52,8 @@ class Family:
 
     ``usage`` is shown to users; ``sizes`` is the least and the greatest count of sizes
     in a spec; ``hosts`` tells whether ``hosts=K`` is an option, and ``default_hosts`` its
-    value for given sizes; ``options`` maps the family's own options to their defaults.
+    value for given sizes; ``options`` maps the family's own options to their defaults;
+    ``default_delay_us`` is the delay of links that are told none.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Family:
     hosts: bool = True
     options: Mapping[str, int] = field(default_factory=dict)
     default_hosts: Callable[[tuple[int, ...]], int] = one_host
+    default_delay_us: float = DEFAULT_DELAY_US
 
 
 @dataclass(frozen=True)

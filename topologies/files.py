@@ -4,7 +4,8 @@ JSON (docs/fabric-files.md has all three):
 
 ``{"name", "switches": [{"name", "dpid"}], "hosts": [{"name", "mac", "ip", "switch", "port"}],
 "links": [{"a", "a_port", "b", "b_port", "rate_mbps", "delay_us"}]}``; hosts may have
-``rate_mbps`` and ``delay_us`` too, and a mesh or torus ``"grid": {"dims": [..], "wrap": bool}``.
+``rate_mbps`` and ``delay_us`` too, a repeater hub ``"hub": true``, and a mesh or torus
+``"grid": {"dims": [..], "wrap": bool}``.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def to_json(fabric: Fabric) -> dict[str, object]:
     """Return ``fabric`` as plain values, ready for :func:`json.dumps`."""
     obj: dict[str, object] = {
         "name": fabric.name,
-        "switches": [asdict(switch) for switch in fabric.switches],
+        "switches": [_switch_values(switch) for switch in fabric.switches],
         "hosts": [asdict(host) for host in fabric.hosts],
         "links": [asdict(link) for link in fabric.links],
     }
@@ -131,9 +132,19 @@ def from_json(obj: object) -> Fabric:
     return fabric
 
 
+def _switch_values(switch: Switch) -> dict[str, object]:
+    values = asdict(switch)
+    if not switch.hub:
+        del values["hub"]
+    return values
+
+
 def _switch(where: str, obj: object) -> Switch:
-    item = _Reader(where, obj, ("name", "dpid"))
-    return Switch(item.text("name"), item.whole("dpid"))
+    item = _Reader(where, obj, ("name", "dpid", "hub"))
+    hub = item.values.get("hub", False)
+    if not isinstance(hub, bool):
+        raise FabricError(f"{where}: hub must be true or false, not {_short(hub)}")
+    return Switch(item.text("name"), item.whole("dpid"), hub)
 
 
 def _host(where: str, obj: object) -> Host:

@@ -7,7 +7,7 @@ import re
 from difflib import get_close_matches
 
 from topologies.errors import SpecError
-from topologies.fabric import DEFAULT_DELAY_US, DEFAULT_RATE_MBPS, Fabric
+from topologies.fabric import DEFAULT_RATE_MBPS, Fabric
 from topologies.family import Family, Request
 from topologies.numbering import MAX_HOSTS_PER_SWITCH
 from topologies.registry import families
@@ -58,7 +58,7 @@ def parse(spec: str) -> tuple[Family, Request]:
             f"{spec}: rate must be above 0 and at most {MAX_RATE_MBPS:.0f} Mbit/s,"
             f" not {rate_mbps:g}"
         )
-    delay_us = _number(spec, "delay", given.get("delay", str(DEFAULT_DELAY_US)))
+    delay_us = _number(spec, "delay", given.get("delay", str(family.default_delay_us)))
     if not 0 <= delay_us <= MAX_DELAY_US:
         raise SpecError(f"{spec}: delay must be 0 to {MAX_DELAY_US:.0f} us, not {delay_us:g}")
     own = {
@@ -68,7 +68,7 @@ def parse(spec: str) -> tuple[Family, Request]:
     canonical += [f"hosts={hosts}"] if hosts != default_hosts else []
     canonical += [f"{key}={value}" for key, value in own.items() if value != family.options[key]]
     canonical += [f"rate={rate_mbps:g}"] if rate_mbps != DEFAULT_RATE_MBPS else []
-    canonical += [f"delay={delay_us:g}"] if delay_us != DEFAULT_DELAY_US else []
+    canonical += [f"delay={delay_us:g}"] if delay_us != family.default_delay_us else []
     return family, Request(",".join(canonical), sizes, hosts, rate_mbps, delay_us, own)
 
 

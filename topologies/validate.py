@@ -15,6 +15,9 @@ from topologies.numbering import MAX_PORT, mac_value
 MAX_RATE_MBPS = 1_000_000.0
 MAX_DELAY_US = 10_000_000.0
 MAX_DPID = 2**64 - 1
+MAX_HUB_RATE_MBPS = 100.0
+HUB_SLOT_BITS = 512
+"""Slot time of half-duplex Ethernet at 10 and 100 Mbit/s: IEEE 802.3, 4.4.2."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
 
@@ -40,6 +43,7 @@ def validate(fabric: Fabric) -> None:
     _check_ports(fabric)
     _check_grid(fabric)
     _check_connected(fabric)
+    _check_hub(fabric)
 
 
 def is_name(text: str) -> bool:
@@ -156,6 +160,28 @@ def _check_grid(fabric: Fabric) -> None:
         shape = "x".join(map(str, dims)) or "empty"
         raise FabricError(
             f"grid {shape} does not hold the fabric's {len(fabric.switches)} switches"
+        )
+
+
+def _check_hub(fabric: Fabric) -> None:
+    hubs = [switch.name for switch in fabric.switches if switch.hub]
+    if not hubs:
+        return
+    if len(fabric.switches) > 1:
+        raise FabricError(f"{hubs[0]}: a hub joins hosts only; it cannot be linked to a switch")
+    for host in fabric.hosts:
+        if host.rate_mbps != fabric.hosts[0].rate_mbps or host.rate_mbps > MAX_HUB_RATE_MBPS:
+            raise FabricError(
+                f"host {host.name}: all lines of a hub have one rate, at most"
+                f" {MAX_HUB_RATE_MBPS:g} Mbit/s, not {host.rate_mbps:g}"
+            )
+    slot_us = HUB_SLOT_BITS / fabric.hosts[0].rate_mbps
+    longest = sorted((host.delay_us for host in fabric.hosts), reverse=True)[:2]
+    if 2 * sum(longest) > slot_us:
+        raise FabricError(
+            f"{hubs[0]}: from host to host and back takes {2 * sum(longest):g} us, but a"
+            f" collision is heard within {slot_us:g} us only: give a delay of"
+            f" {slot_us / 4:g} us at most"
         )
 
 

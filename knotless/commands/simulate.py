@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -14,8 +15,10 @@ from rich.progress import Progress as Bar
 
 from experiments.patterns import patterns
 from knotless.commands._fabric import fabric_of
+from knotless.commands._multicast import multicast_option
 from knotless.commands._options import json_option, print_json, print_table, write_text
 from knotless.commands._routing import Choices, optional_routing_options
+from routing.multicast import groups_of
 from simulation import Buffers, LinkChange, Load, Result, Scenario, SimulationError, simulate
 from simulation.channels import FLOW_CONTROLS
 from simulation.detail import by_channel, by_flow
@@ -74,6 +77,13 @@ class BarOfTime:
     show_default=True,
     metavar="FACTOR",
     help="Of what a recorded program computed, so much time passes; 0: none.",
+)
+@multicast_option
+@click.option(
+    "--send",
+    multiple=True,
+    metavar="HOST=N",
+    help="This host sends to multicast group N; may be given several times.",
 )
 @click.option("--load", "load_share", type=float, help="Share of each sender's line, 0 to 1.")
 @click.option(
@@ -140,6 +150,10 @@ def command(
     Example: knotless simulate fattree3,8 --pattern permutation --rate 10000 --delay 1
 
     Example: knotless simulate ring,4 --engine dor --vcs 1 --select low-port --pattern shift:2
+
+    Example: knotless simulate torus,4,4 --multicast 1=all --send h1=1 --load 0.2
+
+    Example: knotless simulate hub,8 --pattern shift:1 --load 0.1
     """
     fabric = fabric_of(spec, given["rate"], given["delay"])
     scenario = _scenario(fabric, choices, given)
@@ -160,8 +174,9 @@ def command(
 
 
 def _scenario(fabric: Fabric, choices: Choices, given: dict[str, Any]) -> Scenario:
-    if (given["pattern"] is None) == (given["trace"] is None):
-        raise SimulationError("give either --pattern or --trace")
+    senders = tuple(_sender(text) for text in given["send"])
+    if [given["pattern"] is None, given["trace"] is None, not senders].count(False) != 1:
+        raise SimulationError("give one of --pattern, --trace and --send")
     if given["load_share"] is not None:
         usual = "poisson"
     else:
@@ -175,9 +190,10 @@ def _scenario(fabric: Fabric, choices: Choices, given: dict[str, Any]) -> Scenar
     )
     changes = [_change(text, up=False) for text in given["cut"]]
     changes += [_change(text, up=True) for text in given["repair"]]
+    plan = replace(choices.plan(fabric), multicast=groups_of(fabric, given["multicast"]))
     scenario = Scenario(
-        choices.plan(fabric),
-        given["pattern"] or "trace",
+        plan,
+        given["pattern"] or ("multicast" if senders else "trace"),
         load,
         trace=given["trace"],
         computing=given["computing"],
@@ -190,12 +206,20 @@ def _scenario(fabric: Fabric, choices: Choices, given: dict[str, Any]) -> Scenar
         warm_up_us=given["warm_up"],
         duration_us=given["duration"],
         seed=given["seed"],
+        senders=senders,
     )
     if scenario.duration_us is None and not scenario.ends:
         slowest_mbps = min(host.rate_mbps for host in fabric.hosts)
         usual_us = 8 * USUAL_PACKETS * scenario.packet_bytes / slowest_mbps
         return scenario.lasting(scenario.warm_up_us + usual_us)
     return scenario
+
+
+def _sender(text: str) -> tuple[str, int]:
+    host, equals, group = text.rpartition("=")
+    if not (equals and group.isdecimal() and len(group) < 10):
+        raise SimulationError(f"{text!r}: who sends to which multicast group is written HOST=N")
+    return host, int(group)
 
 
 def _change(text: str, *, up: bool) -> LinkChange:

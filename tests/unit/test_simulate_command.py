@@ -50,7 +50,7 @@ def test_a_deadlock_fails_when_asked_to(arguments: list[str], status: int) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ring,4"], "give either --pattern or --trace"),
+        (["ring,4"], "give one of --pattern, --trace and --send"),
         (["ring,4", "--pattern", "shift:1", "--load", "-1"], "load must be over 0"),
         (["ring,4", "--pattern", "nonsense"], "no pattern is called"),
         (["ring,4", "--pattern", "shift:1", "--cut", "s1"], "SWITCH:PORT@MICROSECONDS"),

@@ -52,6 +52,9 @@ class _Channels(Protocol):
     @property
     def jitter_ps(self) -> NDArray[np.uint64]:
         """Frames arrive up to this much later, at random but in order."""
+    @property
+    def hubs(self) -> bool:
+        """The switches are repeater hubs: half duplex, with collisions."""
 
 class _Forwarding(Protocol):
     """Which way frames go: what the rules come to."""
@@ -115,7 +118,7 @@ class Traffic:
         """Messages at given times, in their order."""
 
 class Deadlock:
-    """Channels that can never move again; a channel is (number, priority class)."""
+    """Channels that can never move again by themselves; a channel is (number, priority class)."""
 
     @property
     def since_ps(self) -> int:
@@ -127,6 +130,9 @@ class Deadlock:
     @property
     def frames(self) -> list[list[tuple[int, int]]]:
         """For each channel of the cycle: (source, destination) of the frames that wait there."""
+    @property
+    def broken_ps(self) -> int | None:
+        """When a watchdog or a change of a link broke it; None while it stands."""
 
 class Histogram:
     """Times, in buckets 3 % wide; mean, least and greatest are exact."""
@@ -211,7 +217,17 @@ class Report:
     def channel_drops(self) -> list[NDArray[np.uint64]]:
         """By cause: queue, headroom, watchdog, down, unforwarded."""
     @property
-    def deadlock(self) -> Deadlock | None: ...
+    def deadlock(self) -> Deadlock | None:
+        """The first that formed, whether or not it still stands."""
+    @property
+    def deadlocks(self) -> int:
+        """How many have formed, one after the other."""
+    @property
+    def station_collisions(self) -> NDArray[np.uint64]:
+        """By host: transmissions that collided; empty where there are no hubs."""
+    @property
+    def station_given_up(self) -> NDArray[np.uint64]:
+        """By host: frames given up after 16 collisions; empty where there are no hubs."""
 
 class Simulation:
     """A simulation that has not begun."""
@@ -243,7 +259,5 @@ class Simulation:
     def now_ps(self) -> int: ...
     @property
     def events(self) -> int: ...
-    @property
-    def deadlocked(self) -> bool: ...
     def report(self) -> Report:
         """What was counted so far."""

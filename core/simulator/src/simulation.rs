@@ -178,11 +178,6 @@ impl Simulation {
         self.events
     }
 
-    /// Whether it stands still for good, wholly or in part, as far as was looked.
-    pub fn is_deadlocked(&self) -> bool {
-        !self.deadlocks.standing.is_empty()
-    }
-
     /// What was counted so far. At the end, time is what [`Settings::end`] says, if it was given.
     pub fn report(&self) -> Report {
         let now = if self.settings.end == Time::MAX { self.now() } else { self.settings.end };

@@ -284,8 +284,10 @@ pub(crate) fn validate(
                     Target::Anyone => {}
                     Target::Tree(tree) => {
                         let fits = *message_bytes <= u64::from(packet_bytes);
-                        if tree as usize >= tables.trees() || !fits || arrivals.endless() {
-                            let text = "multicast needs a tree, and messages of one packet";
+                        let alone = !matches!(arrivals, Arrivals::Acknowledged { .. });
+                        if tree as usize >= tables.trees() || !(fits && alone) {
+                            let text = "multicast needs a tree, and messages of one packet that \
+                                        nobody acknowledges";
                             return Err(Error::new(text));
                         }
                     }

@@ -38,6 +38,9 @@ pub struct PyReport {
     channel_account_peak_bytes: Numbers,
     channel_drops: Vec<Numbers>,
     deadlock: Option<PyDeadlock>,
+    deadlocks: u64,
+    station_collisions: Numbers,
+    station_given_up: Numbers,
 }
 
 /// See the `.pyi`.
@@ -80,6 +83,7 @@ pub struct PyDeadlock {
     members: Vec<Pair>,
     cycle: Vec<Pair>,
     frames: Vec<Vec<(u32, u32)>>,
+    broken_ps: Option<u64>,
 }
 
 impl PyReport {
@@ -127,7 +131,11 @@ impl PyReport {
                 members: found.members.iter().map(pair).collect(),
                 cycle: found.cycle.iter().map(pair).collect(),
                 frames: found.frames,
+                broken_ps: found.broken,
             }),
+            deadlocks: report.deadlocks,
+            station_collisions: array(py, report.stations.iter().map(|station| station.collisions)),
+            station_given_up: array(py, report.stations.iter().map(|station| station.given_up)),
         })
     }
 }

@@ -1,0 +1,144 @@
+//! Fabrics and tables, from arrays.
+
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use simulator::{Buffer, Change, ChannelConfig, Fabric, FlowControl, Node, Tables};
+
+use super::wrong;
+
+/// The columns of a list of channels.
+#[derive(FromPyObject)]
+pub struct Channels<'py> {
+    leaves: PyReadonlyArray1<'py, i64>,
+    enters: PyReadonlyArray1<'py, i64>,
+    back: PyReadonlyArray1<'py, u32>,
+    rate_bps: PyReadonlyArray1<'py, u64>,
+    delay_ps: PyReadonlyArray1<'py, u64>,
+    flow_control: PyReadonlyArray1<'py, u8>,
+    queue_bytes: PyReadonlyArray1<'py, u64>,
+    xoff_bytes: PyReadonlyArray1<'py, u64>,
+    xon_bytes: PyReadonlyArray1<'py, u64>,
+    headroom_bytes: PyReadonlyArray1<'py, u64>,
+    watchdog_ps: PyReadonlyArray1<'py, u64>,
+    jitter_ps: PyReadonlyArray1<'py, u64>,
+    hubs: bool,
+}
+
+/// A switch from 0 on, or -1 - H for host H.
+fn node(number: i64) -> Node {
+    if number >= 0 {
+        Node::Switch(number as u32)
+    } else {
+        Node::Host((-1 - number) as u32)
+    }
+}
+
+impl Channels<'_> {
+    pub fn fabric(&self, switches: usize, hosts: usize) -> PyResult<Fabric> {
+        let (leaves, enters) = (self.leaves.as_slice()?, self.enters.as_slice()?);
+        let count = leaves.len();
+        let back = column(&self.back, count)?;
+        let rate_bps = column(&self.rate_bps, count)?;
+        let delay_ps = column(&self.delay_ps, count)?;
+        let flow_control = column(&self.flow_control, count)?;
+        let queue_bytes = column(&self.queue_bytes, count)?;
+        let xoff_bytes = column(&self.xoff_bytes, count)?;
+        let xon_bytes = column(&self.xon_bytes, count)?;
+        let headroom_bytes = column(&self.headroom_bytes, count)?;
+        let watchdog_ps = column(&self.watchdog_ps, count)?;
+        let jitter_ps = column(&self.jitter_ps, count)?;
+        if enters.len() != count {
+            return Err(unequal());
+        }
+        let channels = (0..count).map(|c| {
+            let to = node(enters[c]);
+            let config = ChannelConfig {
+                rate_bps: rate_bps[c],
+                delay: delay_ps[c],
+                flow_control: match flow_control[c] {
+                    0 => FlowControl::Off,
+                    1 => FlowControl::Pause,
+                    _ => FlowControl::Pfc,
+                },
+                buffer: Buffer {
+                    queue_bytes: queue_bytes[c],
+                    xoff_bytes: xoff_bytes[c],
+                    xon_bytes: xon_bytes[c],
+                    headroom_bytes: headroom_bytes[c],
+                },
+                to_switch: matches!(to, Node::Switch(_)),
+                watchdog: Some(watchdog_ps[c]).filter(|&limit| limit > 0),
+                jitter: jitter_ps[c],
+            };
+            (config, node(leaves[c]), to, back[c])
+        });
+        let fabric = Fabric::new(switches, hosts, channels.collect()).map_err(wrong)?;
+        if self.hubs {
+            fabric.with_hubs().map_err(wrong)
+        } else {
+            Ok(fabric)
+        }
+    }
+}
+
+fn unequal() -> PyErr {
+    PyValueError::new_err("the columns of channels are not equally long")
+}
+
+/// A column, which must have so many entries.
+fn column<'a, T: numpy::Element>(
+    array: &'a PyReadonlyArray1<'_, T>,
+    count: usize,
+) -> PyResult<&'a [T]> {
+    let values = array.as_slice()?;
+    if values.len() == count {
+        Ok(values)
+    } else {
+        Err(unequal())
+    }
+}
+
+/// The arrays of forwarding tables.
+#[derive(FromPyObject)]
+pub struct Forward<'py> {
+    rows: PyReadonlyArray2<'py, u32>,
+    next: PyReadonlyArray2<'py, u16>,
+    host_vlan: PyReadonlyArray1<'py, u16>,
+    host_row: PyReadonlyArray1<'py, u32>,
+    first_priority: PyReadonlyArray2<'py, u8>,
+    changes: PyReadonlyArray2<'py, u32>,
+    trees: Vec<PyReadonlyArray2<'py, u32>>,
+}
+
+impl Forward<'_> {
+    pub fn tables(&self, fabric: &Fabric) -> PyResult<Tables> {
+        let changes = self.changes.as_array();
+        let changes: Vec<Change> = changes
+            .outer_iter()
+            .map(|row| Change {
+                before: row[0],
+                after: row[1],
+                was: row[2] as u8,
+                becomes: row[3] as u8,
+            })
+            .collect();
+        let mut tables = Tables::new(
+            fabric,
+            self.rows.as_array().iter().copied().collect(),
+            self.next.as_array().iter().copied().collect(),
+            self.host_vlan.as_array().to_vec(),
+            self.host_row.as_array().to_vec(),
+            self.first_priority.as_array().iter().copied().collect(),
+            &changes,
+        )
+        .map_err(wrong)?;
+        for tree in &self.trees {
+            let rows = tree.as_array();
+            let branches: Vec<(u32, u32, u8)> =
+                rows.outer_iter().map(|row| (row[0], row[1], row[2] as u8)).collect();
+            tables.add_tree(fabric, &branches).map_err(wrong)?;
+        }
+        Ok(tables)
+    }
+}
