@@ -14,8 +14,9 @@ from knotless_core import simulator
 from routing.plan import Plan
 from simulation.channels import PICOSECONDS_PER_US, Buffers, channel_table
 from simulation.errors import SimulationError
+from simulation.memory import check_memory
 from simulation.program import KINDS, Program, waiting
-from simulation.run import FOREVER_PS, SLICE_EVENTS, check_memory
+from simulation.run import FOREVER_PS, SLICE_EVENTS
 from simulation.tables import forwarding
 
 PACKET_BYTES = 1500

@@ -6,11 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-import psutil
-
 from knotless_core import simulator
 from knotless_core.replay import Ends
-from routing.plan import Plan
 from simulation.channels import (
     LONGEST_FRAME_BYTES,
     PICOSECONDS_PER_US,
@@ -18,6 +15,7 @@ from simulation.channels import (
     channel_table,
 )
 from simulation.errors import SimulationError
+from simulation.memory import check_memory
 from simulation.program import waiting
 from simulation.result import Result
 from simulation.scenario import Scenario
@@ -76,7 +74,7 @@ def prepare(
     """
     scenario.validate()
     plan = scenario.plan
-    check_memory(plan)
+    check_memory(plan, phases=len(plan.fabric.hosts) if scenario.in_phases else 0)
     table = channel_table(
         plan.fabric,
         scenario.flow_control,
@@ -135,19 +133,6 @@ def _traffic(
         seed=scenario.seed,
     )
     return traffic, flows, None
-
-
-def check_memory(plan: Plan) -> None:
-    """Raise SimulationError when the simulation's tables alone would not fit into memory."""
-    switches, vlans = len(plan.channels.names), len(set(plan.vlans.tolist()))
-    # At worst every switch has a row of its own for every VLAN, as made and as handed over.
-    least = 2 * 2 * switches * switches + 4 * switches * vlans + 1000 * len(plan.channels)
-    there = psutil.virtual_memory().available
-    if least > there:
-        raise SimulationError(
-            f"{plan.fabric.name}: its tables take {least / 2**30:.1f} GiB at least,"
-            f" {there / 2**30:.1f} GiB are free"
-        )
 
 
 def _ps(time_us: float) -> int:

@@ -99,9 +99,12 @@ class Scenario:
         """Whether the traffic has an end of its own."""
         if self.trace is not None or self.load.arrivals == "acknowledged":
             return True
-        if self.senders:
-            return False
-        return self.chosen_pattern.in_phases
+        return self.in_phases
+
+    @property
+    def in_phases(self) -> bool:
+        """Whether hosts send in phases, about as many as there are hosts."""
+        return self.trace is None and not self.senders and self.chosen_pattern.in_phases
 
     @property
     def chosen_pattern(self) -> Pattern:

@@ -1,0 +1,49 @@
+"""How much memory a simulation takes, estimated before any of it is taken."""
+
+from __future__ import annotations
+
+import psutil
+
+from routing.plan import Plan
+from simulation.errors import SimulationError
+
+BYTES_AT_LEAST = 3_000_000
+BYTES_A_CHANNEL = 2_800
+"""State and counters of 8 priorities (1.7 kB), those counters once more for the report, and
+frames in buffers that are not all full."""
+BYTES_A_FLOW = 9_000
+"""Its histogram of latencies, some hundred buckets of 8 bytes, and that once more for the report;
+each host is a flow of its own where the traffic has no others."""
+BYTES_A_SENDING = 10
+"""A destination in a phase, as the pattern makes it and as the core has it."""
+
+
+def estimated_bytes(plan: Plan, *, phases: int = 0) -> int:
+    """Return about how many bytes it takes to simulate ``plan``, within a factor of two.
+
+    ``phases`` is how many phases the traffic has in which each host may send. What a trace
+    holds, and what piles up where sources send more than the fabric carries, comes on top.
+    """
+    switches, vlans = len(plan.channels.names), len(set(plan.vlans.tolist()))
+    hosts = len(plan.fabric.hosts)
+    channels = len(plan.channels) + 2 * hosts
+    # One row of next hops for each switch at least, and at most one for each VLAN, too; as made
+    # and as handed over.
+    tables = 2 * 2 * switches * switches + 2 * 4 * switches * vlans
+    return (
+        BYTES_AT_LEAST
+        + tables
+        + BYTES_A_CHANNEL * channels
+        + BYTES_A_FLOW * hosts
+        + BYTES_A_SENDING * phases * hosts
+    )
+
+
+def check_memory(plan: Plan, *, phases: int = 0) -> None:
+    """Raise SimulationError when the simulation will not fit into the memory that is free."""
+    needed, there = estimated_bytes(plan, phases=phases), psutil.virtual_memory().available
+    if needed > there:
+        raise SimulationError(
+            f"{plan.fabric.name}: simulating it takes about {needed / 2**30:.1f} GiB,"
+            f" {there / 2**30:.1f} GiB are free"
+        )

@@ -1,0 +1,68 @@
+"""What a simulation is said to take of memory is what it takes, within a factor of two."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import NamedTuple
+
+import psutil
+import pytest
+
+from routing import make_plan
+from simulation import Load, Scenario, SimulationError, simulate
+from simulation.memory import estimated_bytes
+from topologies import load
+
+# In a process of its own: memory that tests before it have given back would be used again.
+MEASURE = """
+import gc, sys
+import psutil
+from routing import make_plan
+from simulation import Load, Scenario, simulate
+from simulation.memory import estimated_bytes
+from topologies import load
+spec, engine, pattern, load_, duration_us = sys.argv[1:]
+plan = make_plan(load(spec), engine)
+amount = Load(barrier=False) if load_ == "phases" else Load("poisson", float(load_))
+scenario = Scenario(plan, pattern, amount, duration_us=float(duration_us))
+gc.collect()
+before = psutil.Process().memory_info().rss
+result = simulate(scenario)
+taken = psutil.Process().memory_info().rss - before
+phases = len(plan.fabric.hosts) if scenario.in_phases else 0
+print(estimated_bytes(plan, phases=phases), taken)
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["torus,8,8,8,rate=10000,delay=1", "dor", "uniform", "0.2", "300"],
+        ["lsft,7,rate=10000,delay=1", "lsft", "schedule", "phases", "300"],
+        ["fattree3,12,rate=10000,delay=1", "fattree", "permutation", "0.9", "300"],
+    ],
+)
+def test_the_estimate_is_within_a_factor_of_two(arguments: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, *arguments], check=True, capture_output=True, text=True
+    )
+    estimated, taken = map(int, done.stdout.split())
+    assert taken / 2 < estimated < 2 * taken
+
+
+class Free(NamedTuple):
+    """What is free, as psutil tells it."""
+
+    available: int
+
+
+def test_what_will_not_fit_is_refused_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan(load("mesh,4,4"), "dor")
+    scenario = Scenario(plan, "shift", Load(barrier=False))
+    needed = estimated_bytes(plan, phases=16)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: Free(needed - 1))
+    with pytest.raises(SimulationError, match=r"mesh,4,4: simulating it takes about .* are free"):
+        simulate(scenario)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: Free(needed))
+    assert simulate(scenario).lost_frames == 0
