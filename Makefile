@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lint-python lint-rust format bench bench-routing bench-sim bench-endpoint test-primitives prove clean
+.PHONY: help setup demo test lint lint-python lint-rust format bench bench-routing bench-sim bench-endpoint test-primitives test-barriers prove clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -54,6 +54,9 @@ bench-endpoint: setup  ## measure messages beside UDP sockets and Open MPI, over
 
 test-primitives:  ## a million random operations on remote memory (make test: 20,000)
 	KNOTLESS_OPERATIONS=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test primitives
+
+test-barriers: setup  ## 10,000 barriers of real processes with each fault (make test: 300)
+	$(SUDO) KNOTLESS_BARRIERS=10000 $(BIN)/pytest -q tests/integration/test_barrier_faults.py
 
 prove: setup  ## walk the rules of every engine on 1,000 generated fabrics (make test: 40)
 	$(BIN)/python -m tests.prove

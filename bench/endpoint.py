@@ -135,7 +135,8 @@ def mpi(names: tuple[str, str], program: Path, mode: str, size: int, count: int)
     only = ["btl_tcp_if_include", "oob_tcp_if_include"]
     command = ["mpirun", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
     command += [word for key in only for word in ("--mca", key, "e0")]
-    command += ["--oversubscribe", "--bind-to", "none", "-x", "PMIX_MCA_ptl_base_if_include", "-np", "1", *on_core(0, process)]
+    command += ["--oversubscribe", "--bind-to", "none", "-x", "PMIX_MCA_ptl_base_if_include"]
+    command += ["-np", "1", *on_core(0, process)]
     command += [":", "-np", "1", *namespaces.enter(names[1], on_core(1, process))]
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run(

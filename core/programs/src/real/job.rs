@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use crate::faults::Faults;
+
 /// One process's job.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -14,6 +16,9 @@ pub struct Job {
     pub networks: Vec<Network>,
     /// What it does.
     pub work: Work,
+    /// What a bad network does to it; by default nothing.
+    #[serde(default)]
+    pub faults: Option<Faults>,
 }
 
 /// An interface and who is on its network.
@@ -84,6 +89,9 @@ impl Job {
         }
         if self.networks.len() > 2 {
             return Err("job: at most two networks".into());
+        }
+        if let Some(faults) = &self.faults {
+            faults.check()?;
         }
         match &self.work {
             Work::Logp(work) if size != 2 || work.times == 0 || work.bytes == 0 => {

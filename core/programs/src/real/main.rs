@@ -5,6 +5,7 @@
 //! `ready`, a line `go`. Its result is one line of JSON. After that it goes on answering the others
 //! until its standard input ends, so that who missed its last message can ask for it.
 
+mod faults;
 mod job;
 mod logp;
 mod member;

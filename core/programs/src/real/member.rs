@@ -35,6 +35,8 @@ pub struct Outcome {
     tx_frames: u64,
     rx_frames: u64,
     refused_frames: u64,
+    /// Messages that this process has lost, doubled and delayed on purpose.
+    faults: u64,
 }
 
 /// Go through all rounds, or until somebody dies.
@@ -55,6 +57,7 @@ pub fn run(
         process.change(program).map_err(|error| error.to_string())?;
         let mut passed = Passed::default();
         for _ in 0..round.barriers {
+            std::thread::sleep(networks.delay());
             let entered = clock_ns();
             passed.entered_ns.push(entered);
             if let Err(rank) = pass(&mut process, networks, entered)? {
@@ -83,6 +86,7 @@ pub fn run(
         tx_frames,
         rx_frames,
         refused_frames,
+        faults: networks.faults(),
     };
     Ok((outcome, process))
 }

@@ -10,6 +10,7 @@ use knotless_endpoint::address::{Address, Mac};
 use knotless_endpoint::config::{Config, Counters, Error, Reliability};
 use knotless_endpoint::endpoint::Endpoint;
 
+use crate::faults::BadLuck;
 use crate::job::Job;
 use crate::sys;
 
@@ -31,6 +32,7 @@ pub struct Networks {
     port: u8,
     /// Where the next look begins, so that no network starves another.
     turn: usize,
+    luck: Option<BadLuck>,
 }
 
 fn told(error: Error) -> String {
@@ -63,7 +65,8 @@ impl Networks {
             let ranks = members.iter().copied().zip(0..).collect();
             lines.push(Line { endpoint, members, ranks, group });
         }
-        Ok(Networks { lines, port: job.port, turn: 0 })
+        let luck = job.faults.clone().map(|faults| BadLuck::new(faults, job.rank));
+        Ok(Networks { lines, port: job.port, turn: 0, luck })
     }
 
     /// Number of networks.
@@ -95,6 +98,27 @@ impl Networks {
     pub fn receive(&mut self, timeout: Duration) -> Result<Option<(Rank, Vec<u8>)>, String> {
         let deadline = Instant::now() + timeout;
         loop {
+            let now = Instant::now();
+            let Some(luck) = &mut self.luck else { return self.receive_until(deadline) };
+            if let Some(message) = luck.due(now) {
+                return Ok(Some(message));
+            }
+            let until = luck.next().map_or(deadline, |due| due.min(deadline));
+            match self.receive_until(until)? {
+                Some((from, bytes)) => {
+                    if let Some(luck) = &mut self.luck {
+                        luck.meet(Instant::now(), from, bytes);
+                    }
+                }
+                None if now >= deadline => return Ok(None),
+                None => {}
+            }
+        }
+    }
+
+    /// The same, without faults.
+    fn receive_until(&mut self, deadline: Instant) -> Result<Option<(Rank, Vec<u8>)>, String> {
+        loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let patience = if self.lines.len() == 1 { left } else { Duration::ZERO };
             for _ in 0..self.lines.len() {
@@ -118,6 +142,16 @@ impl Networks {
                 sys::wait(&self.descriptors(), left.min(OFFER_AGAIN));
             }
         }
+    }
+
+    /// How late this process is for its next barrier, by its faults.
+    pub fn delay(&mut self) -> Duration {
+        self.luck.as_mut().map_or(Duration::ZERO, BadLuck::delay)
+    }
+
+    /// Messages that were lost, doubled and delayed on purpose.
+    pub fn faults(&self) -> u64 {
+        self.luck.as_ref().map_or(0, |luck| luck.done)
     }
 
     fn descriptors(&self) -> Vec<RawFd> {
