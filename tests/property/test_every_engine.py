@@ -24,8 +24,8 @@ from topologies.validate import validate
 class Promise:
     """What an engine promises.
 
-    ``needs`` is what fabrics it takes: any, grids (with all their links), trees (by levels) or
-    lsft. ``one_vc`` engines never use another.
+    ``needs`` is what fabrics it takes: any, grids (with all their links), trees (by levels),
+    whole trees (with all their links) or lsft. ``one_vc`` engines never use another.
     """
 
     engine: str
@@ -48,6 +48,7 @@ PROMISES = [
     Promise("rturn", one_vc=True),
     Promise("sbp", minimal=True),
     Promise("sbp-reduced", minimal=True),
+    Promise("smodk", needs="whole trees", minimal=True, one_vc=True),
     Promise("updown"),
 ]
 
@@ -137,6 +138,7 @@ FABRICS = {
     "any": st.one_of(graphs(), cut(grids()), cut(trees()), cut(random_fabrics())),
     "grids": grids(),
     "trees": st.one_of(thinned(trees()), cut(trees())),
+    "whole trees": thinned(st.one_of(trees(), squares())),
     "lsft": thinned(squares()),
 }
 

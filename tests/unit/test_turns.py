@@ -159,6 +159,7 @@ def test_a_walk_that_comes_back_is_replaced_by_a_path(
         ("mesh,3,3", "fattree", "has none from s2 to s1"),
         ("mesh,3,3", "lsft", "has one from s1 to s2"),
         ("fattree3,4", "lsft", "has one from"),
+        ("mesh,3,3", "smodk", "on mesh,3,3 its paths close a cycle"),
         ("mesh,6,6", "sbp", "sbp needs 10 virtual channels on mesh,6,6, 8 are allowed"),
     ],
 )

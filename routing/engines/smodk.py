@@ -1,0 +1,109 @@
+"""S-mod-k: on trees, the source alone tells which way up, so that its paths lie in one tree.
+
+References
+----------
+Otsuka, Koibuchi, Kudoh, Amano: VLAN routing with switch tagging, section 3.2.2, which puts the
+hosts of fat-trees and Myrinet-Clos networks into VLANs so. The name is from Rodriguez et al.,
+Oblivious routing schemes in extended generalized fat tree networks, 2009.
+
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from knotless_core.graph import last_hops
+from routing.balance import Rows, rows_in
+from routing.channels import Channels, Ints
+from routing.engine import Engine, Routes, Task
+from routing.trees import pruned
+from routing.turns import Turns, is_acyclic
+from routing.walks import plain_graph
+from topologies.errors import PlanError
+
+MOST = 1 << 40
+"""More than there are hosts: further digits are 0."""
+
+
+def route(task: Task) -> Routes:
+    """Return shortest paths, the ways on chosen by the digits of the source's number.
+
+    Where k channels lead nearer to the destination, a digit of the number to the base k tells
+    which is taken: on the way up the next digit at each switch, in the second half of the path
+    the same ones in reverse order, so that the way down mirrors the way up. With ``spread`` the
+    number is the host's: its switch's among those with hosts, times the hosts that a switch has,
+    plus the host's rank; with ``low-port`` it is the switch's. Broadcasts take the
+    paths of their switch's first host. One virtual channel.
+
+    Made for trees; other fabrics are refused where these paths close a cycle.
+
+    Raises
+    ------
+    PlanError
+        The channel dependencies have a cycle.
+
+    """
+    channels = task.channels
+    rows = rows_in(task, task.ranks if task.select == "spread" else 1)
+    leaf = np.cumsum(task.receivers > 0) - 1
+    numbers = leaf[rows.at] * (int(rows.plane.max()) + 1) + rows.plane
+    paths = _follow(channels, rows, numbers)
+    none = np.zeros(paths.shape, dtype=np.uint8)
+    first = np.count_nonzero(rows.plane == 0)  # they come first
+    trees, of_trees = last_hops(paths[:first], none[:first], rows.at[:first])
+    trees = pruned(channels, trees, task.receivers > 0)
+    _check_acyclic(task, paths, trees)
+    return Routes(rows.of_host, paths, none, trees, of_trees)
+
+
+def _follow(channels: Channels, rows: Rows, numbers: Ints) -> Ints:
+    """Return (rows, switches, longest): the path of each row to every switch."""
+    count = len(channels.names)
+    hops = plain_graph(channels).hops()
+    # All channels that lead nearer to a destination, by (destination, tail), and where each begins.
+    to, good = np.nonzero(hops[:, channels.head] + 1 == hops[:, channels.tail])
+    cells = to * count + channels.tail[good]
+    first = np.searchsorted(cells, np.arange(count * count + 1))
+    ways = np.maximum(np.diff(first), 1)
+    at = np.repeat(rows.at[:, None], count, axis=1)
+    destinations = np.arange(count)[None, :]
+    length = hops[:, rows.at].T
+    longest = int(length.max(initial=0))
+    paths = np.full((len(rows.at), count, longest), -1, dtype=np.int32)
+    base = np.ones((longest + 1, *at.shape), dtype=np.int64)
+    for hop in range(longest):
+        moving = at != destinations
+        cell = destinations * count + at
+        level = np.maximum(np.minimum(hop, length - 2 - hop), 0)
+        of_level = np.take_along_axis(base, level[None], axis=0)[0]
+        digit = numbers[:, None] // of_level % ways[cell]
+        base[hop + 1] = np.minimum(base[hop] * ways[cell], MOST)
+        channel = good[np.where(moving, first[cell] + digit, 0)]
+        paths[:, :, hop] = np.where(moving, channel, -1)
+        at = np.where(moving, channels.head[channel], at)
+    return paths
+
+
+def _check_acyclic(task: Task, paths: Ints, trees: Ints) -> None:
+    """Raise PlanError where the turns of paths to hosts and of broadcast trees close a cycle."""
+    channels = task.channels
+    before, after = (part[:, task.receivers > 0] for part in (paths[:, :, :-1], paths[:, :, 1:]))
+    source, target = np.nonzero(trees >= 0)
+    below = trees[source, target]
+    above = trees[source, channels.tail[below]]
+    turns = Turns(
+        np.concatenate([before[after >= 0], above[above >= 0]]),
+        np.concatenate([after[after >= 0], below[above >= 0]]),
+    )
+    if not is_acyclic(len(channels), turns):
+        raise PlanError(
+            f"smodk is made for trees: on {task.fabric.name} its paths close a cycle;"
+            " updown runs on any fabric"
+        )
+
+
+ENGINE = Engine(
+    name="smodk",
+    summary="trees: shortest paths by the digits of the source (s-mod-k), a tree for each source",
+    route=route,
+)
