@@ -43,7 +43,7 @@ def places(fabric: Fabric) -> dict[str, tuple[Point, Point]]:
     names = [switch.name for switch in fabric.switches]
     grid = fabric.grid
     if grid is not None and len(grid.dims) == 2:
-        apart = 1.5
+        apart = 1.9
         middle = [(size - 1) / 2 for size in grid.dims]
         found = {}
         for i, name in enumerate(names):

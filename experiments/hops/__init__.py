@@ -1,8 +1,8 @@
-"""Bandwidth and latency of two hosts against the number of switches between them.
+"""Bandwidth, latency and barriers of two hosts against the number of switches between them.
 
 References
 ----------
-Koibuchi et al.: deadlock-free deterministic routings on the RHiNET-2 cluster, figure 8.
+Koibuchi et al.: deadlock-free deterministic routings on the RHiNET-2 cluster, figures 8 and 10.
 Otsuka et al.: switch-tagged VLAN routing, figure 9: with and without switch tagging.
 
 """
@@ -20,7 +20,7 @@ from experiments.experiment import (
     Experiment,
     shown_by,
 )
-from experiments.hops.measure import SAMPLE_TYPES, TAGGINGS, UNTAGGED
+from experiments.hops.measure import BARRIER, BOTH_WAYS, MEASURES, SAMPLE_TYPES, TAGGINGS, UNTAGGED
 from experiments.options import choice, delay_option, list_option, listed, numbers, within
 from experiments.routed import Measured, Routed
 from experiments.traffic.cases import message_size
@@ -52,7 +52,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     within(delay_us, LIMITS_US[common.on], "--delay", "us")
     apart = numbers(
         options.get("switches"),
-        (1, 2, 4, 8) if common.quick else range(1, MOST_SWITCHES + 1),
+        (1, MOST_SWITCHES) if common.quick else range(1, MOST_SWITCHES + 1),
         (1, MOST_SWITCHES),
         "--switches",
     )
@@ -61,6 +61,8 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     known = TAGGINGS if common.on == EMULATION else TAGGINGS[:1]
     usual_taggings = [TAGGINGS[0], UNTAGGED] if common.quick and common.on == EMULATION else known
     taggings = choice(options.get("tagging"), known, "--tagging", usual_taggings)
+    kinds = choice(options.get("measure"), MEASURES, "--measure")
+    loads = [(kind, size) for kind in kinds for size in _sizes_of(kind, sizes)]
     cases = []
     for tagging in taggings:
         # What is planned for no tagging only tells the ways, which a line has one of.
@@ -69,9 +71,9 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         settings = () if tagging != UNTAGGED else (("controller", "none"),)
         routed = Routed(spec, "dor", tagging=planned, settings=settings)
         cases += [
-            measure.Case(routed, tagging, switches, size, repeat)
+            measure.Case(routed, kind, tagging, switches, size, repeat)
+            for kind, size in loads
             for switches in apart
-            for size in sizes
             for repeat in range(1, common.repeats + 1)
         ]
 
@@ -85,6 +87,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     parameters = {
         "on": common.on,
         "switches": apart,
+        "measures": list(kinds),
         "sizes": sizes,
         "taggings": list(taggings),
         "rate_mbps": rate_mbps,
@@ -95,12 +98,18 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     return Campaign(common.on, cases, parameters, live, virtual, common.seed)
 
 
+def _sizes_of(kind: str, sizes: list[int]) -> list[int]:
+    """Return the sizes that are measured: a barrier has none, both ways the largest matters."""
+    return {BARRIER: [0], BOTH_WAYS: [max(sizes)]}.get(kind, sizes)
+
+
 EXPERIMENT = Experiment(
     name="hops",
     summary="What each switch on the way costs: time and bandwidth, with and without tagging.",
     example="sudo knotless run hops --quick",
     options=(
         list_option("--switches", f"How many, 1 to {MOST_SWITCHES}."),
+        list_option("--measure", f"Some of {', '.join(MEASURES)} (default: all)."),
         list_option("--size", "Bytes of a message."),
         list_option("--tagging", f"Some of {', '.join(TAGGINGS)}."),
         delay_option(DELAY_US),
@@ -109,6 +118,6 @@ EXPERIMENT = Experiment(
     prepare=prepare,
     present=shown_by("experiments.hops.show"),
     places=(EMULATION, SIMULATION),
-    identity=("tagging", "switches", "message_bytes"),
+    identity=("measure", "tagging", "switches", "message_bytes"),
     measures=("p50_us", "bandwidth_mbps"),
 )

@@ -10,6 +10,7 @@ from experiments import open_loop, theory
 from experiments.exchange import Messenger
 from experiments.experiment import EMULATION, SIMULATION, ExperimentError
 from experiments.flows import channels_of, lines, way_us
+from experiments.hops import barrier
 from experiments.patterns.pattern import pattern_of
 from experiments.routed import Measured, Routed, judged, unjudged
 from topologies.fabric import Fabric
@@ -18,27 +19,38 @@ if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
 
 WARM_UP_S = 0.3
+BARRIERS_A_SECOND = 100
 MESSAGES = 200
 """Of each simulated case: nothing else is under way, so that all take the same time."""
 UNTAGGED = "none"
 TAGGINGS = ("switch", "host", UNTAGGED)
 
+MESSAGES_ONE_BY_ONE, BOTH_WAYS, BARRIER = "messages", "both-ways", "barrier"
+MEASURES = (MESSAGES_ONE_BY_ONE, BOTH_WAYS, BARRIER)
+
 SAMPLE_TYPES = {
     "row": "int32",
+    "measure": "string",
     "tagging": "string",
     "switches": "int32",
     "message_bytes": "int32",
     "repeat": "int32",
     "time_us": "double",
 }
-"""Columns of samples.parquet: one line for each message; ``row`` counts those of run.json."""
+"""Columns of samples.parquet: one line for each message, or each host's passage of a barrier;
+``row`` counts those of run.json."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A message of so many bytes, over so many switches; ``tagging`` none: plain forwarding."""
+    """Messages of so many bytes, over so many switches; ``tagging`` none: plain forwarding.
+
+    ``measure``: from one host to the other, from both to each other at the same time, or a
+    barrier of the two, which has no bytes.
+    """
 
     routed: Routed
+    measure: str
     tagging: str
     switches: int
     message_bytes: int
@@ -46,7 +58,8 @@ class Case:
 
     def __str__(self) -> str:
         """Return it as progress bars show it."""
-        return f"{self.switches} switches, tagging {self.tagging}, {self.message_bytes} B"
+        what = BARRIER if self.measure == BARRIER else f"{self.message_bytes} B, {self.measure}"
+        return f"{self.switches} switches, tagging {self.tagging}, {what}"
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -55,12 +68,23 @@ class Case:
         return at[0][0].name, at[self.switches - 1][-1].name
 
     @property
+    def flows(self) -> list[tuple[str, str]]:
+        """Who sends to whom."""
+        source, target = self.pair
+        return [(source, target), (target, source)][: 2 if self.measure == BOTH_WAYS else 1]
+
+    @property
     def theory_us(self) -> float:
-        """The time from message to acknowledgement, without the hosts' own."""
+        """The time from message to acknowledgement, or of a barrier, without the hosts' own.
+
+        Nothing else is under way: messages that go both ways may have to wait for an
+        acknowledgement, and so may acknowledgements.
+        """
         plan, known = self.routed.plan, lines(self.routed.fabric)
         source, target = self.pair
         total = 0.0
-        for a, b, size in ((source, target, self.message_bytes), (target, source, 0)):
+        there, back = (source, target, self.message_bytes), (target, source, 0)
+        for a, b, size in (there, back) if self.measure != BARRIER else (there,):
             way = [known[channel] for channel in (a, *channels_of(plan, a, b))]
             packets = theory.message_packets(size)
             total += way_us(way, packets, tagged=self.tagging != UNTAGGED)
@@ -71,11 +95,13 @@ class Case:
 class Row:
     """One run: times from a message to its acknowledgement, and what follows from them.
 
-    ``bandwidth_mbps`` is D / T with the mean T; ``latency_us`` is half of T, the time one way
-    where message and acknowledgement are of the same, smallest size.
+    ``bandwidth_mbps`` is D / T with the mean T, of both hosts together where both send;
+    ``latency_us`` is half of T, the time one way where message and acknowledgement are of the
+    same, smallest size. Of barriers the times are those that a host takes to pass.
     """
 
     on: str
+    measure: str
     tagging: str
     switches: int
     message_bytes: int
@@ -129,11 +155,15 @@ def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float) -> Measured:
     if case.tagging == UNTAGGED:
         install_plain(lab)
     problems = open_loop.settle(lab.daemon, "all")
-    with Messenger(lab) as messenger:
-        # Open vSwitch is slow with the first frame of a flow: that is not what is measured.
-        messenger.acknowledged([case.pair], case.message_bytes, 0.0, WARM_UP_S)
-        problems += open_loop.settle(lab.daemon, "all")
-        (times_us,) = messenger.acknowledged([case.pair], case.message_bytes, duration_s, WARM_UP_S)
+    if case.measure == BARRIER:
+        times_us = barrier.emulated(lab, case.pair, round(duration_s * BARRIERS_A_SECOND))
+    else:
+        with Messenger(lab) as messenger:
+            # Open vSwitch is slow with the first frame of a flow: that is not what is measured.
+            messenger.acknowledged(case.flows, case.message_bytes, 0.0, WARM_UP_S)
+            problems += open_loop.settle(lab.daemon, "all")
+            found = messenger.acknowledged(case.flows, case.message_bytes, duration_s, WARM_UP_S)
+        times_us = [time_us for of_flow in found for time_us in of_flow]
     status, counters = lab.daemon.status(), lab.daemon.counters()
     if not times_us:
         raise ExperimentError(f"{case}: no message came back in {duration_s:g} s")
@@ -143,6 +173,10 @@ def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float) -> Measured:
 
 def simulated(case: Case, *, seed: int) -> Measured:
     """Run a case in the simulator."""
+    if case.measure == BARRIER:
+        time_us = barrier.simulated(case.routed.plan, case.pair, seed)
+        row = _row(case, SIMULATION, [time_us], lost_frames=0, messages=barrier.BARRIERS)
+        return unjudged(asdict(row)), _samples(case, [time_us])
     from simulation import Load, Scenario, simulate
 
     index = case.routed.fabric.host_index
@@ -150,7 +184,7 @@ def simulated(case: Case, *, seed: int) -> Measured:
     result = simulate(
         Scenario(
             case.routed.plan,
-            pattern_of("pair", "two hosts", [[index[name] for name in case.pair]]),
+            pattern_of("pair", "two hosts", [(index[a], index[b]) for a, b in case.flows]),
             Load("acknowledged", message_bytes=sum(packets), messages=MESSAGES),
             packet_bytes=theory.MTU_BYTES,
             seed=seed,
@@ -182,6 +216,7 @@ def _row(
     host = case.routed.fabric.hosts[0]
     return Row(
         on=on,
+        measure=case.measure,
         tagging=case.tagging,
         switches=case.switches,
         message_bytes=case.message_bytes,
@@ -194,7 +229,7 @@ def _row(
         min_us=round(min(times_us), 2),
         max_us=round(max(times_us), 2),
         theory_us=round(case.theory_us, 2),
-        bandwidth_mbps=round(8 * case.message_bytes / mean_us, 5),
+        bandwidth_mbps=round(8 * len(case.flows) * case.message_bytes / mean_us, 5),
         latency_us=round(mean_us / 2, 2),
         lost_frames=lost_frames,
         result_sha256=sha256,
@@ -203,6 +238,7 @@ def _row(
 
 def _samples(case: Case, times_us: list[float]) -> list[dict[str, Any]]:
     head = {
+        "measure": case.measure,
         "tagging": case.tagging,
         "switches": case.switches,
         "message_bytes": case.message_bytes,

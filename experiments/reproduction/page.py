@@ -8,7 +8,8 @@ from itertools import groupby
 from experiments.all_to_all.cases import ANALYSIS
 from experiments.compare import Spread
 from experiments.experiment import EMULATION, SIMULATION
-from experiments.reproduction.claims import CLAIMS, Claim
+from experiments.reproduction.claim import Claim
+from experiments.reproduction.claims import CLAIMS
 from experiments.reproduction.stored import Stored
 
 PLACES = (EMULATION, SIMULATION, ANALYSIS)

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import select
 import socket
-import threading
 import time
 from collections.abc import Mapping
-from pathlib import Path
+
+from emulation.names import NETNS_DIRECTORY
+from emulation.namespaces import inside
 
 PORT = 5005
-_CLONE_NEWNET = 0x40000000
 
 
 def socket_in(namespace: str) -> socket.socket:
     """Return a UDP socket in the network namespace of that name, bound to :data:`PORT`."""
-    made: list[socket.socket] = []
-
-    def make() -> None:
-        # A thread changes its own namespace alone, and ends here.
-        handle = os.open(Path("/run/netns") / namespace, os.O_RDONLY)
-        libc = ctypes.CDLL(None, use_errno=True)
-        if libc.setns(handle, _CLONE_NEWNET) == 0:
-            made.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-        os.close(handle)
-
-    thread = threading.Thread(target=make)
-    thread.start()
-    thread.join()
-    assert made, f"cannot enter namespace {namespace}"
-    made[0].bind(("", PORT))
-    made[0].setblocking(False)
-    return made[0]
+    with inside(str(NETNS_DIRECTORY / namespace)):
+        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    made.bind(("", PORT))
+    made.setblocking(False)
+    return made
 
 
 def missing_pairs(

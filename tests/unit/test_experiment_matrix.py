@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -14,15 +13,7 @@ from experiments.deadlock import EXPERIMENT
 from experiments.deadlock.matrix import QUICK, Case, cases
 from experiments.experiment import SIMULATION, Common, ExperimentError
 from knotless.main import main
-
-
-class NoProgress:
-    def begin(self, what: str) -> None:
-        """Nobody watches."""
-
-    def advance(self) -> None:
-        """Nobody watches."""
-
+from tests.unit.experiment_rows import rows_of
 
 ONCE = Common()
 
@@ -64,9 +55,7 @@ def test_the_simulator_has_no_tcp() -> None:
 
 def test_what_freezes_in_the_simulator_is_what_was_predicted() -> None:
     options = {"pattern": "a,b,c,d,e,f", "flow_control": "none,all"}
-    campaign = EXPERIMENT.prepare(Common(on=SIMULATION, duration_s=1.0), options)
-    rows: list[Mapping[str, Any]] = []
-    campaign.run(lambda row, _: rows.append(row), NoProgress())
+    rows = rows_of(EXPERIMENT, Common(on=SIMULATION, duration_s=1.0), **options)
     assert len(rows) == 12
     for row in rows:
         frozen = row["routes"] == "cyclic" and row["flow_control"] == "all"

@@ -81,11 +81,16 @@ def test_gains_are_over_updown_of_the_same_case() -> None:
 
 def test_time_grows_by_each_switch_as_lines_and_delays_say() -> None:
     rows = rows_of(HOPS, Common(on=SIMULATION, quick=True))
-    for size in (16, 1792):
-        here = [row for row in rows if row["message_bytes"] == size]
+    kinds = hops_show.kinds_of(rows)
+    both_ways, barrier = ("both-ways", 1792), ("barrier", 0)
+    assert set(kinds) == {("messages", 16), ("messages", 1792), both_ways, barrier}
+    for here in kinds.values():
         each, due = hops_show.slope(here, "p50_us"), hops_show.slope(here, "theory_us")
         assert each is not None
         assert each == pytest.approx(due, rel=0.005)
+    alone = {row["switches"]: row["bandwidth_mbps"] for row in kinds["messages", 1792]}
+    for row in kinds[both_ways]:
+        assert row["bandwidth_mbps"] == pytest.approx(2 * alone[row["switches"]], rel=0.01)
     shown = HOPS.present(
         {"rows": rows, "parameters": HOPS.prepare(Common(), {}).parameters}, [], True
     )
@@ -133,6 +138,8 @@ def test_plain_rules_lead_every_host_to_every_other() -> None:
         (["traffic", "--duration", "nan"], "--duration"),
         (["hops", "--switches", "9"], "--switches"),
         (["hops", "--tagging", "both"], "--tagging"),
+        (["hops", "--measure", "barriers"], "--measure"),
+        (["hops", "--switches", "1,,2"], "--switches"),
         (["hops", "--on", "simulation", "--tagging", "none"], "--tagging"),
         (["hops", "--size", "x"], "--size"),
         (["hops", "--delay", "0"], "--delay"),

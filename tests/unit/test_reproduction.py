@@ -28,14 +28,15 @@ def run(name: str, rows: list[dict[str, Any]], **others: Any) -> dict[str, Any]:
 
 
 def hop(tagging: str, time_us: float, **others: Any) -> dict[str, Any]:
-    case = {"tagging": tagging, "switches": 2, "message_bytes": 16, "repeat": 1}
+    case: dict[str, Any] = {"tagging": tagging, "switches": 2, "message_bytes": 16, "repeat": 1}
+    case |= {"measure": "messages"}
     figures = {"p50_us": time_us, "theory_us": time_us, "bandwidth_mbps": 1.0}
     return {"on": "emulation", "valid": True, **case, **figures, **others}
 
 
 def cost(rows: list[dict[str, Any]]) -> str:
     lines = page.text(Stored([run("hops", rows)])).splitlines()
-    (line,) = [line for line in lines if "Time with switch tagging" in line]
+    (line,) = [line for line in lines if "Time of a message with switch tagging" in line]
     return line.split("|")[4].strip()
 
 
@@ -80,7 +81,12 @@ def test_runs_are_compared_case_by_case() -> None:
     one = run("hops", [hop("none", 100.0), hop("none", 102.0), hop("none", 9.0, valid=False)])
     two = run("hops", [hop("none", 202.0)])
     (line, _) = compare(HOPS, [one, two])
-    assert line.case == {"tagging": "none", "switches": 2, "message_bytes": 16}
+    assert line.case == {
+        "measure": "messages",
+        "tagging": "none",
+        "switches": 2,
+        "message_bytes": 16,
+    }
     assert line.spreads == (Spread(101.0, 100.0, 102.0, 2), Spread(202.0, 202.0, 202.0, 1))
     assert line.ratios == (1.0, 2.0)
 
