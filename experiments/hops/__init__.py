@@ -33,7 +33,7 @@ SMALL_BYTES, LARGE_BYTES = 16, 1792
 MOST_SWITCHES = 8
 """Two hosts on each of eight switches: as many ports as Open vSwitch serves promptly."""
 RATE_MBPS, DELAY_US = 10.0, 1000.0
-DURATION_S, QUICK_DURATION_S = 2.0, 0.7
+DURATION_S, QUICK_DURATION_S = 2.0, 0.5
 LIMITS_S = (0.2, 600.0)
 LIMITS_MBPS = (0.5, 1e6)
 LIMITS_US = {EMULATION: (200.0, 1e6), SIMULATION: (0.0, 1e6)}
