@@ -56,13 +56,17 @@ class Messenger:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the process."""
+        """Close."""
         self.close()
 
-    def close(self) -> None:
-        """End the process."""
+    def end(self) -> None:
+        """End the process; whoever waits for its answer gets an ExchangeError."""
         self._process.kill()
         self._process.wait()
+
+    def close(self) -> None:
+        """End the process, and all talk with it."""
+        self.end()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()

@@ -1,0 +1,39 @@
+"""The emulator and the simulator run one description, and show the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.test_run_experiments import run
+
+pytestmark = [pytest.mark.integration]
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    out: Path = tmp_path_factory.mktemp("results")
+    found: list[dict[str, Any]] = run("agreement", "--quick", "--duration", "1.5", out=out)["rows"]
+    return found
+
+
+def test_both_freeze_in_the_same_knot(rows: list[dict[str, Any]]) -> None:
+    frozen = [row for row in rows if row["fabric"] == "ring,4"]
+    assert [row["flow_control"] for row in frozen] == ["all", "pfc"]
+    for row in frozen:
+        assert row["emulated_knot"] == row["simulated_knot"] == [f"s{i}:2/0" for i in (1, 2, 3, 4)]
+
+
+def test_both_deliver_the_same(rows: list[dict[str, Any]]) -> None:
+    (shared,) = (row for row in rows if row["fabric"] != "ring,4")
+    assert not shared["emulated_deadlock"]
+    if not shared["valid"]:
+        pytest.skip("the machine was too busy: " + "; ".join(shared["problems"]))
+    assert shared["ratio"] == pytest.approx(1, abs=0.01)
+    assert shared["agrees"]
+    assert (shared["emulated_lost"], shared["simulated_lost"]) == (0, 0)
+    # One model: the accounts fill as far, and senders are stopped as often.
+    assert shared["emulated_account_peak_bytes"] == shared["simulated_account_peak_bytes"]
+    assert shared["pauses_apart"] <= 1
