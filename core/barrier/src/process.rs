@@ -163,6 +163,10 @@ impl Process {
         if self.state != State::Inside || now < self.ask_at {
             return;
         }
+        if self.timing.is_long(now - self.ask_at) {
+            // This process has not run, so it has not listened: the time says nothing of the others.
+            self.waiting_since = now;
+        }
         let network = self.asked as usize % self.program.networks;
         for place in 0..self.program.stages[self.stage].awaits.len() {
             let rank = self.program.stages[self.stage].awaits[place];

@@ -34,6 +34,11 @@ impl Timing {
         doubled.min(self.patience / ASKS)
     }
 
+    /// Whether `late` is more than a process is late that runs when it wants to.
+    pub(crate) fn is_long(&self, late: Time) -> bool {
+        late >= self.patience / ASKS
+    }
+
     /// The longest that a death stays unnoticed by whoever waits for the dead: the patience, and
     /// what it takes until the next look.
     pub fn bound(&self) -> Time {

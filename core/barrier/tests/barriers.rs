@@ -176,6 +176,23 @@ fn a_process_enters_once_and_not_after_a_death() {
 }
 
 #[test]
+fn a_process_that_did_not_run_for_long_takes_nobody_for_dead_by_that() {
+    let mut made = programs(&Algorithm::Shuffle, 2, 1).unwrap();
+    let timing = timing();
+    let mut process = Process::new(made.remove(0), timing);
+    process.enter(0).unwrap();
+    let stopped = 100 * timing.patience;
+    process.advance(stopped);
+    assert_eq!(process.state(), State::Inside);
+    // From now on it runs, and nobody answers.
+    while let Some(deadline) = process.deadline() {
+        assert!(deadline <= stopped + timing.bound());
+        process.advance(deadline);
+    }
+    assert_eq!(process.state(), State::Broken(1));
+}
+
+#[test]
 fn wrong_settings_are_refused_with_what_would_be_right() {
     let said = |error: barrier::Error| error.to_string();
     assert!(said(programs(&Algorithm::Shuffle, 0, 1).unwrap_err()).contains("1 to 4096"));
