@@ -7,15 +7,15 @@ A program trace is a CSV file of COLUMNS, the rows of each process in its own or
 - ``compute``: compute for ``seconds``.
 
 It says nothing of when messages were sent: whoever replays it finds that out from his own
-network. A message trace, as ``knotless simulate --trace`` reads it, is the opposite: each
-message at the time at which it was once sent.
+network. A message trace is the opposite: each message at the time at which it was once sent.
+``knotless simulate --trace`` reads both (:mod:`simulation.tracefile`).
 """
 
 from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -126,9 +126,3 @@ def write_message_trace(path: Path, events: Iterable[Event], hosts: Sequence[str
         rows.writerow(MESSAGE_COLUMNS)
         for time_us, source, to, size in sent:
             rows.writerow((f"{time_us:.3f}", hosts[source], hosts[to], size))
-
-
-def events_of(samples: Iterable[Mapping[str, object]]) -> list[Event]:
-    """Return the events of samples of a run."""
-    names = Event.__dataclass_fields__
-    return [Event(**{name: sample[name] for name in names}) for sample in samples]  # type: ignore[arg-type]
