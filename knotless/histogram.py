@@ -38,6 +38,7 @@ def draw_histogram(
             axes[1].hist(rates, bins=30, range=(0, float(rates.max())), color=GREEN, rwidth=0.9)
             axes[1].set(xlabel="max-min fair rate, Mbit/s", ylabel="flows")
             axes[1].set_xlim(left=0)
+            axes[1].yaxis.get_major_locator().set_params(integer=True)
         try:
             figure.savefig(Path(path), dpi=150)
         except OSError as error:

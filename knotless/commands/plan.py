@@ -106,7 +106,8 @@ def _print_comparison(spec: str, rows: list[Compared]) -> None:
     click.echo(EXPLANATION)
     for row in rows:
         if row.summary is None:
-            click.echo(f"{row.engine}: {row.reason}")
+            named = row.reason.startswith(row.engine)
+            click.echo(row.reason if named else f"{row.engine}: {row.reason}")
 
 
 def _cell(value: object) -> str:
