@@ -37,7 +37,7 @@ def row(routes: str, flow_control: str, protocol: str = "udp", **changes: Any) -
         "frozen_after_s": 0.9 if frozen else None,
         "sent_frames": 9000,
     }
-    verdict = {"lateness_us_p99": 180.0, "late": False, "valid": True}
+    verdict: dict[str, Any] = {"lateness_us_p99": 180.0, "late": False, "valid": True}
     verdict |= {"problems": [], "earlier_attempts": []}
     verdict |= {key: changes.pop(key) for key in tuple(verdict) if key in changes}
     values |= changes
