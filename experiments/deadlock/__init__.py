@@ -29,7 +29,7 @@ from experiments.routed import Measured
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
 
-DEFAULT_DURATION_S = 3.0
+DEFAULT_DURATION_S, QUICK_DURATION_S = 3.0, 2.0
 LIMITS_S = (0.5, 600.0)
 LIMITS_MBPS = {EMULATION: (1.0, 100.0), SIMULATION: (0.001, 1e6)}
 """Emulated: slower, and the flows do not start in time; faster, and a small machine is late."""
@@ -39,7 +39,8 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     """Check the settings; raises ExperimentError or another KnotlessError."""
     from experiments.deadlock import measure, scenario
 
-    duration_s = DEFAULT_DURATION_S if common.duration_s is None else common.duration_s
+    usual_s = QUICK_DURATION_S if common.quick else DEFAULT_DURATION_S
+    duration_s = usual_s if common.duration_s is None else common.duration_s
     within(duration_s, LIMITS_S, "--duration", "s")
     if common.rate_mbps is not None:
         within(common.rate_mbps, LIMITS_MBPS[common.on], "--rate", "Mbit/s")

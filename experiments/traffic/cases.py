@@ -12,7 +12,7 @@ from experiments.experiment import EMULATION, Common, ExperimentError
 from experiments.flows import Flow, flows_of
 from experiments.options import choice, listed
 from experiments.patterns import PatternError, pattern_named
-from experiments.routed import Routed, engine_of, with_options
+from experiments.routed import NATIVE, Routed, engine_of, with_options
 from topologies import load
 from topologies.fabric import Fabric
 
@@ -165,7 +165,9 @@ def _acknowledged(common: Common, options: Mapping[str, Any], delay_us: float) -
     quick = common.quick
     specs = options.get("fabric") or (IRREGULAR[:1] if quick else (*IRREGULAR, *GRIDS))
     asked = options.get("engine")
-    engines = listed(asked, ()) if asked else (("updown", "dl:2") if quick else None)
+    engines: Sequence[str] | None = ("updown", "dl:2") if quick else None
+    if asked is not None:
+        engines = listed(asked, ())
     patterns = _patterns(options, PATTERNS[:1] if quick else PATTERNS)
     sizes = _sizes(options.get("size"), SIZES[-1:] if quick else SIZES)
     links = {"rate": common.rate_mbps or 2.0, "delay": delay_us}
@@ -181,8 +183,7 @@ def _acknowledged(common: Common, options: Mapping[str, Any], delay_us: float) -
 def _open_loop(common: Common, options: Mapping[str, Any], delay_us: float) -> list[Case]:
     quick = common.quick
     specs = options.get("fabric") or (("mesh,4,4",) if quick else TABLE_1)
-    asked = options.get("engine")
-    engines = listed(asked, ()) if asked else ("native",)
+    engines = listed(options.get("engine"), (NATIVE,))
     patterns = _patterns(options, PATTERNS[:1] if quick else PATTERNS)
     usual = ("udp",) if quick or common.on != EMULATION else ("udp", "tcp")
     protocols = choice(options.get("protocol"), ("udp", "tcp"), "--protocol", usual)

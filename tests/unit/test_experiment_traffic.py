@@ -126,6 +126,8 @@ def test_plain_rules_lead_every_host_to_every_other() -> None:
         (["traffic", "--pattern", "shift"], "no fixed pairs"),
         (["traffic", "--engine", "updwn"], "did you mean"),
         (["traffic", "--engine", "dl:99"], "NAME:N"),
+        (["traffic", "--engine", ""], "no routing engine"),
+        (["traffic", "--select", ""], "--select"),
         (["traffic", "--select", "best"], "--select"),
         (["traffic", "--size", "7"], "--size"),
         (["traffic", "--size", "1473"], "the last of the"),
