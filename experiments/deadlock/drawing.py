@@ -90,11 +90,15 @@ def _fabric(axes: Axes, row: Row, planned: scenario.Scenario) -> None:
         axes.plot([x, at[0]], [y, at[1]], color=plots.MUTED, linewidth=1.2, zorder=1)
         _node(axes, at, host.name, "square", plots.MUTED)
         _node(axes, (x, y), host.switch, "circle", plots.INK)
-    edge = 0.95 + max(abs(value) for point, _ in place.values() for value in point)
-    axes.text(0, 0.1 - edge, _outcome(row), ha="center", va="center", fontsize=11)
+    edge = 0.45 + max(
+        abs(x + HOST_AWAY * dx)
+        for point, away in place.values()
+        for x, dx in zip(point, away, strict=True)
+    )
+    axes.text(0, -edge, _outcome(row), ha="center", va="center", fontsize=11)
     state = "frozen" if row["deadlock"] else "running"
     axes.set_title(f"{row['routes'].capitalize()} routes, {WORDS[row['flow_control']]}: {state}")
-    axes.set(xlim=(-edge, edge), ylim=(-edge - 0.1, edge - 0.1), aspect="equal")
+    axes.set(xlim=(-edge, edge), ylim=(-edge - 0.15, edge - 0.15), aspect="equal")
     axes.axis("off")
 
 
@@ -118,7 +122,7 @@ def _channel(axes: Axes, start: Point, end: Point, colour: str, label: str) -> N
         },
     )
     if label:
-        away = 0.42 if abs(ux) < abs(uy) else 0.34
+        away = 0.34 + 0.08 * abs(uy) + 0.3 * abs(ux * uy)
         middle = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2)
         sign = 1 / CHANNEL_APART
         axes.text(
