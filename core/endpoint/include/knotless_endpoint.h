@@ -1,5 +1,8 @@
 /* Messages and remote memory between the processes of a fabric's hosts: docs/messages.md.
  *
+ * In this file, in this order: statuses and errors; opening and closing; messages; areas; primitives
+ * (push, pull, mcast, tagged messages, locks), each contiguous, then by stride, then by bitmap; waiting.
+ *
  * Link with libknotless_endpoint.so. An endpoint belongs to one thread at a time. Functions that
  * return int return 0 (or a length), or a negative number: then knotless_error() says why in one line.
  * Others are served, and *status_ret is written, only inside calls of this library.
@@ -91,10 +94,26 @@ int knotless_push_diff(knotless_endpoint *endpoint, void *twin, const void *now,
                        uint32_t area, uint64_t offset, int32_t *status_ret, size_t size);
 int knotless_pull(knotless_endpoint *endpoint, void *dst, knotless_address from, uint32_t area,
                   uint64_t offset, int32_t *status_ret, size_t size);
+/* `dst` gets the blocks, or the elements that are set, one behind the other. */
+int knotless_pull_stride(knotless_endpoint *endpoint, void *dst, knotless_address from,
+                         uint32_t area, uint64_t offset, uint32_t block, uint32_t stride,
+                         uint32_t count, int32_t *status_ret);
+int knotless_pull_bitmap(knotless_endpoint *endpoint, void *dst, knotless_address from,
+                         uint32_t area, uint64_t offset, uint32_t element, uint32_t elements,
+                         const uint8_t *bits, int32_t *status_ret);
 /* Write to the same area of all members, who have joined the group. */
 int knotless_mcast(knotless_endpoint *endpoint, const void *src, knotless_address group,
                    const knotless_address *members, size_t member_count, uint32_t area,
                    uint64_t offset, int32_t *status_ret, size_t size);
+int knotless_mcast_stride(knotless_endpoint *endpoint, const void *src, knotless_address group,
+                          const knotless_address *members, size_t member_count, uint32_t area,
+                          uint64_t offset, uint32_t block, uint32_t stride, uint32_t count,
+                          int32_t *status_ret);
+int knotless_mcast_bitmap(knotless_endpoint *endpoint, const void *src, knotless_address group,
+                          const knotless_address *members, size_t member_count, uint32_t area,
+                          uint64_t offset, uint32_t element, uint32_t elements,
+                          const uint8_t *bits, int32_t *status_ret);
+/* A message that the receiver asks for by sender and tag. */
 int knotless_isend(knotless_endpoint *endpoint, const void *src, knotless_address to, uint32_t tag,
                    int32_t *status_ret, size_t size);
 /* From this process and with this tag. A longer message is cut. */

@@ -34,6 +34,7 @@ static void keep(knotless_endpoint *here) {
     CHECK(knotless_wait(here, &status, 3 * LIMIT_US) == 0);
     CHECK(status == KNOTLESS_DONE && memcmp(message, "finished", 8) == 0);
     CHECK(memcmp(area, "abXcXdefgh", 10) == 0 && area[40] == 'm' && area[BYTES - 1] == 0);
+    CHECK(memcmp(area + 44, "st\0\0st\0\0v\0w", 11) == 0);
     CHECK(knotless_send(here, user, "thanks", 6, 1, LIMIT_US) == 0);
     CHECK(knotless_flush(here, LIMIT_US) == 0);
 }
@@ -57,6 +58,14 @@ static void use(knotless_endpoint *here) {
     CHECK(knotless_pull(here, back, keeper, AREA, 0, &status, 10) == 0);
     finish(here, &status, KNOTLESS_DONE);
     CHECK(memcmp(back, "abXdXdefgh", 10) == 0);
+    CHECK(knotless_pull_stride(here, back, keeper, AREA, 1, 2, 4, 2, &status) == 0);
+    finish(here, &status, KNOTLESS_DONE);
+    CHECK(memcmp(back, "bXde", 4) == 0);
+    CHECK(knotless_pull_bitmap(here, back, keeper, AREA, 0, 2, 3, bits, &status) == 0);
+    finish(here, &status, KNOTLESS_DONE);
+    CHECK(memcmp(back, "abXd", 4) == 0);
+    CHECK(knotless_pull_stride(here, back, keeper, AREA, 1, 4, 2, 2, &status) < 0);
+    memcpy(back, "abXd", 4);
     memcpy(twin, back, 4);
     memcpy(now, "abXc", 4);
     CHECK(knotless_push_diff(here, twin, now, keeper, AREA, 0, &status, 4) == 0);
@@ -64,6 +73,11 @@ static void use(knotless_endpoint *here) {
     CHECK(memcmp(twin, now, 4) == 0);
     CHECK(knotless_mcast(here, "m", group, &keeper, 1, AREA, 40, &status, 1) == 0);
     finish(here, &status, KNOTLESS_DONE);
+    CHECK(knotless_mcast_stride(here, "stst", group, &keeper, 1, AREA, 44, 2, 4, 2, &status) == 0);
+    finish(here, &status, KNOTLESS_DONE);
+    CHECK(knotless_mcast_bitmap(here, "vw", group, &keeper, 1, AREA, 52, 1, 3, bits, &status) == 0);
+    finish(here, &status, KNOTLESS_DONE);
+    CHECK(knotless_mcast_bitmap(here, "vw", group, NULL, 1, AREA, 52, 1, 3, bits, &status) < 0);
     CHECK(knotless_push(here, "zz", keeper, AREA, BYTES - 1, &status, 2) == 0);
     finish(here, &status, KNOTLESS_OUT_OF_BOUNDS);
     CHECK(knotless_push(here, "z", keeper, AREA + 1, 0, &status, 1) == 0);
