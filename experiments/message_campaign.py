@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from experiments.experiment import Common, ExperimentError
+from experiments.experiment import SIMULATION, Common, ExperimentError
+from experiments.logp.formulas import PAPER_001, LogP
+from experiments.overheads import overhead_option
+
+if TYPE_CHECKING:
+    from experiments.message_pair import Exchanging
 
 
 @dataclass(frozen=True)
 class MessageCampaign:
     """Sizes in bytes, and the fabric; each experiment adds its cases and how it runs them."""
 
+    on: str
     fabric: str
     engine: str
     hosts: str | None
     sizes: Sequence[int]
     count: int
     repeats: int
+    costs: LogP
+    """Of simulated processors; L and g are the network's."""
 
     @classmethod
     def of(cls, common: Common, options: Mapping[str, Any], longest: int) -> Self:
@@ -33,24 +42,35 @@ class MessageCampaign:
         message_pair.chosen(load(options["fabric"]), options["hosts"])
         text = "8,1024" if common.quick else options["sizes"]
         return cls(
+            on=common.on,
             fabric=options["fabric"],
             engine=options["engine"],
             hosts=options["hosts"],
             sizes=message_pair.sizes_of(text, longest),
             count=20 if common.quick else options["count"],
             repeats=common.repeats,
+            costs=LogP(options["send"], 0.0, options["receive"], 0.0),
         )
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Return what decides the run."""
+        given = {"send_us": self.costs.send_us, "receive_us": self.costs.receive_us}
         return {
+            "on": self.on,
+            **(given if self.on == SIMULATION else {}),
             "fabric": self.fabric,
             "engine": self.engine,
             "hosts": self.hosts,
             "sizes": list(self.sizes),
             "count": self.count,
         }
+
+    def running(self, say: Callable[[str], None]) -> AbstractContextManager[Exchanging]:
+        """Return the fabric to be entered, with its two hosts."""
+        from experiments import message_pair
+
+        return message_pair.running(self.on, self.fabric, self.engine, self.hosts, self.costs, say)
 
     def cases(self) -> list[tuple[str, int]]:
         """Return what is measured at which size, as often as it is repeated."""
@@ -78,4 +98,6 @@ def fabric_options() -> tuple[click.Option, ...]:
             show_default=True,
             help="Round trips of each size.",
         ),
+        overhead_option("--send", PAPER_001.send_us, "o_s"),
+        overhead_option("--receive", PAPER_001.receive_us, "o_r"),
     )

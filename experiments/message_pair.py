@@ -1,4 +1,4 @@
-"""Running ``knotless-pingpong`` between two hosts of an emulated fabric."""
+"""Two hosts that exchange messages: emulated, by ``knotless-pingpong``, or simulated."""
 
 from __future__ import annotations
 
@@ -8,18 +8,41 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from emulation import namespaces
 from emulation.names import REPOSITORY
 from emulation.network import EmulatedFabric
-from experiments.experiment import ExperimentError
+from experiments.experiment import SIMULATION, ExperimentError
+from experiments.logp.formulas import LogP
+from experiments.message_simulated import SimulatedPair
 from topologies import Fabric, load
 from topologies.fabric import Host
 
 PROGRAM = REPOSITORY / "core" / "target" / "release" / "knotless-pingpong"
 LIMIT_S = 300.0
 LOOK_US = 100
+
+
+class Exchanging(Protocol):
+    """Two hosts of a fabric that exchange messages."""
+
+    @property
+    def asker(self) -> Host:
+        """Who begins."""
+
+    @property
+    def server(self) -> Host:
+        """Who answers."""
+
+    def exchange(self, kind: str, size: int, count: int, mode: str = "latency") -> tuple[Any, Any]:
+        """Return what the asker and what the server tell."""
+
+    def settle(self) -> None:
+        """Forget what was counted."""
+
+    def judge(self) -> dict[str, Any]:
+        """Return lateness, losses, and whether they leave the measurement valid."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +130,14 @@ def sizes_of(text: str, most: int) -> tuple[int, ...]:
 
 @contextmanager
 def running(
-    spec: str, engine: str, hosts: str | None, say: Callable[[str], None]
-) -> Iterator[Pair]:
-    """Start the fabric; it is removed at the end."""
+    on: str, spec: str, engine: str, hosts: str | None, costs: LogP, say: Callable[[str], None]
+) -> Iterator[Exchanging]:
+    """Start the fabric; it is removed at the end. ``costs`` are those of simulated processors."""
     fabric = load(spec)
     asker, server = chosen(fabric, hosts)
+    if on == SIMULATION:
+        yield SimulatedPair.of(fabric, engine, (asker, server), costs)
+        return
     lab = EmulatedFabric(
         fabric,
         name=f"run-{secrets.token_hex(2)}",
@@ -133,6 +159,8 @@ def lines(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[list[s
     """Return a table line for each row: numbers with three digits, flags as words."""
 
     def cell(value: object) -> str:
+        if value is None:
+            return "-"
         if isinstance(value, bool):
             return "yes" if value else "NO"
         return f"{value:,.3f}" if isinstance(value, float) else str(value)

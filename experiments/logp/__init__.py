@@ -20,6 +20,7 @@ from experiments.experiment import (
     Record,
 )
 from experiments.logp.formulas import ALGORITHMS, PAPER_001, LogP, barrier_us
+from experiments.overheads import overhead_option
 
 if TYPE_CHECKING:  # that package needs the formulas of this one
     from experiments.barrier.case import Case, Settings
@@ -163,17 +164,6 @@ def present(
     )
 
 
-def _given(option: str, default: float, what: str) -> click.Option:
-    return click.Option(
-        [option],
-        type=click.FloatRange(0, 1e6),
-        default=default,
-        show_default=True,
-        metavar="US",
-        help=f"Simulation: LogP's {what}.",
-    )
-
-
 EXPERIMENT = Experiment(
     name="logp",
     summary="What a message costs by LogP (o_s, o_r, L, g), and barriers by that.",
@@ -187,9 +177,9 @@ EXPERIMENT = Experiment(
         click.Option(
             ["--delay"], type=click.FloatRange(0, 1e6), metavar="US", help="Delay of every link."
         ),
-        _given("--send", PAPER_001.send_us, "o_s"),
-        _given("--receive", PAPER_001.receive_us, "o_r"),
-        _given("--gap", PAPER_001.gap_us, "g"),
+        overhead_option("--send", PAPER_001.send_us, "o_s"),
+        overhead_option("--receive", PAPER_001.receive_us, "o_r"),
+        overhead_option("--gap", PAPER_001.gap_us, "g"),
     ),
     sample_types=SAMPLE_TYPES,
     prepare=prepare,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from experiments.experiment import (
+    EMULATION,
+    SIMULATION,
     Common,
     Experiment,
-    Presentation,
     Progress,
     Record,
+    shown_by,
 )
 from experiments.message_campaign import MessageCampaign, fabric_options
 
@@ -18,7 +20,6 @@ KINDS = ("message", "acknowledged", "udp")
 LONGEST = {"message": 1 << 20, "acknowledged": 1 << 20, "udp": 1472}
 """Longest messages in bytes; a UDP datagram is not cut."""
 SAMPLE_TYPES = {"row": "int32", "median_us": "double", "messages_per_s": "double"}
-COLUMNS = ("kind", "bytes", "median_us", "p99_us", "messages_per_s", "mbit_per_s", "valid")
 
 
 class PingPongCampaign(MessageCampaign):
@@ -31,10 +32,8 @@ class PingPongCampaign(MessageCampaign):
 
     def run(self, record: Record, progress: Progress) -> None:
         """Measure case after case."""
-        from experiments import message_pair
-
         progress.begin(f"starting {self.fabric}")
-        with message_pair.running(self.fabric, self.engine, self.hosts, progress.begin) as pair:
+        with self.running(progress.begin) as pair:
             switches = {"hosts": f"{pair.asker.name}-{pair.server.name}"}
             progress.advance()
             for number, (kind, size) in enumerate(self.cases()):
@@ -44,6 +43,7 @@ class PingPongCampaign(MessageCampaign):
                 rate, _ = pair.exchange(kind, size, 5 * self.count, "rate")
                 row = {
                     "kind": kind,
+                    "on": self.on,
                     "fabric": self.fabric,
                     "engine": self.engine,
                     **switches,
@@ -66,25 +66,6 @@ def prepare(common: Common, options: Mapping[str, Any]) -> PingPongCampaign:
     return PingPongCampaign.of(common, options, max(LONGEST.values()))
 
 
-def present(
-    run: Mapping[str, Any], _samples: Sequence[Mapping[str, Any]], _draw: bool
-) -> Presentation:
-    """Show a run."""
-    from experiments.message_pair import lines
-
-    return Presentation(
-        title="Messages between two hosts",
-        lead=(
-            "Half a round trip between two processes on two hosts of an emulated fabric, and "
-            "one-way rates with at most 64 messages under way; UDP sockets beside them."
-        ),
-        sentences=[],
-        columns=COLUMNS,
-        brief=COLUMNS,
-        table=lines(run["rows"], COLUMNS),
-    )
-
-
 EXPERIMENT = Experiment(
     name="pingpong",
     summary="Latency and bandwidth of messages over size, beside UDP sockets.",
@@ -92,7 +73,8 @@ EXPERIMENT = Experiment(
     options=fabric_options(),
     sample_types=SAMPLE_TYPES,
     prepare=prepare,
-    present=present,
-    identity=("kind", "bytes", "fabric", "engine", "hosts"),
+    present=shown_by("experiments.pingpong.show"),
+    places=(EMULATION, SIMULATION),
+    identity=("on", "kind", "bytes", "fabric", "engine", "hosts"),
     measures=("median_us", "messages_per_s", "mbit_per_s"),
 )

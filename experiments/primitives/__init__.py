@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from experiments.experiment import (
+    EMULATION,
+    SIMULATION,
     Common,
     Experiment,
-    Presentation,
     Progress,
     Record,
+    shown_by,
 )
 from experiments.message_campaign import MessageCampaign, fabric_options
 
@@ -19,7 +21,6 @@ LONGEST = 1 << 20
 STAGES_BYTES = 64
 """As in table 3 of Yamamoto et al."""
 SAMPLE_TYPES = {"row": "int32", "stage": "string", "us": "double"}
-COLUMNS = ("operation", "bytes", "median_us", "p99_us", "mbit_per_s", "valid")
 
 
 class PrimitivesCampaign(MessageCampaign):
@@ -32,11 +33,10 @@ class PrimitivesCampaign(MessageCampaign):
 
     def run(self, record: Record, progress: Progress) -> None:
         """Measure case after case."""
-        from experiments import message_pair
         from experiments.primitives.stages import STAGES, stage_times_us
 
         progress.begin(f"starting {self.fabric}")
-        with message_pair.running(self.fabric, self.engine, self.hosts, progress.begin) as pair:
+        with self.running(progress.begin) as pair:
             hosts = f"{pair.asker.name}-{pair.server.name}"
             progress.advance()
             for number, (operation, size) in enumerate(self.cases()):
@@ -46,6 +46,7 @@ class PrimitivesCampaign(MessageCampaign):
                 row = {
                     "operation": operation,
                     "bytes": size,
+                    "on": self.on,
                     "fabric": self.fabric,
                     "engine": self.engine,
                     "hosts": hosts,
@@ -72,33 +73,6 @@ def prepare(common: Common, options: Mapping[str, Any]) -> PrimitivesCampaign:
     return PrimitivesCampaign.of(common, options, LONGEST)
 
 
-def present(
-    run: Mapping[str, Any], _samples: Sequence[Mapping[str, Any]], _draw: bool
-) -> Presentation:
-    """Show a run."""
-    from experiments.message_pair import lines
-
-    rows = run["rows"]
-    sentences = [
-        f"A {row['bytes']}-byte push, us since its call: "
-        + "; ".join(f"{stage} {us:.2f}" for stage, us in row["stages_us"].items())
-        + "."
-        for row in rows
-        if row["operation"] == "stages"
-    ]
-    return Presentation(
-        title="Operations on remote memory",
-        lead=(
-            "From the call until the operation is known to be done at the other process, one "
-            "operation after the other, between two hosts of an emulated fabric."
-        ),
-        sentences=sentences,
-        columns=COLUMNS,
-        brief=COLUMNS,
-        table=lines([row for row in rows if row["operation"] != "stages"], COLUMNS),
-    )
-
-
 EXPERIMENT = Experiment(
     name="primitives",
     summary="Push and pull over size, and when each stage of a 64-byte push begins.",
@@ -106,7 +80,8 @@ EXPERIMENT = Experiment(
     options=fabric_options(),
     sample_types=SAMPLE_TYPES,
     prepare=prepare,
-    present=present,
-    identity=("operation", "bytes", "fabric", "engine", "hosts"),
+    present=shown_by("experiments.primitives.show"),
+    places=(EMULATION, SIMULATION),
+    identity=("on", "operation", "bytes", "fabric", "engine", "hosts"),
     measures=("median_us", "mbit_per_s"),
 )
