@@ -1,4 +1,4 @@
-"""``knotless reproduction``: the papers' figures beside ours, from stored runs."""
+"""``knotless reproduction``: the pages that are made from stored runs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from pathlib import Path
 
 import click
 
+from experiments.agreement import page as agreement
 from experiments.reproduction import page, stored
 from knotless.commands._options import json_option, print_json, write_text
 
 DEFAULT_PAGE = stored.FOLDER.parent / "reproduction.md"
+AGREEMENT = "agreement.md"
+"""The page beside it that puts the emulator beside the simulator."""
 
 
 @click.command(name="reproduction")
@@ -20,6 +23,8 @@ DEFAULT_PAGE = stored.FOLDER.parent / "reproduction.md"
 def command(runs: tuple[str, ...], folder: str | None, out: str | None, as_json: bool) -> None:
     """Store each RUN (a folder of results), then write the page from all stored runs.
 
+    The emulator beside the simulator is in agreement.md, beside the page.
+
     Example: knotless reproduction results/traffic-20261121T080513Z-5298
     """
     where = stored.FOLDER if folder is None else Path(folder)
@@ -27,6 +32,7 @@ def command(runs: tuple[str, ...], folder: str | None, out: str | None, as_json:
     known = stored.read(where)
     path = str(DEFAULT_PAGE if out is None else Path(out))
     write_text(path, page.text(known))
+    write_text(str(Path(path).with_name(AGREEMENT)), agreement.text(known))
     if as_json:
         print_json({"page": path, "stored": kept, "runs": len(known.runs)})
     else:

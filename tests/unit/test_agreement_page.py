@@ -1,0 +1,39 @@
+"""The page that puts the emulator beside the simulator."""
+
+from __future__ import annotations
+
+from experiments.agreement import page
+from experiments.reproduction import stored
+from experiments.reproduction.stored import Stored
+from knotless.commands.reproduction import AGREEMENT, DEFAULT_PAGE
+
+
+def test_the_page_in_the_repository_is_what_its_runs_say() -> None:
+    there = DEFAULT_PAGE.with_name(AGREEMENT).read_text(encoding="utf-8")
+    assert there == page.text(stored.read())
+
+
+def test_the_stored_cases_are_those_that_are_promised() -> None:
+    rows = stored.read().rows("agreement", "emulation")
+    shown = {(row["fabric"], row["routes"], row["flow_control"]) for row in rows}
+    for control in ("all", "pfc"):
+        assert {
+            ("ring,4", "dor, low port", control),
+            ("mesh,2,1,hosts=2", "dor", control),
+            ("mesh,2,1,hosts=3", "dor", control),
+            ("torus,4,4", "updown", control),
+        } <= shown
+    assert all(row["agrees"] for row in rows)
+
+
+def test_rows_that_are_not_valid_are_left_out_and_counted() -> None:
+    known = stored.read()
+    runs = [
+        {**run, "rows": [{**row, "valid": False} for row in run["rows"]]}
+        for run in known.runs
+        if run["experiment"] == "agreement"
+    ]
+    text = page.text(Stored(runs))
+    left_out = len(known.rows("agreement", "emulation"))
+    assert f"Left out: {left_out} rows that are not valid" in text
+    assert "| ring,4 |" not in text
