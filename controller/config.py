@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from topologies import Fabric, KnotlessError, load
+from topologies import Fabric, KnotlessError, load, yamlfile
 from topologies.files import looks_like_file
+from topologies.yamlfile import brief, complaint
 
 VARIABLE = "KNOTLESS_CONFIG"
 """The environment variable that names the file; without it, :data:`DEFAULT_FILE`."""
 DEFAULT_FILE = "knotless.yaml"
-_MAX_BYTES = 1 << 20
 
 Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
 
@@ -75,36 +74,24 @@ def find(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 def read(path: Path) -> Config:
     """Return the configuration in ``path``; raises ConfigError with file and key."""
+    content = yamlfile.read(path, ConfigError)
     try:
-        with path.open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    if len(data) > _MAX_BYTES:
-        raise ConfigError(f"{path}: larger than {_MAX_BYTES} bytes is no configuration")
-    try:
-        return parse(data.decode())
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 text") from error
+        return _config(content)
     except ConfigError as error:
         raise error.within(str(path)) from error
 
 
 def parse(text: str) -> Config:
     """Return the configuration that ``text`` (YAML) holds; raises ConfigError with the key."""
-    try:
-        content = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # YAML's own errors span several lines, with the text quoted in them.
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}: " if mark else ""
-        what = getattr(error, "problem", None) or "it cannot be parsed"
-        raise ConfigError(f"{where}not YAML: {what}") from error
+    return _config(yamlfile.parse(text, ConfigError))
+
+
+def _config(content: object) -> Config:
     if content is None:
         content = {}
     if not isinstance(content, dict):
         raise ConfigError(
-            f"wanted keys with values, such as 'fabric: torus,4,4', not {_brief(content)}"
+            f"wanted keys with values, such as 'fabric: torus,4,4', not {brief(content)}"
         )
     try:
         return Config.model_validate(content)
@@ -127,19 +114,11 @@ def load_fabric(config: Config, path: Path | None) -> Fabric:
 
 
 def _first(error: ValidationError) -> str:
-    """Return the first of pydantic's complaints as one line."""
+    """Return the first complaint as one line; of an unknown key, with the known ones."""
     problem = error.errors(include_url=False)[0]
+    if problem["type"] != "extra_forbidden":
+        return complaint(error)
     *above, last = [str(part) for part in problem["loc"]]
-    key = ".".join([*above, last])
-    if problem["type"] == "extra_forbidden":
-        section: type[BaseModel] = Rest if above == ["rest"] else Config
-        known = ", ".join(sorted(section.model_fields))
-        return f"unknown key {key!r}; known are {known}"
-    return (
-        f"{key}: {problem['msg'][:1].lower()}{problem['msg'][1:]}, not {_brief(problem['input'])}"
-    )
-
-
-def _brief(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    section: type[BaseModel] = Rest if above == ["rest"] else Config
+    known = ", ".join(sorted(section.model_fields))
+    return f"unknown key {'.'.join([*above, last])!r}; known are {known}"

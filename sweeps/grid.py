@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from experiments.patterns import pattern_named
@@ -20,12 +18,12 @@ from routing.engine import engine_named
 from sweeps.errors import SweepError
 from sweeps.figures import columns
 from sweeps.settings import KINDS, NATIVE, Analysis, Settings, Simulation
-from topologies import load
+from topologies import load, yamlfile
 from topologies.errors import KnotlessError
 from topologies.files import looks_like_file
+from topologies.yamlfile import brief, complaint
 
 MOST_POINTS = 100_000
-_MAX_BYTES = 1 << 20
 _KEYS = ("do", "grid", "plot")
 _PLOT_KEYS = ("x", "y")
 
@@ -62,29 +60,25 @@ class Grid:
 
 def read(path: Path) -> Grid:
     """Return the grid in a file. Raises SweepError with file and key."""
+    content = yamlfile.read(path, SweepError)
     try:
-        with path.open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise SweepError(f"{path}: cannot be read: {error.strerror}") from error
-    if len(data) > _MAX_BYTES:
-        raise SweepError(f"{path}: larger than {_MAX_BYTES} bytes is no grid")
-    try:
-        return parse(data.decode())
-    except UnicodeDecodeError as error:
-        raise SweepError(f"{path}: not UTF-8 text") from error
+        return _grid(content)
     except KnotlessError as error:
         raise SweepError(f"{path}: {error}") from error
 
 
 def parse(text: str) -> Grid:
     """Return the grid that ``text`` (YAML) holds. Raises KnotlessError with the key."""
-    content = _mapping(_yaml(text), "the file")
+    return _grid(yamlfile.parse(text, SweepError))
+
+
+def _grid(held: object) -> Grid:
+    content = _mapping(held, "the file")
     if unknown := [str(key) for key in content if key not in _KEYS]:
         raise SweepError(f"unknown key {unknown[0][:40]!r}; known are {', '.join(_KEYS)}")
     do = content.get("do", "simulate")
     if do not in KINDS:
-        raise SweepError(f"do: wanted {' or '.join(KINDS)}, not {_brief(do)}")
+        raise SweepError(f"do: wanted {' or '.join(KINDS)}, not {brief(do)}")
     grids = content.get("grid")
     several = grids if isinstance(grids, list) else [grids]
     axes = [_axes(_mapping(one, "grid"), do) for one in several]
@@ -104,20 +98,9 @@ def parse(text: str) -> Grid:
     return Grid(do, points, varying, _plot(content.get("plot"), do))
 
 
-def _yaml(text: str) -> object:
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}: " if mark else ""
-        raise SweepError(f"{where}not YAML: {getattr(error, 'problem', None) or error}") from error
-
-
 def _mapping(value: object, what: str) -> dict[str, Any]:
     if not isinstance(value, dict) or not value:
-        raise SweepError(
-            f"{what}: wanted keys with values, such as 'grid: ..', not {_brief(value)}"
-        )
+        raise SweepError(f"{what}: wanted keys with values, such as 'grid: ..', not {brief(value)}")
     return value
 
 
@@ -149,7 +132,7 @@ def _points(axes: Mapping[str, Sequence[Any]], do: str) -> Iterator[Settings]:
         try:
             yield KINDS[do].model_validate(dict(zip(axes, values, strict=True)))
         except ValidationError as error:
-            raise SweepError(f"grid: {_first(error)}") from error
+            raise SweepError(f"grid: {complaint(error)}") from error
 
 
 def _check(points: Sequence[Settings]) -> None:
@@ -186,20 +169,6 @@ def _plot(value: object, do: str) -> dict[str, str]:
             raise SweepError(f"plot: unknown key {str(key)[:40]!r}; known are x and y")
         if column not in columns(do):
             raise SweepError(
-                f"plot: {key}: no column {_brief(column)}; there are {', '.join(columns(do))}"
+                f"plot: {key}: no column {brief(column)}; there are {', '.join(columns(do))}"
             )
     return plot
-
-
-def _first(error: ValidationError) -> str:
-    problem = error.errors(include_url=False)[0]
-    key = ".".join(str(part) for part in problem["loc"])
-    message = problem["msg"][:1].lower() + problem["msg"][1:]
-    if problem["type"] == "missing":
-        return f"{key}: it is missing"
-    return f"{key}: {message}, not {_brief(problem['input'])}"
-
-
-def _brief(value: object) -> str:
-    # Not repr: a few lines of YAML may stand for more values than there is memory.
-    return reprlib.repr(value)
