@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import signal
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 from rich.table import Table
 
 from experiments import experiment as catalogue
@@ -26,6 +22,7 @@ from experiments.experiment import (
     ExperimentError,
     Presentation,
 )
+from knotless.commands._progress import Bar, terminated_as_interrupted
 from topologies.errors import KnotlessError
 
 MAX_REPEATS = 1000
@@ -33,37 +30,16 @@ EVERY = "all"
 """What ``run`` is given instead of a name to run every experiment."""
 
 
-class BarProgress:
-    """A progress bar on standard error, with the time left."""
-
-    def __init__(self, steps: int) -> None:
-        self._bar = Bar(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-        )
-        self._task = self._bar.add_task("", total=steps)
-
-    def __enter__(self) -> BarProgress:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+class StepBar(Bar):
+    """Shows the steps of a campaign."""
 
     def begin(self, what: str) -> None:
         """Show what is being done."""
-        self._bar.update(self._task, description=what)
+        self.update(description=what)
 
     def advance(self) -> None:
         """Show one more step done."""
-        self._bar.advance(self._task)
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+        self.update(advance=1)
 
 
 def execute(
@@ -74,17 +50,15 @@ def execute(
     from experiments.results import Results
 
     results = Results(chosen.name, campaign.parameters, seed, chosen.sample_types, out)
-    former = signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        with results, BarProgress(campaign.steps) as progress:
-            campaign.run(results.add, progress)
-    except BaseException:
-        if results.rows:
-            path, _ = report.make(results.directory, chosen)
-            click.echo(f"knotless: incomplete; what was measured is in {path}", err=True)
-        raise
-    finally:
-        signal.signal(signal.SIGTERM, former)
+    with terminated_as_interrupted():
+        try:
+            with results, StepBar(total=campaign.steps) as progress:
+                campaign.run(results.add, progress)
+        except BaseException:
+            if results.rows:
+                path, _ = report.make(results.directory, chosen)
+                click.echo(f"knotless: incomplete; what was measured is in {path}", err=True)
+            raise
     path, shown = report.make(results.directory, chosen)
     return results.run, path, shown
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
-from types import TracebackType
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
 from experiments.patterns import patterns
 from knotless.commands._fabric import fabric_of
 from knotless.commands._multicast import multicast_option
 from knotless.commands._options import json_option, print_json, print_table, write_text
+from knotless.commands._progress import Bar
 from knotless.commands._routing import Choices, optional_routing_options
 from routing.multicast import groups_of
 from simulation import Buffers, LinkChange, Load, Result, Scenario, SimulationError, simulate
@@ -29,40 +25,6 @@ USUAL_PACKETS = 2000
 """Traffic without an end runs, unless told otherwise, for as long as a host sends so many."""
 DEADLOCKED = 3
 """Exit status for ``--fail-on-deadlock``."""
-
-
-class BarOfTime:
-    """Shows virtual time on standard error, where somebody may be looking."""
-
-    def __init__(self, duration_us: float | None) -> None:
-        self._bar = Bar(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        # Rich prints an empty line where nobody is looking, even when told to print nothing.
-        self._seen = sys.stderr.isatty()
-        self._task = self._bar.add_task("simulating", total=duration_us)
-
-    def __enter__(self) -> BarOfTime:
-        if self._seen:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._seen:
-            self._bar.stop()
-
-    def show(self, now_us: float, events: int) -> None:
-        """Show how far it is."""
-        self._bar.update(self._task, completed=now_us, description=f"{events / 1e6:.0f} M events")
 
 
 @click.command(name="simulate")
@@ -157,8 +119,13 @@ def command(
     """
     fabric = fabric_of(spec, given["rate"], given["delay"])
     scenario = _scenario(fabric, choices, given)
-    with BarOfTime(scenario.duration_us) as bar:
-        result = simulate(scenario, bar.show)
+    with Bar("simulating", scenario.duration_us, counted=False, transient=True) as bar:
+        result = simulate(
+            scenario,
+            lambda now_us, events: bar.update(
+                completed=now_us, description=f"{events / 1e6:.0f} M events"
+            ),
+        )
     values = result.summary()
     if out is not None:
         write_text(

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
 from knotless.commands._options import json_option, print_json
+from knotless.commands._progress import Bar, terminated_as_interrupted
 from knotless.drawing import check_format
 from sweeps import cluster, grid
 from sweeps.figures import ERROR
@@ -25,43 +20,23 @@ MOST_WORKERS = 1024
 _SHOWN_ERRORS = 5
 
 
-class BarOfPoints:
-    """Says how many points there are, then shows how far it is and the time left."""
+class PointBar(Bar):
+    """Says how many points there are, then shows how far it is."""
 
     def __init__(self, where: str) -> None:
+        super().__init__()
         self._where = where
-        self._bar = Bar(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-        )
-        self._task = self._bar.add_task("")
-
-    def __enter__(self) -> BarOfPoints:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if sys.stderr.isatty():
-            self._bar.stop()
 
     def begin(self, points: int, left: int) -> None:
         """Say how many points there are, and how many of them are to be run."""
         before = f", {points - left} of them done before" if left < points else ""
         click.echo(f"{points} points{before}; {left} to run {self._where}", err=True)
-        self._bar.update(self._task, total=left, description="sweeping")
-        if left and sys.stderr.isatty():
-            self._bar.start()
+        self.update(total=left, description="sweeping")
 
     def advance(self, row: Mapping[str, Any]) -> None:
         """Show one more point done."""
         words = (str(row[key]) for key in ("fabric", "engine", "pattern"))
-        self._bar.update(self._task, advance=1, description=" ".join(words))
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+        self.update(advance=1, description=" ".join(words))
 
 
 @click.command(name="sweep")
@@ -103,12 +78,8 @@ def command(
         where, processes = f"on {count} processes", cluster.local(count)
     else:
         where, processes = f"on {scheduler}", cluster.remote(scheduler)
-    former = signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        with Folder(path, asked) as folder, BarOfPoints(where) as bar:
-            rows = sweep(folder, processes, bar)
-    finally:
-        signal.signal(signal.SIGTERM, former)
+    with terminated_as_interrupted(), Folder(path, asked) as folder, PointBar(where) as bar:
+        rows = sweep(folder, processes, bar)
     if plot is not None:
         from sweeps.plot import draw  # Matplotlib takes a second to load
 
