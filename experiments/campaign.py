@@ -29,7 +29,8 @@ Case = TypeVar("Case", bound=OnFabric)
 class Campaign(Generic[Case]):
     """Cases, those of one fabric together, and how one of them is measured.
 
-    ``live(lab, case, seed)`` measures on a running fabric, ``virtual(case, seed)`` without.
+    ``live(lab, case, seed)`` measures on a running fabric, ``virtual(case, seed)`` without;
+    an experiment that has no ``virtual`` needs the fabric wherever it runs.
     Every case has a seed of its own; repeats in the simulator have the same one, to show that
     they give the same result.
     """
@@ -37,15 +38,20 @@ class Campaign(Generic[Case]):
     on: str
     cases: Sequence[Case]
     parameters: Mapping[str, Any]
-    live: Callable[[EmulatedFabric, Case, int], Measured]
-    virtual: Callable[[Case, int], Measured]
     seed: int
+    live: Callable[[EmulatedFabric, Case, int], Measured]
+    virtual: Callable[[Case, int], Measured] | None = None
 
     @property
     def steps(self) -> int:
         """A step for each case, and one for each fabric that is started."""
         fabrics = len(list(groupby(self.cases, key=lambda case: case.routed)))
-        return len(self.cases) + (fabrics if self.on == EMULATION else 0)
+        return len(self.cases) + (fabrics if self._without_fabric is None else 0)
+
+    @property
+    def _without_fabric(self) -> Callable[[Case, int], Measured] | None:
+        """What measures where no fabric has to run."""
+        return None if self.on == EMULATION else self.virtual
 
     def run(self, record: Record, progress: Progress) -> None:
         """Measure every case."""
@@ -58,10 +64,10 @@ class Campaign(Generic[Case]):
             rows += 1
             progress.advance()
 
-        if self.on != EMULATION:
+        if (virtual := self._without_fabric) is not None:
             for case in self.cases:
                 progress.begin(str(case))
-                keep(self.virtual(case, self.seed))
+                keep(virtual(case, self.seed))
             return
         for routed, cases in groupby(self.cases, key=lambda case: case.routed):
             progress.begin(f"starting {routed.name}, {routed.routes}")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
-from experiments.experiment import ExperimentError
+from experiments.experiment import EMULATION, Common, ExperimentError
 
 LONGEST_QUOTE = 40
 """Of what a user gave, so many characters stand in an error."""
+LEAST_EMULATED_DELAY_US, LONGEST_DELAY_US = 200.0, 1e6
+"""Of a link; a shorter emulated one leaves Open vSwitch no time to be in time."""
 
 
 def within(value: float, limits: tuple[float, float], option: str, unit: str) -> float:
@@ -19,6 +22,24 @@ def within(value: float, limits: tuple[float, float], option: str, unit: str) ->
             f"{option}: {value:g} is not within {limits[0]:g}..{limits[1]:g} {unit}"
         )
     return value
+
+
+def given(
+    value: float | None, usual: float, limits: tuple[float, float], option: str, unit: str
+) -> float:
+    """Return what the user gave, else the usual; raises ExperimentError as :func:`within`."""
+    return within(usual if value is None else value, limits, option, unit)
+
+
+def duration_of(common: Common, usual_s: float, limits_s: tuple[float, float]) -> float:
+    """Return the seconds that a run is measured; raises ExperimentError."""
+    return given(common.duration_s, usual_s, limits_s, "--duration", "s")
+
+
+def delay_of(common: Common, options: Mapping[str, Any], usual_us: float) -> float:
+    """Return the delay of every link in microseconds; raises ExperimentError."""
+    least_us = LEAST_EMULATED_DELAY_US if common.on == EMULATION else 0.0
+    return given(options.get("delay"), usual_us, (least_us, LONGEST_DELAY_US), "--delay", "us")
 
 
 def listed(text: Sequence[str] | str | None, usual: Sequence[str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.agreement.row import SAMPLE_TYPES
 from experiments.campaign import Campaign
 from experiments.experiment import EMULATION, Common, Experiment, shown_by
-from experiments.options import list_option, within
+from experiments.options import duration_of, list_option, within
 from experiments.routed import Measured
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     from experiments.agreement import cases, measure
 
     usual_s = QUICK_DURATION_S if common.quick else DURATION_S
-    usual_s = usual_s if common.duration_s is None else common.duration_s
-    duration_s = within(usual_s, LIMITS_S, "--duration", "s")
+    duration_s = duration_of(common, usual_s, LIMITS_S)
     if common.rate_mbps is not None:
         within(common.rate_mbps, LIMITS_MBPS, "--rate", "Mbit/s")
     found = cases.cases(common, options.get("case"))
@@ -35,16 +34,13 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         del seed  # the case has one of its own: its traffic is part of what is described
         return measure.both(lab, case, duration_s)
 
-    def virtual(case: Case, seed: int) -> Measured:
-        raise AssertionError(f"{case}, {seed}: an agreement takes two")
-
     parameters = {
         "on": common.on,
         "duration_s": duration_s,
         "cases": [[*case.key, case.routed.spec] for case in found if case.repeat == 1],
         "repeats": common.repeats,
     }
-    return Campaign(common.on, found, parameters, live, virtual, common.seed)
+    return Campaign(common.on, found, parameters, common.seed, live)
 
 
 EXPERIMENT = Experiment(

@@ -17,18 +17,16 @@ from experiments.all_to_all.cases import ANALYSIS, SCHEDULES
 from experiments.all_to_all.measure import SAMPLE_TYPES
 from experiments.campaign import Campaign
 from experiments.experiment import EMULATION, SIMULATION, Common, Experiment, shown_by
-from experiments.options import choice, delay_option, list_option, within
+from experiments.options import choice, delay_of, delay_option, given, list_option, within
 from experiments.routed import Measured
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
     from experiments.all_to_all.cases import Case
 
-RATE_MBPS = {EMULATION: 5.0, SIMULATION: 5.0, ANALYSIS: 5.0}
-DELAY_US = 5000.0
+RATE_MBPS, DELAY_US = 5.0, 5000.0
 DATAGRAMS, QUICK_DATAGRAMS = 64, 48
 LIMITS_MBPS = (0.5, 1e6)
-LIMITS_US = {EMULATION: (200.0, 1e6), SIMULATION: (0.0, 1e6), ANALYSIS: (0.0, 1e6)}
 LIMITS_DATAGRAMS = (1, 100_000)
 
 
@@ -36,10 +34,8 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     """Check the settings; raises KnotlessError for those that make no sense."""
     from experiments.all_to_all import cases, measure
 
-    rate_mbps = RATE_MBPS[common.on] if common.rate_mbps is None else common.rate_mbps
-    within(rate_mbps, LIMITS_MBPS, "--rate", "Mbit/s")
-    delay_us = DELAY_US if options.get("delay") is None else options["delay"]
-    within(delay_us, LIMITS_US[common.on], "--delay", "us")
+    rate_mbps = given(common.rate_mbps, RATE_MBPS, LIMITS_MBPS, "--rate", "Mbit/s")
+    delay_us = delay_of(common, options, DELAY_US)
     usual = QUICK_DATAGRAMS if common.quick else DATAGRAMS
     datagrams = usual if options.get("datagrams") is None else options["datagrams"]
     within(datagrams, LIMITS_DATAGRAMS, "--datagrams", "for each host")
@@ -70,7 +66,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         "delay_us": delay_us,
         "repeats": common.repeats,
     }
-    return Campaign(common.on, found, parameters, live, virtual, common.seed)
+    return Campaign(common.on, found, parameters, common.seed, live, virtual)
 
 
 EXPERIMENT = Experiment(

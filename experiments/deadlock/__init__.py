@@ -23,7 +23,7 @@ from experiments.deadlock.matrix import (
 )
 from experiments.deadlock.row import SAMPLE_TYPES
 from experiments.experiment import EMULATION, SIMULATION, Common, Experiment, shown_by
-from experiments.options import list_option, within
+from experiments.options import duration_of, list_option, within
 from experiments.routed import Measured
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     from experiments.deadlock import measure, scenario
 
     usual_s = QUICK_DURATION_S if common.quick else DEFAULT_DURATION_S
-    duration_s = usual_s if common.duration_s is None else common.duration_s
-    within(duration_s, LIMITS_S, "--duration", "s")
+    duration_s = duration_of(common, usual_s, LIMITS_S)
     if common.rate_mbps is not None:
         within(common.rate_mbps, LIMITS_MBPS[common.on], "--rate", "Mbit/s")
     found = cases(common, options)
@@ -62,7 +61,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
             [c.routes, c.flow_control, c.protocol, c.repeat, c.pattern, c.tagging] for c in found
         ],
     }
-    return Campaign(common.on, found, parameters, live, virtual, common.seed)
+    return Campaign(common.on, found, parameters, common.seed, live, virtual)
 
 
 EXPERIMENT = Experiment(

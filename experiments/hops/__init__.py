@@ -21,7 +21,16 @@ from experiments.experiment import (
     shown_by,
 )
 from experiments.hops.measure import BARRIER, BOTH_WAYS, MEASURES, SAMPLE_TYPES, TAGGINGS, UNTAGGED
-from experiments.options import choice, delay_option, list_option, listed, numbers, within
+from experiments.options import (
+    choice,
+    delay_of,
+    delay_option,
+    duration_of,
+    given,
+    list_option,
+    listed,
+    numbers,
+)
 from experiments.routed import Measured, Routed
 from experiments.traffic.cases import message_size
 
@@ -36,7 +45,6 @@ RATE_MBPS, DELAY_US = 10.0, 1000.0
 DURATION_S, QUICK_DURATION_S = 2.0, 0.5
 LIMITS_S = (0.2, 600.0)
 LIMITS_MBPS = (0.5, 1e6)
-LIMITS_US = {EMULATION: (200.0, 1e6), SIMULATION: (0.0, 1e6)}
 
 
 def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
@@ -44,12 +52,9 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     from experiments.hops import measure
 
     usual_s = QUICK_DURATION_S if common.quick else DURATION_S
-    duration_s = usual_s if common.duration_s is None else common.duration_s
-    within(duration_s, LIMITS_S, "--duration", "s")
-    rate_mbps = RATE_MBPS if common.rate_mbps is None else common.rate_mbps
-    within(rate_mbps, LIMITS_MBPS, "--rate", "Mbit/s")
-    delay_us = DELAY_US if options.get("delay") is None else options["delay"]
-    within(delay_us, LIMITS_US[common.on], "--delay", "us")
+    duration_s = duration_of(common, usual_s, LIMITS_S)
+    rate_mbps = given(common.rate_mbps, RATE_MBPS, LIMITS_MBPS, "--rate", "Mbit/s")
+    delay_us = delay_of(common, options, DELAY_US)
     apart = numbers(
         options.get("switches"),
         (1, MOST_SWITCHES) if common.quick else range(1, MOST_SWITCHES + 1),
@@ -95,7 +100,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         "duration_s": duration_s,
         "repeats": common.repeats,
     }
-    return Campaign(common.on, cases, parameters, live, virtual, common.seed)
+    return Campaign(common.on, cases, parameters, common.seed, live, virtual)
 
 
 def _sizes_of(kind: str, sizes: list[int]) -> list[int]:

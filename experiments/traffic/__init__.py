@@ -16,7 +16,7 @@ import click
 
 from experiments.campaign import Campaign
 from experiments.experiment import EMULATION, SIMULATION, Common, Experiment, shown_by
-from experiments.options import delay_option, list_option, within
+from experiments.options import delay_of, delay_option, duration_of, list_option, within
 from experiments.routed import Measured
 from experiments.traffic.row import SAMPLE_TYPES
 
@@ -30,7 +30,6 @@ DURATION_S = {EMULATION: 3.0, SIMULATION: 20.0}
 QUICK_DURATION_S = {EMULATION: 1.0, SIMULATION: 20.0}
 LIMITS_S = (0.2, 600.0)
 LIMITS_MBPS = {EMULATION: (0.5, 100.0), SIMULATION: (0.001, 1e6)}
-LIMITS_US = {EMULATION: (200.0, 1e6), SIMULATION: (0.0, 1e6)}
 
 
 def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
@@ -38,14 +37,10 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     from experiments.traffic import cases, measure
 
     usual = QUICK_DURATION_S if common.quick else DURATION_S
-    duration_s = usual[common.on] if common.duration_s is None else common.duration_s
-    within(duration_s, LIMITS_S, "--duration", "s")
+    duration_s = duration_of(common, usual[common.on], LIMITS_S)
     if common.rate_mbps is not None:
         within(common.rate_mbps, LIMITS_MBPS[common.on], "--rate", "Mbit/s")
-    delay_us = options.get("delay")
-    delay_us = DELAY_US if delay_us is None else delay_us
-    within(delay_us, LIMITS_US[common.on], "--delay", "us")
-    found = cases.cases(common, options, delay_us)
+    found = cases.cases(common, options, delay_of(common, options, DELAY_US))
 
     def live(lab: EmulatedFabric, case: Case, seed: int) -> Measured:
         return measure.emulated(lab, case, duration_s=duration_s, seed=seed)
@@ -63,7 +58,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         ],
         "repeats": common.repeats,
     }
-    return Campaign(common.on, found, parameters, live, virtual, common.seed)
+    return Campaign(common.on, found, parameters, common.seed, live, virtual)
 
 
 EXPERIMENT = Experiment(
