@@ -1,0 +1,83 @@
+"""The pages that people read: their links lead somewhere, and the commands in them exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from knotless.main import main
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    + list((ROOT / "docs").rglob("*.md"))
+)
+TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def code_of(page: Path) -> Iterator[str]:
+    """Yield what stands in code: fenced and indented lines, and words between backticks."""
+    fenced, joined = False, ""
+    for line in page.read_text().splitlines():
+        if line.startswith("```"):
+            fenced = not fenced
+        elif fenced or line.startswith("    "):
+            joined += line.split(" # ")[0].strip().removesuffix("\\")
+            if not line.endswith("\\"):
+                yield joined
+                joined = ""
+        else:
+            yield from re.findall(r"`([^`]+)`", line)
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if "://" not in link:
+            path, _, anchor = link.partition("#")
+            target = page.parent / path if path else page
+            assert target.exists(), link
+            assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_exist_with_their_options(page: Path) -> None:
+    for code in code_of(page):
+        command = re.match(r"(?:sudo )?(?:\S*/)?knotless ([a-z].*)", code)
+        if command:
+            check(shlex.split(command[1]), code)
+        for target in re.findall(r"^(?:tools/)?make ([a-z][a-z-]*)", code):
+            assert target in TARGETS, code
+
+
+def check(words: list[str], code: str) -> None:
+    """Walk from group to command as the words do; what looks like an option must be one."""
+    command: click.Command = main
+    context = click.Context(main)
+    while isinstance(command, click.Group) and words and re.fullmatch(r"[a-z][a-z-]*", words[0]):
+        found = command.get_command(context, words.pop(0))
+        assert found is not None, code
+        command = found
+    options = {
+        name for each in command.get_params(context) for name in (*each.opts, *each.secondary_opts)
+    }
+    for word in words:
+        if word.startswith("--"):
+            assert word.split("=")[0] in options | {"--help"}, code
+
+
+def test_the_pages_are_found() -> None:
+    assert len(PAGES) > 20
+    assert {"demo", "test", "bench"} <= TARGETS
+    commands = [code for page in PAGES for code in code_of(page) if "knotless run" in code]
+    assert len(commands) > 10
