@@ -15,6 +15,9 @@ use crate::outgoing::Outgoing;
 
 mod receiving;
 mod sending;
+mod turns;
+
+use turns::Turns;
 
 /// A datagram that is being sent.
 #[derive(Debug)]
@@ -44,7 +47,7 @@ pub struct Messenger {
     groups: BTreeSet<Mac>,
     peers: BTreeMap<Address, Peer>,
     /// Peers that may have a frame to be sent.
-    ready: VecDeque<Address>,
+    ready: Turns,
     /// Peers with frames under way, and those whose next frame waits for a buffer.
     busy: BTreeSet<Address>,
     stalled: BTreeSet<Address>,
@@ -77,7 +80,7 @@ impl Messenger {
             session,
             groups: BTreeSet::new(),
             peers: BTreeMap::new(),
-            ready: VecDeque::new(),
+            ready: Turns::default(),
             busy: BTreeSet::new(),
             stalled: BTreeSet::new(),
             datagrams: VecDeque::new(),
@@ -165,7 +168,7 @@ impl Messenger {
                     return Err(Error::Argument(format!("more than {most} peers")));
                 };
                 peer.outgoing.post(id, data, use_for);
-                self.ready.push_back(to);
+                self.ready.add(to);
                 self.busy.insert(to);
             }
         }

@@ -107,7 +107,7 @@ impl Messenger {
             self.stalled.insert(from);
         }
         if ack_now {
-            self.ready.push_back(from);
+            self.ready.add(from);
         }
         self.busy.insert(from);
     }
@@ -134,7 +134,7 @@ impl Messenger {
             *outstanding -= 1;
         });
         if peer.outgoing.has_frame() {
-            self.ready.push_back(from);
+            self.ready.add(from);
         }
     }
 
@@ -168,7 +168,7 @@ impl Messenger {
                 self.forget(incoming);
                 self.reset(address, session);
             }
-            self.ready.push_back(address);
+            self.ready.add(address);
         }
     }
 }

@@ -18,7 +18,7 @@ impl Messenger {
             let Some(peer) = self.peers.get_mut(&address) else { continue };
             if let Some(incoming) = peer.incoming.as_mut().filter(|incoming| incoming.ack_due()) {
                 incoming.ack_now = true;
-                self.ready.push_back(address);
+                self.ready.add(address);
             }
         }
     }
@@ -68,10 +68,10 @@ impl Messenger {
 
     /// Peers take turns, frame by frame.
     fn transmit_stream(&mut self, now: Time, frame: &mut Vec<u8>) -> bool {
-        while let Some(&to) = self.ready.front() {
+        while let Some(to) = self.ready.first() {
             let (own, most) = (self.own, self.config.payload_bytes(wire::LONGEST_HEADER_BYTES));
             let Some(peer) = self.peers.get_mut(&to) else {
-                self.ready.pop_front();
+                self.ready.remove_first();
                 continue;
             };
             let session = peer.outgoing.session;
@@ -81,10 +81,10 @@ impl Messenger {
                 self.counters.resent_frames += u64::from(again);
                 let body = Body::Stream { sequence, oldest, total, use_for, first, last, ack };
                 wire::write(frame, &Header { to, from: own, session, body }, payload);
-                self.ready.rotate_left(1);
+                self.ready.rotate();
                 return true;
             }
-            self.ready.pop_front();
+            self.ready.remove_first();
             if let Some(incoming) = peer.incoming.as_mut().filter(|incoming| incoming.ack_now) {
                 let body = Body::Ack(incoming.ack());
                 wire::write(frame, &Header { to, from: own, session, body }, &[]);
@@ -114,7 +114,7 @@ impl Messenger {
             let Some(peer) = self.peers.get_mut(&address) else { continue };
             let alive = peer.outgoing.expire(now, give_up);
             if peer.outgoing.has_frame() {
-                self.ready.push_back(address);
+                self.ready.add(address);
             }
             let open = peer.incoming.as_ref().is_some_and(Incoming::is_open);
             let abandoned = open && now >= peer.heard + ABANDON * give_up;
