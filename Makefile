@@ -62,6 +62,6 @@ prove: setup  ## walk the rules of every engine on 1,000 generated fabrics (make
 	$(BIN)/python -m tests.prove
 
 clean:  ## remove what setup and the tests made here (not results/, not Debian packages)
-	rm -rf .venv build core/target core/fuzz/target *.egg-info \
+	rm -rf .venv build core/target *.egg-info \
 	    .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
