@@ -20,6 +20,9 @@ from experiments.theory import UDP_PAYLOAD_BYTES, Protocol
 from topologies.errors import KnotlessError
 
 PORT = 5201
+CONGESTION_CONTROL = "reno"
+"""Of TCP, whatever the machine's own is: every Linux has it, and as those of the papers' days it
+fills what buffers there are until a frame is lost, where BBR stays below them."""
 LISTEN_TIMEOUT_S = 10.0
 POLL_S = 0.02
 TCP_LISTEN = "0A"
@@ -53,8 +56,8 @@ def client_args(server_ip: str, protocol: Protocol, duration_s: float) -> list[s
     """Return the command of a sender that sends all it can for ``duration_s`` seconds."""
     args = ["iperf3", "-c", server_ip, "-p", str(PORT), "-t", f"{duration_s:.0f}", "-J"]
     if protocol == "udp":
-        args += ["-u", "-b", "0", "-l", str(UDP_PAYLOAD_BYTES)]
-    return args
+        return [*args, "-u", "-b", "0", "-l", str(UDP_PAYLOAD_BYTES)]
+    return [*args, "-C", CONGESTION_CONTROL]
 
 
 def parse_summary(text: str) -> Summary | None:

@@ -42,7 +42,9 @@ def test_a_client_is_told_to_send_all_it_can() -> None:
     args = iperf.client_args("10.0.3.1", "udp", 6)
     assert args[:3] == ["iperf3", "-c", "10.0.3.1"]
     assert args[-5:] == ["-u", "-b", "0", "-l", "1472"]
-    assert "-u" not in iperf.client_args("10.0.3.1", "tcp", 6)
+    by_tcp = iperf.client_args("10.0.3.1", "tcp", 6)
+    assert "-u" not in by_tcp
+    assert by_tcp[by_tcp.index("-C") + 1] == "reno"  # not the machine's own, whatever it is
 
 
 def test_listening_sees_this_namespaces_sockets() -> None:
