@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from experiments.compare import Spread
+from experiments.experiment import EMULATION, SIMULATION
 from experiments.reproduction.figures import Row
 
 Compute = Callable[[Sequence[Row]], Spread | None]
@@ -27,3 +28,5 @@ class Claim:
     compute: Compute
     why: str
     digits: int = 2
+    places: tuple[str, ...] = (EMULATION, SIMULATION)
+    """Where it can be had at all; elsewhere the page has a dash."""

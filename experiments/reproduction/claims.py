@@ -8,6 +8,7 @@ from experiments.reproduction.claim import Claim
 from experiments.reproduction.paper_000 import PAPER_000
 from experiments.reproduction.paper_001 import PAPER_001
 from experiments.reproduction.paper_002 import PAPER_002
+from experiments.reproduction.paper_003 import PAPER_003
 from experiments.reproduction.paper_004 import PAPER_004
 from experiments.reproduction.programs import PROGRAMS_000, PROGRAMS_004
 
@@ -16,6 +17,7 @@ CLAIMS: Sequence[Claim] = [
     *PROGRAMS_000,
     *PAPER_001,
     *PAPER_002,
+    *PAPER_003,
     *PAPER_004,
     *PROGRAMS_004,
 ]

@@ -17,9 +17,12 @@ PAPERS = {
     "000": "000: Koibuchi et al., deterministic deadlock-free routings on the RHiNET-2 cluster",
     "001": "001: Iwasaki et al., fast user-level barriers on a PC cluster with Ethernet",
     "002": "002: Shimizu and Nakashima, all-to-all on the Latin-square fat-tree",
+    "003": "003: Yamamoto et al., RHiNET-1: primitives of remote memory",
     "004": "004: Otsuka et al., switch-tagged VLAN routing",
 }
 MISSING = "not stored"
+NOWHERE = "-"
+"""Stands where a figure cannot be had: the reasons below the table say why."""
 
 
 def shown(spread: Spread | None, digits: int) -> str:
@@ -34,7 +37,7 @@ def shown(spread: Spread | None, digits: int) -> str:
 
 def over(spread: Spread | None, theirs: float) -> str:
     """Return our figure over the paper's."""
-    return "-" if spread is None else f"{spread.mean / theirs:.2f}"
+    return NOWHERE if spread is None else f"{spread.mean / theirs:.2f}"
 
 
 def lines(stored: Stored) -> Iterator[str]:
@@ -48,7 +51,9 @@ def lines(stored: Stored) -> Iterator[str]:
         "what can be compared are ratios, and so most figures are ratios. Emulated figures are "
         "the mean of valid runs, with the least, the greatest and how many; simulated ones are the "
         "same in every repeat. 'Ours / theirs' takes the emulated figure where there is one, else "
-        "the simulated one, else that of path analysis."
+        "the simulated one, else that of path analysis. A dash: it cannot be had there (the "
+        "simulator has no TCP and no untagged fabrics, an analysis of paths has no time, and "
+        "absolute times of emulated fabrics are those of their slow lines)."
     )
     yield ""
     yield (
@@ -88,10 +93,10 @@ def lines(stored: Stored) -> Iterator[str]:
 
 
 def _line(stored: Stored, claim: Claim) -> str:
-    found = {place: claim.compute(stored.rows(claim.experiment, place)) for place in PLACES}
+    found = {place: claim.compute(stored.rows(claim.experiment, place)) for place in claim.places}
     first = next((spread for spread in found.values() if spread is not None), None)
     cells = [claim.place, claim.what, f"{claim.theirs:.{claim.digits}f}"]
-    cells += [shown(spread, claim.digits) for spread in found.values()]
+    cells += [shown(found[place], claim.digits) if place in found else NOWHERE for place in PLACES]
     return f"| {' | '.join([*cells, over(first, claim.theirs)])} |"
 
 

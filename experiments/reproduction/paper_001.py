@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from experiments.compare import Spread
+from experiments.experiment import SIMULATION
 from experiments.reproduction.claim import Claim, Compute
 from experiments.reproduction.figures import Row, ratios, typical, values, where
 
@@ -29,6 +30,7 @@ PAPER_001 = [
         "are not in them. The emulated fabric is slower by its lines and delays: only the order "
         "of the algorithms can be compared there.",
         0,
+        (SIMULATION,),
     )
     for words, name, theirs_us in (
         ("Shuffle exchange", "shuffle", 174.0),

@@ -7,6 +7,7 @@ from statistics import fmean
 
 from experiments import theory
 from experiments.compare import Spread, spread_of
+from experiments.experiment import EMULATION, SIMULATION
 from experiments.hops.show import slope
 from experiments.reproduction.claim import Claim, Compute
 from experiments.reproduction.figures import Row, ratios, typical, values, where
@@ -134,6 +135,7 @@ PAPER_004 = [
         _tag_cost("messages", "p50_us"),
         TAG_WHY,
         3,
+        (EMULATION,),
     ),
     Claim(
         "004",
@@ -144,6 +146,7 @@ PAPER_004 = [
         _tag_cost("both-ways", "bandwidth_mbps"),
         TAG_WHY,
         3,
+        (EMULATION,),
     ),
     Claim(
         "004",
@@ -226,6 +229,7 @@ PAPER_004 += [
         _frozen(pattern, protocol, control, tagging),
         _why(protocol, control),
         3,
+        (EMULATION,) if protocol == "tcp" else (EMULATION, SIMULATION),
     )
     for tagging in ("switch", "host")
     for (pattern, protocol), (cyclic, acyclic) in TABLES[tagging].items()

@@ -13,6 +13,7 @@ from experiments import experiment as catalogue
 from experiments.compare import Spread, compare
 from experiments.experiment import ExperimentError
 from experiments.hops import EXPERIMENT as HOPS
+from experiments.primitives.stages import STAGES
 from experiments.reproduction import page, stored
 from experiments.reproduction.claims import CLAIMS
 from experiments.reproduction.figures import best, ratios, typical, where
@@ -49,6 +50,22 @@ def test_rows_that_are_not_valid_are_left_out() -> None:
     rows = [hop("switch", 110.0), hop("none", 100.0), hop("switch", 900.0, valid=False)]
     assert cost(rows) == "1.100"
     assert cost([hop("switch", 110.0), hop("none", 100.0, valid=False)]) == page.MISSING
+
+
+def test_what_cannot_be_had_somewhere_is_a_dash_and_what_is_not_there_is_said() -> None:
+    (line,) = [
+        line
+        for line in page.text(Stored([run("hops", [])])).splitlines()
+        if "Time of a message with switch tagging" in line
+    ]
+    assert [cell.strip() for cell in line.split("|")[4:8]] == [page.MISSING, "-", "-", "-"]
+
+
+def test_a_push_is_held_against_the_paper_by_the_stage_it_goes_out_in() -> None:
+    times = dict(zip(STAGES, range(len(STAGES)), strict=True))
+    row = {"on": "emulation", "valid": True, "operation": "stages", "stages_us": times}
+    (claim,) = [claim for claim in CLAIMS if claim.experiment == "primitives"]
+    assert claim.compute([row]) == Spread(3 / 5, 3 / 5, 3 / 5, 1)
 
 
 def test_repeats_are_shown_with_their_spread() -> None:

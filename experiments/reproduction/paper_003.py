@@ -1,0 +1,77 @@
+"""Yamamoto et al., RHiNET-1: what its primitives of remote memory take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from experiments.compare import Spread
+from experiments.experiment import SIMULATION
+from experiments.reproduction.claim import Claim
+from experiments.reproduction.figures import Row, values, where
+from experiments.routed import Routed
+
+LATENCY_US = 8.1 + 1.0
+"""Of 8 bytes, one way: the interfaces' and, around them, the software's."""
+LINE_MBPS, BANDWIDTH_MBPS = 1300.0, 37.0 * 8
+"""Of a link, and of transfers of 4 KiB."""
+ON_THE_LINE_US, WRITTEN_US = 2.21, 8.14
+"""Table 3, a push of 64 bytes: (4), its head is on the line; (12), its data is being written."""
+SENT, ARRIVED = "frame given to the kernel", "area written, answer posted"
+
+
+def _latency(rows: Sequence[Row]) -> Spread | None:
+    return values(rows, lambda row: float(row["median_us"]), where(kind="message", bytes=8))
+
+
+def _of_line(rows: Sequence[Row]) -> Spread | None:
+    def share(row: Row) -> float:
+        return float(row["mbit_per_s"] / Routed(row["fabric"]).fabric.hosts[0].rate_mbps)
+
+    return values(rows, share, where(kind="message", bytes=4096))
+
+
+def _sent_of_way(rows: Sequence[Row]) -> Spread | None:
+    def share(row: Row) -> float:
+        return float(row["stages_us"][SENT] / row["stages_us"][ARRIVED])
+
+    return values(rows, share, where(operation="stages"))
+
+
+PAPER_003 = [
+    Claim(
+        "003",
+        "Figure 7, section 4.1",
+        "One way of 8 bytes, us",
+        LATENCY_US,
+        "pingpong",
+        _latency,
+        "There the network interface reads and writes the memory; ours are messages that the "
+        "processors send and take, which costs the simulated ones what paper 001 measured on its "
+        "PCs (o_s and o_r, 12.5 us together). The rest is the line's and the switch's.",
+        1,
+        (SIMULATION,),
+    ),
+    Claim(
+        "003",
+        "Section 4.2",
+        "Bandwidth with 4 KiB, as a share of the line's",
+        BANDWIDTH_MBPS / LINE_MBPS,
+        "pingpong",
+        _of_line,
+        "The paper's interface reads memory 32 bytes at a time over PCI, which holds it at 37 "
+        "MB/s. Ours have no such bus: headers are all that is lost.",
+        3,
+    ),
+    Claim(
+        "003",
+        "Table 3, a push of 64 bytes",
+        "Share of the time until the data is in the far memory that passes before it is on the "
+        "line",
+        ON_THE_LINE_US / WRITTEN_US,
+        "primitives",
+        _sent_of_way,
+        "The stages are other ones: there two PCI buses, here a process on each side. On "
+        "emulated lines the way takes a hundred times as long as what is before and behind it.",
+        3,
+    ),
+]
