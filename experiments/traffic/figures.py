@@ -60,7 +60,10 @@ def _messages(rows: Sequence[Row]) -> Figure:
         axes.set_title(pattern)
     for axes in panels.flat[len(patterns) :]:
         axes.axis("off")
-    panels[0, 0].set_ylim(bottom=0)
+    # From zero, with room above the best: a single size would else lie on the frame.
+    panels[0, 0].set_ylim(0, 1.1 * max(row["mean_mbps"] for row in rows) or 1.0)
+    panels[0, 0].set_xlim(0, 1.05 * max(row["message_bytes"] for row in rows))
+    panels[0, 0].set_xticks(sorted({row["message_bytes"] for row in rows}))
     figure.supxlabel("bytes of a message", fontsize=10)
     figure.supylabel("Mbit/s of a sender", fontsize=10)
     handles, labels = panels[0, 0].get_legend_handles_labels()
