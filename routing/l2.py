@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from knotless_core.graph import first_loop
 from routing.cdg import cycle_names, find_cycle, virtual_channel
 from routing.channels import Ints
 from routing.plan import Plan, distinct_rows
-from routing.vlan_trees import Forest
 from topologies.errors import PlanError
 
 Macs = dict[int, dict[str, int]]
@@ -137,20 +137,24 @@ def _next_hops(plan: Plan) -> list[NextHops]:
 def _members(plan: Plan, next_hops: list[NextHops]) -> list[Members]:
     """Return what VLANs each switch knows; PlanError where the links of one form a loop."""
     channels = plan.channels
-    used = sorted({(v, c) for hops in next_hops for (v, _), c in hops.items()})
+    links: dict[int, set[int]] = defaultdict(set)
+    for hops in next_hops:
+        for (vlan, _), c in hops.items():
+            links[vlan].add(min(c, int(channels.reverse[c])))
     members: list[Members] = [defaultdict(set) for _ in channels.names]
-    forests: dict[int, Forest] = {}
-    for vlan, c in used:
-        link = min(c, int(channels.reverse[c]))
-        ends = ((channels.tail[link], channels.out_port), (channels.head[link], channels.in_port))
-        if not forests.setdefault(vlan, Forest(channels)).take(np.array([link], dtype=np.int32)):
-            a, b = (channels.names[switch] for switch, _ in ends)
+    for vlan, of_vlan in sorted(links.items()):
+        wanted = np.array(sorted(of_vlan), dtype=np.int32)
+        loop = first_loop(channels.core, wanted)
+        if loop is not None:
+            ends = channels.tail[wanted[loop]], channels.head[wanted[loop]]
+            a, b = (channels.names[switch] for switch in ends)
             raise PlanError(
                 f"VLAN {vlan} has a loop by way of the link {a}-{b}, in which an ordinary switch"
                 " would flood for ever; use --vlans tree"
             )
-        for switch, port in ends:
-            members[switch][vlan].add(int(port[link]))
+        for link in wanted.tolist():
+            members[channels.tail[link]][vlan].add(int(channels.out_port[link]))
+            members[channels.head[link]][vlan].add(int(channels.in_port[link]))
     for host, row in zip(plan.fabric.hosts, plan.routes.rows.tolist(), strict=True):
         for vlan in set(plan.pair_vlans[row].tolist()):
             members[plan.fabric.switch_index[host.switch]][vlan] |= set()

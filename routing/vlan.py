@@ -5,21 +5,22 @@ chooses the VLAN by the destination.
 
 By default, paths may share a VLAN when they never want different next hops at one switch
 towards one destination: that is all that switches need which forward by (VLAN, destination).
-For ordinary Ethernet switches, which flood within a VLAN, see :mod:`routing.vlan_trees`.
+Ordinary Ethernet switches flood within a VLAN, whose links must form no loop: trees.
 
 References
 ----------
-Otsuka, Koibuchi, Kudoh, Amano: VLAN routing with switch tagging, sections 2 and 3.
+Otsuka, Koibuchi, Kudoh, Amano: VLAN routing with switch tagging, sections 2 and 3. There, 3.1, each
+switch has a tree for its paths, and identical trees are merged. Here trees are merged when
+together they still have no loop, which identical ones never have, so no more VLANs are needed.
 
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from knotless_core import graph as core
 from routing.channels import Channels, Ints
-from routing.vlan_trees import assign_trees
 from topologies.errors import PlanError
 
 FIRST_VLAN = 2
@@ -42,7 +43,8 @@ def assign_vlans(
 
     ``paths`` (rows, switches, longest) are channels, then -1. With ``tagging`` by switches the
     VLAN depends on the row alone. Each row (with tagging by hosts, each path) takes the first VLAN
-    into which it fits, in the order of the rows. Where there is no path, the
+    into which it fits, in the order of the rows; with tagging by hosts a row that as a whole fits
+    into a tree is not split. Where there is no path, the
     entry is the VLAN that most paths of the row have: its broadcasts go there.
 
     Raises
@@ -51,12 +53,12 @@ def assign_vlans(
         More than ``limit`` VLANs would be needed, or a row cannot be in one VLAN.
 
     """
-    by_pair = tagging == "host"
     try:
-        if assignment == "tree":
-            numbers = assign_trees(channels, paths, by_pair, limit)
-        else:
-            numbers = _assign_next_hops(channels, paths, by_pair, limit)
+        numbers = core.assign_vlans(
+            channels.core, paths, assignment == "tree", tagging == "host", limit
+        )
+    except LookupError as error:
+        raise _loop(channels, paths[error.args[0]]) from None
     except OverflowError:
         most = ", all that 802.1Q has" if limit == MOST_VLANS else ""
         raise PlanError(
@@ -68,36 +70,20 @@ def assign_vlans(
     return FIRST_VLAN + numbers
 
 
-def _assign_next_hops(channels: Channels, paths: Ints, by_pair: bool, limit: int) -> Ints:
-    """Return (rows, switches) numbers from 0 on, -1 where there is no path; see the module."""
-    switches = len(channels.names)
-    tables: list[Ints] = []
-    numbers = np.full(paths.shape[:2], -1, dtype=np.int32)
-    for row in range(len(paths)):
-        path: Ints = paths[row]
-        destination, hop = np.nonzero(path >= 0)
-        channel = path[destination, hop]
-        cell = channels.tail[channel].astype(np.int64) * switches + destination
-        number = 0
-        while len(cell):
-            if number == len(tables):
-                if number == limit:
-                    raise OverflowError
-                tables.append(np.full(switches * switches, -1, dtype=np.int32))
-            later = _clashing(tables[number][cell], channel, destination, switches, by_pair)
-            tables[number][cell[~later]] = channel[~later]
-            numbers[row, destination[~later]] = number
-            cell, channel, destination = cell[later], channel[later], destination[later]
-            number += 1
-    return numbers
-
-
-def _clashing(
-    known: Ints, channel: Ints, destination: NDArray[np.intp], switches: int, by_pair: bool
-) -> NDArray[np.bool_]:
-    """Return which hops cannot be in a VLAN, because their path, or the whole row, clashes."""
-    clash = (known >= 0) & (known != channel)
-    if not by_pair:
-        return np.full(len(clash), clash.any())
-    of_path: NDArray[np.bool_] = np.bincount(destination[clash], minlength=switches) > 0
-    return of_path[destination]
+def _loop(channels: Channels, path: Ints) -> PlanError:
+    """Return the complaint about a row whose paths close a loop, naming where they meet again."""
+    names = channels.names
+    link_of = np.minimum(np.arange(len(channels), dtype=np.int32), channels.reverse)
+    entered: dict[int, tuple[int, int]] = {}
+    where = ""
+    for d in range(len(path)):
+        for c in path[d][path[d] >= 0].tolist():
+            head = int(channels.head[c])
+            link, first = entered.setdefault(head, (int(link_of[c]), d))
+            if link != link_of[c] and not where:
+                where = f": those to {names[first]} and {names[d]} enter {names[head]} differently"
+    source = names[channels.tail[path[path[:, 0] >= 0][0, 0]]]
+    return PlanError(
+        f"tree VLANs: the paths from {source} close a loop{where}; try --select low-port, or"
+        " --tagging host, which puts each path into a VLAN by itself"
+    )

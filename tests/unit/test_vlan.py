@@ -11,7 +11,7 @@ import pytest
 
 from routing import check, compile_rules, make_plan
 from routing.channels import Channels, Ints
-from routing.vlan import ASSIGNMENTS, FIRST_VLAN, MOST_VLANS, assign_vlans
+from routing.vlan import ASSIGNMENTS, FIRST_VLAN, MOST_VLANS, TAGGINGS, assign_vlans
 from topologies import load
 from topologies.errors import PlanError
 
@@ -36,8 +36,11 @@ def _by(*channels: int) -> Ints:
     return paths
 
 
-def test_sources_that_agree_share_the_first_vlan_that_fits() -> None:
-    assert _vlans(_parallel(3), _by(0, 1, 0, 2, 1)) == [2, 3, 2, 4, 3]
+@pytest.mark.parametrize("tagging", TAGGINGS)
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_sources_that_agree_share_the_first_vlan_that_fits(assignment: str, tagging: str) -> None:
+    found = _vlans(_parallel(3), _by(0, 1, 0, 2, 1), assignment=assignment, tagging=tagging)
+    assert found == [2, 3, 2, 4, 3]
 
 
 def test_sources_that_go_nowhere_fit_anywhere() -> None:
@@ -61,7 +64,7 @@ def test_802_1q_has_4094_vlans_of_which_the_first_stays_free(
         _vlans(_parallel(4), _by(*range(4)), limit=3)
 
 
-@pytest.mark.parametrize("tagging", ["switch", "host"])
+@pytest.mark.parametrize("tagging", TAGGINGS)
 @pytest.mark.parametrize(
     ("spec", "engine", "select"),
     [
@@ -69,6 +72,7 @@ def test_802_1q_has_4094_vlans_of_which_the_first_stays_free(
         ("torus,4,3,hosts=2", "dor", "low-port"),
         ("clos,3,hosts=2", "updown", "spread"),
         ("lsft,2", "lsft", "spread"),
+        ("ring,5", "lturn", "spread"),
         ("random,12,degree=3,hosts=2,seed=5", "minimal", "low-port"),
     ],
 )

@@ -12,6 +12,7 @@ pub mod cycle;
 pub mod dimension_order;
 mod error;
 mod follow;
+pub mod forest;
 mod layers;
 mod rows;
 pub mod shortest;
@@ -19,6 +20,7 @@ pub mod states;
 pub mod trees;
 pub mod turn_model;
 pub mod turns;
+pub mod vlans;
 
 pub use error::Malformed;
 pub use follow::Paths;

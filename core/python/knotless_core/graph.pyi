@@ -180,3 +180,15 @@ def grow_acyclic(nodes: int, before: Ints, after: Ints, order: Ints, given: Mask
 
 def shortest_cycle(before: NDArray[np.int64], after: NDArray[np.int64]) -> list[int]:
     """Return the shortest cycle with the smallest members, from the smallest on, or nothing."""
+
+def assign_vlans(channels: Channels, paths: Ints, trees: bool, by_pair: bool, limit: int) -> Ints:
+    """Return (rows, switches): the number from 0 on of each path's VLAN, -1 where there is none.
+
+    Paths share a VLAN when their links close no loop (``trees``), or when they never want
+    different next hops at one switch towards one destination. In the order of the rows, each row,
+    or ``by_pair`` each path, takes the first VLAN into which it fits. LookupError(row): the paths
+    of that row close a loop among themselves. OverflowError: it takes more than ``limit``.
+    """
+
+def first_loop(channels: Channels, wanted: Ints) -> int | None:
+    """Return the place of the first channel whose link closes a loop with those before it."""

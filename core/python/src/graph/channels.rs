@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use graph::channels::Channels;
 use graph::shortest::ShortestPaths;
-use graph::trees::{self, Tree};
+use graph::trees;
 use graph::turn_model::{self, Direction};
 use graph::turns::Turns;
 use graph::{dimension_order, Malformed};
@@ -14,11 +14,11 @@ use pyo3::prelude::*;
 
 use super::shortest::PyShortestPaths;
 use super::states::PyStateGraph;
-use super::{as_paths, refused, square, Ints, Mask, Matrix, PathArrays, Vector};
+use super::{as_paths, refused, square, tree, Ints, Mask, Matrix, PathArrays, Vector};
 
 /// The channels of a fabric; see the class of that name in `graph.pyi`.
 #[pyclass(frozen, name = "Channels", module = "knotless_core.graph")]
-pub struct PyChannels(Arc<Channels>);
+pub struct PyChannels(pub(super) Arc<Channels>);
 
 impl PyChannels {
     fn turns(&self, before: &Ints<'_>, after: &Ints<'_>) -> PyResult<Turns> {
@@ -67,8 +67,7 @@ impl PyChannels {
         parent: Ints<'_>,
         level: Ints<'_>,
     ) -> PyResult<Vector<'py, i32>> {
-        let tree = Tree::new(&self.0, root, parent.as_slice()?, level.as_slice()?);
-        Ok(tree.map_err(refused)?.preorder().into_pyarray(py))
+        Ok(tree(&self.0, root, &parent, &level)?.preorder().into_pyarray(py))
     }
 
     fn flood<'py>(
@@ -78,8 +77,7 @@ impl PyChannels {
         parent: Ints<'_>,
         level: Ints<'_>,
     ) -> PyResult<Matrix<'py, i32>> {
-        let tree = Tree::new(&self.0, root, parent.as_slice()?, level.as_slice()?);
-        let tree = tree.map_err(refused)?;
+        let tree = tree(&self.0, root, &parent, &level)?;
         let trees = py.detach(|| tree.from_everywhere());
         square(py, trees, self.0.switches())
     }
@@ -125,8 +123,7 @@ impl PyChannels {
         out_of: Option<&str>,
     ) -> PyResult<Vector<'py, bool>> {
         let turns = self.turns(&before, &after)?;
-        let tree = Tree::new(&self.0, root, parent.as_slice()?, level.as_slice()?);
-        let tree = tree.map_err(refused)?;
+        let tree = tree(&self.0, root, &parent, &level)?;
         let (into, out_of) = (into.map(direction).transpose()?, out_of.map(direction).transpose()?);
         let legal = py.detach(|| turn_model::legal(&self.0, &turns, &tree, into, out_of));
         Ok(legal.map_err(refused)?.into_pyarray(py))
@@ -152,8 +149,7 @@ impl PyChannels {
         level: Ints<'_>,
         receivers: Ints<'_>,
     ) -> PyResult<PyShortestPaths> {
-        let tree = Tree::new(&self.0, root, parent.as_slice()?, level.as_slice()?);
-        let (tree, receivers) = (tree.map_err(refused)?, receivers.as_slice()?);
+        let (tree, receivers) = (tree(&self.0, root, &parent, &level)?, receivers.as_slice()?);
         let made = py.detach(|| ShortestPaths::new(Arc::clone(&self.0), &tree, receivers));
         made.map(PyShortestPaths).map_err(refused)
     }

@@ -1,5 +1,7 @@
 //! `knotless_core.graph`.
 
+use graph::channels::Channels;
+use graph::trees::Tree;
 use graph::{acyclic, cycle, trees, HostRows, Malformed, Paths};
 use numpy::{
     Element, IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1,
@@ -15,6 +17,7 @@ use states::PyStateGraph;
 mod channels;
 mod shortest;
 mod states;
+mod vlans;
 
 type Ints<'py> = PyReadonlyArray1<'py, i32>;
 type Mask<'py> = PyReadonlyArray1<'py, bool>;
@@ -39,8 +42,27 @@ fn as_paths(
     ))
 }
 
+fn matrix<T: Element>(
+    py: Python<'_>,
+    values: Vec<T>,
+    rows: usize,
+    columns: usize,
+) -> PyResult<Matrix<'_, T>> {
+    values.into_pyarray(py).reshape([rows, columns])
+}
+
 fn square<T: Element>(py: Python<'_>, values: Vec<T>, side: usize) -> PyResult<Matrix<'_, T>> {
-    values.into_pyarray(py).reshape([side, side])
+    matrix(py, values, side, side)
+}
+
+/// A tree as Python tells it: see `Channels` in `graph.pyi`.
+fn tree<'a>(
+    channels: &'a Channels,
+    root: usize,
+    parent: &'a Ints<'_>,
+    level: &'a Ints<'_>,
+) -> PyResult<Tree<'a>> {
+    Tree::new(channels, root, parent.as_slice()?, level.as_slice()?).map_err(refused)
 }
 
 /// Row of each host, plane, switch and hosts of each row.
@@ -114,5 +136,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(last_hops, module)?)?;
     module.add_function(wrap_pyfunction!(is_acyclic, module)?)?;
     module.add_function(wrap_pyfunction!(grow_acyclic, module)?)?;
-    module.add_function(wrap_pyfunction!(shortest_cycle, module)?)
+    module.add_function(wrap_pyfunction!(shortest_cycle, module)?)?;
+    module.add_function(wrap_pyfunction!(vlans::assign_vlans, module)?)?;
+    module.add_function(wrap_pyfunction!(vlans::first_loop, module)?)
 }

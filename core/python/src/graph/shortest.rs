@@ -1,13 +1,12 @@
 //! `knotless_core.graph.ShortestPaths`.
 
 use graph::shortest::ShortestPaths;
-use graph::trees::Tree;
 use numpy::{IntoPyArray, PyArrayMethods};
 use numpy::{PyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use super::states::PyStateGraph;
-use super::{refused, square, Ints, Mask, Matrix, Vector};
+use super::{refused, square, tree, Ints, Mask, Matrix, Vector};
 
 /// The shortest paths of a fabric; see the class of that name in `graph.pyi`.
 #[pyclass(frozen, name = "ShortestPaths", module = "knotless_core.graph")]
@@ -37,8 +36,7 @@ impl PyShortestPaths {
         parent: Ints<'_>,
         level: Ints<'_>,
     ) -> PyResult<Matrix<'py, bool>> {
-        let tree = Tree::new(self.0.channels(), root, parent.as_slice()?, level.as_slice()?);
-        let tree = tree.map_err(refused)?;
+        let tree = tree(self.0.channels(), root, &parent, &level)?;
         let layers = py.detach(|| self.0.layers(&tree)).map_err(refused)?;
         layers.concat().into_pyarray(py).reshape([layers.len(), self.0.turns.count()])
     }
