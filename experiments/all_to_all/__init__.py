@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from experiments.all_to_all.cases import ANALYSIS, SCHEDULES
+from experiments.all_to_all.cases import ANALYSIS, SCHEDULES, SHARES
 from experiments.all_to_all.measure import SAMPLE_TYPES
 from experiments.campaign import Campaign
 from experiments.experiment import EMULATION, SIMULATION, Common, Experiment, shown_by
@@ -28,6 +28,7 @@ RATE_MBPS, DELAY_US = 5.0, 5000.0
 DATAGRAMS, QUICK_DATAGRAMS = 64, 48
 LIMITS_MBPS = (0.5, 1e6)
 LIMITS_DATAGRAMS = (1, 100_000)
+_SHARES = tuple(map(str, SHARES))
 
 
 def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
@@ -47,6 +48,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         rate_mbps=rate_mbps,
         delay_us=delay_us,
         repeats=common.repeats,
+        shares=[int(share) for share in choice(options.get("share"), _SHARES, "--share")],
     )
 
     def live(lab: EmulatedFabric, case: Case, seed: int) -> Measured:
@@ -76,6 +78,7 @@ EXPERIMENT = Experiment(
     options=(
         list_option("--configuration", "Some of S1 .. S3', L1 .. L6."),
         list_option("--schedule", f"Some of {', '.join(SCHEDULES)}."),
+        list_option("--share", f"Hosts of L1 .. L6, per cent: some of {', '.join(_SHARES)}."),
         click.Option(["--datagrams"], type=int, metavar="N", help="From each host to each."),
         delay_option(DELAY_US),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,6 +66,7 @@ LARGE = tuple(
     for share, lattice in [(100, None), *parts.items()]
 )
 EVERY = (*SMALL, *LARGE)
+SHARES = (100, 75, 50, 25)
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,12 @@ def cases(
     rate_mbps: float,
     delay_us: float,
     repeats: int,
+    shares: Sequence[int] = SHARES,
 ) -> list[Case]:
-    """List the cases, those of one fabric together. Raises KnotlessError."""
+    """List the cases, those of one fabric together; ``shares`` are per cent.
+
+    Raises KnotlessError.
+    """
     usual = {EMULATION: SMALL, SIMULATION: SMALL, ANALYSIS: EVERY}[on]
     if quick:
         usual = (SMALL[1],) if on == EMULATION else SMALL
@@ -141,7 +146,7 @@ def cases(
     found = []
     routes: dict[str, Routed] = {}
     for configuration in pool:
-        if names and configuration.name not in names:
+        if (names and configuration.name not in names) or configuration.share not in shares:
             continue
         spec = with_options(configuration.spec, rate=rate_mbps, delay=delay_us)
         # d-mod-k on the fat-trees and the only path of the LSFTs: their own engines.
@@ -153,5 +158,8 @@ def cases(
             for repeat in range(1, repeats + 1)
         ]
     if not found:
-        raise ExperimentError("no case is left: only LSFTs have a contention-free schedule")
+        raise ExperimentError(
+            "no case is left: only LSFTs have a contention-free schedule, and only L1 .. L6 have "
+            "parts"
+        )
     return found

@@ -9,7 +9,7 @@ import pytest
 from experiments.all_to_all import EXPERIMENT
 from experiments.all_to_all.cases import ANALYSIS
 from experiments.all_to_all.show import gains
-from experiments.experiment import SIMULATION, Common
+from experiments.experiment import SIMULATION, Common, ExperimentError
 from tests.unit.experiment_rows import Rows, rows_of
 
 
@@ -31,6 +31,14 @@ def test_paths_give_the_papers_ratios() -> None:
     assert [of(rows, f"S{i}", "shift")["hosts"] for i in (1, 2, 3)] == [21, 8, 27]
     assert [of(rows, f"S{i}'", "shift")["hosts"] for i in (1, 2, 3)] == [25, 10, 28]
     assert [of(rows, "L3", "shift", share)["hosts"] for share in (75, 50, 25)] == [343, 252, 112]
+
+
+def test_shares_choose_among_the_large_ones() -> None:
+    rows = rows_of(EXPERIMENT, Common(on=ANALYSIS), configuration="L1,L3", share="25,75")
+    found = dict.fromkeys((row["configuration"], row["share"]) for row in rows)
+    assert list(found) == [("L1", 25), ("L3", 75), ("L3", 25)]
+    with pytest.raises(ExperimentError, match="only L1 .. L6 have parts"):
+        rows_of(EXPERIMENT, Common(on=ANALYSIS), configuration="S1", share="25")
 
 
 def test_simulated_exchanges_are_faster_without_contention_and_the_same_again() -> None:
