@@ -16,6 +16,7 @@ from emulation.network import EmulatedFabric
 from experiments.experiment import SIMULATION, ExperimentError
 from experiments.logp.formulas import LogP
 from experiments.message_simulated import SimulatedPair
+from experiments.routed import judged
 from topologies import Fabric, load
 from topologies.fabric import Host
 
@@ -93,13 +94,9 @@ class Pair:
 
     def judge(self) -> dict[str, Any]:
         """Return lateness, losses, and whether they leave the measurement valid."""
-        status = self.lab.daemon.status()
-        lost = self.lab.daemon.counters()["lost_frames"]
-        return {
-            "lateness_us_p99": status["lateness_us"]["p99"],
-            "lost_frames": lost,
-            "valid": bool(status["valid"]) and lost == 0,
-        }
+        lost = int(self.lab.daemon.counters()["lost_frames"])
+        problems = [f"{lost} frames were lost"] if lost else []
+        return judged({"lost_frames": lost}, self.lab.daemon.status(), problems)
 
 
 def chosen(fabric: Fabric, names: str | None) -> tuple[Host, Host]:

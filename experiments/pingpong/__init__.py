@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from experiments.experiment import (
     EMULATION,
@@ -15,6 +16,10 @@ from experiments.experiment import (
     shown_by,
 )
 from experiments.message_campaign import MessageCampaign, fabric_options
+from experiments.routed import Measured, in_time
+
+if TYPE_CHECKING:
+    from experiments.message_pair import Exchanging
 
 KINDS = ("message", "acknowledged", "udp")
 LONGEST = {"message": 1 << 20, "acknowledged": 1 << 20, "udp": 1472}
@@ -31,34 +36,33 @@ class PingPongCampaign(MessageCampaign):
         return cases * self.repeats
 
     def run(self, record: Record, progress: Progress) -> None:
-        """Measure case after case."""
+        """Measure case after case; again where the machine was too late for it."""
         progress.begin(f"starting {self.fabric}")
         with self.running(progress.begin) as pair:
-            switches = {"hosts": f"{pair.asker.name}-{pair.server.name}"}
             progress.advance()
             for number, (kind, size) in enumerate(self.cases()):
                 progress.begin(f"{kind}, {size} bytes")
-                pair.settle()
-                latency, _ = pair.exchange(kind, size, self.count)
-                rate, _ = pair.exchange(kind, size, 5 * self.count, "rate")
-                row = {
-                    "kind": kind,
-                    "on": self.on,
-                    "fabric": self.fabric,
-                    "engine": self.engine,
-                    **switches,
-                    **latency,
-                    "messages_per_s": rate["messages_per_s"],
-                    "mbit_per_s": rate["mbit_per_s"],
-                    **pair.judge(),
-                }
-                sample = {
-                    "row": number,
-                    "median_us": row["median_us"],
-                    "messages_per_s": float(row["messages_per_s"]),
-                }
-                record(row, [sample])
+                row, times = in_time(partial(self._measure, pair, kind, size))
+                record(row, [{"row": number, **line} for line in times])
                 progress.advance()
+
+    def _measure(self, pair: Exchanging, kind: str, size: int) -> Measured:
+        pair.settle()
+        latency, _ = pair.exchange(kind, size, self.count)
+        rate, _ = pair.exchange(kind, size, 5 * self.count, "rate")
+        row = {
+            "kind": kind,
+            "on": self.on,
+            "fabric": self.fabric,
+            "engine": self.engine,
+            "hosts": f"{pair.asker.name}-{pair.server.name}",
+            **latency,
+            "messages_per_s": rate["messages_per_s"],
+            "mbit_per_s": rate["mbit_per_s"],
+            **pair.judge(),
+        }
+        times = {"median_us": row["median_us"], "messages_per_s": float(row["messages_per_s"])}
+        return row, [times]
 
 
 def prepare(common: Common, options: Mapping[str, Any]) -> PingPongCampaign:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from experiments.experiment import (
     EMULATION,
@@ -15,6 +16,10 @@ from experiments.experiment import (
     shown_by,
 )
 from experiments.message_campaign import MessageCampaign, fabric_options
+from experiments.routed import Measured, in_time
+
+if TYPE_CHECKING:
+    from experiments.message_pair import Exchanging
 
 OPERATIONS = ("push", "pull")
 LONGEST = 1 << 20
@@ -32,40 +37,39 @@ class PrimitivesCampaign(MessageCampaign):
         return [*over_size, ("stages", STAGES_BYTES)] * self.repeats
 
     def run(self, record: Record, progress: Progress) -> None:
-        """Measure case after case."""
-        from experiments.primitives.stages import STAGES, stage_times_us
-
+        """Measure case after case; again where the machine was too late for it."""
         progress.begin(f"starting {self.fabric}")
         with self.running(progress.begin) as pair:
-            hosts = f"{pair.asker.name}-{pair.server.name}"
             progress.advance()
             for number, (operation, size) in enumerate(self.cases()):
                 progress.begin(f"{operation}, {size} bytes")
-                pair.settle()
-                told, served = pair.exchange(operation, size, self.count)
-                row = {
-                    "operation": operation,
-                    "bytes": size,
-                    "on": self.on,
-                    "fabric": self.fabric,
-                    "engine": self.engine,
-                    "hosts": hosts,
-                }
-                samples = []
-                if operation == "stages":
-                    times = stage_times_us(told, served)
-                    row |= {"median_us": times[-1], "p99_us": None, "mbit_per_s": None}
-                    row["stages_us"] = dict(zip(STAGES, times, strict=True))
-                    samples = [
-                        {"row": number, "stage": stage, "us": us}
-                        for stage, us in zip(STAGES, times, strict=True)
-                    ]
-                else:
-                    row |= {"median_us": told["median_us"], "p99_us": told["p99_us"]}
-                    row["mbit_per_s"] = size * 8 / told["median_us"]
-                    samples = [{"row": number, "stage": "whole", "us": told["median_us"]}]
-                record({**row, **pair.judge()}, samples)
+                row, times = in_time(partial(self._measure, pair, operation, size))
+                record(row, [{"row": number, **line} for line in times])
                 progress.advance()
+
+    def _measure(self, pair: Exchanging, operation: str, size: int) -> Measured:
+        from experiments.primitives.stages import STAGES, stage_times_us
+
+        pair.settle()
+        told, served = pair.exchange(operation, size, self.count)
+        row = {
+            "operation": operation,
+            "bytes": size,
+            "on": self.on,
+            "fabric": self.fabric,
+            "engine": self.engine,
+            "hosts": f"{pair.asker.name}-{pair.server.name}",
+        }
+        if operation == "stages":
+            times = dict(zip(STAGES, stage_times_us(told, served), strict=True))
+            row |= {"median_us": times[STAGES[-1]], "p99_us": None, "mbit_per_s": None}
+            row["stages_us"] = times
+        else:
+            row |= {"median_us": told["median_us"], "p99_us": told["p99_us"]}
+            row["mbit_per_s"] = size * 8 / told["median_us"]
+            times = {"whole": told["median_us"]}
+        samples = [{"stage": stage, "us": us} for stage, us in times.items()]
+        return {**row, **pair.judge()}, samples
 
 
 def prepare(common: Common, options: Mapping[str, Any]) -> PrimitivesCampaign:
