@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from experiments.experiment import SIMULATION, Common, ExperimentError
-from experiments.logp.formulas import PAPER_001, LogP
-from experiments.overheads import overhead_option
+from experiments.logp.formulas import LogP
+from experiments.overheads import costs_of, overhead_options
 
 if TYPE_CHECKING:
     from experiments.message_pair import Exchanging
@@ -49,7 +49,7 @@ class MessageCampaign:
             sizes=message_pair.sizes_of(text, longest),
             count=20 if common.quick else options["count"],
             repeats=common.repeats,
-            costs=LogP(options["send"], 0.0, options["receive"], 0.0),
+            costs=costs_of(options),
         )
 
     @property
@@ -98,6 +98,5 @@ def fabric_options() -> tuple[click.Option, ...]:
             show_default=True,
             help="Round trips of each size.",
         ),
-        overhead_option("--send", PAPER_001.send_us, "o_s"),
-        overhead_option("--receive", PAPER_001.receive_us, "o_r"),
+        *overhead_options(),
     )

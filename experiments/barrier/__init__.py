@@ -7,7 +7,7 @@ fabric, and in the simulator.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
@@ -21,11 +21,11 @@ from experiments.experiment import (
     Common,
     Experiment,
     ExperimentError,
-    Presentation,
     Progress,
     Record,
+    shown_by,
 )
-from experiments.logp.formulas import PAPER_001
+from experiments.overheads import costs_of, logp_options
 from topologies import load
 
 DEFAULT_BARRIERS = 100
@@ -34,9 +34,6 @@ LIMITS = {
     "--barriers": (1, 1_000_000),
     "--lists": (0, 1000),
     "--computing": (0, 1e6),
-    "--send": (0, 1e6),
-    "--receive": (0, 1e6),
-    "--gap": (0, 1e6),
     "--rate": (0.01, 1e6),
     "--delay": (0, 1e6),
     "--bytes": (8, 1500),
@@ -95,9 +92,6 @@ def prepare(common: Common, options: Mapping[str, Any]) -> BarrierCampaign:
         "--barriers": barriers,
         "--lists": options["lists"],
         "--computing": options["computing"],
-        "--send": options["send"],
-        "--receive": options["receive"],
-        "--gap": options["gap"],
         "--rate": common.rate_mbps,
         "--delay": options["delay"],
         "--bytes": options["message_bytes"],
@@ -109,18 +103,11 @@ def prepare(common: Common, options: Mapping[str, Any]) -> BarrierCampaign:
             raise ExperimentError(f"{option}: {value:g} is not within {low:g}..{high:g}")
     if common.duration_s is not None:
         raise ExperimentError("--duration: say how many --barriers instead")
-    costs = replace(
-        PAPER_001,
-        send_us=options["send"],
-        receive_us=options["receive"],
-        gap_us=options["gap"],
-        latency_us=0.0,
-    )
     settings = Settings(
         barriers=barriers,
         lists=options["lists"],
         computing_us=options["computing"],
-        costs=costs,
+        costs=costs_of(options),
         message_bytes=options["message_bytes"],
         cut_through=options["cut_through"],
         rate_mbps=common.rate_mbps,
@@ -141,15 +128,6 @@ def prepare(common: Common, options: Mapping[str, Any]) -> BarrierCampaign:
     for ground in dict.fromkeys(case.ground for case in chosen):
         ground.plan(settings)
     return BarrierCampaign(common.on, chosen, settings)
-
-
-def present(
-    run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
-) -> Presentation:
-    """Show a run; see :mod:`experiments.barrier.show`."""
-    from experiments.barrier import show
-
-    return show.present(run, samples, draw)
 
 
 EXPERIMENT = Experiment(
@@ -194,30 +172,7 @@ EXPERIMENT = Experiment(
             help="Time between two barriers.",
         ),
         click.Option(["--delay"], type=float, metavar="US", help="Delay of every link."),
-        click.Option(
-            ["--send"],
-            type=float,
-            default=PAPER_001.send_us,
-            show_default=True,
-            metavar="US",
-            help="Simulation: LogP's o_s.",
-        ),
-        click.Option(
-            ["--receive"],
-            type=float,
-            default=PAPER_001.receive_us,
-            show_default=True,
-            metavar="US",
-            help="Simulation: LogP's o_r.",
-        ),
-        click.Option(
-            ["--gap"],
-            type=float,
-            default=PAPER_001.gap_us,
-            show_default=True,
-            metavar="US",
-            help="Simulation: LogP's g.",
-        ),
+        *logp_options(),
         click.Option(
             ["--bytes", "message_bytes"],
             type=int,
@@ -235,6 +190,6 @@ EXPERIMENT = Experiment(
     ),
     sample_types=SAMPLE_TYPES,
     prepare=prepare,
-    present=present,
+    present=shown_by("experiments.barrier.show"),
     places=(SIMULATION, EMULATION),
 )

@@ -169,12 +169,13 @@ def logp_of(told: dict[str, list[int]]) -> LogP:
     """Return LogP's parameters of what process 0 of a pair has measured: medians.
 
     L is what is left of half a round trip, and nothing where the overheads, measured one
-    by one, are already more.
+    by one, are already more. A burst is spaced out by its line, and so is what comes together.
     """
     micro = {key: float(np.median(times)) / 1000 for key, times in told.items()}
     send_us, receive_us = micro["send_ns"], micro["receive_ns"]
     half_us = micro["round_trip_ns"] / 2
-    return LogP(send_us, max(0.0, half_us - send_us - receive_us), receive_us, micro["gap_ns"])
+    latency_us = max(0.0, half_us - send_us - receive_us)
+    return LogP(send_us, latency_us, receive_us, micro["gap_ns"], line_us=micro["gap_ns"])
 
 
 def _passages(rounds: list[list[dict[str, list[int]]]], barriers: int) -> Passages | None:

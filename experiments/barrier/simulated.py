@@ -14,6 +14,7 @@ from knotless_core import programs, simulator
 from routing import Plan
 from simulation.channels import Buffers, ChannelTable, channel_table
 from simulation.tables import Forwarding, forwarding
+from simulation.traffic import line_bytes
 from simulation.trees import multicast_tree
 from simulation.twice import twice
 
@@ -90,7 +91,14 @@ class SimulatedGround:
         if passages is None:
             raise ExperimentError(f"{source} and {target} do not reach each other")
         one_way_us = float(passages.durations_us.mean())
-        return replace(costs, latency_us=one_way_us - costs.send_us - costs.receive_us)
+        latency_us = one_way_us - costs.send_us - costs.receive_us
+        return replace(costs, latency_us=latency_us, line_us=self._line_us(target))
+
+    def _line_us(self, host: str) -> float:
+        """Return how long a message occupies a host's line: frame, preamble and gap."""
+        fabric = self.plan.fabric
+        frame_bytes = line_bytes(self.settings.message_bytes, self.settings.message_bytes)
+        return frame_bytes * 8 / fabric.hosts[fabric.host_index[host]].rate_mbps
 
     def _passages(
         self, algorithm: str, order: list[int] | None, names: list[str]
@@ -106,6 +114,7 @@ class SimulatedGround:
             send_ps=_ps(costs.send_us),
             receive_ps=_ps(costs.receive_us),
             gap_ps=_ps(costs.gap_us),
+            interrupt_ps=_ps(costs.interrupt_us),
             barriers=settings.barriers + WARM_UP,
             computing_ps=_ps(settings.computing_us),
             message_bytes=settings.message_bytes,

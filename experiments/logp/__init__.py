@@ -19,8 +19,8 @@ from experiments.experiment import (
     Progress,
     Record,
 )
-from experiments.logp.formulas import ALGORITHMS, PAPER_001, LogP, barrier_us
-from experiments.overheads import overhead_option
+from experiments.logp.formulas import ALGORITHMS, barrier_us
+from experiments.overheads import costs_of, logp_options
 
 if TYPE_CHECKING:  # that package needs the formulas of this one
     from experiments.barrier.case import Case, Settings
@@ -102,12 +102,11 @@ def prepare(common: Common, options: Mapping[str, Any]) -> LogPCampaign:
     pairs = 2 if common.quick else options["pairs"]
     if not 1 <= pairs <= MAX_PAIRS:
         raise ExperimentError(f"--pairs: {pairs} is not within 1..{MAX_PAIRS}")
-    costs = LogP(options["send"], 0.0, options["receive"], options["gap"])
     settings = Settings(
         barriers=_SIMULATED_BARRIERS,
         lists=0,
         computing_us=0.0,
-        costs=costs,
+        costs=costs_of(options),
         message_bytes=46,
         cut_through=0,
         rate_mbps=common.rate_mbps,
@@ -160,7 +159,12 @@ def present(
         columns=columns,
         brief=columns,
         table=lines,
-        notes=(("o_s, o_r, g", "In simulation these are given (--send, --receive, --gap)."),),
+        notes=(
+            (
+                "o_s, o_r, g",
+                "In simulation these are given (--send, --receive, --gap, --interrupt).",
+            ),
+        ),
     )
 
 
@@ -177,9 +181,7 @@ EXPERIMENT = Experiment(
         click.Option(
             ["--delay"], type=click.FloatRange(0, 1e6), metavar="US", help="Delay of every link."
         ),
-        overhead_option("--send", PAPER_001.send_us, "o_s"),
-        overhead_option("--receive", PAPER_001.receive_us, "o_r"),
-        overhead_option("--gap", PAPER_001.gap_us, "g"),
+        *logp_options(),
     ),
     sample_types=SAMPLE_TYPES,
     prepare=prepare,

@@ -57,6 +57,7 @@ fn without_faults_a_barrier_costs_its_steps_and_nothing_more() {
     let steps = [
         (Algorithm::Shuffle, 32 * 5),
         (Algorithm::Tree(2), 31 + 31),
+        (Algorithm::Tree(3), 31 + 31),
         (Algorithm::Concurrent, 31 + 31),
         (Algorithm::Unicast(None), 31 + 31),
     ];

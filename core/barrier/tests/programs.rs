@@ -126,7 +126,10 @@ fn the_phases_are_as_many_as_the_papers_say() {
     assert_eq!(phases(Algorithm::Shuffle, 32), 5);
     assert_eq!(phases(Algorithm::Shuffle, 33), 6);
     assert_eq!(phases(Algorithm::Tree(2), 32), 5 + 1);
-    assert_eq!(phases(Algorithm::Tree(3), 27), 3 + 1);
+    // Paper 001 measured 15 and 31; one more costs another message, not another phase.
+    assert_eq!(phases(Algorithm::Tree(3), 15), 3 + 1);
+    assert_eq!(phases(Algorithm::Tree(3), 31), 4 + 1);
+    assert_eq!(phases(Algorithm::Tree(3), 32), 4 + 1);
     assert_eq!(phases(Algorithm::Tree(4), 16), 2 + 1);
     assert_eq!(phases(Algorithm::Concurrent, 32), 2);
     assert_eq!(phases(Algorithm::Unicast(None), 64), 12);
@@ -134,12 +137,29 @@ fn the_phases_are_as_many_as_the_papers_say() {
 }
 
 #[test]
+fn parents_of_a_tree_have_equal_children_and_those_left_over() {
+    let children = |ways, size, rank: usize| {
+        let made = programs(&Algorithm::Tree(ways), size, 1).unwrap();
+        let heard = made[rank].stages.first().map(|stage| stage.awaits.clone());
+        heard.filter(|_| made[rank].stages[0].sends.is_empty()).unwrap_or_default()
+    };
+    assert_eq!(children(3, 31, 0), [1, 16]);
+    assert_eq!(children(3, 32, 0), [1, 16, 31]);
+    assert_eq!(children(3, 32, 16), [17, 24]);
+    assert_eq!(children(3, 4, 0), [1, 2, 3]);
+    assert_eq!(children(4, 16, 0), [1, 6, 11]);
+    assert_eq!(children(4, 16, 6), [7, 8, 9, 10]);
+    assert_eq!(children(3, 2, 0), [1]);
+    assert!(children(3, 32, 31).is_empty());
+}
+
+#[test]
 fn two_networks_share_what_one_process_receives() {
-    let made = programs(&Algorithm::Tree(3), 27, 2).unwrap();
-    let to_master = |rank: usize| made[rank].stages.last().unwrap().sends[0].network;
-    // The two children of each phase come by different networks.
-    for (one, other) in [(1, 2), (3, 6), (9, 18)] {
-        assert_ne!(to_master(one), to_master(other));
+    let made = programs(&Algorithm::Tree(3), 15, 2).unwrap();
+    let to_parent = |rank: usize| made[rank].stages.last().unwrap().sends[0].network;
+    // The two children of each parent come by different networks.
+    for (one, other) in [(1, 8), (2, 5), (3, 4), (6, 7), (9, 12), (10, 11), (13, 14)] {
+        assert_ne!(to_parent(one), to_parent(other));
     }
     let made = programs(&Algorithm::Concurrent, 16, 2).unwrap();
     let by_second = (1..16).filter(|&rank| made[rank].stages[0].sends[0].network == 1).count();

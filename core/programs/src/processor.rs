@@ -11,9 +11,12 @@ pub struct Costs {
     pub send: Time,
     /// LogP's o_r: how long it is busy with receiving one.
     pub receive: Time,
-    /// LogP's g: least time between the beginnings of two sendings, and of two receptions, by
-    /// one interface.
+    /// LogP's g: least time between the beginnings of two sendings by one interface. What
+    /// comes in is spaced out by the line that it comes by.
     pub gap: Time,
+    /// The part of `receive` that is the interface's interrupt: a message that has come before
+    /// the one before it, by the same interface, was received, needs none of its own.
+    pub interrupt: Time,
 }
 
 /// A message that the processor is to send.
@@ -53,7 +56,8 @@ pub(crate) struct Processor {
     inbox: VecDeque<Arrived>,
     busy: Option<Work>,
     next_send: [Time; INTERFACES],
-    next_receive: [Time; INTERFACES],
+    /// The interface whose interrupt is being served: while it has messages there is no other.
+    serving: Option<usize>,
 }
 
 impl Processor {
@@ -64,7 +68,7 @@ impl Processor {
             inbox: VecDeque::new(),
             busy: None,
             next_send: [0; INTERFACES],
-            next_receive: [0; INTERFACES],
+            serving: None,
         }
     }
 
@@ -92,18 +96,28 @@ impl Processor {
             let next = &mut self.next_send[letter.interface as usize];
             let begins = now.max(*next);
             *next = begins + self.costs.gap;
+            self.serving = None;
             self.busy = Some(Work::Send(letter));
             begins + self.costs.send
-        } else if let Some(Arrived { interface, from, tag }) = self.inbox.pop_front() {
-            let next = &mut self.next_receive[interface];
-            let begins = now.max(*next);
-            *next = begins + self.costs.gap;
+        } else if let Some((Arrived { from, tag, .. }, cost)) = self.take() {
             self.busy = Some(Work::Receive { from, tag });
-            begins + self.costs.receive
+            now + cost
         } else {
             return;
         };
         wishes.push(Wish::Wake { at, tag: DONE });
+    }
+
+    /// The message to receive next, and what that costs.
+    fn take(&mut self) -> Option<(Arrived, Time)> {
+        let more = |served| self.inbox.iter().position(|arrived| arrived.interface == served);
+        if let Some(place) = self.serving.and_then(more) {
+            let cost = self.costs.receive.saturating_sub(self.costs.interrupt);
+            return self.inbox.remove(place).map(|arrived| (arrived, cost));
+        }
+        let arrived = self.inbox.pop_front();
+        self.serving = arrived.map(|arrived| arrived.interface);
+        arrived.map(|arrived| (arrived, self.costs.receive))
     }
 
     /// The piece of work is done: what was sent goes to the network, what was received is returned.

@@ -29,6 +29,7 @@ def barrier_traffic(
     send_ps: int,
     receive_ps: int,
     gap_ps: int,
+    interrupt_ps: int,
     barriers: int,
     computing_ps: int,
     message_bytes: int,
@@ -40,8 +41,10 @@ def barrier_traffic(
     Process r runs on host ``places[r]`` of ``hosts``. With 2 ``networks`` the fabric has every
     host twice: host ``places[r] + hosts`` is the process's second interface. ``algorithm`` is
     shuffle, tree2, tree3, tree4, concurrent or unicast; ``order`` the visiting list of unicast,
-    or None. ``send_ps``, ``receive_ps`` and ``gap_ps`` are LogP's o_s, o_r and g. The master's
-    multicast is tree 0 of the simulation's tables.
+    or None. ``send_ps``, ``receive_ps`` and ``gap_ps`` are LogP's o_s, o_r and g (of
+    sendings); ``interrupt_ps`` is the part of o_r that messages do without which are there
+    before the one before them, by the same interface, is received. The master's multicast is
+    tree 0 of the simulation's tables.
     """
 
 def random_order(size: int, seed: int) -> list[int]:

@@ -50,7 +50,7 @@ impl Outcome {
 
 #[pyfunction]
 #[pyo3(signature = (algorithm, order, places, hosts, networks, *, send_ps, receive_ps, gap_ps,
-                    barriers, computing_ps, message_bytes, retry_ns, patience_ns))]
+                    interrupt_ps, barriers, computing_ps, message_bytes, retry_ns, patience_ns))]
 #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
 fn barrier_traffic(
     algorithm: &str,
@@ -61,6 +61,7 @@ fn barrier_traffic(
     send_ps: u64,
     receive_ps: u64,
     gap_ps: u64,
+    interrupt_ps: u64,
     barriers: u64,
     computing_ps: u64,
     message_bytes: u64,
@@ -77,7 +78,7 @@ fn barrier_traffic(
     }
     let made = barrier::programs(&algorithm, places.len(), networks).map_err(wrong)?;
     let bench = Bench {
-        costs: Costs { send: send_ps, receive: receive_ps, gap: gap_ps },
+        costs: Costs { send: send_ps, receive: receive_ps, gap: gap_ps, interrupt: interrupt_ps },
         timing: Timing::new(retry_ns, patience_ns).map_err(wrong)?,
         barriers,
         computing: computing_ps,

@@ -1,5 +1,6 @@
 //! The algorithms: one file each, and the list of them.
 
+mod binomial;
 mod concurrent;
 mod shuffle;
 mod tree;
@@ -20,7 +21,8 @@ const MAX_NETWORKS: usize = 2;
 pub enum Algorithm {
     /// Pairwise exchange in ceil(log2 n) stages.
     Shuffle,
-    /// Gather along a k-way tree, release by multicast.
+    /// Gather along a k-way tree, release by multicast. Two ways are the binomial tree: one in
+    /// which each parent has a single child would be a chain.
     Tree(usize),
     /// All send to the master at once, release by multicast.
     Concurrent,
@@ -66,7 +68,11 @@ pub fn programs(
             if !(2..=MAX_SIZE).contains(&ways) {
                 return Err(Error(format!("a tree is at least 2-way, not {ways}-way")));
             }
-            (0..size).map(|rank| tree::program(rank, size, ways)).collect()
+            let of = |rank| match ways {
+                2 => binomial::program(rank, size),
+                _ => tree::program(rank, size, ways),
+            };
+            (0..size).map(of).collect()
         }
         Algorithm::Concurrent => (0..size).map(|rank| concurrent::program(rank, size)).collect(),
         Algorithm::Unicast(order) => {
