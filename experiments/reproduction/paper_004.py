@@ -174,17 +174,19 @@ FROZEN_WHY = (
     "(c) to (f) are only drawn in the paper: ours are our own. Where its cyclic routes nearly "
     "stop, ours do for good, once frozen, and the window opens after that; a real switch gives up "
     "frames that wait too long, so that theirs trickle on. Its (c) did not freeze with PAUSE "
-    "on all links, ours does. (The scan reads 209 Mbit/s for (a), UDP, all links, in table 4: its "
-    "text says nearly zero, and that is what stands here.)"
+    "on all links, ours does. In our (e) only the transfers that wait for the knot stand "
+    "still; the others go on and take what is left. (The scan reads 209 Mbit/s for (a), UDP, all "
+    "links, in table 4: its text says nearly zero, and that is what stands here.)"
 )
 LOSSY_WHY = (
     "Without flow control between switches nothing can freeze; who loses more depends on queues "
     "and timing."
 )
 TCP_WHY = (
-    "In the one second that is measured here TCP lost next to nothing and never froze: its windows "
-    "had not filled the buffers. Whether they would in a longer run, as the paper's did, is not "
-    "measured."
+    "Ours is TCP Reno (BBR, the usual one of the machine, keeps buffers empty and never froze). "
+    "Where PAUSE stops the links between switches it fills them and freezes as UDP does, for good; "
+    "the paper's trickles on, as its UDP does. Without, it gives way where frames are lost, and "
+    "how evenly is a matter of chance in so short a window."
 )
 
 
