@@ -17,9 +17,19 @@ from controller.reconcile import (
     FoundRule,
     GroupChange,
     RuleChange,
+)
+from routing.rules import (
+    Action,
+    Field,
+    Group,
+    Output,
+    PopVlan,
+    PushVlan,
+    Rule,
+    SetField,
+    ToGroup,
     match_order,
 )
-from routing.rules import Action, Field, Group, Output, PopVlan, PushVlan, Rule, SetField, ToGroup
 
 VLAN_TPID = 0x8100
 _ALL_METADATA = 0xFFFFFFFFFFFFFFFF

@@ -19,11 +19,11 @@ step: a frame that it forwards does not notice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from routing.rules import COOKIE, Field, Group, Rule, SwitchRules
+from routing.rules import COOKIE, Field, Group, Rule, SwitchRules, match_order
 
 Command = Literal["add", "modify", "delete"]
 Key = tuple[int, int, tuple[Field, ...]]
@@ -129,16 +129,6 @@ def reconcile(
 def normal(rule: Rule) -> Rule:
     """Return ``rule`` as ours, its match in the one order in which matches are compared."""
     return replace(rule, match=match_order(rule.match), cookie=COOKIE)
-
-
-def match_order(fields: Iterable[Field]) -> tuple[Field, ...]:
-    """Return ``fields`` in the one order in which matches are compared."""
-    return tuple(sorted(fields, key=_field_order))
-
-
-def _field_order(field: Field) -> tuple[str, int, int]:
-    # A mask may be None, which Python does not order against a number.
-    return (field.name, field.value, -1 if field.mask is None else field.mask)
 
 
 def _how(found: FoundRule | None) -> Command:

@@ -18,10 +18,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 
 import numpy as np
 
 from routing.broadcast import broadcast_rules
+from routing.collector import collector_paused
 from routing.matches import (
     TAGGED,
     UNTAGGED,
@@ -59,6 +61,7 @@ INNER_TAGS = (Field("eth_type", 0x8100), Field("eth_type", 0x88A8))
 one may be the planned one; the inner one, admitted by no rule, would reach the destination."""
 
 
+@collector_paused()
 def compile_rules(plan: Plan) -> FabricRules:
     """Return the rules of every switch, in the order of the fabric's switches.
 
@@ -89,7 +92,7 @@ def compile_rules(plan: Plan) -> FabricRules:
             make_rule(VIRTUAL_CHANNEL, 0, (), goto=OUTPUT),
             make_rule(OUTPUT, 0, ()),
         ]
-        made.sort(key=lambda rule: (rule.table, -rule.priority, rule.match))
+        made.sort(key=attrgetter("order"))
         rules[switch.name] = SwitchRules(tuple(made), broadcast[i].groups)
     return rules
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from routing import host_tags, multicast, ofctl
+from routing.collector import collector_paused
 from routing.host_tags import HostTags
 from routing.multicast import MulticastGroup
 from routing.rules import FabricRules
@@ -50,6 +51,7 @@ def write_dir(
         raise RuleError(f"{error.filename!r} cannot be written: {error.strerror}") from None
 
 
+@collector_paused()
 def read_dir(directory: str | Path) -> tuple[Fabric, FabricRules]:
     """Return the fabric and the rules in ``directory``.
 

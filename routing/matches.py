@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from routing.rules import COOKIE, Action, Field, Rule
+from routing.rules import COOKIE, Action, Field, Rule, match_order
 from routing.vlan import FIRST_VLAN
 from topologies.fabric import Fabric
 from topologies.numbering import MAX_SWITCHES, SWITCH_MAC_MASK, mac_value, switch_mac
@@ -26,7 +26,7 @@ def make_rule(
     goto: int | None = None,
 ) -> Rule:
     """Return a rule of ours: fields in one order, our cookie."""
-    return Rule(table, priority, tuple(sorted(match)), actions, metadata, goto, COOKIE)
+    return Rule(table, priority, match_order(match), actions, metadata, goto, COOKIE)
 
 
 def switch_addresses(fabric: Fabric) -> Addresses:

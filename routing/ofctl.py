@@ -14,6 +14,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import TypeVar
 
 from routing.rules import (
@@ -29,6 +30,7 @@ from routing.rules import (
     SetField,
     SwitchRules,
     ToGroup,
+    match_order,
 )
 from topologies.errors import RuleError
 from topologies.numbering import mac_text, mac_value
@@ -92,8 +94,8 @@ def parse(flows_text: str, groups_text: str = "") -> SwitchRules:
     """
     rules = [_of_line("flow", _rule_of, *line) for line in _lines(flows_text)]
     groups = [_of_line("group", _group_of, *line) for line in _lines(groups_text)]
-    rules.sort(key=lambda rule: (rule.table, -rule.priority, rule.match))
-    groups.sort(key=lambda group: group.group_id)
+    rules.sort(key=attrgetter("order"))
+    groups.sort(key=attrgetter("group_id"))
     return SwitchRules(tuple(rules), tuple(groups))
 
 
@@ -182,7 +184,7 @@ def _rule_of(line: str) -> Rule:
     if "vlan_pcp" in fields:
         fields.setdefault("vlan_vid", Field("vlan_vid", _PRESENT, _PRESENT))
     actions, metadata, goto = _instructions_of(then)
-    return Rule(table, priority, tuple(sorted(fields.values())), actions, metadata, goto, cookie)
+    return Rule(table, priority, match_order(fields.values()), actions, metadata, goto, cookie)
 
 
 def _fields_of(name: str, value: str) -> Iterator[Field]:

@@ -7,7 +7,9 @@ controller, written to and read from ovs-ofctl text by :mod:`routing.ofctl`, and
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 
 IN_PORT = 0xFFFFFFF8
 CONTROLLER = 0xFFFFFFFD
@@ -30,13 +32,15 @@ class Field:
     value: int
     mask: int | None = None
 
-    def __lt__(self, other: Field) -> bool:
-        """Order by name, value and mask, no mask first."""
-        return self._order < other._order
-
     @property
-    def _order(self) -> tuple[str, int, int]:
+    def order(self) -> tuple[str, int, int]:
+        """What fields are sorted by: name, value and mask, no mask first."""
         return (self.name, self.value, -1 if self.mask is None else self.mask)
+
+
+def match_order(fields: Iterable[Field]) -> tuple[Field, ...]:
+    """Return ``fields`` in the one order in which matches are written and compared."""
+    return tuple(sorted(fields, key=attrgetter("order")))
 
 
 @dataclass(frozen=True, order=True)
@@ -95,6 +99,11 @@ class Rule:
         """What identifies a flow entry in a switch: table, priority and match."""
         return (self.table, self.priority, self.match)
 
+    @property
+    def order(self) -> tuple[int, int, list[tuple[str, int, int]]]:
+        """What the rules of a switch are sorted by: table, priority from high to low, match."""
+        return (self.table, -self.priority, [field.order for field in self.match])
+
 
 @dataclass(frozen=True)
 class Group:
@@ -106,7 +115,7 @@ class Group:
 
 @dataclass(frozen=True)
 class SwitchRules:
-    """All rules and groups of one switch; rules sorted by table, -priority, match."""
+    """All rules and groups of one switch; rules sorted by :attr:`Rule.order`."""
 
     rules: tuple[Rule, ...]
     groups: tuple[Group, ...] = ()

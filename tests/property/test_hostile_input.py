@@ -20,6 +20,7 @@ from routing.rules import (
     SetField,
     SwitchRules,
     ToGroup,
+    match_order,
 )
 from routing.verdict import check
 from topologies import Fabric, KnotlessError, load
@@ -137,9 +138,7 @@ RULE = st.builds(
     Rule,
     table=st.integers(0, 3),
     priority=st.integers(0, 9),
-    match=st.lists(FIELD, max_size=2, unique_by=lambda field: field.name).map(
-        lambda fields: tuple(sorted(fields))
-    ),
+    match=st.lists(FIELD, max_size=2, unique_by=lambda field: field.name).map(match_order),
     actions=ACTIONS,
     metadata=st.none() | st.integers(0, 5),
     goto=st.none() | st.integers(0, 4),

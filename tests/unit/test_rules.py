@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from routing import check, compile_rules, make_plan
+from routing import check, compile_rules, make_plan, ofctl
 from routing.matches import vlan_ranges
 from routing.pipeline import Frame, Pipeline
-from routing.rules import COOKIE, Output
+from routing.rules import COOKIE, Output, SwitchRules
 from topologies import load
 from topologies.errors import PlanError
 from topologies.numbering import mac_value
@@ -83,7 +83,10 @@ def test_rules_have_distinct_keys_and_one_order() -> None:
     for of_switch in compile_rules(make_plan(load("torus,4,4,hosts=2"), "minimal")).values():
         keys = [rule.key for rule in of_switch.rules]
         assert len(set(keys)) == len(keys)
-        assert keys == sorted(keys, key=lambda key: (key[0], -key[1], key[2]))
+        places = [(table, -priority) for table, priority, _ in keys]
+        assert places == sorted(places)
+        again = ofctl.parse(*ofctl.write(SwitchRules(of_switch.rules[::-1], of_switch.groups)))
+        assert again == of_switch
         used = {port for group in of_switch.groups for b in group.buckets for port in b}
         assert any(isinstance(action, Output) for action in used)
 
