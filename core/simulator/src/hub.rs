@@ -8,11 +8,10 @@
 
 use switch_model::{transmission_time, Time, MIN_FRAME_BYTES};
 
-use crate::agenda::Agenda;
 use crate::fabric::Fabric;
 use crate::message::Packet;
 use crate::random::Stream;
-use crate::world::Event;
+use crate::world::{Agenda, Event};
 use crate::Error;
 
 /// Preamble and start delimiter.
@@ -187,7 +186,7 @@ impl Hubs {
         station: u32,
         bytes: u32,
         packet: Packet,
-        agenda: &mut Agenda<Event>,
+        agenda: &mut Agenda,
     ) {
         self.stations[station as usize].waiting = Some(Waiting { bytes, packet, attempts: 0 });
         self.wait(at, station, agenda);
@@ -199,7 +198,7 @@ impl Hubs {
         at: Time,
         station: u32,
         what: Signal,
-        agenda: &mut Agenda<Event>,
+        agenda: &mut Agenda,
     ) -> Option<Done> {
         let mark = self.stations[station as usize].mark;
         match what {
@@ -220,15 +219,15 @@ impl Hubs {
         at: Time,
         stations: impl Iterator<Item = u32>,
         what: Signal,
-        agenda: &mut Agenda<Event>,
+        agenda: &mut Agenda,
     ) {
         for station in stations {
             let heard = at + self.stations[station as usize].delay;
-            agenda.add_once(heard, Event::Shared { station, what });
+            agenda.add(heard, Event::Shared { station, what });
         }
     }
 
-    fn begins(&mut self, at: Time, station: u32, agenda: &mut Agenda<Event>) {
+    fn begins(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
         let hub = self.stations[station as usize].hub as usize;
         match self.active[hub][..] {
             [] => {
@@ -242,7 +241,7 @@ impl Hubs {
         self.active[hub].push(station);
     }
 
-    fn ends(&mut self, at: Time, station: u32, agenda: &mut Agenda<Event>) {
+    fn ends(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
         let hub = self.stations[station as usize].hub as usize;
         self.active[hub].retain(|&other| other != station);
         match self.active[hub][..] {
@@ -255,7 +254,7 @@ impl Hubs {
         }
     }
 
-    fn busy(&mut self, at: Time, station: u32, agenda: &mut Agenda<Event>) {
+    fn busy(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
         let state = &mut self.stations[station as usize];
         state.busy = true;
         if let Some(since) = state.sending {
@@ -268,13 +267,7 @@ impl Hubs {
     }
 
     /// It hears another while it sends: it ends its preamble, jams, and stops.
-    fn collide(
-        at: Time,
-        station: u32,
-        state: &mut Station,
-        since: Time,
-        agenda: &mut Agenda<Event>,
-    ) {
+    fn collide(at: Time, station: u32, state: &mut Station, since: Time, agenda: &mut Agenda) {
         if state.collided {
             return;
         }
@@ -282,10 +275,10 @@ impl Hubs {
         state.counters.collisions += 1;
         state.mark = state.mark.wrapping_add(1);
         let stops = at.max(since + state.bits(PREAMBLE_BITS)) + state.bits(JAM_BITS);
-        agenda.add_once(stops, Event::Shared { station, what: Signal::Sent(state.mark) });
+        agenda.add(stops, Event::Shared { station, what: Signal::Sent(state.mark) });
     }
 
-    fn quiet(&mut self, at: Time, station: u32, agenda: &mut Agenda<Event>) {
+    fn quiet(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
         self.stations[station as usize].busy = false;
         if self.stations[station as usize].sending.is_none() {
             self.begin_gap(at, station);
@@ -304,17 +297,17 @@ impl Hubs {
     }
 
     /// Try when gap and back-off are over, unless something is heard: then its end comes back here.
-    fn wait(&mut self, at: Time, station: u32, agenda: &mut Agenda<Event>) {
+    fn wait(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
         let state = &mut self.stations[station as usize];
         if state.waiting.is_none() || state.sending.is_some() || (state.busy && !state.committed) {
             return;
         }
         state.mark = state.mark.wrapping_add(1);
         let due = at.max(state.gap_ends).max(state.back_off_ends);
-        agenda.add_once(due, Event::Shared { station, what: Signal::Try(state.mark) });
+        agenda.add(due, Event::Shared { station, what: Signal::Try(state.mark) });
     }
 
-    fn attempt(&mut self, at: Time, station: u32, agenda: &mut Agenda<Event>) {
+    fn attempt(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
         let state = &mut self.stations[station as usize];
         let Some(waiting) = state.waiting.filter(|_| !state.busy || state.committed) else {
             return;
@@ -325,19 +318,19 @@ impl Hubs {
         state.sending = Some(at);
         state.mark = state.mark.wrapping_add(1);
         let lasts = state.bits(PREAMBLE_BITS + 8 * waiting.bytes.max(MIN_FRAME_BYTES));
-        agenda.add_once(at + lasts, Event::Shared { station, what: Signal::Sent(state.mark) });
-        agenda.add_once(at + state.delay, Event::Shared { station, what: Signal::Begins });
+        agenda.add(at + lasts, Event::Shared { station, what: Signal::Sent(state.mark) });
+        agenda.add(at + state.delay, Event::Shared { station, what: Signal::Begins });
         if state.busy {
             Self::collide(at, station, state, at, agenda);
         }
     }
 
     /// Its own transmission is over, whole or after a collision.
-    fn sent(&mut self, at: Time, station: u32, agenda: &mut Agenda<Event>) -> Option<Done> {
+    fn sent(&mut self, at: Time, station: u32, agenda: &mut Agenda) -> Option<Done> {
         let state = &mut self.stations[station as usize];
         state.sending = None;
         let reaches_hub = at + state.delay;
-        agenda.add_once(reaches_hub, Event::Shared { station, what: Signal::Ends });
+        agenda.add(reaches_hub, Event::Shared { station, what: Signal::Ends });
         let Waiting { bytes, packet, attempts } = state.waiting.take()?;
         let attempts = attempts + 1;
         let done = if !state.collided {

@@ -6,7 +6,7 @@ use crate::hub::{Done, Signal, StationCounters};
 use crate::message::{Kind, Packet, TO_TREE};
 use crate::report::Report;
 use crate::simulation::Simulation;
-use crate::world::Event;
+use crate::world::{Event, Flight};
 
 impl Simulation {
     /// Something happens on a shared medium.
@@ -18,7 +18,7 @@ impl Simulation {
             Done::Sent { bytes, packet, reaches_hub } => {
                 self.world.packet_hops += u64::from(packet.kind == Kind::Data);
                 let event = Event::Repeat { station, bytes: bytes as u16, packet };
-                self.world.agenda.add_once(reaches_hub, event);
+                self.world.agenda.add(reaches_hub, event);
             }
             Done::GivenUp(packet) => self.lose(at, packet),
         }
@@ -33,8 +33,9 @@ impl Simulation {
         let mut copies = 0;
         let mut deliver = |down: ChannelId| {
             copies += 1;
-            let event = Event::Flight { channel: down, bytes, priority: 0, packet };
-            self.world.agenda.add_once(at + self.fabric.configs[down.index()].delay, event);
+            let flight = Flight { channel: down, bytes, priority: 0, packet };
+            let arrives = at + self.fabric.configs[down.index()].delay;
+            self.world.agenda.add_arrival(arrives, flight);
         };
         if packet.to_switch == TO_TREE {
             let branches = self.tables.branches(packet.to, hub);

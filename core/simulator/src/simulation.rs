@@ -5,7 +5,7 @@
 
 use switch_model::{ChannelCounters, ChannelId, Model, Time};
 
-use crate::agenda::Turn;
+use crate::agenda::Due;
 use crate::fabric::Fabric;
 use crate::hub::Hubs;
 use crate::message::{Messages, Packet};
@@ -95,13 +95,13 @@ impl Simulation {
 
     fn begin(&mut self) {
         if self.settings.warm_up > 0 {
-            self.world.agenda.add_once(self.settings.warm_up, Event::WarmedUp);
+            self.world.agenda.add(self.settings.warm_up, Event::WarmedUp);
         }
         for (number, change) in self.settings.link_changes.iter().enumerate() {
-            self.world.agenda.add_once(change.at, Event::Link(number as u32));
+            self.world.agenda.add(change.at, Event::Link(number as u32));
         }
         if let Some(period) = self.watchdog_period {
-            self.world.agenda.add_once(period, Event::Watchdog);
+            self.world.agenda.add(period, Event::Watchdog);
         }
         self.begin_traffic();
     }
@@ -110,12 +110,19 @@ impl Simulation {
     pub fn run(&mut self, events: u64) -> bool {
         let stop = self.events + events;
         while self.events < stop {
-            let Some((at, turn, event)) = self.world.agenda.next(self.settings.end) else {
+            let Some((at, due)) = self.world.agenda.next(self.settings.end) else {
                 self.search();
                 return false;
             };
             self.events += 1;
-            self.happen(at, turn, event);
+            match due {
+                Due::Left(flight) => self.ended(at, flight.channel),
+                Due::Arrived(flight) => self.arrive(at, flight),
+                Due::Event(event) => self.happen(at, event),
+            }
+            while let Some(packet) = self.world.dropped.pop() {
+                self.lose(at, packet);
+            }
             if self.events >= self.next_search {
                 self.search();
             }
@@ -123,14 +130,8 @@ impl Simulation {
         true
     }
 
-    #[inline]
-    fn happen(&mut self, at: Time, turn: Turn, event: Event) {
+    fn happen(&mut self, at: Time, event: Event) {
         match event {
-            Event::Flight { channel, .. } if turn == Turn::First => self.ended(at, channel),
-            Event::Flight { channel, bytes, priority, packet } => {
-                self.arrive(at, channel, u32::from(bytes), priority, packet);
-            }
-            Event::Ended(channel) => self.ended(at, channel),
             Event::Signalled(number) => {
                 let signal = self.world.take_signal(number);
                 self.model.signalled(at, signal, &mut self.world);
@@ -146,13 +147,10 @@ impl Simulation {
                 self.run_watchdog(at);
                 let goes_on = self.in_network > 0 || !self.world.agenda.is_empty();
                 if let Some(period) = self.watchdog_period.filter(|_| goes_on) {
-                    self.world.agenda.add_once(at + period, Event::Watchdog);
+                    self.world.agenda.add(at + period, Event::Watchdog);
                 }
             }
             Event::WarmedUp => self.forget(at),
-        }
-        while let Some(packet) = self.world.dropped.pop() {
-            self.lose(at, packet);
         }
     }
 

@@ -43,7 +43,7 @@ impl Simulation {
             }
             Traffic::Trace(lines) => {
                 if let Some(first) = lines.first() {
-                    self.world.agenda.add_once(first.at, Event::Source { source: 0, tag: 0 });
+                    self.world.agenda.add(first.at, Event::Source { source: 0, tag: 0 });
                 }
             }
             Traffic::Processes(processes) => {
@@ -62,7 +62,7 @@ impl Simulation {
                 let below = interval.min(u64::from(u32::MAX)) as u32;
                 let part = u64::from(self.streams[source as usize].below(below));
                 let at = part * (interval / u64::from(below));
-                self.world.agenda.add_once(at, Event::Source { source, tag: 0 });
+                self.world.agenda.add(at, Event::Source { source, tag: 0 });
             }
         }
     }
@@ -72,7 +72,7 @@ impl Simulation {
         match arrivals {
             Arrivals::Poisson { mean } => {
                 let wait = self.streams[source as usize].exponential(mean);
-                self.world.agenda.add_once(at.saturating_add(wait), event);
+                self.world.agenda.add(at.saturating_add(wait), event);
             }
             Arrivals::Constant { interval } => self.world.agenda.add(at + interval, event),
             Arrivals::Saturate | Arrivals::Acknowledged { .. } => {}
@@ -91,7 +91,7 @@ impl Simulation {
                 let line = lines[tag as usize];
                 if let Some(next) = lines.get(tag as usize + 1) {
                     let event = Event::Source { source, tag: tag + 1 };
-                    self.world.agenda.add_once(next.at, event);
+                    self.world.agenda.add(next.at, event);
                 }
                 self.send_from(at, line.from, line.from, Target::Host(line.to), line.bytes, tag);
             }
@@ -235,7 +235,7 @@ impl Simulation {
                     self.send_from(at, from, from, to, bytes, tag);
                 }
                 Wish::Wake { at: when, tag } => {
-                    self.world.agenda.add_once(when.max(at), Event::Source { source: host, tag });
+                    self.world.agenda.add(when.max(at), Event::Source { source: host, tag });
                 }
             }
         }

@@ -6,6 +6,7 @@ use crate::fabric::Node;
 use crate::message::{Packet, TO_TREE};
 use crate::settings::LinkChange;
 use crate::simulation::Simulation;
+use crate::world::Flight;
 
 /// An 802.1Q tag, which frames carry between switches.
 const TAG_BYTES: u32 = 4;
@@ -34,14 +35,9 @@ impl Simulation {
 
     /// A frame is at the end of its link, or as much of it as a switch needs.
     #[inline]
-    pub(crate) fn arrive(
-        &mut self,
-        at: Time,
-        channel: ChannelId,
-        bytes: u32,
-        priority: u8,
-        packet: Packet,
-    ) {
+    pub(crate) fn arrive(&mut self, at: Time, flight: Flight) {
+        let Flight { channel, bytes, priority, packet } = flight;
+        let bytes = u32::from(bytes);
         let head = self.world.heads[channel.index()];
         let switch = match head.node {
             Node::Switch(switch) => switch,

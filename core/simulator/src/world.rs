@@ -4,25 +4,28 @@ use switch_model::{
     transmission_time, wire_bytes, ChannelId, DropCause, Effects, Sent, Time, VirtualChannel,
 };
 
-use crate::agenda::Agenda;
+use crate::agenda;
 use crate::fabric::{Fabric, Forwarding, Head, Node};
 use crate::hub::Signal;
 use crate::message::{Kind, Packet};
 use crate::nic::Nic;
 
-/// What can happen. Kept within 32 bytes: most of the time goes into moving these.
+/// What is due when.
+pub(crate) type Agenda = agenda::Agenda<Flight, Event>;
+
+/// A frame on a link. It is at its end wholly, or with cut-through as much of it as a switch needs.
+/// Kept within 32 bytes: every one goes through memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flight {
+    pub channel: ChannelId,
+    pub bytes: u16,
+    pub priority: u8,
+    pub packet: Packet,
+}
+
+/// What else can happen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
-    /// First, the sender of a frame is free again; second, the frame is at the end of its link: wholly, or
-    /// with cut-through as much of it as a switch needs.
-    Flight {
-        channel: ChannelId,
-        bytes: u16,
-        priority: u8,
-        packet: Packet,
-    },
-    /// With cut-through: the sender is free again.
-    Ended(ChannelId),
     /// The signal of that number has arrived.
     Signalled(u32),
     Expired(VirtualChannel),
@@ -50,7 +53,7 @@ pub(crate) enum Event {
 /// Agenda, NICs and what was lost in the step that is being done.
 #[derive(Debug)]
 pub(crate) struct World {
-    pub agenda: Agenda<Event>,
+    pub agenda: Agenda,
     pub heads: Vec<Head>,
     pub nics: Vec<Nic>,
     pub first_of_hosts: u32,
@@ -112,14 +115,9 @@ impl Effects<Packet> for World {
         }
         // Frames are at most 65,022 bytes long: see `Settings`.
         let (bytes, priority) = (sent.frame.bytes as u16, sent.frame.priority);
-        let flight = Event::Flight { channel, bytes, priority, packet };
-        if self.cut_through.is_none() {
-            self.agenda.add_twice(sent.ends, sent.arrives, flight);
-        } else {
-            let ahead = self.ahead(channel, sent.frame.bytes);
-            self.agenda.add(sent.ends, Event::Ended(channel));
-            self.agenda.add(sent.arrives - ahead, flight);
-        }
+        let flight = Flight { channel, bytes, priority, packet };
+        let arrives = sent.arrives - self.ahead(channel, sent.frame.bytes);
+        self.agenda.add_flight(sent.ends, arrives, flight);
     }
 
     fn signal(&mut self, signal: switch_model::Signal) {
@@ -142,7 +140,7 @@ impl Effects<Packet> for World {
     }
 
     fn expires(&mut self, target: VirtualChannel, at: Time) {
-        self.agenda.add_once(at, Event::Expired(target));
+        self.agenda.add(at, Event::Expired(target));
     }
 }
 
@@ -151,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_small() {
-        assert_eq!(size_of::<Event>(), 32);
+    fn flights_are_small() {
+        assert_eq!(size_of::<Flight>(), 32);
     }
 }
