@@ -71,7 +71,7 @@ PAPER_003 = [
         "primitives",
         _sent_of_way,
         "The stages are other ones: there two PCI buses, here a process on each side. On "
-        "emulated lines the way takes a hundred times as long as what is before and behind it.",
+        "emulated lines the way takes far longer than what is before and behind it.",
         3,
     ),
 ]
