@@ -183,8 +183,7 @@ def test_a_cycle_of_broadcasts_alone_is_found() -> None:
     for name, of_switch in rules.items():
         dst = Field("eth_dst", 0xFFFFFFFFFFFF)
         more = tuple(
-            Rule(FORWARD, 900, (dst, Field("in_port", port)), (Output(2),))
-            for port in (1, 3)
+            Rule(FORWARD, 900, (dst, Field("in_port", port)), (Output(2),)) for port in (1, 3)
         )
         flood[name] = SwitchRules((*of_switch.rules, *more), of_switch.groups)
     verdict = check(fabric, flood)
