@@ -25,12 +25,9 @@ KNOTLESS = [sys.executable, "-m", "knotless.main"]
 RING = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
 
 
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What ``run deadlock --quick --json`` prints."""
-    out = tmp_path_factory.mktemp("results")
+def printed_by(*args: str, out: Path) -> dict[str, Any]:
     done = subprocess.run(
-        [*KNOTLESS, "run", "deadlock", "--quick", "--json", "--out", str(out)],
+        [*KNOTLESS, "run", "deadlock", *args, "--json", "--out", str(out)],
         capture_output=True,
         text=True,
         timeout=270,
@@ -39,6 +36,12 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
     printed: dict[str, Any] = json.loads(done.stdout)
     return printed
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What ``run deadlock --quick --json`` prints."""
+    return printed_by("--quick", out=tmp_path_factory.mktemp("results"))
 
 
 def row(quick: dict[str, Any], routes: str, flow_control: str) -> dict[str, Any]:
@@ -57,6 +60,14 @@ def test_cyclic_routes_freeze_in_the_predicted_knot(quick: dict[str, Any]) -> No
     assert frozen["flows_mbps"] == [0, 0, 0, 0]
     if frozen["valid"]:
         assert frozen["lost_frames"] == 0
+
+
+def test_tcp_freezes_as_well(tmp_path: Path) -> None:
+    case = ("--routes", "cyclic", "--flow-control", "all", "--protocol", "tcp")
+    (frozen,) = printed_by(*case, out=tmp_path)["rows"]
+    assert frozen["deadlock"]
+    assert frozen["cycle"] == frozen["predicted_cycle"] == RING
+    assert frozen["flows_mbps"] == [0, 0, 0, 0]
 
 
 def test_acyclic_routes_run_without_loss(quick: dict[str, Any]) -> None:
