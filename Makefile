@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lint-python lint-rust format bench bench-routing bench-sim bench-endpoint test-primitives test-barriers prove clean
+.PHONY: help setup demo test lint lint-python lint-rust format bench bench-routing bench-sim bench-endpoint fuzz test-primitives test-barriers prove clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -51,6 +51,10 @@ bench-routing: setup  ## time our routing engines beside OpenSM's, where it is i
 
 bench-endpoint: setup  ## measure messages beside UDP sockets and Open MPI, over one veth
 	$(SUDO) $(BIN)/python -m bench.endpoint
+
+fuzz:  ## forge a million requests and frames of messages of each kind (make test: 20,000)
+	PROPTEST_CASES=1000000 KNOTLESS_FORGED=1000000 $(CARGO) test $(MANIFEST) --release \
+	    -p endpoint --lib --test forged --test protocol
 
 test-primitives:  ## a million random operations on remote memory (make test: 20,000)
 	KNOTLESS_OPERATIONS=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test primitives
