@@ -185,9 +185,9 @@ LOSSY_WHY = (
 TCP_WHY = (
     "Ours is TCP Reno (BBR, the usual one of the machine, keeps buffers empty and never froze). "
     "Where PAUSE stops the links between switches it fills them and freezes as UDP does, for good; "
-    "the paper's trickles on, as its UDP does. (On (e) with PAUSE between switches alone that takes "
-    "longer than most of these windows.) Without, it gives way where frames are lost, and how "
-    "evenly is a matter of chance in so short a window."
+    "the paper's trickles on, as its UDP does. (On (e) with PAUSE between switches alone that "
+    "takes longer than most of these windows.) Without, it gives way where frames are lost, and "
+    "how evenly is a matter of chance in so short a window."
 )
 
 
