@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from knotless.main import main
 from routing import check, compile_rules, make_plan
 from routing.channels import Channels, Ints
 from routing.vlan import ASSIGNMENTS, FIRST_VLAN, MOST_VLANS, TAGGINGS, assign_vlans
 from topologies import load
 from topologies.errors import PlanError
+from topologies.files import to_text
 
 
 def _parallel(count: int) -> Channels:
@@ -139,3 +144,40 @@ def test_hosts_that_tag_need_fewer_vlans() -> None:
 def test_choices_that_cannot_be_had(options: dict[str, Any], says: str) -> None:
     with pytest.raises(PlanError, match=says):
         make_plan(load("mesh,4,4"), "dor", **options)
+
+
+@pytest.fixture(scope="module")
+def trunk(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file: two switches joined by 4,095 links, by each of which one host's paths go."""
+    few, count = load("mesh,2,1"), 4095
+    hosts = tuple(
+        replace(
+            host,
+            name=f"{host.name}x{i}",
+            mac=f"02:00:00:0{s}:{i >> 8:02x}:{i & 255:02x}",
+            ip=f"10.{s}.{i >> 8}.{i & 255}",
+            port=1 + i,
+        )
+        for s, host in enumerate(few.hosts)
+        for i in range(count)
+    )
+    ports = range(count + 1, 2 * count + 1)
+    links = tuple(replace(few.links[0], a_port=port, b_port=port) for port in ports)
+    file = tmp_path_factory.mktemp("trunk") / "trunk.json"
+    file.write_text(to_text(replace(few, hosts=hosts, links=links)))
+    return str(file)
+
+
+@pytest.mark.parametrize("vlans", ASSIGNMENTS)
+@pytest.mark.parametrize("command", ["plan", "flows", "export --to l2"])
+def test_a_fabric_that_needs_more_vlans_than_there_are(
+    command: str, vlans: str, trunk: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    words = [*command.split(), trunk, "--engine=minimal", f"--vlans={vlans}", f"--out={out}"]
+    done = CliRunner(mix_stderr=False).invoke(main, words)
+    assert (done.exit_code, done.stdout, out.exists()) == (2, "", False)
+    assert done.stderr == (
+        "knotless: this plan needs more than 4093 VLANs, all that 802.1Q has; --select low-port may"
+        " need fewer\n"
+    )
