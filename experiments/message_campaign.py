@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from experiments.experiment import SIMULATION, Common, ExperimentError
+from experiments.experiment import EMULATION, SIMULATION, Common, ExperimentError
 from experiments.logp.formulas import LogP
 from experiments.overheads import costs_of, overhead_options
 
@@ -34,12 +34,18 @@ class MessageCampaign:
     @classmethod
     def of(cls, common: Common, options: Mapping[str, Any], longest: int) -> Self:
         """Check the settings; raises ExperimentError or another KnotlessError."""
+        from emulation.wiring import wire
         from experiments import message_pair
+        from routing import make_plan
         from topologies import load
 
         if common.duration_s is not None or common.rate_mbps is not None:
             raise ExperimentError("--duration and --rate: say --count, and rates in the fabric")
-        message_pair.chosen(load(options["fabric"]), options["hosts"])
+        fabric = load(options["fabric"])
+        message_pair.chosen(fabric, options["hosts"])
+        make_plan(fabric, options["engine"])
+        if common.on == EMULATION:
+            wire(fabric)
         text = "8,1024" if common.quick else options["sizes"]
         return cls(
             on=common.on,

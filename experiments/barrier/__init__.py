@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from emulation.wiring import wire
 from experiments.barrier.case import Case, Settings, cases, members
 from experiments.barrier.row import SAMPLE_TYPES
 from experiments.experiment import (
@@ -25,20 +26,13 @@ from experiments.experiment import (
     Record,
     shown_by,
 )
+from experiments.options import within
 from experiments.overheads import costs_of, logp_options
 from topologies import load
 
 DEFAULT_BARRIERS = 100
 QUICK_BARRIERS = 10
-LIMITS = {
-    "--barriers": (1, 1_000_000),
-    "--lists": (0, 1000),
-    "--computing": (0, 1e6),
-    "--rate": (0.01, 1e6),
-    "--delay": (0, 1e6),
-    "--bytes": (8, 1500),
-    "--cut-through": (0, 1500),
-}
+RATES_MBPS = (0.01, 1e6)
 
 
 @dataclass(frozen=True)
@@ -88,19 +82,8 @@ def prepare(common: Common, options: Mapping[str, Any]) -> BarrierCampaign:
     barriers = options["barriers"]
     if barriers is None:
         barriers = QUICK_BARRIERS if common.quick else DEFAULT_BARRIERS
-    values = {
-        "--barriers": barriers,
-        "--lists": options["lists"],
-        "--computing": options["computing"],
-        "--rate": common.rate_mbps,
-        "--delay": options["delay"],
-        "--bytes": options["message_bytes"],
-        "--cut-through": options["cut_through"],
-    }
-    for option, value in values.items():
-        low, high = LIMITS[option]
-        if value is not None and not low <= value <= high:
-            raise ExperimentError(f"{option}: {value:g} is not within {low:g}..{high:g}")
+    if common.rate_mbps is not None:
+        within(common.rate_mbps, RATES_MBPS, "--rate", "Mbit/s")
     if common.duration_s is not None:
         raise ExperimentError("--duration: say how many --barriers instead")
     settings = Settings(
@@ -126,7 +109,9 @@ def prepare(common: Common, options: Mapping[str, Any]) -> BarrierCampaign:
     for case in chosen:
         members(load(case.ground.spec), case.hosts)
     for ground in dict.fromkeys(case.ground for case in chosen):
-        ground.plan(settings)
+        plan = ground.plan(settings)
+        if common.on == EMULATION:
+            wire(plan.fabric)
     return BarrierCampaign(common.on, chosen, settings)
 
 
@@ -155,34 +140,40 @@ EXPERIMENT = Experiment(
             show_default=True,
             help="1, 2 or 1,2: hosts with an interface on one fabric, or on each of two.",
         ),
-        click.Option(["--barriers"], type=int, help="Barriers of a run (default: 100)."),
+        click.Option(
+            ["--barriers"],
+            type=click.IntRange(1, 1_000_000),
+            help="Barriers of a run (default: 100).",
+        ),
         click.Option(
             ["--lists"],
-            type=int,
+            type=click.IntRange(0, 1000),
             default=0,
             show_default=True,
             help="Random visiting lists of unicast, --barriers each; 0: the order of the hosts.",
         ),
         click.Option(
             ["--computing"],
-            type=float,
+            type=click.FloatRange(0, 1e6),
             default=30.0,
             show_default=True,
             metavar="US",
             help="Time between two barriers.",
         ),
-        click.Option(["--delay"], type=float, metavar="US", help="Delay of every link."),
+        click.Option(
+            ["--delay"], type=click.FloatRange(0, 1e6), metavar="US", help="Delay of every link."
+        ),
         *logp_options(),
         click.Option(
             ["--bytes", "message_bytes"],
-            type=int,
+            type=click.IntRange(8, 1500),
             default=46,
             show_default=True,
             help="Simulation: payload of a message.",
         ),
         click.Option(
             ["--cut-through"],
-            type=int,
+            type=click.IntRange(0, 1500),
             default=0,
             show_default=True,
             help="Simulation: switches send on after so many bytes; 0: after all.",

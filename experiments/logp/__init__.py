@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from emulation.wiring import wire
 from experiments.experiment import (
     EMULATION,
     SIMULATION,
@@ -114,7 +115,10 @@ def prepare(common: Common, options: Mapping[str, Any]) -> LogPCampaign:
         seed=common.seed,
     )
     ground = Ground(options["fabric"], *engine_of(options["engine"]), networks=1)
-    names = members(ground.plan(settings).fabric, None)
+    fabric = ground.plan(settings).fabric
+    if common.on == EMULATION:
+        wire(fabric)
+    names = members(fabric, None)
     random = Random(common.seed)  # noqa: S311 - a sample, repeatable, not a secret
     chosen = [random.sample(names, 2) for _ in range(pairs * common.repeats)]
     return LogPCampaign(

@@ -21,6 +21,7 @@ import pytest
 from emulation import namespaces
 from emulation.names import NETNS_DIRECTORY
 from experiments.barrier.processes import outcomes, running
+from tests.integration.barrier_jobs import barrier_jobs, rounds_of
 
 BARRIERS = int(os.environ.get("KNOTLESS_BARRIERS", "300"))
 """With each fault, over all algorithms."""
@@ -75,29 +76,20 @@ def jobs(
     rounds: Sequence[Mapping[str, Any]],
     faults: Mapping[str, float],
 ) -> list[dict[str, Any]]:
-    work = {
-        "rounds": rounds,
-        "computing_us": 0,
-        "retry_us": RETRY_US,
-        "patience_us": PATIENCE_US,
-    }
-    return [
-        {
-            "rank": rank,
-            "port": 9,
-            "networks": [of],
-            "work": {"barrier": work},
-            "faults": {"late_us": LATE_US, "seed": 1, **faults},
-        }
-        for rank, of in enumerate(networks)
-    ]
+    return barrier_jobs(
+        [[of] for of in networks],
+        rounds,
+        retry_us=RETRY_US,
+        patience_us=PATIENCE_US,
+        faults={"late_us": LATE_US, "seed": 1, **faults},
+    )
 
 
 @pytest.mark.parametrize("processes", [2, 5, 16])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_nobody_leaves_before_all_have_entered_whatever_happens(processes: int, fault: str) -> None:
     each = -(-BARRIERS // len(ALGORITHMS))
-    rounds = [{"algorithm": name, "order": None, "barriers": each} for name in ALGORITHMS]
+    rounds = rounds_of(ALGORITHMS, each)
     mark = f"test-{os.getpid()}-faults"
     with (
         network(processes) as networks,
@@ -123,7 +115,7 @@ def test_nobody_leaves_before_all_have_entered_whatever_happens(processes: int, 
 @pytest.mark.parametrize("algorithm", ["shuffle", "tree3", "concurrent", "unicast"])
 def test_a_process_that_dies_among_faults_is_learnt_of_in_time(algorithm: str) -> None:
     processes, victim = 8, 5
-    endless = [{"algorithm": algorithm, "order": None, "barriers": 1_000_000}]
+    endless = rounds_of([algorithm], 1_000_000)
     mark = f"test-{os.getpid()}-death"
     with (
         network(processes) as networks,

@@ -17,6 +17,7 @@ from emulation.network import EmulatedFabric
 from experiments.barrier.processes import BINARY, outcomes, running
 from routing import check, make_plan
 from routing.live import live_multicast, read_live
+from tests.integration.barrier_jobs import barrier_jobs, rounds_of
 from topologies import load
 from topologies.numbering import group_mac, mac_text
 
@@ -50,34 +51,19 @@ def labs() -> Iterator[list[EmulatedFabric]]:
 
 def jobs(labs: list[EmulatedFabric], rounds: list[dict[str, Any]]) -> list[dict[str, Any]]:
     hosts = labs[0].fabric.hosts
-    work = {
-        "rounds": rounds,
-        "computing_us": 0,
-        "retry_us": RETRY_US,
-        "patience_us": PATIENCE_US,
-    }
-    return [
-        {
-            "rank": rank,
-            "port": 9,
-            "work": {"barrier": work},
-            "networks": [
-                {
-                    "namespace": f"/run/netns/{lab.names.host_namespace(host.name)}",
-                    "interface": lab.host(host.name).defaultIntf().name,
-                    "members": [each.mac for each in hosts],
-                    "group": mac_text(group_mac(GROUP)),
-                }
-                for lab in labs
-            ],
-        }
-        for rank, host in enumerate(hosts)
+    networks = [
+        [
+            {
+                "namespace": f"/run/netns/{lab.names.host_namespace(host.name)}",
+                "interface": lab.host(host.name).defaultIntf().name,
+                "members": [each.mac for each in hosts],
+                "group": mac_text(group_mac(GROUP)),
+            }
+            for lab in labs
+        ]
+        for host in hosts
     ]
-
-
-def rounds_of(barriers: int) -> list[dict[str, Any]]:
-    """Every algorithm, one after the other without a pause between them."""
-    return [{"algorithm": name, "order": None, "barriers": barriers} for name in ALGORITHMS]
+    return barrier_jobs(networks, rounds, retry_us=RETRY_US, patience_us=PATIENCE_US)
 
 
 @pytest.mark.parametrize("networks", [1, 2])
@@ -85,7 +71,7 @@ def test_nobody_leaves_before_all_have_entered(labs: list[EmulatedFabric], netwo
     used = labs[:networks]
     for lab in used:
         lab.daemon.reset()
-    with running(jobs(used, rounds_of(20)), used[0].name) as processes:
+    with running(jobs(used, rounds_of(ALGORITHMS, 20)), used[0].name) as processes:
         told = outcomes(processes, LIMIT_S)
     assert [outcome["dead"] for outcome in told] == [None] * 4
     for number in range(len(ALGORITHMS)):
@@ -100,7 +86,7 @@ def test_nobody_leaves_before_all_have_entered(labs: list[EmulatedFabric], netwo
 
 
 def test_a_killed_process_is_learnt_of_by_all_others(labs: list[EmulatedFabric]) -> None:
-    endless = [{"algorithm": "tree2", "order": None, "barriers": 1_000_000}]
+    endless = rounds_of(["tree2"], 1_000_000)
     with running(jobs(labs[:1], endless), labs[0].name) as processes:
         lab = labs[0]
         lab.daemon.reset()

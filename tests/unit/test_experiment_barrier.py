@@ -144,11 +144,13 @@ def test_equal_seeds_give_equal_results(tmp_path: Path) -> None:
         (["--algorithms", "tree5"], "'tree5' is none of shuffle"),
         (["--engines", "dl:x"], "such as dl:2"),
         (["--engines", "nosuch"], "nosuch"),
-        (["--barriers", "0"], "--barriers: 0 is not within"),
-        (["--bytes", "4"], "--bytes: 4 is not within"),
+        (["--barriers", "0"], "0 is not in the range 1<=x<=1000000"),
+        (["--bytes", "4"], "4 is not in the range 8<=x<=1500"),
         (["--interrupt", "1.5"], "1.5 is not in the range 0<=x<=1"),
         (["--duration", "3"], "how many --barriers"),
         (["--networks", "3"], "1 network or on 2"),
+        (["--rate", "0"], "--rate"),
+        (["--fabric", "hub,3", "--on", "emulation"], "hub, which cannot be emulated"),
     ],
 )
 def test_mistakes_are_told_in_a_line(arguments: list[str], said: str, tmp_path: Path) -> None:

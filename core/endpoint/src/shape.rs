@@ -263,7 +263,9 @@ mod tests {
                 Shape::Bitmap { elements, bits, .. } => bits.len() == elements.div_ceil(8) as usize,
                 _ => true,
             };
-            prop_assume!(whole);
+            if !whole {
+                return Ok(()); // written by nobody
+            }
             let mut bytes = Vec::new();
             shape.write(&mut bytes);
             bytes.extend_from_slice(&more);

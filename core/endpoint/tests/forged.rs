@@ -3,15 +3,17 @@
 //!
 //! KNOTLESS_FORGED (20000) sets how many; `make fuzz` sends a million of each kind.
 
-mod network;
+#[path = "network/random.rs"]
+mod random;
 
+use knotless_endpoint::address::{Address, Mac};
 use knotless_endpoint::config::{Config, Use};
 use knotless_endpoint::memory::Rights;
 use knotless_endpoint::node::Node;
 use knotless_endpoint::operation::Request;
 use knotless_endpoint::shape::Shape;
 use knotless_endpoint::wire::{self, Body, Header};
-use network::{address, Random};
+use random::Random;
 
 /// To push into, to pull from, and one of no bytes; there are no other areas.
 const OPEN: u32 = 1;
@@ -20,6 +22,10 @@ const EMPTY: u32 = 3;
 const BYTES: usize = 64;
 /// Answers to the forger pile up, for it acknowledges none: below the limit a new one is attacked.
 const OF_ONE_NODE: u64 = 1000;
+
+fn address(node: u8) -> Address {
+    Address { mac: Mac([2, 0, 0, 0, 0, node]), port: 7 }
+}
 
 fn victim() -> Node {
     let mut node = Node::new(Config::default(), address(0), 1).unwrap();
