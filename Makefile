@@ -53,8 +53,9 @@ bench-endpoint: setup  ## measure messages beside UDP sockets and Open MPI, over
 	$(SUDO) $(BIN)/python -m bench.endpoint
 
 fuzz:  ## forge a million requests and frames of messages of each kind (make test: 20,000)
-	PROPTEST_CASES=1000000 KNOTLESS_FORGED=1000000 $(CARGO) test $(MANIFEST) --release \
-	    -p endpoint --lib --test forged --test protocol
+	PROPTEST_CASES=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --lib
+	KNOTLESS_FORGED=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test forged \
+	    --test protocol
 
 test-primitives:  ## a million random operations on remote memory (make test: 20,000)
 	KNOTLESS_OPERATIONS=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test primitives

@@ -26,6 +26,7 @@ from experiments.experiment import (
     Record,
     shown_by,
 )
+from experiments.logp.formulas import LogP
 from experiments.options import within
 from experiments.overheads import costs_of, logp_options
 from topologies import load
@@ -69,9 +70,14 @@ class BarrierCampaign:
             progress.begin(f"building {ground}")
             with measure.built(self.on, ground, self.settings, here, progress.begin) as place:
                 progress.advance()
+                costs: dict[int | None, LogP] = {}
                 for case in here:
                     progress.begin(str(case))
-                    found, lines = measure.run(place, self.on, case, self.settings)
+                    if case.hosts not in costs:
+                        costs[case.hosts] = place.costs(case)
+                    found, lines = measure.run(
+                        place, self.on, case, self.settings, costs[case.hosts]
+                    )
                     record(found.as_json(), [{"row": row, **line} for line in lines])
                     progress.advance()
                     row += 1

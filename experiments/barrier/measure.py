@@ -57,10 +57,11 @@ def built(
     return EmulatedGround.build(ground, settings, cases, say)
 
 
-def run(place: Place, on: str, case: Case, settings: Settings) -> tuple[Row, list[dict[str, Any]]]:
-    """Run a case; return its row, and its samples without ``row``."""
+def run(
+    place: Place, on: str, case: Case, settings: Settings, costs: LogP
+) -> tuple[Row, list[dict[str, Any]]]:
+    """Run a case, messages costing ``costs``; return its row, and its samples without ``row``."""
     names = members(place.plan.fabric, case.hosts)
-    costs = place.costs(case)
     place.lateness()
     passages, asked = place.run(case)
     lateness, problems = place.lateness()

@@ -157,6 +157,8 @@ proptest! {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(forged() / 50))]
+
     #[test]
     fn any_bytes_are_survived(frames in proptest::collection::vec(
         proptest::collection::vec(any::<u8>(), 0..200), 0..30)) {
