@@ -17,7 +17,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from knotless_core.graph import shortest_cycle
-from routing.channels import PRIORITIES, Channels
+from routing.channels import PRIORITIES, Channels, Ints, Priorities
+from routing.engine import Routes
 
 FLOW_CONTROLS = ("pfc", "pause")
 """PFC stops one priority of a channel; 802.3x PAUSE stops all of them at once."""
@@ -31,6 +32,28 @@ def virtual_channel(channel: int, priority: int) -> int:
 def merge_priorities(edges: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
     """Return the graph as 802.3x sees it: all priorities of a channel wait together, as 0."""
     return {(a - a % PRIORITIES, b - b % PRIORITIES) for a, b in edges}
+
+
+def dependencies(channels: Channels, routes: Routes, receivers: Ints) -> tuple[Ints, Ints]:
+    """Return the edges of unicasts to hosts and of broadcasts together, as (from, to) arrays.
+
+    ``receivers`` are the hosts of each switch. An edge may come more than once.
+    """
+    paths = _nodes(routes.channels, routes.priorities)[:, receivers > 0]
+    before, after = paths[:, :, :-1], paths[:, :, 1:]
+    trees = _nodes(routes.tree_channels, routes.tree_priorities)
+    source, target = np.nonzero(trees >= 0)
+    below = trees[source, target]
+    above = trees[source, channels.tail[below // PRIORITIES]]
+    return (
+        np.concatenate([before[after >= 0], above[above >= 0]]),
+        np.concatenate([after[after >= 0], below[above >= 0]]),
+    )
+
+
+def _nodes(channel: Ints, priority: Priorities) -> Ints:
+    nodes = np.where(channel >= 0, channel * PRIORITIES + priority, -1)
+    return nodes.astype(np.int32, copy=False)
 
 
 def find_cycle(edges: Iterable[tuple[int, int]]) -> list[int]:

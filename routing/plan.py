@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.cdg import cycle_names, find_cycle, virtual_channel
-from routing.channels import PRIORITIES, Channels, Ints, channels_of
+from routing.cdg import cycle_names, dependencies, find_cycle
+from routing.channels import Channels, Ints, channels_of
 from routing.engine import MAX_VCS, SELECTIONS, Routes, Task, engine_named
 from routing.host_tags import EVERYTHING_ELSE, HostTags
 from routing.multicast import MulticastGroup, groups_of
@@ -147,32 +147,8 @@ class Plan:
 
     def dependencies(self) -> set[tuple[int, int]]:
         """Return the channel dependency graph of unicast and broadcast together."""
-        routes = self.routes
-        nodes = np.where(
-            routes.channels >= 0, routes.channels.astype(np.int64) * PRIORITIES, -1
-        ) + np.where(routes.channels >= 0, routes.priorities, 0)
-        nodes = nodes[:, self.receivers > 0, :]
-        before, after = nodes[:, :, :-1], nodes[:, :, 1:]
-        both = after >= 0
-        size = len(self.channels) * PRIORITIES
-        edges = np.unique(before[both] * size + after[both])
-        return {divmod(edge, size) for edge in edges.tolist()} | set(self._tree_dependencies())
-
-    def _tree_dependencies(self) -> Iterable[tuple[int, int]]:
-        trees, priorities = self.routes.tree_channels, self.routes.tree_priorities
-        tail = self.channels.tail
-        source, target = np.nonzero(trees >= 0)
-        after = trees[source, target]
-        above = tail[after]
-        before = trees[source, above]
-        inner = before >= 0
-        return (
-            (above, below)
-            for above, below in distinct_rows(
-                virtual_channels(before[inner], priorities[source, above][inner]),
-                virtual_channels(after[inner], priorities[source, target][inner]),
-            )
-        )
+        before, after = dependencies(self.channels, self.routes, self.receivers)
+        return {(a, b) for a, b in distinct_rows(before, after)}
 
     @cached_property
     def is_minimal(self) -> bool:
@@ -239,11 +215,6 @@ def distinct_rows(*columns: NDArray[Any]) -> list[tuple[int, ...]]:
         rest, column = np.divmod(rest, size)
         unpacked.append(column.tolist())
     return list(zip(*reversed(unpacked), strict=True))
-
-
-def virtual_channels(channel: Ints, priority: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the node of the channel dependency graph for each channel and priority."""
-    return virtual_channel(1, 0) * channel.astype(np.int64) + priority
 
 
 def shortest_hops(channels: Channels) -> Ints:

@@ -56,11 +56,6 @@ def along_tree(channels: Channels, parent: Ints, turns: Turns) -> Mask:
     return channels.core.along_tree(turns.before, turns.after, parent)
 
 
-def is_acyclic(channels: int, turns: Turns) -> bool:
-    """Tell whether ``turns`` close no cycle."""
-    return core.is_acyclic(channels, turns.before, turns.after)
-
-
 def grow_acyclic(channels: int, turns: Turns, order: Ints, given: Mask | None = None) -> Mask:
     """Return which turns are in the set that taking them in ``order`` gives.
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from knotless_core.graph import last_hops
+from knotless_core.graph import is_acyclic, last_hops
 from routing.balance import Rows, rows_in
+from routing.cdg import dependencies, virtual_channel
 from routing.channels import Channels, Ints
 from routing.engine import Engine, Routes, Task
 from routing.trees import pruned
-from routing.turns import Turns, is_acyclic
 from routing.walks import plain_graph
 from topologies.errors import PlanError
 
@@ -52,8 +52,14 @@ def route(task: Task) -> Routes:
     first = np.count_nonzero(rows.plane == 0)  # they come first
     trees, of_trees = last_hops(paths[:first], none[:first], rows.at[:first])
     trees = pruned(channels, trees, task.receivers > 0)
-    _check_acyclic(task, paths, trees)
-    return Routes(rows.of_host, paths, none, trees, of_trees)
+    routes = Routes(rows.of_host, paths, none, trees, of_trees)
+    edges = dependencies(channels, routes, task.receivers)
+    if not is_acyclic(virtual_channel(len(channels), 0), *edges):
+        raise PlanError(
+            f"smodk is made for trees: on {task.fabric.name} its paths close a cycle;"
+            " updown runs on any fabric"
+        )
+    return routes
 
 
 def _follow(channels: Channels, rows: Rows, numbers: Ints) -> Ints:
@@ -82,24 +88,6 @@ def _follow(channels: Channels, rows: Rows, numbers: Ints) -> Ints:
         paths[:, :, hop] = np.where(moving, channel, -1)
         at = np.where(moving, channels.head[channel], at)
     return paths
-
-
-def _check_acyclic(task: Task, paths: Ints, trees: Ints) -> None:
-    """Raise PlanError where the turns of paths to hosts and of broadcast trees close a cycle."""
-    channels = task.channels
-    before, after = (part[:, task.receivers > 0] for part in (paths[:, :, :-1], paths[:, :, 1:]))
-    source, target = np.nonzero(trees >= 0)
-    below = trees[source, target]
-    above = trees[source, channels.tail[below]]
-    turns = Turns(
-        np.concatenate([before[after >= 0], above[above >= 0]]),
-        np.concatenate([after[after >= 0], below[above >= 0]]),
-    )
-    if not is_acyclic(len(channels), turns):
-        raise PlanError(
-            f"smodk is made for trees: on {task.fabric.name} its paths close a cycle;"
-            " updown runs on any fabric"
-        )
 
 
 ENGINE = Engine(

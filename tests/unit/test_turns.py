@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from knotless_core import graph as core
 from routing import make_plan
 from routing.channels import Ints, channels_of
 from routing.engine import Task
@@ -15,7 +16,7 @@ from routing.layers import shortest_paths
 from routing.simple_paths import without_revisits
 from routing.spanning import spanning_tree
 from routing.turn_model import LEFT_UP, RIGHT_DOWN, legal_turns
-from routing.turns import Turns, all_turns, along_tree, grow_acyclic, is_acyclic, turn_graph
+from routing.turns import Turns, all_turns, along_tree, grow_acyclic, turn_graph
 from routing.walks import FAR
 from topologies import Fabric, Host, Link, Switch, load
 from topologies.errors import PlanError
@@ -26,6 +27,11 @@ SPECS = ["ring,5", "torus,4,4", "mesh,3,4", "random,20,degree=3", "lsft,2"]
 def _turns(pairs: list[tuple[int, int]]) -> Turns:
     columns = np.array(sorted(pairs), dtype=np.int32).reshape(-1, 2).T.copy()
     return Turns(columns[0], columns[1])
+
+
+def is_acyclic(channels: int, turns: Turns) -> bool:
+    """Tell whether turns between so many channels close no cycle."""
+    return core.is_acyclic(channels, turns.before, turns.after)
 
 
 def test_a_ring_of_turns_is_no_acyclic_set() -> None:
