@@ -9,15 +9,17 @@
 //! A flight is due twice, when its sender is free again and on arrival; both share one entry of a lane.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 use switch_model::Time;
 
+use crate::lane::{Lane, Turn};
+
 /// Heads: one of the heap and two of each lane. More would make finding what is next dearer than the heap.
 const MOST_HEADS: usize = 16;
-const HEAD_BITS: u32 = MOST_HEADS.trailing_zeros();
 /// The head of the heap; that of lane `l` and turn `t` is `2 * (l + 1) + t`.
 const HEAP: usize = 0;
+const HEAD_BITS: u32 = MOST_HEADS.trailing_zeros();
 /// Time, sequence and number of the head as one number, which compares by time and sequence.
 type Key = u128;
 const NEVER: Key = Key::MAX;
@@ -30,6 +32,10 @@ fn key(at: Time, sequence: u64, head: usize) -> Key {
 #[inline(always)]
 fn time_of(key: Key) -> Time {
     (key >> 64) as Time
+}
+
+fn head_of(lane: usize, turn: Turn) -> usize {
+    (2 * (lane + 1) + turn as usize) % MOST_HEADS
 }
 
 /// What is due.
@@ -66,42 +72,15 @@ impl<F, E> Ord for InHeap<F, E> {
     }
 }
 
-/// A flight of a lane: when it began, from which follows when it is due.
-#[derive(Debug)]
-struct Begun<F> {
-    at: Time,
-    sequence: u64,
-    flight: F,
-}
-
-/// Flights that take the same times.
-#[derive(Debug)]
-struct Lane<F> {
-    /// From the beginning until the sender is free, and until it arrives.
-    times: [Time; 2],
-    flights: VecDeque<Begun<F>>,
-    /// How many of the flights have had each turn: they are in front.
-    done: [usize; 2],
-}
-
-impl<F> Lane<F> {
-    /// The key of the next flight to have this turn.
-    #[inline(always)]
-    fn head(&self, turn: usize, head: usize) -> Key {
-        self.flights.get(self.done[turn]).map_or(NEVER, |next| {
-            key(next.at + self.times[turn], next.sequence + turn as u64, head)
-        })
-    }
-}
-
 /// Flights and events that are to come.
 #[derive(Debug)]
 pub struct Agenda<F, E> {
     now: Time,
     sequence: u64,
     lanes: Vec<Lane<F>>,
-    /// The keys of what comes first, [`NEVER`] where there is nothing.
+    /// The keys of what comes first of each, [`NEVER`] where there is nothing.
     heads: [Key; MOST_HEADS],
+    used_heads: usize,
     heap: BinaryHeap<Reverse<InHeap<F, E>>>,
 }
 
@@ -113,6 +92,7 @@ impl<F: Copy, E: Copy> Agenda<F, E> {
             sequence: 0,
             lanes: Vec::new(),
             heads: [NEVER; MOST_HEADS],
+            used_heads: 2,
             heap: BinaryHeap::new(),
         }
     }
@@ -136,37 +116,31 @@ impl<F: Copy, E: Copy> Agenda<F, E> {
     /// The sender of `flight` is free at `left`, and it arrives at `arrives`; neither is before now.
     #[inline(always)]
     pub fn add_flight(&mut self, left: Time, arrives: Time, flight: F) {
-        let times = [left - self.now, arrives - self.now];
-        match self.lanes.iter().position(|lane| lane.times == times) {
-            Some(lane) => self.push(lane, flight),
-            None => self.add_rare_flight(left, arrives, flight),
+        let lasts = [left - self.now, arrives - self.now];
+        let Some(number) = self.lanes.iter().position(|lane| lane.lasts == lasts) else {
+            return self.add_rare_flight(left, arrives, flight);
+        };
+        let lane = &mut self.lanes[number];
+        lane.push(self.now, self.sequence + 1, flight);
+        for (turn, at) in [(Turn::Left, left), (Turn::Arrived, arrives)] {
+            self.sequence += 1;
+            let head = head_of(number, turn);
+            // Only where nothing is in front of it is it the first.
+            if self.heads[head] == NEVER {
+                self.heads[head] = key(at, self.sequence, head);
+            }
         }
     }
 
     #[cold]
     fn add_rare_flight(&mut self, left: Time, arrives: Time, flight: F) {
-        if 2 * self.lanes.len() + 4 <= MOST_HEADS {
-            let times = [left - self.now, arrives - self.now];
-            self.lanes.push(Lane { times, flights: VecDeque::new(), done: [0; 2] });
-            return self.push(self.lanes.len() - 1, flight);
+        if self.used_heads < MOST_HEADS {
+            self.used_heads += 2;
+            self.lanes.push(Lane::new([left - self.now, arrives - self.now], flight));
+            return self.add_flight(left, arrives, flight);
         }
         self.push_to_heap(left, Due::Left(flight));
         self.push_to_heap(arrives, Due::Arrived(flight));
-    }
-
-    #[inline(always)]
-    fn push(&mut self, number: usize, flight: F) {
-        let lane = &mut self.lanes[number];
-        let (at, sequence) = (self.now, self.sequence + 1);
-        self.sequence += 2;
-        let waiting = lane.flights.len();
-        lane.flights.push_back(Begun { at, sequence, flight });
-        for turn in 0..2 {
-            if lane.done[turn] == waiting {
-                let head = 2 * (number + 1) + turn;
-                self.heads[head % MOST_HEADS] = lane.head(turn, head);
-            }
-        }
     }
 
     fn push_to_heap(&mut self, at: Time, due: Due<F, E>) {
@@ -180,33 +154,30 @@ impl<F: Copy, E: Copy> Agenda<F, E> {
     /// Take what is next if it is due at or before `end`; it is then the time of that.
     #[inline(always)]
     pub fn next(&mut self, end: Time) -> Option<(Time, Due<F, E>)> {
-        let used = (2 * self.lanes.len() + 2).min(MOST_HEADS);
-        let first = self.heads[..used].iter().fold(NEVER, |least, &key| least.min(key));
-        let at = time_of(first);
-        if first == NEVER || at > end {
+        let (pairs, _) = self.heads[..self.used_heads].as_chunks();
+        let [first, second] = pairs.iter().fold([NEVER; 2], |[first, second], &[left, arrived]| {
+            [first.min(left), second.min(arrived)]
+        });
+        let key = first.min(second);
+        let at = time_of(key);
+        if key == NEVER || at > end {
             return None;
         }
         self.now = at;
-        let head = first as usize % MOST_HEADS;
+        let head = key as usize % MOST_HEADS;
         let due = match (head, head % 2) {
             (HEAP, _) => self.pop_from_heap()?,
-            (_, 0) => Due::Left(self.take(head, 0)?),
-            _ => Due::Arrived(self.take(head, 1)?),
+            (_, 0) => Due::Left(self.take(head, Turn::Left)?),
+            _ => Due::Arrived(self.take(head, Turn::Arrived)?),
         };
         Some((at, due))
     }
 
-    /// The flight whose turn it is.
     #[inline(always)]
-    fn take(&mut self, head: usize, turn: usize) -> Option<F> {
+    fn take(&mut self, head: usize, turn: Turn) -> Option<F> {
         let lane = self.lanes.get_mut(head / 2 - 1)?;
-        let flight = lane.flights.get(lane.done[turn])?.flight;
-        lane.done[turn] += 1;
-        self.heads[head] = lane.head(turn, head);
-        if lane.done[1 - turn] > 0 && lane.done[turn] > 0 {
-            lane.flights.pop_front();
-            lane.done = lane.done.map(|done| done - 1);
-        }
+        let flight = lane.take(turn);
+        self.heads[head] = lane.due(turn).map_or(NEVER, |(at, sequence)| key(at, sequence, head));
         Some(flight)
     }
 

@@ -16,6 +16,7 @@ mod fabric;
 mod histogram;
 mod hosts;
 mod hub;
+mod lane;
 mod message;
 mod nic;
 mod random;

@@ -1,6 +1,6 @@
 //! Whether anything can still move.
 
-use switch_model::{ChannelId, Time, VirtualChannel, PRIORITIES};
+use switch_model::{Time, VirtualChannel};
 
 use crate::report::StoodStill;
 use crate::simulation::Simulation;
@@ -74,21 +74,10 @@ impl Simulation {
 
     /// Empty the queues that were paused for too long.
     pub(crate) fn run_watchdog(&mut self, at: Time) {
-        if self.is_paused_too_long(at) {
+        if self.model.watchdog_bites(at) {
             self.look_for_deadlock();
             self.model.run_watchdog(at, &mut self.world);
             self.look_for_deadlock();
         }
-    }
-
-    fn is_paused_too_long(&self, at: Time) -> bool {
-        (0..self.model.channels() as u32).map(ChannelId).any(|channel| {
-            self.model.config(channel).watchdog.is_some_and(|limit| {
-                (0..PRIORITIES as u8).map(|class| VirtualChannel { channel, class }).any(|target| {
-                    self.model.is_paused(channel, target.class)
-                        && at.saturating_sub(self.model.stopped_since(target)) > limit
-                })
-            })
-        })
     }
 }

@@ -5,52 +5,10 @@
 //! priority and the account of a class; the rest is elsewhere. Queues and accounts of one priority
 //! lie together, so that those of priorities that nobody uses are never brought near the processor.
 
-use std::collections::VecDeque;
-
 use crate::entries::Hold;
 use crate::{
     transmission_time, wire_bytes, Buffer, ChannelConfig, DropCause, FlowControl, Time, PRIORITIES,
 };
-
-/// A frame that waits in an egress queue.
-#[derive(Debug)]
-pub(crate) struct Queued<P> {
-    pub hold: Hold,
-    pub bytes: u32,
-    /// It may not be sent earlier: when it came (a caller may be late), or later where the end of it
-    /// is still to come.
-    pub since: Time,
-    pub payload: P,
-}
-
-/// The sender's queue of one priority.
-#[derive(Debug)]
-#[repr(align(64))]
-pub(crate) struct Queue<P> {
-    pub frames: VecDeque<Queued<P>>,
-    pub bytes: u64,
-    pub peak_bytes: u64,
-    pub tx_frames: u64,
-    pub tx_bytes: u64,
-}
-
-impl<P> Queue<P> {
-    pub fn new() -> Self {
-        Queue { frames: VecDeque::new(), bytes: 0, peak_bytes: 0, tx_frames: 0, tx_bytes: 0 }
-    }
-
-    pub fn push(&mut self, frame: Queued<P>) {
-        self.bytes += u64::from(frame.bytes);
-        self.peak_bytes = self.peak_bytes.max(self.bytes);
-        self.frames.push_back(frame);
-    }
-
-    pub fn pop(&mut self) -> Option<Queued<P>> {
-        let frame = self.frames.pop_front()?;
-        self.bytes -= u64::from(frame.bytes);
-        Some(frame)
-    }
-}
 
 /// The receiver's account of one class.
 #[derive(Clone, Copy, Debug)]
@@ -199,7 +157,6 @@ mod tests {
     #[test]
     fn what_every_frame_touches_is_one_cache_line_each() {
         assert_eq!(size_of::<Channel>(), 64);
-        assert_eq!(size_of::<Queue<()>>(), 64);
         assert_eq!(size_of::<Account>(), 64);
     }
 }

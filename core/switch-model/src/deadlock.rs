@@ -87,7 +87,7 @@ impl<P> Model<P> {
     fn waits(&self, members: &BTreeSet<VirtualChannel>) -> Vec<Wait> {
         let mut waits = Vec::new();
         for &queue in members {
-            for frame in self.queues_of(queue).flat_map(|of_priority| &of_priority.frames) {
+            for frame in self.frames_of(queue) {
                 let (account, bytes, entry) = match frame.hold {
                     Hold::Nothing => continue,
                     Hold::Alone { channel, class, bytes } => {

@@ -18,6 +18,7 @@ mod cycle;
 mod deadlock;
 mod entries;
 mod model;
+mod queue;
 
 pub use config::{Buffer, ChannelConfig, FlowControl};
 pub use counters::{ChannelCounters, DropCause, PriorityCounters};

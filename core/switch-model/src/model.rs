@@ -5,8 +5,9 @@ mod observation;
 mod pauses;
 mod transmission;
 
-use crate::channel::{Account, Channel, Queue, Rest, Stops};
+use crate::channel::{Account, Channel, Rest, Stops};
 use crate::entries::Entries;
+use crate::queue::{Queue, Queues};
 use crate::{ChannelConfig, ChannelId, DropCause, Time, VirtualChannel, PRIORITIES};
 
 /// A frame as it is offered to an egress queue.
@@ -68,9 +69,11 @@ pub struct Model<P> {
     pub(crate) channels: Vec<Channel>,
     rest: Vec<Rest>,
     // By priority and then by channel:
-    queues: Vec<Queue<P>>,
+    queues: Vec<Queue>,
     accounts: Vec<Account>,
     stops: Vec<Stops>,
+    /// The frames of all queues.
+    waiting: Queues<P>,
     pub(crate) entries: Entries,
     random: u64,
     watched: bool,
@@ -88,6 +91,7 @@ impl<P> Model<P> {
             accounts: accounts.cycle().take(every).collect(),
             stops: vec![Stops::default(); every],
             rest: configs.into_iter().map(Rest::new).collect(),
+            waiting: Queues::new(),
             entries: Entries::default(),
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
         }

@@ -1,7 +1,7 @@
 //! What can be seen of the model from outside; nothing here changes it.
 
 use super::Model;
-use crate::channel::Queue;
+use crate::queue::Queued;
 use crate::{
     ChannelConfig, ChannelCounters, ChannelId, PriorityCounters, Time, VirtualChannel, PRIORITIES,
 };
@@ -67,16 +67,16 @@ impl<P> Model<P> {
 
     /// The frames that wait for a virtual channel, by priority and in order.
     pub fn queued(&self, target: VirtualChannel) -> impl Iterator<Item = &P> {
-        let queues = self.queues_of(target);
-        queues.flat_map(|queue| queue.frames.iter().map(|frame| &frame.payload))
+        self.frames_of(target).map(|frame| &frame.payload)
     }
 
-    /// The queues that pausing a virtual channel stops, in the order of their priorities.
-    pub(crate) fn queues_of(&self, target: VirtualChannel) -> impl Iterator<Item = &Queue<P>> {
+    /// The frames that pausing a virtual channel stops, by priority and in order.
+    pub(crate) fn frames_of(&self, target: VirtualChannel) -> impl Iterator<Item = &Queued<P>> {
         let flow_control = self.channels[target.channel.index()].flow_control;
         (0..PRIORITIES as u8)
             .filter(move |&priority| flow_control.class(priority) == target.class)
             .map(move |priority| &self.queues[self.place(target.channel, priority)])
+            .flat_map(|queue| self.waiting.frames(queue))
     }
 
     /// Bytes that wait in all egress queues of a channel.
@@ -86,6 +86,6 @@ impl<P> Model<P> {
 
     /// Frames that wait in egress queues.
     pub fn waiting_frames(&self) -> u64 {
-        self.queues.iter().map(|queue| queue.frames.len() as u64).sum()
+        self.waiting.waiting()
     }
 }

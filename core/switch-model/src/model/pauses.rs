@@ -108,17 +108,33 @@ impl<P> Model<P> {
         if !self.watched {
             return;
         }
-        for index in 0..self.channels.len() {
-            let Some(limit) = self.rest[index].config.watchdog else {
-                continue;
-            };
-            let channel = ChannelId(index as u32);
+        for channel in self.every_channel() {
             for priority in 0..PRIORITIES as u8 {
-                let since = self.stops(channel, priority).paused_since;
-                if self.is_paused(channel, priority) && now.saturating_sub(since) > limit {
+                if self.is_paused_too_long(now, channel, priority) {
                     self.flush(now, channel, priority, DropCause::Watchdog, fx);
                 }
             }
         }
+    }
+
+    /// Whether [`Model::run_watchdog`] would empty a queue now.
+    pub fn watchdog_bites(&self, now: Time) -> bool {
+        self.watched
+            && self.every_channel().any(|channel| {
+                (0..PRIORITIES as u8).any(|p| self.is_paused_too_long(now, channel, p))
+            })
+    }
+
+    /// The watchdog's rule.
+    fn is_paused_too_long(&self, now: Time, channel: ChannelId, priority: u8) -> bool {
+        let limit = self.rest[channel.index()].config.watchdog;
+        let since = self.stops(channel, priority).paused_since;
+        limit.is_some_and(|limit| {
+            self.is_paused(channel, priority) && now.saturating_sub(since) > limit
+        })
+    }
+
+    fn every_channel(&self) -> impl Iterator<Item = ChannelId> {
+        (0..self.channels.len() as u32).map(ChannelId)
     }
 }

@@ -1,8 +1,8 @@
 //! Egress queues and what leaves them: when a frame is sent, and what it gives back.
 
 use super::{Effects, Frame, Model, Sent};
-use crate::channel::Queued;
 use crate::entries::Hold;
+use crate::queue::Queued;
 use crate::{ChannelId, DropCause, Time, VirtualChannel, PRIORITIES};
 
 impl<P> Model<P> {
@@ -48,7 +48,7 @@ impl<P> Model<P> {
             queue.peak_bytes = queue.peak_bytes.max(u64::from(bytes));
             return self.transmit(now, out, priority, queued, fx);
         }
-        queue.push(queued);
+        self.waiting.push(queue, queued);
         state.waiting |= 1 << priority;
         if state.sending.is_none() {
             self.start(now, out, fx);
@@ -67,10 +67,10 @@ impl<P> Model<P> {
         };
         let place = usize::from(priority) * self.rest.len() + channel.index();
         let queue = &mut self.queues[place];
-        let Some(queued) = queue.pop() else {
+        let Some(queued) = self.waiting.pop(queue) else {
             return;
         };
-        if queue.frames.is_empty() {
+        if queue.is_empty() {
             state.waiting &= !(1 << priority);
         }
         self.transmit(now, channel, priority, queued, fx);
@@ -145,7 +145,7 @@ impl<P> Model<P> {
         fx: &mut impl Effects<P>,
     ) {
         let place = self.place(channel, priority);
-        while let Some(queued) = self.queues[place].pop() {
+        while let Some(queued) = self.waiting.pop(&mut self.queues[place]) {
             self.uncover(queued.hold, place, queued.bytes);
             self.count_drop(channel, cause);
             fx.dropped(channel, cause, queued.payload);
