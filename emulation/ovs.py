@@ -24,6 +24,9 @@ from topologies.fabric import Switch
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 START_LIMIT_S = 15
 CHANGE_LIMIT_S = 60
+MAX_IDLE_MS = 600_000
+"""How long Open vSwitch remembers what it did with a flow (of itself 10 s). It is slow with a frame
+whose flow it does not know, and what is measured pauses between one list or phase and the next."""
 
 PROMPT_PORTS = 32
 """Up to so many ports, Open vSwitch runs before ordinary processes.
@@ -84,8 +87,9 @@ class PrivateOvs:
         )
         self._await_database()
         # One thread each: the machine's cores are for the packets.
-        threads = [f"other_config:n-{kind}-threads=1" for kind in ("handler", "revalidator")]
-        self.vsctl(["init"], ["set", "Open_vSwitch", ".", *threads], options=["--no-wait"])
+        settings = [f"other_config:n-{kind}-threads=1" for kind in ("handler", "revalidator")]
+        settings.append(f"other_config:max-idle={MAX_IDLE_MS}")
+        self.vsctl(["init"], ["set", "Open_vSwitch", ".", *settings], options=["--no-wait"])
         self._runtime.spawn(
             "ovs-vswitchd",
             ["ovs-vswitchd", f"unix:{self._socket}", "--pidfile"],
