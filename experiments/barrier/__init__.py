@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -29,6 +30,7 @@ from experiments.experiment import (
 from experiments.logp.formulas import LogP
 from experiments.options import within
 from experiments.overheads import costs_of, logp_options
+from experiments.routed import in_time
 from topologies import load
 
 DEFAULT_BARRIERS = 100
@@ -75,10 +77,11 @@ class BarrierCampaign:
                     progress.begin(str(case))
                     if case.hosts not in costs:
                         costs[case.hosts] = place.costs(case)
-                    found, lines = measure.run(
-                        place, self.on, case, self.settings, costs[case.hosts]
+                    measured = partial(
+                        measure.run, place, self.on, case, self.settings, costs[case.hosts]
                     )
-                    record(found.as_json(), [{"row": row, **line} for line in lines])
+                    found, lines = in_time(measured)
+                    record(found, [{"row": row, **line} for line in lines])
                     progress.advance()
                     row += 1
 

@@ -14,6 +14,7 @@ from experiments.barrier.passages import Passages
 from experiments.barrier.row import Row
 from experiments.experiment import SIMULATION
 from experiments.logp.formulas import LogP, barrier_us
+from experiments.routed import Measured
 from routing import Plan
 
 LISTED_SAMPLES = 20_000
@@ -57,14 +58,13 @@ def built(
     return EmulatedGround.build(ground, settings, cases, say)
 
 
-def run(
-    place: Place, on: str, case: Case, settings: Settings, costs: LogP
-) -> tuple[Row, list[dict[str, Any]]]:
+def run(place: Place, on: str, case: Case, settings: Settings, costs: LogP) -> Measured:
     """Run a case, messages costing ``costs``; return its row, and its samples without ``row``."""
     names = members(place.plan.fabric, case.hosts)
     place.lateness()
     passages, asked = place.run(case)
     lateness, problems = place.lateness()
+    late = bool(problems)
     lists = max(1, settings.lists) if case.algorithm == "unicast" else 1
     if passages is None:
         durations: NDArray[np.float64] = np.zeros((1, len(names)))
@@ -93,10 +93,11 @@ def run(
         switches=round(mean_switches(place.plan, names), 4),
         asked=asked,
         lateness_us_p99=lateness,
+        late=late,
         valid=not problems,
         problems=problems,
     )
-    return row, [] if passages is None else _samples(passages)
+    return row.as_json(), [] if passages is None else _samples(passages)
 
 
 def _samples(passages: Passages) -> list[dict[str, Any]]:

@@ -22,7 +22,8 @@ class Row:
     process, averaged over the processes. ``one_way_us`` is o_s + L + o_r, measured
     between pairs of the same hosts, ``predicted_us`` what the formulas make of it.
     ``switches`` is the mean number of switches on a path between two of the hosts.
-    ``asked`` counts messages that were asked for because they were late or lost.
+    ``asked`` counts messages that were asked for because they were late or lost. ``late``: the
+    emulator was; ``earlier_attempts`` are rows that were.
     """
 
     on: str
@@ -44,8 +45,10 @@ class Row:
     switches: float
     asked: int
     lateness_us_p99: float | None
+    late: bool
     valid: bool
     problems: list[str] = field(default_factory=list)
+    earlier_attempts: list[dict[str, Any]] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain values."""
