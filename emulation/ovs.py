@@ -24,9 +24,6 @@ from topologies.fabric import Switch
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 START_LIMIT_S = 15
 CHANGE_LIMIT_S = 60
-MAX_IDLE_MS = 600_000
-"""How long Open vSwitch remembers what it did with a flow (of itself 10 s). It is slow with a frame
-whose flow it does not know, and what is measured pauses between one list or phase and the next."""
 
 PROMPT_PORTS = 32
 """Up to so many ports, Open vSwitch runs before ordinary processes.
@@ -87,9 +84,8 @@ class PrivateOvs:
         )
         self._await_database()
         # One thread each: the machine's cores are for the packets.
-        settings = [f"other_config:n-{kind}-threads=1" for kind in ("handler", "revalidator")]
-        settings.append(f"other_config:max-idle={MAX_IDLE_MS}")
-        self.vsctl(["init"], ["set", "Open_vSwitch", ".", *settings], options=["--no-wait"])
+        threads = [f"other_config:n-{kind}-threads=1" for kind in ("handler", "revalidator")]
+        self.vsctl(["init"], ["set", "Open_vSwitch", ".", *threads], options=["--no-wait"])
         self._runtime.spawn(
             "ovs-vswitchd",
             ["ovs-vswitchd", f"unix:{self._socket}", "--pidfile"],

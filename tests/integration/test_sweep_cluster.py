@@ -11,7 +11,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-pytestmark = pytest.mark.integration
 LIMIT_S = 120
 GRID = """
 grid:
