@@ -81,6 +81,8 @@ pub struct Agenda<F, E> {
     /// The keys of what comes first of each, [`NEVER`] where there is nothing.
     heads: [Key; MOST_HEADS],
     used_heads: usize,
+    /// The head that the last was taken from.
+    taken: usize,
     heap: BinaryHeap<Reverse<InHeap<F, E>>>,
 }
 
@@ -93,6 +95,7 @@ impl<F: Copy, E: Copy> Agenda<F, E> {
             lanes: Vec::new(),
             heads: [NEVER; MOST_HEADS],
             used_heads: 2,
+            taken: HEAP,
             heap: BinaryHeap::new(),
         }
     }
@@ -165,12 +168,21 @@ impl<F: Copy, E: Copy> Agenda<F, E> {
         }
         self.now = at;
         let head = key as usize % MOST_HEADS;
+        self.taken = head;
         let due = match (head, head % 2) {
             (HEAP, _) => self.pop_from_heap()?,
             (_, 0) => Due::Left(self.take(head, Turn::Left)?),
             _ => Due::Arrived(self.take(head, Turn::Arrived)?),
         };
         Some((at, due))
+    }
+
+    /// A flight that probably is due soon: the next of the lane that the last was taken from. For those
+    /// who want to bring near what it will need; it may also be one that has been due already.
+    #[inline(always)]
+    pub fn soon(&self) -> Option<&F> {
+        let turn = if self.taken.is_multiple_of(2) { Turn::Left } else { Turn::Arrived };
+        Some(self.lanes.get((self.taken / 2).checked_sub(1)?)?.next(turn))
     }
 
     #[inline(always)]

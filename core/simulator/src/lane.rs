@@ -76,6 +76,12 @@ impl<F: Copy> Lane<F> {
         Some((next.at + self.lasts[turn as usize], next.sequence + turn as u64))
     }
 
+    /// The flight that is due to have this turn next; any that was here before, if none is.
+    #[inline(always)]
+    pub fn next(&self, turn: Turn) -> &F {
+        &self.at(self.had[turn as usize]).flight
+    }
+
     /// The flight that is due to have this turn has it.
     #[inline(always)]
     pub fn take(&mut self, turn: Turn) -> F {

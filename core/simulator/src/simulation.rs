@@ -3,6 +3,8 @@
 //! A packet begins in `hosts`, which gives it to the model; every frame that the model puts on a
 //! link comes back as an [`Event`] (`world`); `switching` sends it on, until `hosts` has it again.
 
+use std::hint::black_box;
+
 use switch_model::{ChannelCounters, ChannelId, Model, Time};
 
 use crate::agenda::Due;
@@ -15,8 +17,12 @@ use crate::settings::{validate, Settings};
 use crate::standstill::{Deadlocks, SEARCH_EVENTS};
 use crate::tables::Tables;
 use crate::traffic::{Traffic, Wish};
-use crate::world::{Event, World};
+use crate::world::{Event, Flight, World};
 use crate::{Error, Histogram};
+
+/// Channels whose state does not fit a processor's own cache; in smaller fabrics it costs more to
+/// bring near what comes next than it gives.
+const LARGE: usize = 2000;
 
 /// A simulation.
 #[derive(Debug)]
@@ -116,8 +122,19 @@ impl Simulation {
             };
             self.events += 1;
             match due {
-                Due::Left(flight) => self.ended(at, flight.channel),
-                Due::Arrived(flight) => self.arrive(at, flight),
+                Due::Left(flight) => {
+                    if let Some(soon) = self.soon() {
+                        self.model.touch_sender(soon.channel, soon.priority);
+                    }
+                    self.ended(at, flight.channel);
+                }
+                Due::Arrived(flight) => {
+                    if let Some(soon) = self.soon() {
+                        black_box(self.world.heads[soon.channel.index()].first);
+                        self.model.touch_receiver(soon.channel, soon.priority);
+                    }
+                    self.arrive(at, flight);
+                }
                 Due::Event(event) => self.happen(at, event),
             }
             while let Some(packet) = self.world.dropped.pop() {
@@ -128,6 +145,13 @@ impl Simulation {
             }
         }
         true
+    }
+
+    /// In a large fabric, a flight that probably is due soon.
+    #[inline(always)]
+    fn soon(&self) -> Option<&Flight> {
+        let large = self.world.heads.len() > LARGE;
+        large.then(|| self.world.agenda.soon()).flatten()
     }
 
     fn happen(&mut self, at: Time, event: Event) {
