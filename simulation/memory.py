@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import psutil
 
-from routing.plan import Plan
 from simulation.errors import SimulationError
+from topologies.fabric import Fabric
 
 BYTES_AT_LEAST = 3_000_000
 BYTES_A_CHANNEL = 2_800
@@ -18,15 +18,15 @@ BYTES_A_SENDING = 10
 """A destination in a phase, as the pattern makes it and as the core has it."""
 
 
-def estimated_bytes(plan: Plan, *, phases: int = 0) -> int:
-    """Return about how many bytes it takes to simulate ``plan``, within a factor of two.
+def estimated_bytes(fabric: Fabric, *, vlans: int = 1, phases: int = 0) -> int:
+    """Return about how many bytes it takes to simulate a fabric, within a factor of two.
 
-    ``phases`` is how many phases the traffic has in which each host may send. What a trace
-    holds, and what piles up where sources send more than the fabric carries, comes on top.
+    ``vlans`` is how many its plan has; ``phases`` is how many phases the traffic has in which
+    each host may send. What a trace holds, and what piles up where sources send more than the
+    fabric carries, comes on top.
     """
-    switches, vlans = len(plan.channels.names), len(set(plan.vlans.tolist()))
-    hosts = len(plan.fabric.hosts)
-    channels = len(plan.channels) + 2 * hosts
+    switches, hosts = len(fabric.switches), len(fabric.hosts)
+    channels = 2 * (len(fabric.links) + hosts)
     # One row of next hops for each switch at least, and at most one for each VLAN, too; as made
     # and as handed over.
     tables = 2 * 2 * switches * switches + 2 * 4 * switches * vlans
@@ -39,11 +39,12 @@ def estimated_bytes(plan: Plan, *, phases: int = 0) -> int:
     )
 
 
-def check_memory(plan: Plan, *, phases: int = 0) -> None:
+def check_memory(fabric: Fabric, *, vlans: int = 1, phases: int = 0) -> None:
     """Raise SimulationError when the simulation will not fit into the memory that is free."""
-    needed, there = estimated_bytes(plan, phases=phases), psutil.virtual_memory().available
+    needed = estimated_bytes(fabric, vlans=vlans, phases=phases)
+    there = psutil.virtual_memory().available
     if needed > there:
         raise SimulationError(
-            f"{plan.fabric.name}: simulating it takes about {needed / 2**30:.1f} GiB,"
+            f"{fabric.name}: simulating it takes about {needed / 2**30:.1f} GiB,"
             f" {there / 2**30:.1f} GiB are free"
         )

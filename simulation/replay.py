@@ -80,7 +80,7 @@ def replay(
         for a message that nobody sends.
 
     """
-    check_memory(plan)
+    check_memory(plan.fabric, vlans=plan.vlan_count)
     table = channel_table(plan.fabric, flow_control, Buffers())
     hosts = len(plan.fabric.hosts)
     processes = hosts if places is None else len(places)

@@ -74,7 +74,8 @@ def prepare(
     """
     scenario.validate()
     plan = scenario.plan
-    check_memory(plan, phases=len(plan.fabric.hosts) if scenario.in_phases else 0)
+    phases = len(plan.fabric.hosts) if scenario.in_phases else 0
+    check_memory(plan.fabric, vlans=plan.vlan_count, phases=phases)
     table = channel_table(
         plan.fabric,
         scenario.flow_control,

@@ -247,7 +247,9 @@ PAPER_004 += [
         "deadlock",
         _paused(pattern, tagging),
         "A lossless line is full whatever else waits; what the paper's switches did with theirs is "
-        "not told.",
+        "not told. On (d) paused senders fall into step, and two flows then get about half of "
+        "their share: on emulation nearly always, in simulation as soon as links differ a little "
+        "in length.",
         3,
     )
     for tagging in ("switch", "host")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from experiments.patterns import patterns
+from experiments.patterns.pattern import pattern_named
 from knotless.commands._fabric import fabric_of
 from knotless.commands._multicast import multicast_option
 from knotless.commands._options import json_option, print_json, print_table, write_text
@@ -18,6 +19,7 @@ from routing.multicast import groups_of
 from simulation import Buffers, LinkChange, Load, Result, Scenario, SimulationError, simulate
 from simulation.channels import FLOW_CONTROLS
 from simulation.detail import by_channel, by_flow
+from simulation.memory import check_memory
 from simulation.traffic import ARRIVALS
 from topologies.fabric import Fabric
 
@@ -157,6 +159,9 @@ def _scenario(fabric: Fabric, choices: Choices, given: dict[str, Any]) -> Scenar
     )
     changes = [_change(text, up=False) for text in given["cut"]]
     changes += [_change(text, up=True) for text in given["repair"]]
+    # The plan of a fabric far too large would take minutes.
+    in_phases = given["pattern"] is not None and pattern_named(given["pattern"]).in_phases
+    check_memory(fabric, phases=len(fabric.hosts) if in_phases else 0)
     plan = replace(choices.plan(fabric), multicast=groups_of(fabric, given["multicast"]))
     scenario = Scenario(
         plan,

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
 
 LIMIT_S = 120
 GRID = """

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import psutil
 import pytest
+from click.testing import CliRunner
 
+from knotless.main import main
 from routing import make_plan
 from simulation import Load, Scenario, SimulationError, simulate
 from simulation.memory import estimated_bytes
@@ -31,7 +33,7 @@ before = psutil.Process().memory_info().rss
 result = simulate(scenario)
 taken = psutil.Process().memory_info().rss - before
 phases = len(plan.fabric.hosts) if scenario.in_phases else 0
-print(estimated_bytes(plan, phases=phases), taken)
+print(estimated_bytes(plan.fabric, vlans=plan.vlan_count, phases=phases), taken)
 """
 
 
@@ -60,9 +62,20 @@ class Free(NamedTuple):
 def test_what_will_not_fit_is_refused_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan(load("mesh,4,4"), "dor")
     scenario = Scenario(plan, "shift", Load(barrier=False))
-    needed = estimated_bytes(plan, phases=16)
+    needed = estimated_bytes(plan.fabric, vlans=plan.vlan_count, phases=16)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: Free(needed - 1))
     with pytest.raises(SimulationError, match=r"mesh,4,4: simulating it takes about .* are free"):
         simulate(scenario)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: Free(needed))
     assert simulate(scenario).lost_frames == 0
+
+
+def test_a_fabric_far_too_large_is_refused_before_it_is_planned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: Free(4_000_000))
+    monkeypatch.setattr("knotless.commands._routing.make_plan", None)
+    done = CliRunner().invoke(main, ["simulate", "torus,8,8,8", "--pattern", "shift"])
+    assert done.exit_code == 2
+    assert done.output.startswith("knotless: torus,8,8,8: simulating it takes about 0.0 GiB")
+    assert len(done.output.splitlines()) == 1
