@@ -3,6 +3,7 @@
 mod arrivals;
 mod observation;
 mod pauses;
+mod touch;
 mod transmission;
 
 use crate::channel::{Account, Channel, Rest, Stops};

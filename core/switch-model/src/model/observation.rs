@@ -1,7 +1,5 @@
 //! What can be seen of the model from outside; nothing here changes it.
 
-use std::hint::black_box;
-
 use super::Model;
 use crate::queue::Queued;
 use crate::{
@@ -89,20 +87,5 @@ impl<P> Model<P> {
     /// Frames that wait in egress queues.
     pub fn waiting_frames(&self) -> u64 {
         self.waiting.waiting()
-    }
-
-    /// Bring near the processor what [`Model::ended`] will need, if that is soon: large fabrics do not fit
-    /// its cache. Only a hint: nothing depends on it.
-    #[inline(always)]
-    pub fn touch_sender(&self, channel: ChannelId, priority: u8) {
-        black_box(self.channels[channel.index()].waiting);
-        black_box(self.queues[self.place(channel, priority)].bytes);
-    }
-
-    /// The same for [`Model::pass`] and [`Model::arrive`].
-    #[inline(always)]
-    pub fn touch_receiver(&self, channel: ChannelId, priority: u8) {
-        black_box(self.accounts[self.place(channel, priority)].bytes);
-        black_box(self.channels[channel.index()].waiting);
     }
 }
