@@ -18,12 +18,12 @@ BYTES_A_SENDING = 10
 """A destination in a phase, as the pattern makes it and as the core has it."""
 
 
-def estimated_bytes(fabric: Fabric, *, vlans: int = 1, phases: int = 0) -> int:
+def estimated_bytes(fabric: Fabric, *, vlans: int = 1, in_phases: bool = False) -> int:
     """Return about how many bytes it takes to simulate a fabric, within a factor of two.
 
-    ``vlans`` is how many its plan has; ``phases`` is how many phases the traffic has in which
-    each host may send. What a trace holds, and what piles up where sources send more than the
-    fabric carries, comes on top.
+    ``vlans`` is how many its plan has; ``in_phases`` says that hosts send in phases, about as
+    many as there are hosts. What a trace holds, and what piles up where sources send more than
+    the fabric carries, comes on top.
     """
     switches, hosts = len(fabric.switches), len(fabric.hosts)
     channels = 2 * (len(fabric.links) + hosts)
@@ -35,13 +35,13 @@ def estimated_bytes(fabric: Fabric, *, vlans: int = 1, phases: int = 0) -> int:
         + tables
         + BYTES_A_CHANNEL * channels
         + BYTES_A_FLOW * hosts
-        + BYTES_A_SENDING * phases * hosts
+        + BYTES_A_SENDING * hosts * (hosts if in_phases else 0)
     )
 
 
-def check_memory(fabric: Fabric, *, vlans: int = 1, phases: int = 0) -> None:
+def check_memory(fabric: Fabric, *, vlans: int = 1, in_phases: bool = False) -> None:
     """Raise SimulationError when the simulation will not fit into the memory that is free."""
-    needed = estimated_bytes(fabric, vlans=vlans, phases=phases)
+    needed = estimated_bytes(fabric, vlans=vlans, in_phases=in_phases)
     there = psutil.virtual_memory().available
     if needed > there:
         raise SimulationError(

@@ -74,8 +74,7 @@ def prepare(
     """
     scenario.validate()
     plan = scenario.plan
-    phases = len(plan.fabric.hosts) if scenario.in_phases else 0
-    check_memory(plan.fabric, vlans=plan.vlan_count, phases=phases)
+    check_memory(plan.fabric, vlans=plan.vlan_count, in_phases=scenario.in_phases)
     table = channel_table(
         plan.fabric,
         scenario.flow_control,

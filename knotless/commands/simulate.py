@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from experiments.patterns import patterns
-from experiments.patterns.pattern import pattern_named
+from experiments.patterns import pattern_named, patterns
 from knotless.commands._fabric import fabric_of
 from knotless.commands._multicast import multicast_option
 from knotless.commands._options import json_option, print_json, print_table, write_text
@@ -161,7 +160,7 @@ def _scenario(fabric: Fabric, choices: Choices, given: dict[str, Any]) -> Scenar
     changes += [_change(text, up=True) for text in given["repair"]]
     # The plan of a fabric far too large would take minutes.
     in_phases = given["pattern"] is not None and pattern_named(given["pattern"]).in_phases
-    check_memory(fabric, phases=len(fabric.hosts) if in_phases else 0)
+    check_memory(fabric, in_phases=in_phases)
     plan = replace(choices.plan(fabric), multicast=groups_of(fabric, given["multicast"]))
     scenario = Scenario(
         plan,

@@ -32,8 +32,8 @@ gc.collect()
 before = psutil.Process().memory_info().rss
 result = simulate(scenario)
 taken = psutil.Process().memory_info().rss - before
-phases = len(plan.fabric.hosts) if scenario.in_phases else 0
-print(estimated_bytes(plan.fabric, vlans=plan.vlan_count, phases=phases), taken)
+vlans, in_phases = plan.vlan_count, scenario.in_phases
+print(estimated_bytes(plan.fabric, vlans=vlans, in_phases=in_phases), taken)
 """
 
 
@@ -62,7 +62,7 @@ class Free(NamedTuple):
 def test_what_will_not_fit_is_refused_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan(load("mesh,4,4"), "dor")
     scenario = Scenario(plan, "shift", Load(barrier=False))
-    needed = estimated_bytes(plan.fabric, vlans=plan.vlan_count, phases=16)
+    needed = estimated_bytes(plan.fabric, vlans=plan.vlan_count, in_phases=True)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: Free(needed - 1))
     with pytest.raises(SimulationError, match=r"mesh,4,4: simulating it takes about .* are free"):
         simulate(scenario)
