@@ -10,16 +10,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from tests.sweep_grid import SMALL
+
 LIMIT_S = 120
-GRID = """
-grid:
-  fabric: "ring,4,rate=1000,delay=1"
-  engine: [updown, dor]
-  pattern: uniform
-  load: [0.2, 0.4]
-  seed: [1, 2]
-  duration_us: 2000
-"""
 
 
 @contextmanager
@@ -48,7 +41,7 @@ def sweep(file: Path, out: Path, *words: str) -> subprocess.CompletedProcess[str
 
 def test_a_cluster_gives_the_same_bytes_as_this_machine(tmp_path: Path) -> None:
     file = tmp_path / "grid.yaml"
-    file.write_text(GRID)
+    file.write_text(SMALL)
     scheduler = ["distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
     worker = ["distributed.cli.dask_worker", "--host", "127.0.0.1", "--nthreads", "1"]
     with running(*scheduler, "--no-dashboard", says="Scheduler at:") as line:

@@ -23,17 +23,9 @@ from sweeps.errors import SweepError
 from sweeps.figures import ERROR, run_point
 from sweeps.folder import Folder
 from sweeps.plot import axes_of, lines_of
+from tests.sweep_grid import SMALL
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "sweeps" / "torus-load.yaml"
-SMALL = """
-grid:
-  fabric: "ring,4,rate=1000,delay=1"
-  engine: [updown, dor]
-  pattern: uniform
-  load: [0.2, 0.4]
-  seed: [1, 2]
-  duration_us: 2000
-"""
 LIMIT_S = 120
 MANY = list(range(1, 401))
 
