@@ -248,8 +248,8 @@ PAPER_004 += [
         _paused(pattern, tagging),
         "A lossless line is full whatever else waits; what the paper's switches did with theirs is "
         "not told. On (d) paused senders fall into step, and two flows then get about half of "
-        "their share: on emulation nearly always, in simulation as soon as links differ a little "
-        "in length.",
+        "their share: on emulation in most runs, in simulation with most links that differ a "
+        "little in length.",
         3,
     )
     for tagging in ("switch", "host")
