@@ -30,7 +30,8 @@ class Campaign(Generic[Case]):
     """Cases, those of one fabric together, and how one of them is measured.
 
     ``live(lab, case, seed)`` measures on a running fabric, ``virtual(case, seed)`` without;
-    an experiment that has no ``virtual`` needs the fabric wherever it runs.
+    an experiment that has no ``virtual`` needs the fabric wherever it runs, one that has no
+    ``live`` is not emulated.
     Every case has a seed of its own; repeats in the simulator have the same one, to show that
     they give the same result.
     """
@@ -39,7 +40,7 @@ class Campaign(Generic[Case]):
     cases: Sequence[Case]
     parameters: Mapping[str, Any]
     seed: int
-    live: Callable[[EmulatedFabric, Case, int], Measured]
+    live: Callable[[EmulatedFabric, Case, int], Measured] | None = None
     virtual: Callable[[Case, int], Measured] | None = None
 
     @property
@@ -69,6 +70,8 @@ class Campaign(Generic[Case]):
                 progress.begin(str(case))
                 keep(virtual(case, self.seed))
             return
+        live = self.live
+        assert live is not None  # noqa: S101 - an experiment's places say whether it is emulated
         for routed, cases in groupby(self.cases, key=lambda case: case.routed):
             progress.begin(f"starting {routed.name}, {routed.routes}")
             with routed.running() as lab:
@@ -78,6 +81,6 @@ class Campaign(Generic[Case]):
                     seed = self.seed + rows
 
                     def measure(case: Case = case, seed: int = seed) -> Measured:
-                        return self.live(lab, case, seed)
+                        return live(lab, case, seed)
 
                     keep(in_time(measure))

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 EMULATION = "emulation"
 SIMULATION = "simulation"
+ANALYSIS = "analysis"
+"""Places to run on; an analysis looks at paths alone, and no time passes."""
 
 
 class ExperimentError(KnotlessError):

@@ -35,6 +35,7 @@ class Routed:
     vcs: int | None = None
     select: str = "spread"
     tagging: str = "switch"
+    vlans: str = "default"
     settings: tuple[tuple[str, Any], ...] = ()
 
     @cached_property
@@ -52,7 +53,7 @@ class Routed:
         """What the planner, and so the controller, is asked for."""
         engine = native_engine(self.fabric) if self.engine == NATIVE else self.engine
         asked = {"vcs": self.vcs, "select": self.select, "tagging": self.tagging}
-        return {"engine": engine, **asked}
+        return {"engine": engine, **asked, "vlans": self.vlans}
 
     @property
     def name(self) -> str:

@@ -13,10 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from experiments.all_to_all.cases import ANALYSIS, SCHEDULES, SHARES
+from experiments.all_to_all.cases import SCHEDULES, SHARES
 from experiments.all_to_all.measure import SAMPLE_TYPES
 from experiments.campaign import Campaign
-from experiments.experiment import EMULATION, SIMULATION, Common, Experiment, shown_by
+from experiments.experiment import (
+    ANALYSIS,
+    EMULATION,
+    SIMULATION,
+    Common,
+    Experiment,
+    shown_by,
+)
 from experiments.options import choice, delay_of, delay_option, given, list_option, within
 from experiments.routed import Measured
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from experiments.experiment import EMULATION, SIMULATION, ExperimentError
+from experiments.experiment import ANALYSIS, EMULATION, SIMULATION, ExperimentError
 from experiments.options import choice
 from experiments.patterns.pattern import Flows
 from experiments.routed import Routed, with_options
@@ -17,7 +17,6 @@ from routing.schedule import Schedule, shift, triple, vector_table
 
 SHIFT, CONTENTION_FREE = "shift", "contention-free"
 SCHEDULES = (SHIFT, CONTENTION_FREE)
-ANALYSIS = "analysis"
 
 
 @dataclass(frozen=True)

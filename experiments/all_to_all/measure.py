@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from experiments import open_loop, theory
-from experiments.all_to_all.cases import ANALYSIS, Case
+from experiments.all_to_all.cases import Case
 from experiments.exchange import Messenger
-from experiments.experiment import EMULATION, SIMULATION
+from experiments.experiment import ANALYSIS, EMULATION, SIMULATION
 from experiments.patterns.pattern import Flows, Pattern
 from experiments.routed import Measured, judged, unjudged
 from routing.contention import Lines, contention

@@ -7,8 +7,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from experiments import plots as style
-from experiments.all_to_all.cases import ANALYSIS, CONTENTION_FREE, SHIFT
-from experiments.experiment import Plot, Presentation
+from experiments.all_to_all.cases import CONTENTION_FREE, SHIFT
+from experiments.experiment import ANALYSIS, Plot, Presentation
 from experiments.findings import of_validity
 
 if TYPE_CHECKING:

@@ -91,6 +91,9 @@ def run(place: Place, on: str, case: Case, settings: Settings, costs: LogP) -> M
         predicted_us=round(barrier_us(case.algorithm, len(names), costs, case.ground.networks), 3),
         one_way_us=round(costs.one_way_us, 3),
         switches=round(mean_switches(place.plan, names), 4),
+        list_means_us=[round(float(part.mean()), 3) for part in np.split(durations, lists)]
+        if passages is not None
+        else [],
         asked=asked,
         lateness_us_p99=lateness,
         late=late,

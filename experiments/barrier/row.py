@@ -22,6 +22,7 @@ class Row:
     process, averaged over the processes. ``one_way_us`` is o_s + L + o_r, measured
     between pairs of the same hosts, ``predicted_us`` what the formulas make of it.
     ``switches`` is the mean number of switches on a path between two of the hosts.
+    ``list_means_us`` are the means of each visiting list (one where there are none).
     ``asked`` counts messages that were asked for because they were late or lost. ``late``: the
     emulator was; ``earlier_attempts`` are rows that were.
     """
@@ -43,6 +44,7 @@ class Row:
     predicted_us: float
     one_way_us: float
     switches: float
+    list_means_us: list[float]
     asked: int
     lateness_us_p99: float | None
     late: bool

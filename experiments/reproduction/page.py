@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from experiments.all_to_all.cases import ANALYSIS
 from experiments.compare import Spread
-from experiments.experiment import EMULATION, SIMULATION
+from experiments.experiment import ANALYSIS, EMULATION, SIMULATION
 from experiments.reproduction.claim import Claim
 from experiments.reproduction.claims import CLAIMS
+from experiments.reproduction.elsewhere import ELSEWHERE
 from experiments.reproduction.stored import Stored
 
 PLACES = (EMULATION, SIMULATION, ANALYSIS)
@@ -37,7 +37,7 @@ def shown(spread: Spread | None, digits: int) -> str:
 
 def over(spread: Spread | None, theirs: float) -> str:
     """Return our figure over the paper's."""
-    return NOWHERE if spread is None else f"{spread.mean / theirs:.2f}"
+    return NOWHERE if spread is None or not theirs else f"{spread.mean / theirs:.2f}"
 
 
 def lines(stored: Stored) -> Iterator[str]:
@@ -76,6 +76,10 @@ def lines(stored: Stored) -> Iterator[str]:
         yield ""
         for why, places in reasons.items():
             yield f"- {'; '.join(dict.fromkeys(places))}: {why}"
+        yield ""
+        yield "What else the paper has:"
+        yield ""
+        yield from (f"- {sentence}" for sentence in ELSEWHERE[paper])
     yield ""
     yield "## The runs"
     yield ""

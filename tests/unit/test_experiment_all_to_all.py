@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from experiments.all_to_all import EXPERIMENT
-from experiments.all_to_all.cases import ANALYSIS
 from experiments.all_to_all.show import gains
-from experiments.experiment import SIMULATION, Common, ExperimentError
+from experiments.experiment import ANALYSIS, SIMULATION, Common, ExperimentError
 from tests.unit.experiment_rows import Rows, rows_of
 
 

@@ -1,0 +1,70 @@
+"""Which routes are looked at: paper 004's seven topologies, paper 000's four by every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.experiment import Common
+from experiments.options import choice, listed
+from experiments.routed import NATIVE, Routed, engine_of
+from experiments.traffic.cases import ENGINES, GRIDS, IRREGULAR, SELECTIONS
+from routing.vlan import ASSIGNMENTS
+
+TREE = "tree"
+ONE_WAY: Mapping[str, Any] = {"vcs": 1, "select": "low-port"}
+"""Ties in a torus all go the positive way, without virtual channels, as in paper 004."""
+TABLE_1 = (
+    Routed("mesh,2,4,hosts=2", "dor", vlans=TREE),
+    Routed("torus,2,4,hosts=2", "dor", vlans=TREE, **ONE_WAY),
+    Routed("clos,4,hosts=2", "smodk", select="low-port", vlans=TREE),
+    Routed("mtree,4,4", "updown", vlans=TREE),
+    Routed("mesh,4,4", "dor", vlans=TREE),
+    Routed("torus,4,4", "dor", vlans=TREE, **ONE_WAY),
+    Routed("fattree,2,4,2", "smodk", vlans=TREE),
+)
+"""Paper 004's topologies, with the VLANs that its ordinary switches need."""
+RHINET = (*IRREGULAR, *GRIDS)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One fabric with its routes."""
+
+    routed: Routed
+    repeat: int = 1
+
+    def __str__(self) -> str:
+        """Return it as progress bars show it."""
+        return f"{self.routed.name}, {self.routed.routes}"
+
+
+def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
+    """List the cases; every plan is made, so that none fails later. Raises KnotlessError."""
+    own = [options.get(name) for name in ("fabric", "engine", "select", "vlans")]
+    routes = _asked(options) if any(own) else _papers(quick=common.quick)
+    for routed in routes:
+        _ = routed.plan
+    return [Case(routed, n) for routed in routes for n in range(1, common.repeats + 1)]
+
+
+def _papers(*, quick: bool) -> list[Routed]:
+    if quick:
+        return list(TABLE_1)
+    engines = [engine_of(engine) for engine in ENGINES]
+    return [*TABLE_1, *(Routed(spec, name, vcs) for spec in RHINET for name, vcs in engines)]
+
+
+def _asked(options: Mapping[str, Any]) -> list[Routed]:
+    specs = options.get("fabric") or RHINET
+    engines = [engine_of(engine) for engine in listed(options.get("engine"), (NATIVE,))]
+    selects = choice(options.get("select"), SELECTIONS, "--select", SELECTIONS[:1])
+    vlans = choice(options.get("vlans"), ASSIGNMENTS, "--vlans", ASSIGNMENTS[:1])
+    return [
+        Routed(spec, name, vcs, select, vlans=assignment)
+        for spec in specs
+        for name, vcs in engines
+        for select in selects
+        for assignment in vlans
+    ]
