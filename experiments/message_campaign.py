@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from experiments.message_pair import Exchanging
 
 
+SIZES, QUICK_SIZES = "8,64,256,1024,4096,16384", "8,1024"
+COUNT, QUICK_COUNT = 100, 20
+
+
 @dataclass(frozen=True)
 class MessageCampaign:
     """Sizes in bytes, and the fabric; each experiment adds its cases and how it runs them."""
@@ -46,14 +50,15 @@ class MessageCampaign:
         make_plan(fabric, options["engine"])
         if common.on == EMULATION:
             wire(fabric)
-        text = "8,1024" if common.quick else options["sizes"]
+        text = options["sizes"]
+        usual, times = (QUICK_SIZES, QUICK_COUNT) if common.quick else (SIZES, COUNT)
         return cls(
             on=common.on,
             fabric=options["fabric"],
             engine=options["engine"],
             hosts=options["hosts"],
-            sizes=message_pair.sizes_of(text, longest),
-            count=20 if common.quick else options["count"],
+            sizes=message_pair.sizes_of(usual if text is None else text, longest),
+            count=options["count"] or times,
             repeats=common.repeats,
             costs=costs_of(options),
         )
@@ -94,15 +99,11 @@ def fabric_options() -> tuple[click.Option, ...]:
         click.Option(["--fabric"], default="flat,2", show_default=True, metavar="SPEC"),
         click.Option(["--engine"], default="updown", show_default=True, help="Routing engine."),
         click.Option(["--hosts"], metavar="A,B", help="The two hosts (default: first and last)."),
-        click.Option(
-            ["--sizes"], default="8,64,256,1024,4096,16384", show_default=True, help="In bytes."
-        ),
+        click.Option(["--sizes"], metavar="BYTES,...", help=f"Of messages (default: {SIZES})."),
         click.Option(
             ["--count"],
             type=click.IntRange(10, 1_000_000),
-            default=100,
-            show_default=True,
-            help="Round trips of each size.",
+            help=f"Round trips of each size (default: {COUNT}).",
         ),
         *overhead_options(),
     )

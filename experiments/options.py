@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,19 @@ LONGEST_QUOTE = 40
 """Of what a user gave, so many characters stand in an error."""
 LEAST_EMULATED_DELAY_US, LONGEST_DELAY_US = 200.0, 1e6
 """Of a link; a shorter emulated one leaves Open vSwitch no time to be in time."""
+
+
+class FiniteRange(click.FloatRange):
+    """Numbers within limits; for :class:`click.FloatRange` ``nan`` is within all."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number; fails as click's own types do."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is no finite number.", param, ctx)
+        return number
 
 
 def within(value: float, limits: tuple[float, float], option: str, unit: str) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from experiments.logp.formulas import PAPER_001, LogP
+from experiments.options import FiniteRange
 
 
 def overhead_options() -> list[click.Option]:
@@ -22,7 +23,7 @@ def logp_options() -> list[click.Option]:
     """Return those, and options for messages that follow each other or come together."""
     share = click.Option(
         ["--interrupt"],
-        type=click.FloatRange(0, 1),
+        type=FiniteRange(0, 1),
         default=PAPER_001.interrupt_us / PAPER_001.receive_us,
         show_default="0.35",
         metavar="SHARE",
@@ -46,7 +47,7 @@ def costs_of(options: Mapping[str, Any]) -> LogP:
 def _time(option: str, default_us: float, what: str) -> click.Option:
     return click.Option(
         [option],
-        type=click.FloatRange(0, 1e6),
+        type=FiniteRange(0, 1e6),
         default=default_us,
         show_default=True,
         metavar="US",

@@ -22,6 +22,7 @@ from experiments.experiment import (
     SIMULATION,
     Common,
     Experiment,
+    ExperimentError,
     shown_by,
 )
 from experiments.options import choice, delay_of, delay_option, given, list_option, within
@@ -42,6 +43,8 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     """Check the settings; raises KnotlessError for those that make no sense."""
     from experiments.all_to_all import cases, measure
 
+    if common.duration_s is not None:
+        raise ExperimentError("--duration: say how many --datagrams instead")
     rate_mbps = given(common.rate_mbps, RATE_MBPS, LIMITS_MBPS, "--rate", "Mbit/s")
     delay_us = delay_of(common, options, DELAY_US)
     usual = QUICK_DATAGRAMS if common.quick else DATAGRAMS

@@ -28,7 +28,7 @@ from experiments.experiment import (
     shown_by,
 )
 from experiments.logp.formulas import LogP
-from experiments.options import within
+from experiments.options import FiniteRange, within
 from experiments.overheads import costs_of, logp_options
 from experiments.routed import in_time
 from topologies import load
@@ -163,14 +163,14 @@ EXPERIMENT = Experiment(
         ),
         click.Option(
             ["--computing"],
-            type=click.FloatRange(0, 1e6),
+            type=FiniteRange(0, 1e6),
             default=30.0,
             show_default=True,
             metavar="US",
             help="Time between two barriers.",
         ),
         click.Option(
-            ["--delay"], type=click.FloatRange(0, 1e6), metavar="US", help="Delay of every link."
+            ["--delay"], type=FiniteRange(0, 1e6), metavar="US", help="Delay of every link."
         ),
         *logp_options(),
         click.Option(

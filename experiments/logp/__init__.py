@@ -21,12 +21,14 @@ from experiments.experiment import (
     Record,
 )
 from experiments.logp.formulas import ALGORITHMS, barrier_us
+from experiments.options import FiniteRange, within
 from experiments.overheads import costs_of, logp_options
 
 if TYPE_CHECKING:  # that package needs the formulas of this one
     from experiments.barrier.case import Case, Settings
 
-MAX_PAIRS = 10_000
+PAIRS, QUICK_PAIRS, MAX_PAIRS = 8, 2, 10_000
+LIMITS_MBPS = (0.001, 1e6)
 SAMPLE_TYPES = {"row": "int32", "parameter": "string", "us": "double"}
 """Columns of samples.parquet: each parameter of each pair."""
 _SIMULATED_BARRIERS = 10
@@ -100,9 +102,9 @@ def prepare(common: Common, options: Mapping[str, Any]) -> LogPCampaign:
 
     if common.duration_s is not None:
         raise ExperimentError("--duration: say how many --pairs instead")
-    pairs = 2 if common.quick else options["pairs"]
-    if not 1 <= pairs <= MAX_PAIRS:
-        raise ExperimentError(f"--pairs: {pairs} is not within 1..{MAX_PAIRS}")
+    if common.rate_mbps is not None:
+        within(common.rate_mbps, LIMITS_MBPS, "--rate", "Mbit/s")
+    pairs = options["pairs"] or (QUICK_PAIRS if common.quick else PAIRS)
     settings = Settings(
         barriers=_SIMULATED_BARRIERS,
         lists=0,
@@ -180,10 +182,12 @@ EXPERIMENT = Experiment(
         click.Option(["--fabric"], default="flat,4", show_default=True, metavar="SPEC"),
         click.Option(["--engine"], default="updown", show_default=True, help="Routing engine."),
         click.Option(
-            ["--pairs"], type=int, default=8, show_default=True, help="Pairs of hosts, at random."
+            ["--pairs"],
+            type=click.IntRange(1, MAX_PAIRS),
+            help=f"Pairs of hosts, at random (default: {PAIRS}).",
         ),
         click.Option(
-            ["--delay"], type=click.FloatRange(0, 1e6), metavar="US", help="Delay of every link."
+            ["--delay"], type=FiniteRange(0, 1e6), metavar="US", help="Delay of every link."
         ),
         *logp_options(),
     ),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from experiments.campaign import Campaign
-from experiments.experiment import ANALYSIS, Common, Experiment, shown_by
+from experiments.experiment import ANALYSIS, Common, Experiment, ExperimentError, shown_by
 from experiments.options import list_option
 from experiments.paths.measure import SAMPLE_TYPES
 from experiments.routed import Measured
@@ -28,6 +28,8 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     """Check the settings; raises KnotlessError for those that make no sense."""
     from experiments.paths import cases, measure
 
+    if common.duration_s is not None or common.rate_mbps is not None:
+        raise ExperimentError("--duration and --rate: nothing is sent along these paths")
     found = cases.cases(common, options)
 
     def virtual(case: Case, seed: int) -> Measured:

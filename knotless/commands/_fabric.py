@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from experiments.options import FiniteRange
 from knotless.commands._multicast import multicast_option
 from knotless.commands._options import json_option
 from routing.host_tags import HostTags
@@ -18,7 +19,7 @@ from topologies.fabric import Fabric, Host, Link
 Command = TypeVar("Command", bound=Callable[..., Any])
 Part = TypeVar("Part", Host, Link)
 
-_RATE = click.FloatRange(min=0, min_open=True)
+_RATE = FiniteRange(min=0, min_open=True)
 
 _PARAMETERS = [
     click.argument("spec"),
@@ -55,9 +56,7 @@ _PARAMETERS = [
         help="Links that send PAUSE: none, hosts' only, switches' only, all; or all send PFC.",
     ),
     click.option("--rate", type=_RATE, metavar="MBPS", help="Rate of every link, Mbit/s."),
-    click.option(
-        "--delay", type=click.FloatRange(min=0), metavar="US", help="Delay of every link, us."
-    ),
+    click.option("--delay", type=FiniteRange(min=0), metavar="US", help="Delay of every link, us."),
     click.option("--name", default="default", show_default=True, help="Name of this fabric."),
     click.option(
         "--controller",

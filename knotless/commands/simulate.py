@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from experiments.options import FiniteRange
 from experiments.patterns import pattern_named, patterns
 from knotless.commands._fabric import fabric_of
 from knotless.commands._multicast import multicast_option
@@ -82,11 +83,11 @@ DEADLOCKED = 3
 @click.option("--repair", multiple=True, metavar="SWITCH:PORT@US", help="Restore a link.")
 @click.option(
     "--rate",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     metavar="MBPS",
     help="Rate of every link, Mbit/s.",
 )
-@click.option("--delay", type=click.FloatRange(min=0), metavar="US", help="Delay of every link.")
+@click.option("--delay", type=FiniteRange(min=0), metavar="US", help="Delay of every link.")
 @click.option("--warm-up", type=float, default=0.0, metavar="US", help="Count nothing before.")
 @click.option(
     "--duration",
