@@ -1,7 +1,8 @@
 """Unmodified iperf3 between hosts of a fabric, with a bound on its life.
 
 iperf3 talks to its far side over a TCP connection of its own through the same fabric, so in
-a deadlock it would hang for good: whoever starts it ends it by :meth:`Iperf.kill`.
+a deadlock it would hang for good: whoever starts it ends it by :meth:`Iperf.kill`. While it waits
+for that connection, as its test begins and ends, it spins: it runs only where a core is idle.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from experiments.background import WHEN_IDLE
 from experiments.theory import UDP_PAYLOAD_BYTES, Protocol
 from topologies.errors import KnotlessError
 
@@ -82,7 +84,10 @@ class Iperf:
     def __init__(self, host: Host, args: list[str]) -> None:
         self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives with the process
         self.process = host.popen(
-            args, stdin=subprocess.DEVNULL, stdout=self._out, stderr=subprocess.STDOUT
+            [*WHEN_IDLE, *args],
+            stdin=subprocess.DEVNULL,
+            stdout=self._out,
+            stderr=subprocess.STDOUT,
         )
 
     @property

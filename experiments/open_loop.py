@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,8 @@ FROZEN_WINDOW_S = 2.0
 END_LIMIT_S = 15.0
 QUIET_LIMIT_S = 10.0
 SPARE_S = 3
-"""How much longer senders send than they are measured: their starts take that long at most."""
+"""How much longer senders send than they are measured: their starts take that long at most,
+where flows have a good part of a line."""
 STARTED_FRAMES = 50
 """A flow has started when this many full frames' worth of payload has arrived."""
 START_JITTER_S = 0.02
@@ -128,6 +130,8 @@ class Watch:
     """Index of the reading at which it closes."""
     deadlock: Mapping[str, Any] | None
     status: Mapping[str, Any]
+    """The emulator's when the window closed: with it the run is judged. iperf3 spins while it
+    waits for the end of its test, which makes frames late when nothing is measured any more."""
     problems: list[str]
 
 
@@ -149,6 +153,16 @@ def settle(daemon: Daemon, flow_control: str) -> list[str]:
         time.sleep(READ_EVERY_S)
     daemon.reset(flow_control=flow_control)
     return [] if quiet else [f"the fabric was not quiet {QUIET_LIMIT_S:g} s after the run before"]
+
+
+def sending_s(duration_s: float, protocol: theory.Protocol, slowest_mbps: float) -> int:
+    """Return how long to send, so that all still do when the last has started and been measured.
+
+    ``slowest_mbps`` is what the flow with the least share can have. Queues are FIFO, so that it
+    may have half of that, and iperf3's own connection waits in the same queues.
+    """
+    started_s = 8e-6 * STARTED_FRAMES * theory.PAYLOAD_BYTES[protocol] / slowest_mbps
+    return math.ceil(duration_s + WARM_UP_S + SPARE_S + 2 * started_s)
 
 
 @contextlib.contextmanager
@@ -218,8 +232,12 @@ def watch(
     clients: list[iperf.Iperf],
     duration_s: float,
     readings: list[Reading],
+    *,
+    to_the_end: bool = True,
 ) -> Watch:
     """Go on reading until the senders end, or until a deadlock has stood for its window.
+
+    Where they need not be waited for ``to_the_end``, until the window closes.
 
     The window opens :data:`WARM_UP_S` after the launch and lasts ``duration_s``. In
     a deadlock it opens when the detector has reported it and lasts
@@ -230,6 +248,7 @@ def watch(
     first: int | None = None
     last: int | None = None
     deadlock: Mapping[str, Any] | None = None
+    at_close: Mapping[str, Any] | None = None
     problems: list[str] = []
     deadline = time.monotonic() + WARM_UP_S + duration_s + END_LIMIT_S
     while deadlock is None or last is None:
@@ -239,7 +258,7 @@ def watch(
         readings.append(read(daemon, traffic, protocol))
         here = len(readings) - 1
         if deadlock is None and status["deadlock"] is not None:
-            deadlock, first, last = status["deadlock"], here, None
+            deadlock, first, last, at_close = status["deadlock"], here, None, None
         if first is None:
             first = here if _seconds(readings[launched:]) >= WARM_UP_S else None
         elif last is None:
@@ -248,13 +267,16 @@ def watch(
         if last is None and not all(sending) and deadlock is None:
             problems.append("a sender ended before the measuring window did")
             first, last = first or 0, here
-        if deadlock is None and (not any(sending) or time.monotonic() > deadline):
+        if last is not None and at_close is None:
+            at_close = status
+        closed = last is not None and not to_the_end
+        if deadlock is None and (closed or not any(sending) or time.monotonic() > deadline):
             break
-    if deadlock is None:
+    if deadlock is None and to_the_end:
         problems += _drain(daemon)
         readings.append(read(daemon, traffic, protocol))
     first, last = first or 0, len(readings) - 1 if last is None else last
-    return Watch(readings, first, last, deadlock, daemon.status(), problems)
+    return Watch(readings, first, last, deadlock, at_close or daemon.status(), problems)
 
 
 def _seconds(readings: list[Reading]) -> float:

@@ -23,15 +23,13 @@ from typing import Any
 
 from emulation import namespaces, processes
 from emulation.names import MARK, NETNS_DIRECTORY, REPOSITORY, Names
+from experiments.background import WHEN_IDLE
 from topologies.errors import KnotlessError
 from topologies.fabric import Host
 
 PACKAGES = "openmpi-bin python3-mpi4py"
 START_LIMIT_S = 90.0
 POLL_S = 0.02
-WHEN_IDLE = ("chrt", "--idle", "0")
-"""Runs mpirun and its processes only where a core has nothing else to do: computing must not keep
-switches and emulator waiting, as even a process of the lowest niceness does for milliseconds."""
 READY, GO, DONE = "ready", "go", "done"
 """Files in a job's folder: the processes are set up; begin; all have ended."""
 

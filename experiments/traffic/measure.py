@@ -90,10 +90,13 @@ def _flooded(lab: EmulatedFabric, case: Case, duration_s: float, seed: int) -> M
     protocol: theory.Protocol = "tcp" if case.protocol == "tcp" else "udp"
     flow_control = case.routed.flow_control
     problems = open_loop.settle(lab.daemon, flow_control)
-    seconds = math.ceil(duration_s + open_loop.WARM_UP_S + open_loop.SPARE_S)
+    slowest_mbps = min(fair_mbps(case.routed.plan, case.flows, protocol))
+    seconds = open_loop.sending_s(duration_s, protocol, slowest_mbps)
     with open_loop.senders(lab, offered, protocol, seconds, seed) as clients:
         readings, missing = open_loop.launch(lab, offered, protocol, flow_control, clients)
-        seen = open_loop.watch(lab, offered, protocol, clients, duration_s, readings)
+        seen = open_loop.watch(
+            lab, offered, protocol, clients, duration_s, readings, to_the_end=False
+        )
     opened, closed = seen.readings[seen.first], seen.readings[seen.last]
     row = _row(
         case,

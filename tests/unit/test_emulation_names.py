@@ -1,8 +1,11 @@
 """Names of running fabrics: no two may meet, and none may leave its place."""
 
+from pathlib import Path
+
 import pytest
 
-from emulation.names import names_of
+from emulation import names as naming
+from emulation.names import names_of, running_names
 from topologies.errors import KnotlessError
 
 
@@ -34,3 +37,16 @@ def test_sockets_fit_in_a_unix_address() -> None:
     for path in (names.emulator_socket, names.controller_socket):
         assert len(str(path)) < 108
     assert len(str(names.ovs_directory / "ovs-vswitchd.4194304.ctl")) < 108
+
+
+def test_what_lies_beside_the_fabrics_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The link emulators' credit is in .nic: neither 'status' shows it nor 'down' removes it."""
+    monkeypatch.setattr(naming, "RUN_DIRECTORY", tmp_path)
+    for name in ("lab", ".nic"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "lock").touch()
+    assert running_names() == ["lab"]
+    with pytest.raises(KnotlessError, match="--name"):
+        names_of(".nic")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from experiments import theory
+from experiments import open_loop, theory
 from experiments.deadlock import matrix, scenario, transfers
 from experiments.flows import paths_on_channels
 
@@ -92,3 +92,9 @@ def test_only_a_knot_of_waiting_channels_is_as_predicted() -> None:
     assert cyclic.as_predicted([], "udp", "all")
     assert not cyclic.as_predicted(ring[::-1], "udp", "all")
     assert not planned_as("acyclic").as_predicted(ring, "udp", "all")
+
+
+def test_senders_whose_share_is_small_send_for_longer() -> None:
+    """50 frames at 0.3 Mbit/s take two seconds, and twice that may be needed."""
+    assert open_loop.sending_s(2.0, "udp", 5.0) == 7
+    assert open_loop.sending_s(2.0, "udp", 0.3) == 10

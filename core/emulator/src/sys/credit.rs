@@ -1,4 +1,4 @@
-//! The memory in which credit is published, `/run/knotless/nic/NAMESPACE-INTERFACE`: a magic word, the
+//! The memory in which credit is published, `/run/knotless/.nic/NAMESPACE-INTERFACE`: a magic word, the
 //! bytes granted, the bytes claimed. Whoever finds the file unlocked knows that its daemon is gone.
 
 use std::fs::{self, File, OpenOptions};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::check;
 
-const FOLDER: &str = "/run/knotless/nic";
+const FOLDER: &str = "/run/knotless/.nic";
 const BYTES: usize = 4096;
 const MAGIC: u64 = u64::from_be_bytes(*b"knotnic1");
 const MAGIC_AT: usize = 0;

@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const FOLDER: &str = "/run/knotless/nic";
+const FOLDER: &str = "/run/knotless/.nic";
 const BYTES: usize = 4096;
 const MAGIC: u64 = u64::from_be_bytes(*b"knotnic1");
 /// Places of the words, in units of eight bytes.
