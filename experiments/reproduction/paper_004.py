@@ -73,7 +73,7 @@ def _frozen(pattern: str, protocol: str, control: str, tagging: str) -> Compute:
         here = where(pattern=pattern, protocol=protocol, flow_control=control, tagging=tagging)
         means = [{**row, "mean": fmean(row["flows_mbps"])} for row in rows if here(row)]
         cyclic, acyclic = where(routes="cyclic"), where(routes="acyclic")
-        return typical(ratios(means, "mean", cyclic, acyclic, ("repeat",)))
+        return typical(ratios(means, "mean", cyclic, acyclic, ()))
 
     return compute
 
@@ -83,7 +83,7 @@ def _paused(pattern: str, tagging: str) -> Compute:
         here = where(pattern=pattern, protocol="udp", routes="acyclic", tagging=tagging)
         means = [{**row, "mean": fmean(row["flows_mbps"])} for row in rows if here(row)]
         every, none = where(flow_control="all"), where(flow_control="none")
-        return typical(ratios(means, "mean", every, none, ("repeat",)))
+        return typical(ratios(means, "mean", every, none, ()))
 
     return compute
 
