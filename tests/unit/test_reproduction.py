@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from experiments import experiment as catalogue
 from experiments.compare import Spread, compare
-from experiments.experiment import ExperimentError
+from experiments.experiment import EMULATION, ExperimentError
 from experiments.hops import EXPERIMENT as HOPS
 from experiments.primitives.stages import STAGES
 from experiments.reproduction import page, stored
@@ -80,6 +80,17 @@ def test_every_claim_is_of_an_experiment_that_there_is() -> None:
 
 def test_the_page_in_the_repository_is_what_its_runs_say() -> None:
     assert DEFAULT_PAGE.read_text(encoding="utf-8") == page.text(stored.read(FOLDER))
+
+
+def test_every_emulated_figure_on_the_page_is_of_five_runs() -> None:
+    kept = stored.read(FOLDER)
+    found = {
+        (c.paper, c.place, c.what): c.compute(kept.rows(c.experiment, EMULATION))
+        for c in CLAIMS
+        if EMULATION in c.places
+    }
+    assert len(found) > 100
+    assert [name for name, spread in found.items() if spread is None or spread.count < 5] == []
 
 
 def test_ratios_pair_what_differs_only_in_what_is_compared() -> None:
