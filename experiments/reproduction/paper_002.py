@@ -54,7 +54,7 @@ def _over_fat_tree(name: str) -> Compute:
         tree = where(configuration=f"{name}'", schedule="shift")
         timed = any(row["of_line"] is not None for row in rows if free(row) or tree(row))
         key = "of_line" if timed else "throughput_ratio"
-        return typical(ratios(rows, key, free, tree, ("share",)))
+        return typical(ratios(rows, key, free, tree, ("share", "datagrams")))
 
     return compute
 

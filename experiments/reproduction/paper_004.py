@@ -110,10 +110,9 @@ def _over_the_tree(patterns: tuple[str, ...]) -> Compute:
     def compute(rows: Sequence[Row]) -> Spread | None:
         test = where(part="open-loop", protocol="udp", pattern=patterns)
         here = [row for row in rows if test(row)]
-        tree = where(fabric="mtree,4,4")
+        tree, keys = where(fabric="mtree,4,4"), ("pattern", "rate_mbps")
         found = {
-            fabric: ratios(here, "mean_mbps", where(fabric=fabric), tree, ("pattern",))
-            for fabric in LOOPED
+            fabric: ratios(here, "mean_mbps", where(fabric=fabric), tree, keys) for fabric in LOOPED
         }
         return typical({(name, *key): v for name, of in found.items() for key, v in of.items()})
 

@@ -56,7 +56,7 @@ def test_table_1_is_taken_from_plans_with_trees() -> None:
 
 
 def test_loops_are_held_against_the_tree_pattern_by_pattern() -> None:
-    common = {"part": "open-loop", "protocol": "udp"}
+    common = {"part": "open-loop", "protocol": "udp", "rate_mbps": 5.0}
     rows = [
         {**common, "fabric": fabric, "pattern": pattern, "mean_mbps": mbps}
         for fabric, pattern, mbps in (
@@ -66,6 +66,18 @@ def test_loops_are_held_against_the_tree_pattern_by_pattern() -> None:
         )
     ]
     assert mean("Figure 10, UDP", rows=rows) == 2.5
+    slower = {**rows[2], "rate_mbps": 1.0, "mean_mbps": 0.1}
+    assert mean("Figure 10, UDP", rows=[slower, *rows]) == 2.5
+
+
+def test_two_fabrics_are_held_against_each_other_with_the_same_load() -> None:
+    def row(configuration: str, schedule: str, datagrams: int, of_line: float) -> dict[str, Any]:
+        case = {"configuration": configuration, "share": 100, "schedule": schedule}
+        return {**case, "datagrams": datagrams, "of_line": of_line}
+
+    rows = [row("S2", "contention-free", 64, 0.8), row("S2'", "shift", 48, 0.4)]
+    assert claim("Figure 17, S2", "proposed").compute(rows) is None
+    assert mean("Figure 17, S2", "proposed", rows=[*rows, row("S2'", "shift", 64, 0.8)]) == 1.0
 
 
 def test_only_the_four_fabrics_of_rhinet_count_for_table_9() -> None:
