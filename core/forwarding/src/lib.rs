@@ -4,5 +4,10 @@
 //! our plans) and a virtual channel. A state is filled in by exploring what hosts can send, from
 //! a [`state::Behaviour`]: that of a plan, or that of rules.
 
+pub mod explore;
 pub mod fabric;
+pub mod flood;
+pub mod openflow;
+pub mod plan;
 pub mod state;
+pub mod trace;
