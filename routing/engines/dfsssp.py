@@ -12,8 +12,9 @@ import numpy as np
 
 from routing.balance import balanced_paths
 from routing.channels import Ints, Priorities
-from routing.engine import MAX_VCS, Engine, Routes, Task
+from routing.engine import MAX_VCS, Engine, Task
 from routing.layers import ShortestPaths, layered_paths, shortest_paths
+from routing.routes import ExplicitRoutes, Routes
 from routing.turn_model import legal_turns
 from routing.turns import along_tree, grow_acyclic
 from routing.walks import plain_graph
@@ -38,7 +39,7 @@ def route(task: Task) -> Routes:
         if others[2].max(initial=0) < layers.max():
             rows, paths, layers = others
     trees = known.tree.from_everywhere()
-    return Routes(rows.of_host, paths, layers, trees, np.zeros(trees.shape, dtype=np.uint8))
+    return ExplicitRoutes(rows.of_host, paths, layers, trees, np.zeros(trees.shape, dtype=np.uint8))
 
 
 def _layers(known: ShortestPaths, paths: Ints) -> Priorities:
