@@ -10,7 +10,7 @@ from typing import Any
 
 from controller.config import Config
 from controller.reconcile import FoundRule
-from routing import check, compile_rules, make_plan
+from routing import check, make_plan, refuse_deadlock
 from routing.plan import Plan
 from routing.rules import FabricRules, SwitchRules
 from routing.verdict import Verdict
@@ -82,6 +82,7 @@ class FabricState:
     fabric: Fabric
     plan: Plan
     rules: FabricRules
+    summary: dict[str, object]
     verdict: Verdict
     started_s: float = 0.0
     switches: dict[int, SwitchState] = field(default_factory=dict)
@@ -93,20 +94,25 @@ class FabricState:
 
     @classmethod
     def compute(cls, config: Config, fabric: Fabric) -> FabricState:
-        """Plan, compile and check; raises KnotlessError if the fabric cannot be routed so."""
-        plan = make_plan(
+        """Plan, compile and check, once and for all.
+
+        Raises KnotlessError if the fabric cannot be routed so, or can deadlock and must not.
+        """
+        plan = make_plan(fabric, config)
+        if not config.allow_deadlock:
+            refuse_deadlock(plan, plan.cycle)
+        compiled = plan.compiled()
+        rules, _ = compiled
+        verdict = check(
             fabric,
-            config.engine,
-            vcs=config.vcs,
-            select=config.select,
-            tagging=config.tagging,
-            vlans=config.vlans,
-            root=config.root,
-            multicast=config.multicast,
+            rules,
+            flow_control=plan.flow_control,
+            multicast=plan.multicast,
+            tags=plan.host_tags(),
         )
-        rules = compile_rules(plan)
-        verdict = check(fabric, rules, multicast=plan.multicast, tags=plan.host_tags())
-        state = cls(config, fabric, plan, rules, verdict)
+        if not config.allow_deadlock:
+            refuse_deadlock(plan, verdict.cycle)
+        state = cls(config, fabric, plan, rules, plan.summary(compiled), verdict)
         for switch in fabric.switches:
             needs = {p: f"host {h.name}" for p, h in fabric.hosts_at[switch.name].items()}
             needs |= {
@@ -155,7 +161,8 @@ class FabricState:
         """Return what ``GET /status`` answers."""
         return {
             "fabric": self.fabric.name,
-            "engine": self.config.engine,
+            "engine": self.plan.engine,
+            "flow_control": self.plan.flow_control,
             "ready": self.ready,
             "switches": {
                 switch.name: {
@@ -168,6 +175,6 @@ class FabricState:
                 for switch in self.switches.values()
             },
             "problems": self.problems(now_s),
-            "plan": self.plan.summary(),
+            "plan": self.summary,
             "check": self.verdict.as_json(),
         }

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from routing.cdg import cycle_names, dependencies, find_cycle
 from routing.channels import Channels, Ints, channels_of
-from routing.engine import MAX_VCS, SELECTIONS, Routes, Task, engine_named
+from routing.engine import MAX_VCS, Routes, Task, engine_named
+from routing.flow_control import resolved, verdict_text, waiting
 from routing.host_tags import EVERYTHING_ELSE, HostTags
 from routing.multicast import MulticastGroup, groups_of
+from routing.native import NATIVE, engine_for
+from routing.request import PlanRequest
 from routing.trees import pruned
-from routing.vlan import ASSIGNMENTS, FIRST_VLAN, MOST_VLANS, TAGGINGS, assign_vlans
+from routing.vlan import FIRST_VLAN, assign_vlans
 from routing.walks import plain_graph
 from topologies.errors import PlanError
 from topologies.fabric import Fabric
+
+if TYPE_CHECKING:
+    from routing.rules import FabricRules
 
 
 @dataclass(frozen=True)
@@ -41,21 +46,38 @@ class Hop:
 class Plan:
     """Everything that the rules of a fabric are compiled from.
 
-    ``pair_vlans`` (rows, switches) is the VLAN in which hosts of each row of ``routes`` send to
-    each switch; with ``tagging`` by switches it depends on the row alone. ``routing_ms`` is
-    what the engine took for the paths, the VLANs not counted. ``multicast`` are the groups that
-    get no more than their members need.
+    ``request`` is what was asked for, with the engine that was chosen. ``pair_vlans`` (rows,
+    switches) is the VLAN in which hosts of each row of ``routes`` send to each switch; with
+    ``tagging`` by switches it depends on the row alone. ``routing_ms`` is what the engine took
+    for the paths, the VLANs not counted.
     """
 
     fabric: Fabric
-    engine: str
-    select: str
+    request: PlanRequest
     channels: Channels
     routes: Routes
-    tagging: str
     pair_vlans: Ints
     routing_ms: float
-    multicast: tuple[MulticastGroup, ...] = ()
+
+    @property
+    def engine(self) -> str:
+        """The name of the routing engine."""
+        return self.request.engine
+
+    @property
+    def tagging(self) -> str:
+        """Who puts the VLAN tag on: switch or host."""
+        return self.request.tagging
+
+    @cached_property
+    def multicast(self) -> tuple[MulticastGroup, ...]:
+        """The groups whose frames go to their members alone."""
+        return groups_of(self.fabric, dict(self.request.multicast))
+
+    @property
+    def flow_control(self) -> str:
+        """The flow control that the plan is for, one of FLOW_CONTROLS."""
+        return resolved(self.request.flow_control, self.vcs)
 
     def path(self, source: str, destination: str) -> list[Hop]:
         """Return the switches that a frame from one host to another passes, by host names."""
@@ -129,7 +151,7 @@ class Plan:
         switch[self.routes.rows] = at
         return switch
 
-    @property
+    @cached_property
     def vcs(self) -> int:
         """How many virtual channels the plan uses."""
         used = self.routes.channels >= 0
@@ -146,7 +168,7 @@ class Plan:
         return counted.astype(np.int64)
 
     def dependencies(self) -> set[tuple[int, int]]:
-        """Return the channel dependency graph of unicast and broadcast together."""
+        """Return the channel dependency graph of unicast and broadcast together, under PFC."""
         before, after = dependencies(self.channels, self.routes, self.receivers)
         return {(a, b) for a, b in distinct_rows(before, after)}
 
@@ -159,21 +181,42 @@ class Plan:
 
     @cached_property
     def cycle(self) -> list[str]:
-        """Return a cycle of channel dependencies (``s1:2/0`` ...), or an empty list."""
-        return cycle_names(self.channels, find_cycle(self.dependencies()))
+        """Return a cycle of dependencies under :attr:`flow_control` (``s1:2/0`` ...), or []."""
+        return self.cycle_under(self.flow_control)
 
-    def summary(self) -> dict[str, object]:
+    def cycle_under(self, flow_control: str) -> list[str]:
+        """Return a cycle of channel dependencies under a flow control, or an empty list."""
+        edges = waiting(self.dependencies(), flow_control)
+        return cycle_names(self.channels, find_cycle(edges))
+
+    @property
+    def verdict_text(self) -> str:
+        """Whether the plan can deadlock under its flow control, in words."""
+        return verdict_text(self.flow_control, self.cycle)
+
+    def settled_request(self) -> PlanRequest:
+        """Return the request with nothing left to choose: engine and flow control by name."""
+        return self.request.but(flow_control=self.flow_control)
+
+    def compiled(self) -> tuple[FabricRules, float]:
+        """Return the rules, and how many milliseconds their compilation took."""
+        from routing.compile import compile_rules  # it needs Plan
+
+        began = time.perf_counter()
+        rules = compile_rules(self)
+        return rules, 1000 * (time.perf_counter() - began)
+
+    def summary(self, compiled: tuple[FabricRules, float] | None = None) -> dict[str, object]:
         """Return the plan's figures, as ``knotless plan --json`` prints them.
+
+        ``compiled`` is what :meth:`compiled` returned, where that is known.
+
 
         The mean number of switches counts all ordered pairs of hosts, a host to itself included,
         as Table 1 of Otsuka et al. does; ``load_bound`` is the mean load of a channel when all
         pairs take shortest paths, which no plan's greatest load can be under.
         """
-        from routing.compile import compile_rules  # it needs Plan
-
-        began = time.perf_counter()
-        rules = compile_rules(self)
-        compile_ms = 1000 * (time.perf_counter() - began)
+        rules, compile_ms = compiled or self.compiled()
         lengths = (self.routes.channels >= 0).sum(axis=2)
         pairs = self.senders[:, None].astype(np.int64) * self.receivers[None, :]
         shortest = shortest_hops(self.channels)[self.row_switch]
@@ -181,9 +224,10 @@ class Plan:
         return {
             "fabric": self.fabric.name,
             "engine": self.engine,
-            "select": self.select,
+            "select": self.request.select,
             "vcs": self.vcs,
             "vlans": self.vlan_count,
+            "flow_control": self.flow_control,
             "mean_switches": float((pairs * (lengths + 1)).sum() / pairs.sum()),
             "max_switches": int((lengths + 1)[pairs > 0].max()),
             "max_channel_load": int(self.loads.max(initial=0)),
@@ -222,24 +266,10 @@ def shortest_hops(channels: Channels) -> Ints:
     return plain_graph(channels).hops()
 
 
-def make_plan(
-    fabric: Fabric,
-    engine: str,
-    *,
-    vcs: int | None = None,
-    select: str = "spread",
-    tagging: str = "switch",
-    vlans: str = "default",
-    max_vlans: int = MOST_VLANS,
-    root: str | None = None,
-    multicast: Mapping[int, Sequence[str]] | None = None,
-) -> Plan:
-    """Route ``fabric`` with the engine of that name and assign VLANs.
+def make_plan(fabric: Fabric, request: PlanRequest | str = NATIVE, **choices: Any) -> Plan:
+    """Route ``fabric`` as requested and assign VLANs.
 
-    ``vcs`` is the number of virtual channels that the plan may use (None: the engine's own
-    choice), ``vlans`` one of :data:`routing.vlan.ASSIGNMENTS`, ``max_vlans`` how many there may
-    be, ``root`` the name of the root switch for engines that have one (else the first),
-    ``multicast`` the members of each group by its number (see :mod:`routing.multicast`).
+    An engine's name and further ``choices`` stand for the request that has them.
 
     Raises
     ------
@@ -248,37 +278,53 @@ def make_plan(
         virtual channels or VLANs needed than there may be.
 
     """
-    chosen = engine_named(engine)
-    if vcs is not None and not 1 <= vcs <= MAX_VCS:
-        raise PlanError(f"vcs must be 1 to {MAX_VCS}, not {vcs}")
-    if select not in SELECTIONS:
-        raise PlanError(f"select must be one of {', '.join(SELECTIONS)}, not {select!r}")
-    if tagging not in TAGGINGS:
-        raise PlanError(f"tagging must be one of {', '.join(TAGGINGS)}, not {tagging!r}")
-    if vlans not in ASSIGNMENTS:
-        raise PlanError(f"vlans must be one of {', '.join(ASSIGNMENTS)}, not {vlans!r}")
-    if not 1 <= max_vlans <= MOST_VLANS:
-        raise PlanError(f"max_vlans must be 1 to {MOST_VLANS}, not {max_vlans}")
-    if root is not None and not chosen.has_root:
-        raise PlanError(f"{engine} has no root switch; leave root out")
+    if isinstance(request, str):
+        request = PlanRequest.of(**{"engine": request, **choices})
+    request = request.but(engine=engine_for(fabric, request.engine))
+    engine, vcs, root = engine_named(request.engine), request.vcs, request.root
+    if root is not None and not engine.has_root:
+        raise PlanError(f"{engine.name} has no root switch; leave root out")
     if root is not None and root not in fabric.switch_index:
         raise PlanError(f"root: {fabric.name} has no switch {root!r}")
-    groups = groups_of(fabric, multicast)
+    groups_of(fabric, dict(request.multicast))
     began = time.perf_counter()
     channels = channels_of(fabric)
     root_index = None if root is None else fabric.switch_index[root]
-    routes = chosen.route(Task(fabric, channels, vcs, select, root_index))
+    routes = engine.route(Task(fabric, channels, vcs, request.select, root_index))
     elapsed_ms = 1000 * (time.perf_counter() - began)
     routes = _without_useless_branches(fabric, channels, routes)
     used = np.where(_has_hosts(fabric)[None, :, None], routes.channels, -1).astype(np.int32)
-    pair_vlans = assign_vlans(channels, used, assignment=vlans, tagging=tagging, limit=max_vlans)
-    plan = Plan(fabric, engine, select, channels, routes, tagging, pair_vlans, elapsed_ms, groups)
-    if plan.vcs > (MAX_VCS if vcs is None else vcs):
+    pair_vlans = assign_vlans(
+        channels,
+        used,
+        assignment=request.vlans,
+        tagging=request.tagging,
+        limit=request.max_vlans,
+    )
+    plan = Plan(fabric, request, channels, routes, pair_vlans, elapsed_ms)
+    if plan.vcs > (vcs or MAX_VCS):
         raise PlanError(
-            f"{engine} needs {plan.vcs} virtual channels on {fabric.name},"
+            f"{engine.name} needs {plan.vcs} virtual channels on {fabric.name},"
             f" {vcs or MAX_VCS} are allowed"
         )
     return plan
+
+
+def refuse_deadlock(plan: Plan, cycle: list[str]) -> None:
+    """Raise PlanError if there is a ``cycle``, which the plan's rules close under its flow control.
+
+    Raises
+    ------
+    PlanError
+        There is one: it is named, and what would be right.
+
+    """
+    if cycle:
+        raise PlanError(
+            f"{plan.engine} on {plan.fabric.name} {verdict_text(plan.flow_control, cycle)};"
+            " choose another flow control, engine or number of virtual channels, or allow it with"
+            " --allow-deadlock (knotless.yaml: allow_deadlock: true)"
+        )
 
 
 def _has_hosts(fabric: Fabric) -> NDArray[np.bool_]:

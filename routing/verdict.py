@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from routing.cdg import FLOW_CONTROLS, cycle_names, find_cycle, merge_priorities
+from routing.cdg import cycle_names, find_cycle
+from routing.channels import PRIORITIES
+from routing.flow_control import AUTO, resolved, verdict_text, waiting
 from routing.host_tags import HostTags
 from routing.multicast import MulticastGroup
 from routing.rules import FabricRules
@@ -23,7 +25,8 @@ class Verdict:
     (source, receiver) of broadcasts likewise, ``multicasts`` (source, member) of the groups, where
     a copy to anybody else counts as undelivered too. ``max_channel_load`` is the most paths on
     a channel between switches. The mean number of switches counts a host to itself as one switch.
-    ``cycle`` is a cycle of the joint channel dependency graph of all that was sent.
+    ``cycle`` is a cycle of the joint channel dependency graph of all that was sent, under
+    ``flow_control``.
     """
 
     fabric: str
@@ -42,10 +45,19 @@ class Verdict:
     problems: list[str]
 
     @property
+    def failed(self) -> int:
+        """How many receivers do not get what they should, or get what they should not."""
+        return self.undelivered + self.broadcasts_undelivered + self.multicasts_undelivered
+
+    @property
     def good(self) -> bool:
         """Whether everything is delivered and nothing can deadlock."""
-        failed = self.undelivered + self.broadcasts_undelivered + self.multicasts_undelivered
-        return failed == 0 and self.acyclic
+        return self.failed == 0 and self.acyclic
+
+    @property
+    def text(self) -> str:
+        """Whether it can deadlock under its flow control, in words."""
+        return verdict_text(self.flow_control, self.cycle)
 
     def as_json(self) -> dict[str, object]:
         """Return the verdict as plain values."""
@@ -56,31 +68,33 @@ def check(
     fabric: Fabric,
     rules: FabricRules,
     *,
-    flow_control: str = "pfc",
+    flow_control: str = AUTO,
     multicast: Sequence[MulticastGroup] = (),
     tags: HostTags | None = None,
 ) -> Verdict:
     """Walk ``rules`` for every ordered pair of hosts, and for what each sends to all or to a group.
 
-    ``flow_control`` says what stops a sender: ``pfc`` one priority of a channel, ``pause``
-    (802.3x) the whole channel, so that virtual channels do not help. ``tags`` are those that
+    ``flow_control`` is one of :data:`routing.flow_control.CHOICES`; ``auto`` is PFC where frames
+    wait in more than one priority between switches, otherwise PAUSE. ``tags`` are those that
     hosts put on their frames; None: they send untagged.
 
     Raises
     ------
     RuleError
-        ``flow_control`` is neither, or there are rules for a switch that the fabric has not.
+        There are rules for a switch that the fabric has not.
+    PlanError
+        There is no such ``flow_control``.
 
     """
-    if flow_control not in FLOW_CONTROLS:
-        raise RuleError(f"flow control must be one of {', '.join(FLOW_CONTROLS)}")
+    resolved(flow_control, 1)
     for name in rules:
         if name not in fabric.switch_index:
             raise RuleError(f"there are rules for {name!r}, a switch that {fabric.name} has not")
     walker = Walker(fabric, rules, tags)
     walker.walk(multicast)
-    edges = walker.edges if flow_control == "pfc" else merge_priorities(walker.edges)
-    cycle = cycle_names(walker.channels, find_cycle(edges))
+    priorities = {node % PRIORITIES for edge in walker.edges for node in edge}
+    flow_control = resolved(flow_control, len(priorities))
+    cycle = cycle_names(walker.channels, find_cycle(waiting(walker.edges, flow_control)))
     hosts = len(fabric.hosts)
     walks = hosts * (hosts - 1) - walker.undelivered + hosts
     return Verdict(

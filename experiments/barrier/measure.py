@@ -78,7 +78,7 @@ def run(place: Place, on: str, case: Case, settings: Settings, costs: LogP) -> M
         algorithm=case.algorithm,
         hosts=len(names),
         fabric=case.ground.spec,
-        engine=case.ground.engine,
+        engine=case.ground.request.engine,
         vcs=place.plan.vcs,
         networks=case.ground.networks,
         repeat=case.repeat,

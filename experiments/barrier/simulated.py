@@ -43,8 +43,7 @@ class SimulatedGround:
     ) -> SimulatedGround:
         """Plan the fabric and fill the tables; raises KnotlessError."""
         plan = ground.plan(settings)
-        flow_control = "pfc" if plan.vcs > 1 else "all"
-        table = channel_table(plan.fabric, flow_control, Buffers())
+        table = channel_table(plan.fabric, plan.flow_control, Buffers())
         return cls(ground, settings, plan, table, forwarding(plan, table))
 
     def __enter__(self) -> SimulatedGround:

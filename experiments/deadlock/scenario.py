@@ -12,8 +12,9 @@ from experiments.deadlock.matrix import Case
 from experiments.flows import Flow, fair_mbps, flows_of
 from experiments.routed import Routed
 from routing import FabricRules, Plan, compile_rules
-from routing.cdg import cycle_names, find_cycle, merge_priorities
+from routing.cdg import cycle_names, find_cycle
 from routing.channels import PRIORITIES
+from routing.flow_control import waiting
 from routing.walker import Walker
 from topologies.fabric import Fabric
 
@@ -49,23 +50,20 @@ class Scenario:
         """Return which channel waits for which, as ``SWITCH:PORT/PRIORITY``.
 
         It is what frames of these flows, and TCP's acknowledgements on their way back, show
-        when they are sent through the rules. 802.3x PAUSE stops all priorities of
-        a link, PFC one: so the channels of the graph are those of ``flow_control``.
+        when they are sent through the rules. Only links that pause
+        make channels wait: the graph is that of ``flow_control``.
         """
         walker = self._walked(protocol)
         names = walker.channels
         return {
             (names.name(*divmod(a, PRIORITIES)), names.name(*divmod(b, PRIORITIES)))
-            for a, b in _edges(walker, flow_control)
+            for a, b in waiting(walker.edges, flow_control)
         }
 
     def predicted_cycle(self, protocol: theory.Protocol, flow_control: str) -> list[str]:
-        """Return the shortest cycle of those dependencies, or an empty list.
-
-        It is the routes' own, whether or not that flow control lets it freeze.
-        """
+        """Return the shortest cycle of those dependencies, or an empty list."""
         walker = self._walked(protocol)
-        return cycle_names(walker.channels, find_cycle(_edges(walker, flow_control)))
+        return cycle_names(walker.channels, find_cycle(waiting(walker.edges, flow_control)))
 
     def as_predicted(
         self, cycle: Sequence[str], protocol: theory.Protocol, flow_control: str
@@ -87,10 +85,6 @@ class Scenario:
             if protocol == "tcp":
                 walker.follow(index[target], [index[source]], [])
         return walker
-
-
-def _edges(walker: Walker, flow_control: str) -> set[tuple[int, int]]:
-    return walker.edges if flow_control == "pfc" else merge_priorities(walker.edges)
 
 
 @cache

@@ -74,7 +74,7 @@ def simulated(plan: Plan, pair: tuple[str, str], seed: int) -> float:
         delay_us=None,
         seed=seed,
     )
-    ground = Ground(plan.fabric.name, plan.engine, plan.vcs, networks=1)
-    table = channel_table(plan.fabric, "all", Buffers())
+    ground = Ground(plan.fabric.name, plan.request, networks=1)
+    table = channel_table(plan.fabric, "pause", Buffers())
     place = SimulatedGround(ground, settings, plan, table, forwarding(plan, table))
     return place.pair(*pair).one_way_us

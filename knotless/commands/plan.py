@@ -16,7 +16,8 @@ from knotless.commands._options import (
     shown,
     write_text,
 )
-from knotless.commands._routing import Choices, routing_options
+from knotless.commands._plan_options import plan_options
+from routing import PlanRequest, make_plan
 from routing.comparison import ALL, Compared, chosen, compare
 from routing.planfile import plan_to_json
 from topologies import load
@@ -31,6 +32,7 @@ COLUMNS = {
     "load": "max_channel_load",
     "bound": "load_bound",
     "minimal": "minimal",
+    "flow control": "flow_control",
     "acyclic": "acyclic",
     "ms": "routing_ms",
 }
@@ -43,18 +45,20 @@ EXPLANATION = (
 
 @click.command(name="plan")
 @click.argument("spec")
-@routing_options
+@plan_options()
 @click.option("--out", metavar="F.json", help="Write the plan with every path to this file.")
 @click.option("--compare", "comparing", is_flag=True, help="Compare engines: all, or a,b,c.")
 @json_option
 def command(
     spec: str,
-    choices: Choices,
+    request: PlanRequest,
     out: str | None,
     comparing: bool,
     as_json: bool,
 ) -> None:
     """Plan the routes of SPEC and print what they cost and whether they can deadlock.
+
+    The verdict is about the flow control that the plan is for.
 
     Example: knotless plan torus,4,4 --engine dor --vcs 1 --select low-port
 
@@ -63,12 +67,12 @@ def command(
     if comparing:
         if out is not None:
             raise PlanError("--out writes one plan; leave it out with --compare")
-        each = compare(load(spec), choices.engine, **choices.others())
+        each = compare(load(spec), request.engine, request)
         rows = list(
             track(
                 each,
                 f"Planning {spec}",
-                total=len(chosen(choices.engine)),
+                total=len(chosen(request.engine)),
                 console=Console(stderr=True),
                 transient=True,
                 disable=as_json,
@@ -79,9 +83,9 @@ def command(
         else:
             _print_comparison(spec, rows)
         return
-    if choices.engine == ALL:
+    if request.engine == ALL:
         raise PlanError("--engine all needs --compare")
-    plan = choices.plan(load(spec))
+    plan = make_plan(load(spec), request)
     summary = plan.summary()
     if out is not None:
         write_text(out, json.dumps(plan_to_json(plan, summary)) + "\n")
@@ -89,6 +93,7 @@ def command(
         print_json(summary)
     else:
         print_table(f"{plan.engine} on {plan.fabric.name}", summary)
+        click.echo(plan.verdict_text)
 
 
 def _print_comparison(spec: str, rows: list[Compared]) -> None:

@@ -9,7 +9,8 @@ import click
 import numpy as np
 
 from knotless.commands._options import json_option, print_table
-from knotless.commands._routing import Choices, optional_routing_options
+from knotless.commands._plan_options import plan_options
+from routing import PlanRequest, make_plan
 from routing.channels import Ints
 from routing.contention import Contention, Lines, contention
 from routing.latin_square import latin_square_of
@@ -36,7 +37,7 @@ from topologies.wounds import without_links
     help="A link that has failed: s1:2-s2:3, or s1-s2. May be repeated.",
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the search.")
-@optional_routing_options
+@plan_options()
 @json_option
 def command(
     spec: str,
@@ -45,7 +46,7 @@ def command(
     hosts: str | None,
     without: tuple[str, ...],
     seed: int,
-    choices: Choices,
+    request: PlanRequest,
     as_json: bool,
 ) -> None:
     """Make an all-to-all schedule for the hosts of the fabric SPEC.
@@ -62,7 +63,7 @@ def command(
     """
     whole = load(spec)
     fabric = without_links(whole, without)
-    lines = Lines(choices.plan(fabric))
+    lines = Lines(make_plan(fabric, request))
     values: dict[str, object] = {"fabric": fabric.name, "engine": lines.plan.engine}
     if hosts is not None or without:
         if lattice is not None or as_shift:

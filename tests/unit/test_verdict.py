@@ -23,7 +23,7 @@ from routing.rules import (
     ToGroup,
 )
 from topologies import load
-from topologies.errors import RuleError
+from topologies.errors import PlanError, RuleError
 
 TO_H2 = Field("eth_dst", 0x020000000200, 0xFFFFFFFFFF00)
 
@@ -194,8 +194,8 @@ def test_a_cycle_of_broadcasts_alone_is_found() -> None:
 def test_rules_that_do_not_fit_the_fabric_are_refused() -> None:
     with pytest.raises(RuleError, match="'s9', a switch that ring,4 has not"):
         check(load("ring,4"), {"s9": SwitchRules(())})
-    with pytest.raises(RuleError, match="pfc, pause"):
-        check(load("ring,4"), {}, flow_control="none")
+    with pytest.raises(PlanError, match="pause, pfc"):
+        check(load("ring,4"), {}, flow_control="some")
 
 
 def test_problems_are_a_bounded_number_of_lines() -> None:
