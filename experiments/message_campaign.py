@@ -40,7 +40,7 @@ class MessageCampaign:
         """Check the settings; raises ExperimentError or another KnotlessError."""
         from emulation.wiring import wire
         from experiments import message_pair
-        from routing import make_plan
+        from routing.plan import make_plan
         from topologies import load
 
         if common.duration_s is not None or common.rate_mbps is not None:

@@ -17,6 +17,7 @@ from experiments.experiment import SIMULATION, ExperimentError
 from experiments.logp.formulas import LogP
 from experiments.message_simulated import SimulatedPair
 from experiments.routed import judged
+from routing.request import PlanRequest
 from topologies import Fabric, load
 from topologies.fabric import Host
 
@@ -137,8 +138,8 @@ def running(
         return
     lab = EmulatedFabric(
         fabric,
+        PlanRequest(engine=engine),
         name=f"run-{secrets.token_hex(2)}",
-        engine=engine,
         openflow_port=0,
         rest_port=0,
         static_arp=True,

@@ -12,7 +12,7 @@ from typing import Any
 
 from experiments.logp.formulas import LogP
 from experiments.routed import unjudged
-from routing import Plan, make_plan
+from routing.plan import Plan, make_plan
 from simulation.replay import replay
 from topologies import Fabric
 from topologies.fabric import Host
@@ -93,8 +93,7 @@ class SimulatedPair:
         """Replay; return the seconds of each of ``count`` repetitions."""
         index = self.plan.fabric.host_index
         places = [index[self.asker.name], index[self.server.name]]
-        flow_control = "pfc" if self.plan.vcs > 1 else "all"
-        done = replay(self.plan, steps(), places=places, flow_control=flow_control, computing=1.0)
+        done = replay(self.plan, steps(), places=places, computing=1.0)
         return done.seconds / count
 
     def _send(self, process: int, size: int) -> Iterator[Step]:

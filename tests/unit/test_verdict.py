@@ -7,23 +7,27 @@ from dataclasses import replace
 
 import pytest
 
-from routing import FabricRules, SwitchRules, check, compile_rules, make_plan
+from routing.compile import compile_rules
+from routing.plan import make_plan
 from routing.rules import (
     CONTROLLER,
     FORWARD,
     IN_PORT,
     OUTPUT,
     Action,
+    FabricRules,
     Field,
     Group,
     Output,
     PopVlan,
     Rule,
     SetField,
+    SwitchRules,
     ToGroup,
 )
 from topologies import load
-from topologies.errors import RuleError
+from topologies.errors import PlanError, RuleError
+from verification.check import check
 
 TO_H2 = Field("eth_dst", 0x020000000200, 0xFFFFFFFFFF00)
 
@@ -194,8 +198,8 @@ def test_a_cycle_of_broadcasts_alone_is_found() -> None:
 def test_rules_that_do_not_fit_the_fabric_are_refused() -> None:
     with pytest.raises(RuleError, match="'s9', a switch that ring,4 has not"):
         check(load("ring,4"), {"s9": SwitchRules(())})
-    with pytest.raises(RuleError, match="pfc, pause"):
-        check(load("ring,4"), {}, flow_control="none")
+    with pytest.raises(PlanError, match="pause, pfc"):
+        check(load("ring,4"), {}, flow_control="some")
 
 
 def test_problems_are_a_bounded_number_of_lines() -> None:
