@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from experiments.experiment import ExperimentError
-from routing import Plan, PlanRequest, make_plan, refuse_deadlock
+from routing import Plan, PlanRequest, make_plan
 from topologies import load
 from topologies.fabric import Fabric
 
@@ -64,8 +64,6 @@ class Routed:
         from emulation.network import EmulatedFabric
 
         settings: dict[str, Any] = {"static_arp": True, **dict(self.settings)}
-        if not settings.get("allow_deadlock"):
-            refuse_deadlock(self.plan, self.plan.cycle)
         name = f"run-{secrets.token_hex(2)}"
         with EmulatedFabric.of(
             self.plan, name=name, openflow_port=0, rest_port=0, **settings
