@@ -12,9 +12,8 @@ from typing import Any
 
 from experiments.logp.formulas import LogP
 from experiments.routed import unjudged
-from routing.plan import Plan, make_plan
+from routing.plan import Plan
 from simulation.replay import replay
-from topologies import Fabric
 from topologies.fabric import Host
 
 FRAME_BYTES = 1500
@@ -52,13 +51,6 @@ class SimulatedPair:
     asker: Host
     server: Host
     costs: LogP
-
-    @classmethod
-    def of(
-        cls, fabric: Fabric, engine: str, hosts: tuple[Host, Host], costs: LogP
-    ) -> SimulatedPair:
-        """Plan the fabric; raises KnotlessError where there is no plan."""
-        return cls(make_plan(fabric, engine), *hosts, costs)
 
     def settle(self) -> None:
         """Do nothing: every exchange begins on an idle fabric."""

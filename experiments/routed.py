@@ -14,7 +14,6 @@ from routing.plan import Plan, make_plan
 from routing.request import PlanRequest
 from topologies import load
 from topologies.fabric import Fabric
-from verification.checked_plan import CheckedPlan
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
@@ -66,8 +65,6 @@ class Routed:
         from emulation.network import EmulatedFabric
 
         settings: dict[str, Any] = {"static_arp": True, **dict(self.settings)}
-        if not settings.get("allow_deadlock"):
-            CheckedPlan(self.plan).refuse_deadlock()
         name = f"run-{secrets.token_hex(2)}"
         with EmulatedFabric.of(
             self.plan, name=name, openflow_port=0, rest_port=0, **settings

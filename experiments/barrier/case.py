@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TypeVar
 
 from experiments.experiment import ExperimentError
@@ -47,7 +48,8 @@ class Ground:
 
     def plan(self, settings: Settings, groups: dict[int, list[str]] | None = None) -> Plan:
         """Return the plan; raises KnotlessError where there is none."""
-        return make_plan(self.fabric(settings), self.request.but(multicast=groups or {}))
+        plan = _planned(self, settings)
+        return replace(plan, request=plan.request.but(multicast=groups)) if groups else plan
 
     def fabric(self, settings: Settings) -> Fabric:
         """Return the fabric; raises KnotlessError where there is none."""
@@ -59,6 +61,11 @@ class Ground:
         vcs = "" if count is None else f" with {count} virtual channels"
         twice = " twice" if self.networks == 2 else ""
         return f"{self.spec}{twice}, {engine}{vcs}"
+
+
+@cache
+def _planned(ground: Ground, settings: Settings) -> Plan:
+    return make_plan(ground.fabric(settings), ground.request)
 
 
 @dataclass(frozen=True)

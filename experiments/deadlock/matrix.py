@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from experiments.experiment import EMULATION, Common, ExperimentError
 from experiments.options import choice, listed
 from experiments.routed import Routed, with_options
 from experiments.theory import Protocol
-from routing.flow_control import FLOW_CONTROLS, accepted, is_lossless
+from routing.flow_control import CHOICES, FLOW_CONTROLS, accepted, is_lossless, resolved
 from routing.request import PlanRequest
 from routing.vlan import TAGGINGS
 
@@ -67,6 +67,12 @@ def sensible(routes: str, flow_control: str) -> bool:
     return routes != DATELINE or flow_control == "pfc"
 
 
+def _resolved(names: Sequence[str], vcs: int) -> list[str]:
+    """Return the flow controls that these mean for routes, in their usual order."""
+    wanted = {resolved(name, vcs) for name in names}
+    return [name for name in FLOW_CONTROLS if name in wanted]
+
+
 def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
     """List the cases in running order: those of one fabric and its routes together.
 
@@ -76,7 +82,7 @@ def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
     by_routes = choice(options.get("routes"), ROUTES, "--routes")
     by_tagging = choice(options.get("tagging"), TAGGINGS, "--tagging", TAGGINGS[:1])
     asked = [str(accepted(name)) for name in listed(options.get("flow_control"), FLOW_CONTROLS)]
-    by_flow_control = choice(asked, FLOW_CONTROLS, "--flow-control")
+    by_flow_control = choice(asked, CHOICES, "--flow-control")
     known = PROTOCOLS if common.on == EMULATION else PROTOCOLS[:1]
     by_protocol = choice(options.get("protocol"), known, "--protocol")
     quick = {(case.routes, case.flow_control, case.protocol) for case in QUICK}
@@ -86,7 +92,7 @@ def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
         for tagging in by_tagging
         for r in its_routes
         if r in by_routes
-        for f in by_flow_control
+        for f in _resolved(by_flow_control, of.routes[r].get("vcs") or 1)
         for p in PROTOCOLS
         if p in by_protocol and sensible(r, f) and (not common.quick or (r, f, p) in quick)
         for repeat in range(1, common.repeats + 1)

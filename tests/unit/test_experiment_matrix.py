@@ -65,6 +65,13 @@ def test_what_freezes_in_the_simulator_is_what_was_predicted() -> None:
         assert bool(row["predicted_cycle"]) == frozen
 
 
+def test_auto_is_the_flow_control_that_the_routes_need() -> None:
+    found = made(flow_control="auto", protocol="udp")
+    assert {(case.routes, case.flow_control) for case in found} == {
+        *(("cyclic", "pause"), ("acyclic", "pause"), ("dateline", "pfc"))
+    }
+
+
 def test_quick_is_its_list_and_repeats_multiply() -> None:
     assert set(made(Common(quick=True))) == set(QUICK)
     one = {"routes": "cyclic", "flow_control": "pause", "protocol": "udp"}
