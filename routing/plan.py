@@ -28,7 +28,6 @@ from routing.vlan import (
     assign_table_vlans,
     assign_vlans,
 )
-from routing.walks import plain_graph
 from topologies.errors import PlanError
 from topologies.fabric import Fabric
 
@@ -219,11 +218,6 @@ def distinct_rows(*columns: NDArray[Any]) -> list[tuple[int, ...]]:
         rest, column = np.divmod(rest, size)
         unpacked.append(column.tolist())
     return list(zip(*reversed(unpacked), strict=True))
-
-
-def shortest_hops(channels: Channels) -> Ints:
-    """Return (switches, switches): the fewest channels from one switch to another."""
-    return plain_graph(channels).hops()
 
 
 def make_plan(

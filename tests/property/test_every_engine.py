@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from routing import check, compile_rules, make_plan
 from routing.channels import channels_of
 from routing.engine import MAX_VCS, engines
-from routing.plan import shortest_hops
+from routing.walks import plain_graph
 from tests.property.fabrics import graphs, grids, shuffled
 from topologies import Fabric, load
 from topologies.errors import FabricError, PlanError
@@ -154,7 +154,7 @@ def promise_holds(promise: Promise, data: st.DataObject) -> bool:
     root = None
     if engines()[promise.engine].has_root:
         root = data.draw(st.sampled_from([None, *(switch.name for switch in fabric.switches)]))
-    diameter = shortest_hops(channels_of(fabric)).max()
+    diameter = plain_graph(channels_of(fabric)).hops().max()
     if promise.engine.startswith("sbp") and diameter > MAX_VCS:
         return False  # refused: see the test of that
     if promise.engine == "fattree" and not joined_by_going_up_and_down(fabric):

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from routing import routes as routes_module
 from routing.channels import Channels
-from routing.plan import Plan, make_plan, shortest_hops
+from routing.plan import Plan, make_plan
 from routing.routes import ExplicitRoutes, TableRoutes
 from routing.usage import usage
 from routing.vlan import assign_table_vlans, assign_vlans
+from routing.walks import plain_graph
 from tests.property.fabrics import graphs, grids
 from topologies import Fabric, load
 from topologies.errors import PlanError
@@ -215,7 +216,7 @@ def test_hops_of_shortest_paths_are_summed_without_a_matrix(fabric: Fabric) -> N
     plan = make_plan(fabric, "minimal")
     pairs = plan.receivers[:, None].astype(np.int64) * plan.receivers[None, :]
     total = plan.channels.core.total_hops(plan.receivers, plan.receivers)
-    assert total == (pairs * shortest_hops(plan.channels)).sum()
+    assert total == (pairs * plain_graph(plan.channels).hops()).sum()
     assert plan.is_minimal
 
 

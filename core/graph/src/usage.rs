@@ -1,7 +1,8 @@
 //! What the paths of next-hop tables and broadcast trees use: loads, and channel dependencies.
 
 use crate::error::{long, Malformed};
-use crate::tables::{Order, Tables, PRIORITIES};
+use crate::order::Order;
+use crate::tables::{Tables, PRIORITIES};
 
 /// What unicasts between hosts, and broadcasts, use.
 #[derive(Debug, PartialEq, Eq)]
@@ -131,4 +132,29 @@ fn edges(tables: &Tables<'_>, turns: &[u64]) -> (Vec<i32>, Vec<i32>) {
         }
     }
     (before, after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channels::triangle;
+
+    #[test]
+    fn loads_and_dependencies_are_found_along_the_tables() {
+        let channels = triangle();
+        // From 0 to 2 by way of 1, where the priority becomes 1; else straight.
+        let next = [-1, 0, 0, 2, -1, 3, 4, 5, -1];
+        let (rows, first) = ((&[0, 1][..], &[0, 0][..]), [0; 3]);
+        let tables = Tables::new(&channels, &next, rows, &first, &[0, 3, 0, 1]).expect("sound");
+        // Switch 2 floods by way of 1, on priority 2.
+        let trees = [-1, -1, -1, -1, -1, -1, 2, 5, -1];
+        let found = usage(&tables, &[2, 3], &[1, 0, 4], (&trees, &[2; 9])).expect("sound");
+        assert_eq!(found.loads, [8, 0, 3, 20, 0, 0]);
+        assert_eq!(found.longest, 2);
+        let (unicast, broadcast) = ((0, 3 * 8 + 1), (5 * 8 + 2, 2 * 8 + 2));
+        assert_eq!(
+            (found.before, found.after),
+            (vec![unicast.0, broadcast.0], vec![unicast.1, broadcast.1])
+        );
+    }
 }
