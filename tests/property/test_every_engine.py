@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 from routing.channels import channels_of
 from routing.compile import compile_rules
 from routing.engine import MAX_VCS, engines
+<<<<<<< HEAD
 from routing.plan import make_plan, shortest_hops
+=======
+from routing.walks import plain_graph
+>>>>>>> routes
 from tests.property.fabrics import graphs, grids, shuffled
 from topologies import Fabric, load
 from topologies.errors import FabricError, PlanError
@@ -156,7 +160,7 @@ def promise_holds(promise: Promise, data: st.DataObject) -> bool:
     root = None
     if engines()[promise.engine].has_root:
         root = data.draw(st.sampled_from([None, *(switch.name for switch in fabric.switches)]))
-    diameter = shortest_hops(channels_of(fabric)).max()
+    diameter = plain_graph(channels_of(fabric)).hops().max()
     if promise.engine.startswith("sbp") and diameter > MAX_VCS:
         return False  # refused: see the test of that
     if promise.engine == "fattree" and not joined_by_going_up_and_down(fabric):

@@ -116,7 +116,7 @@ def test_asking_for_the_status_compiles_nothing(monkeypatch: pytest.MonkeyPatch)
         compiled.append(plan)
         return compile_rules(plan)
 
-    monkeypatch.setattr("routing.compile.compile_rules", counting)
+    monkeypatch.setattr("verification.checked_plan.compile_rules", counting)
     made: list[object] = []
 
     def planning(*request: Any) -> Any:
