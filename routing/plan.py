@@ -20,20 +20,7 @@ from routing.native import NATIVE, engine_for
 from routing.request import PlanRequest
 from routing.routes import Routes, TableRoutes
 from routing.trees import pruned
-<<<<<<< HEAD
 from routing.vlan import FIRST_VLAN, assign_table_vlans, assign_vlans
-from routing.walks import plain_graph
-=======
-from routing.usage import Usage, usage
-from routing.vlan import (
-    ASSIGNMENTS,
-    FIRST_VLAN,
-    MOST_VLANS,
-    TAGGINGS,
-    assign_table_vlans,
-    assign_vlans,
-)
->>>>>>> routes
 from topologies.errors import PlanError
 from topologies.fabric import Fabric
 
@@ -186,29 +173,8 @@ def distinct_rows(*columns: NDArray[Any]) -> list[tuple[int, ...]]:
     return list(zip(*reversed(unpacked), strict=True))
 
 
-<<<<<<< HEAD
-def shortest_hops(channels: Channels) -> Ints:
-    """Return (switches, switches): the fewest channels from one switch to another."""
-    return plain_graph(channels).hops()
-
-
 def make_plan(fabric: Fabric, request: PlanRequest | str = NATIVE, **choices: Any) -> Plan:
     """Route ``fabric`` as requested and assign VLANs.
-=======
-def make_plan(
-    fabric: Fabric,
-    engine: str,
-    *,
-    vcs: int | None = None,
-    select: str = "spread",
-    tagging: str = "switch",
-    vlans: str = "default",
-    max_vlans: int = MOST_VLANS,
-    root: str | None = None,
-    multicast: Mapping[int, Sequence[str]] | None = None,
-) -> Plan:
-    """Route ``fabric`` with the engine of that name and assign VLANs.
->>>>>>> routes
 
     An engine's name and further ``choices`` stand for the request that has them.
 

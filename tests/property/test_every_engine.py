@@ -13,11 +13,8 @@ from hypothesis import strategies as st
 from routing.channels import channels_of
 from routing.compile import compile_rules
 from routing.engine import MAX_VCS, engines
-<<<<<<< HEAD
-from routing.plan import make_plan, shortest_hops
-=======
+from routing.plan import make_plan
 from routing.walks import plain_graph
->>>>>>> routes
 from tests.property.fabrics import graphs, grids, shuffled
 from topologies import Fabric, load
 from topologies.errors import FabricError, PlanError

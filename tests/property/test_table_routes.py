@@ -11,16 +11,17 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
+from forwarding.from_plan import state_of_plan
 from routing import routes as routes_module
 from routing.channels import Channels
 from routing.plan import Plan, make_plan
 from routing.routes import ExplicitRoutes, TableRoutes
-from routing.usage import usage
 from routing.vlan import assign_table_vlans, assign_vlans
 from routing.walks import plain_graph
 from tests.property.fabrics import graphs, grids
 from topologies import Fabric, load
 from topologies.errors import PlanError
+from verification.checked_plan import CheckedPlan
 
 Path = list[tuple[int, int]]
 
@@ -68,14 +69,10 @@ def test_everything_found_along_tables_is_what_written_paths_say(
     for row in range(len(tables.at)):
         for destination in range(len(fabric.switches)):
             assert tables.path(row, destination) == paths.path(row, destination)
-    found, expected = (
-        usage(plan.channels, routes, plan.senders, plan.receivers) for routes in (tables, paths)
-    )
-    assert found.longest == expected.longest
-    assert np.array_equal(found.loads, expected.loads)
-    edges = list(zip(found.before.tolist(), found.after.tolist(), strict=True))
-    assert len(edges) == len(set(edges))
-    assert set(edges) == set(zip(expected.before.tolist(), expected.after.tolist(), strict=True))
+    of_tables, of_paths = (state_of_plan(replace(plan, routes=each)) for each in (tables, paths))
+    assert of_tables.difference(of_paths) == ""
+    assert of_paths.difference(of_tables) == ""
+    assert np.array_equal(of_tables.loads, of_paths.loads)
     receives = plan.receivers > 0
     used = np.where(receives[None, :, None], paths.channels, np.int32(-1))
     for tagging in ("switch", "host"):
@@ -217,7 +214,7 @@ def test_hops_of_shortest_paths_are_summed_without_a_matrix(fabric: Fabric) -> N
     pairs = plan.receivers[:, None].astype(np.int64) * plan.receivers[None, :]
     total = plan.channels.core.total_hops(plan.receivers, plan.receivers)
     assert total == (pairs * plain_graph(plan.channels).hops()).sum()
-    assert plan.is_minimal
+    assert CheckedPlan(plan).is_minimal
 
 
 def test_paths_that_need_too_much_memory_are_not_written_out(
@@ -227,6 +224,6 @@ def test_paths_that_need_too_much_memory_are_not_written_out(
     monkeypatch.setattr(routes_module, "MAX_PATH_BYTES", 64 * 64 * 6 * 5 - 1)
     with pytest.raises(PlanError, match="from 64 sources to 64 switches take 0.0 GB"):
         _ = plan.routes.channels
-    assert (plan.loads == 64 * 64 * 3 / 384).all()
+    assert (CheckedPlan(plan).loads == 64 * 64 * 3 / 384).all()
     monkeypatch.setattr(routes_module, "MAX_PATH_BYTES", 64 * 64 * 6 * 5)
     assert plan.routes.channels.shape == (64, 64, 6)
