@@ -30,7 +30,7 @@ from emulation.ovs import PrivateOvs
 from emulation.runtime import Runtime, claim
 from emulation.switch import EmulatedSwitch
 from emulation.tools import require_tools
-from routing import Plan, PlanRequest, make_plan, refuse_deadlock
+from routing import Plan, PlanRequest, make_plan
 from routing.flow_control import AUTO, resolved
 from topologies import files
 from topologies.errors import EmulationError
@@ -90,15 +90,9 @@ class EmulatedFabric:
 
     @classmethod
     def of(cls, plan: Plan, **settings: Any) -> EmulatedFabric:
-        """Return the fabric of a plan, which is then made again by the controller alone.
-
-        Raises PlanError for a plan that our controller would refuse: one that can deadlock,
-        unless ``allow_deadlock``.
-        """
-        fabric = cls(plan.fabric, plan.settled_request(), host_tags=plan.host_tags(), **settings)
-        if fabric.controller == "ryu" and not fabric.allow_deadlock:
-            refuse_deadlock(plan, plan.cycle)
-        return fabric
+        """Return the fabric of a plan, which is then made again by the controller alone."""
+        request, tags = plan.settled_request(), plan.host_tags()
+        return cls(plan.fabric, request, host_tags=tags, **settings)
 
     def start(self) -> None:
         """Start everything, and return when every switch has its rules.
