@@ -21,7 +21,8 @@ import psutil
 
 from emulation.network import EmulatedFabric
 from experiments import theory
-from routing import PlanRequest, make_plan
+from routing.plan import make_plan
+from routing.request import PlanRequest
 from topologies import load
 from topologies.fabric import Fabric
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from controller.config import Config
 from controller.reconcile import FoundRule
-from routing import check, make_plan, refuse_deadlock
-from routing.plan import Plan
+from routing.plan import Plan, make_plan
 from routing.rules import FabricRules, SwitchRules
-from routing.verdict import Verdict
 from topologies import Fabric
+from verification.check import Verdict
+from verification.checked_plan import CheckedPlan, refuse_deadlock
 
 TWIN_MEMORY_S = 30.0
 """A switch that was turned away tries again within seconds: after this time it is gone."""
@@ -98,21 +98,13 @@ class FabricState:
 
         Raises KnotlessError if the fabric cannot be routed so, or can deadlock and must not.
         """
-        plan = make_plan(fabric, config)
+        checked = CheckedPlan(make_plan(fabric, config))
         if not config.allow_deadlock:
-            refuse_deadlock(plan, plan.cycle)
-        compiled = plan.compiled()
-        rules, _ = compiled
-        verdict = check(
-            fabric,
-            rules,
-            flow_control=plan.flow_control,
-            multicast=plan.multicast,
-            tags=plan.host_tags(),
-        )
+            checked.refuse_deadlock()
+        plan, rules, verdict = checked.plan, checked.rules, checked.rules_verdict
         if not config.allow_deadlock:
             refuse_deadlock(plan, verdict.cycle)
-        state = cls(config, fabric, plan, rules, plan.summary(compiled), verdict)
+        state = cls(config, fabric, plan, rules, checked.summary(), verdict)
         for switch in fabric.switches:
             needs = {p: f"host {h.name}" for p, h in fabric.hosts_at[switch.name].items()}
             needs |= {

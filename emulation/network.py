@@ -30,8 +30,9 @@ from emulation.ovs import PrivateOvs
 from emulation.runtime import Runtime, claim
 from emulation.switch import EmulatedSwitch
 from emulation.tools import require_tools
-from routing import Plan, PlanRequest, make_plan
 from routing.flow_control import AUTO, resolved
+from routing.plan import Plan, make_plan
+from routing.request import PlanRequest
 from topologies import files
 from topologies.errors import EmulationError
 from topologies.fabric import Fabric, Host, Switch

@@ -19,7 +19,8 @@ from typing import Any
 from emulation.names import REPOSITORY
 from emulation.network import EmulatedFabric
 from emulation.runtime import OWNER_PATIENCE_S
-from routing import Plan, PlanRequest
+from routing.plan import Plan
+from routing.request import PlanRequest
 from topologies import files
 from topologies.errors import EmulationError, KnotlessError
 

@@ -15,7 +15,7 @@ from experiments.overheads import costs_of, overhead_options
 
 if TYPE_CHECKING:
     from experiments.message_pair import Exchanging
-    from routing import Plan
+    from routing.plan import Plan
 
 
 SIZES, QUICK_SIZES = "8,64,256,1024,4096,16384", "8,1024"
@@ -45,7 +45,7 @@ class MessageCampaign:
         """Check the settings; raises ExperimentError or another KnotlessError."""
         from emulation.wiring import wire
         from experiments import message_pair
-        from routing import make_plan
+        from routing.plan import make_plan
         from topologies import load
 
         if common.duration_s is not None or common.rate_mbps is not None:

@@ -16,7 +16,7 @@ from experiments.experiment import SIMULATION, ExperimentError
 from experiments.logp.formulas import LogP
 from experiments.message_simulated import SimulatedPair
 from experiments.routed import emulated, judged
-from routing import Plan
+from routing.plan import Plan
 from topologies import Fabric
 from topologies.fabric import Host
 

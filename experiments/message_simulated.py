@@ -12,7 +12,7 @@ from typing import Any
 
 from experiments.logp.formulas import LogP
 from experiments.routed import unjudged
-from routing import Plan
+from routing.plan import Plan
 from simulation.replay import replay
 from topologies.fabric import Host
 

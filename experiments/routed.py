@@ -9,9 +9,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from experiments.experiment import ExperimentError
-from routing import Plan, PlanRequest, make_plan, refuse_deadlock
+from routing.plan import Plan, make_plan
+from routing.request import PlanRequest
 from topologies import load
 from topologies.fabric import Fabric
+from verification.checked_plan import CheckedPlan
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
@@ -71,7 +73,7 @@ def emulated(plan: Plan, **settings: Any) -> EmulatedFabric:
     from emulation.network import EmulatedFabric
 
     if not settings.get("allow_deadlock"):
-        refuse_deadlock(plan, plan.cycle)
+        CheckedPlan(plan).refuse_deadlock()
     name = f"run-{secrets.token_hex(2)}"
     return EmulatedFabric.of(plan, name=name, openflow_port=0, rest_port=0, **settings)
 

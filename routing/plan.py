@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.cdg import cycle_names, dependencies, find_cycle
 from routing.channels import Channels, Ints, channels_of
-from routing.engine import MAX_VCS, Routes, Task, engine_named
-from routing.flow_control import resolved, verdict_text, waiting
+from routing.engine import MAX_VCS, Task, engine_named
+from routing.flow_control import resolved
 from routing.host_tags import EVERYTHING_ELSE, HostTags
 from routing.multicast import MulticastGroup, groups_of
 from routing.native import NATIVE, engine_for
 from routing.request import PlanRequest
+from routing.routes import Routes, TableRoutes
 from routing.trees import pruned
-from routing.vlan import FIRST_VLAN, assign_vlans
+from routing.vlan import FIRST_VLAN, assign_table_vlans, assign_vlans
 from routing.walks import plain_graph
 from topologies.errors import PlanError
 from topologies.fabric import Fabric
-
-if TYPE_CHECKING:
-    from routing.rules import FabricRules
 
 
 @dataclass(frozen=True)
@@ -88,12 +85,9 @@ class Plan:
         d = fabric.switch_index[target.switch]
         in_port = fabric.hosts[from_host].port
         hops = []
-        taken = zip(self.routes.channels[row, d], self.routes.priorities[row, d], strict=True)
-        for c, priority in taken:
-            if c < 0:
-                break
+        for c, priority in self.routes.path(row, d):
             name = channels.names[channels.tail[c]]
-            hops.append(Hop(name, in_port, int(channels.out_port[c]), int(priority)))
+            hops.append(Hop(name, in_port, int(channels.out_port[c]), priority))
             in_port = int(channels.in_port[c])
         hops.append(Hop(target.switch, in_port, target.port, 0))
         return hops
@@ -154,92 +148,11 @@ class Plan:
     @cached_property
     def vcs(self) -> int:
         """How many virtual channels the plan uses."""
-        used = self.routes.channels >= 0
-        most = int(self.routes.priorities[used].max(initial=0))
-        return 1 + max(most, int(self.routes.tree_priorities.max(initial=0)))
-
-    @cached_property
-    def loads(self) -> NDArray[np.int64]:
-        """Return the paths between hosts that take each channel."""
-        taken = self.routes.channels
-        pairs = (self.senders[:, None] * self.receivers[None, :])[:, :, None]
-        weights = np.broadcast_to(pairs, taken.shape)[taken >= 0]
-        counted = np.bincount(taken[taken >= 0], weights=weights, minlength=len(self.channels))
-        return counted.astype(np.int64)
-
-    def dependencies(self) -> set[tuple[int, int]]:
-        """Return the channel dependency graph of unicast and broadcast together, under PFC."""
-        before, after = dependencies(self.channels, self.routes, self.receivers)
-        return {(a, b) for a, b in distinct_rows(before, after)}
-
-    @cached_property
-    def is_minimal(self) -> bool:
-        """Whether all paths between hosts are shortest paths."""
-        lengths = (self.routes.channels >= 0).sum(axis=2)
-        shortest = shortest_hops(self.channels)[:, self.row_switch].T
-        return bool((lengths == shortest)[:, self.receivers > 0].all())
-
-    @cached_property
-    def cycle(self) -> list[str]:
-        """Return a cycle of dependencies under :attr:`flow_control` (``s1:2/0`` ...), or []."""
-        return self.cycle_under(self.flow_control)
-
-    def cycle_under(self, flow_control: str) -> list[str]:
-        """Return a cycle of channel dependencies under a flow control, or an empty list."""
-        edges = waiting(self.dependencies(), flow_control)
-        return cycle_names(self.channels, find_cycle(edges))
-
-    @property
-    def verdict_text(self) -> str:
-        """Whether the plan can deadlock under its flow control, in words."""
-        return verdict_text(self.flow_control, self.cycle)
+        return self.routes.vcs
 
     def settled_request(self) -> PlanRequest:
         """Return the request with nothing left to choose: engine and flow control by name."""
         return self.request.but(flow_control=self.flow_control)
-
-    def compiled(self) -> tuple[FabricRules, float]:
-        """Return the rules, and how many milliseconds their compilation took."""
-        from routing.compile import compile_rules  # it needs Plan
-
-        began = time.perf_counter()
-        rules = compile_rules(self)
-        return rules, 1000 * (time.perf_counter() - began)
-
-    def summary(self, compiled: tuple[FabricRules, float] | None = None) -> dict[str, object]:
-        """Return the plan's figures, as ``knotless plan --json`` prints them.
-
-        ``compiled`` is what :meth:`compiled` returned, where that is known.
-
-
-        The mean number of switches counts all ordered pairs of hosts, a host to itself included,
-        as Table 1 of Otsuka et al. does; ``load_bound`` is the mean load of a channel when all
-        pairs take shortest paths, which no plan's greatest load can be under.
-        """
-        rules, compile_ms = compiled or self.compiled()
-        lengths = (self.routes.channels >= 0).sum(axis=2)
-        pairs = self.senders[:, None].astype(np.int64) * self.receivers[None, :]
-        shortest = shortest_hops(self.channels)[self.row_switch]
-        counts = [len(of_switch.rules) for of_switch in rules.values()]
-        return {
-            "fabric": self.fabric.name,
-            "engine": self.engine,
-            "select": self.request.select,
-            "vcs": self.vcs,
-            "vlans": self.vlan_count,
-            "flow_control": self.flow_control,
-            "mean_switches": float((pairs * (lengths + 1)).sum() / pairs.sum()),
-            "max_switches": int((lengths + 1)[pairs > 0].max()),
-            "max_channel_load": int(self.loads.max(initial=0)),
-            "load_bound": float((pairs * shortest).sum() / max(1, len(self.channels))),
-            "minimal": self.is_minimal,
-            "acyclic": not self.cycle,
-            "cycle": self.cycle,
-            "routing_ms": round(self.routing_ms, 3),
-            "compile_ms": round(compile_ms, 3),
-            "rules": sum(counts),
-            "rules_max_switch": max(counts),
-        }
 
 
 def distinct_rows(*columns: NDArray[Any]) -> list[tuple[int, ...]]:
@@ -293,14 +206,7 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = NATIVE, **choices: An
     routes = engine.route(Task(fabric, channels, vcs, request.select, root_index))
     elapsed_ms = 1000 * (time.perf_counter() - began)
     routes = _without_useless_branches(fabric, channels, routes)
-    used = np.where(_has_hosts(fabric)[None, :, None], routes.channels, -1).astype(np.int32)
-    pair_vlans = assign_vlans(
-        channels,
-        used,
-        assignment=request.vlans,
-        tagging=request.tagging,
-        limit=request.max_vlans,
-    )
+    pair_vlans = _vlans(fabric, channels, routes, request)
     plan = Plan(fabric, request, channels, routes, pair_vlans, elapsed_ms)
     if plan.vcs > (vcs or MAX_VCS):
         raise PlanError(
@@ -310,32 +216,23 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = NATIVE, **choices: An
     return plan
 
 
-def refuse_deadlock(plan: Plan, cycle: list[str]) -> None:
-    """Raise PlanError if there is a ``cycle``, which the plan's rules close under its flow control.
-
-    Raises
-    ------
-    PlanError
-        There is one: it is named, and what would be right.
-
-    """
-    if cycle:
-        raise PlanError(
-            f"{plan.engine} on {plan.fabric.name} {verdict_text(plan.flow_control, cycle)};"
-            " choose another flow control, engine or number of virtual channels, or allow it with"
-            " --allow-deadlock (knotless.yaml: allow_deadlock: true)"
-        )
-
-
 def _has_hosts(fabric: Fabric) -> NDArray[np.bool_]:
     """Return which switches have hosts."""
     return np.array([bool(fabric.hosts_at[switch.name]) for switch in fabric.switches])
 
 
+def _vlans(fabric: Fabric, channels: Channels, routes: Routes, request: PlanRequest) -> Ints:
+    """Return (rows, switches): the VLAN of each path to a switch with hosts."""
+    receives, tagging, limit = _has_hosts(fabric), request.tagging, request.max_vlans
+    if isinstance(routes, TableRoutes) and request.vlans == "default":
+        return assign_table_vlans(routes, receives, tagging=tagging, limit=limit)
+    used = np.where(receives[None, :, None], routes.channels, np.int32(-1))
+    return assign_vlans(channels, used, assignment=request.vlans, tagging=tagging, limit=limit)
+
+
 def _without_useless_branches(fabric: Fabric, channels: Channels, routes: Routes) -> Routes:
     """Cut from the broadcast trees what leads to no host, and trees that no host uses."""
     has_host = _has_hosts(fabric)
-    trees = np.where(has_host[:, None], routes.tree_channels, -1).astype(np.int32)
-    trees = pruned(channels, trees, has_host)
-    priorities = np.where(trees >= 0, routes.tree_priorities, 0).astype(np.uint8)
-    return Routes(routes.rows, routes.channels, routes.priorities, trees, priorities)
+    trees = pruned(channels, routes.tree_channels, has_host, sources=has_host)
+    priorities = np.where(trees >= 0, routes.tree_priorities, np.uint8(0))
+    return replace(routes, tree_channels=trees, tree_priorities=priorities)

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, field, replace
 
 from experiments.patterns import Pattern, pattern_named
-from routing import Plan
 from routing.flow_control import AUTO, FLOW_CONTROLS, normalised
+from routing.plan import Plan
 from simulation.channels import Buffers
 from simulation.errors import SimulationError
 from simulation.traffic import Load

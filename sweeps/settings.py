@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from routing import Plan, PlanRequest, make_plan
+from routing.plan import Plan, make_plan
+from routing.request import PlanRequest
 from simulation import Buffers, Load, Scenario
 from sweeps.errors import SweepError
 from topologies import load

@@ -11,7 +11,7 @@ from experiments.experiment import Common, ExperimentError
 from experiments.flows import Flow, flows_of
 from experiments.options import choice
 from experiments.routed import Routed, with_options
-from routing import PlanRequest
+from routing.request import PlanRequest
 from simulation import Load, Scenario
 
 GROUPS = ("knot", "share-2", "share-3", "torus-updown", "torus-dor")

@@ -10,7 +10,8 @@ from typing import TypeVar
 from experiments.experiment import ExperimentError
 from experiments.logp.formulas import ALGORITHMS, LogP
 from experiments.routed import request_of
-from routing import Plan, PlanRequest, make_plan
+from routing.plan import Plan, make_plan
+from routing.request import PlanRequest
 from topologies import load
 from topologies.fabric import Fabric, Host, Link
 

@@ -18,7 +18,7 @@ from experiments.barrier.processes import outcomes, running
 from experiments.logp.formulas import LogP, mean_of
 from experiments.routed import emulated
 from knotless_core import programs
-from routing import Plan
+from routing.plan import Plan
 from topologies.fabric import Fabric
 from topologies.numbering import group_mac, mac_text
 

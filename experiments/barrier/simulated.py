@@ -11,7 +11,7 @@ from experiments.barrier.passages import WARM_UP, Passages, by_process, together
 from experiments.experiment import ExperimentError
 from experiments.logp.formulas import LogP, mean_of
 from knotless_core import programs, simulator
-from routing import Plan
+from routing.plan import Plan
 from simulation.channels import Buffers, ChannelTable, channel_table
 from simulation.tables import Forwarding, forwarding
 from simulation.traffic import line_bytes

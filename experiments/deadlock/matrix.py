@@ -12,8 +12,8 @@ from experiments.experiment import EMULATION, Common, ExperimentError
 from experiments.options import choice, listed
 from experiments.routed import Routed, with_options
 from experiments.theory import Protocol
-from routing import PlanRequest
 from routing.flow_control import CHOICES, FLOW_CONTROLS, accepted, is_lossless, resolved
+from routing.request import PlanRequest
 from routing.vlan import TAGGINGS
 
 ROUTES = (CYCLIC, ACYCLIC, DATELINE)

@@ -11,12 +11,16 @@ from experiments.deadlock import transfers
 from experiments.deadlock.matrix import Case
 from experiments.flows import Flow, fair_mbps, flows_of
 from experiments.routed import Routed
-from routing import FabricRules, Plan, compile_rules
+from forwarding.openflow.reader import state_of_rules
+from forwarding.state import ForwardingState
 from routing.cdg import cycle_names, find_cycle
 from routing.channels import PRIORITIES
+from routing.compile import compile_rules
 from routing.flow_control import waiting
-from routing.walker import Walker
+from routing.plan import Plan
+from routing.rules import FabricRules
 from topologies.fabric import Fabric
+from verification.dependencies import edges_of_pairs
 
 
 @dataclass(frozen=True)
@@ -53,17 +57,15 @@ class Scenario:
         when they are sent through the rules. Only links that pause
         make channels wait: the graph is that of ``flow_control``.
         """
-        walker = self._walked(protocol)
-        names = walker.channels
+        name = self.plan.channels.name
         return {
-            (names.name(*divmod(a, PRIORITIES)), names.name(*divmod(b, PRIORITIES)))
-            for a, b in waiting(walker.edges, flow_control)
+            (name(*divmod(a, PRIORITIES)), name(*divmod(b, PRIORITIES)))
+            for a, b in self._waiting(protocol, flow_control)
         }
 
     def predicted_cycle(self, protocol: theory.Protocol, flow_control: str) -> list[str]:
         """Return the shortest cycle of those dependencies, or an empty list."""
-        walker = self._walked(protocol)
-        return cycle_names(walker.channels, find_cycle(waiting(walker.edges, flow_control)))
+        return cycle_names(self.plan.channels, find_cycle(self._waiting(protocol, flow_control)))
 
     def as_predicted(
         self, cycle: Sequence[str], protocol: theory.Protocol, flow_control: str
@@ -76,15 +78,17 @@ class Scenario:
         """Return each flow's max-min fair share, as goodput in Mbit/s."""
         return fair_mbps(self.plan, self.flows, protocol)
 
-    def _walked(self, protocol: theory.Protocol) -> Walker:
-        """Send the flows' frames through the rules."""
-        walker = Walker(self.fabric, self.rules, self.plan.host_tags())
-        index = self.fabric.host_index
-        for source, target in self.pairs:
-            walker.follow(index[source], [index[target]], [])
-            if protocol == "tcp":
-                walker.follow(index[target], [index[source]], [])
-        return walker
+    @cached_property
+    def state(self) -> ForwardingState:
+        """What the switches do by their rules."""
+        return state_of_rules(self.fabric, self.rules, tags=self.plan.host_tags())
+
+    def _waiting(self, protocol: theory.Protocol, flow_control: str) -> set[tuple[int, int]]:
+        """Return the dependencies of the flows' frames."""
+        pairs = list(self.pairs)
+        if protocol == "tcp":
+            pairs += [(target, source) for source, target in self.pairs]
+        return waiting(edges_of_pairs(self.state, pairs), flow_control)
 
 
 @cache

@@ -33,7 +33,7 @@ from experiments.options import (
 )
 from experiments.routed import Measured, Routed
 from experiments.traffic.cases import message_size
-from routing import PlanRequest
+from routing.request import PlanRequest
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric

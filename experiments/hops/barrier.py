@@ -8,7 +8,7 @@ from experiments import theory
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
-    from routing import Plan
+    from routing.plan import Plan
 
 WARM_UP = 5
 """Barriers that do not count: Open vSwitch is slow with the first frame of each flow."""

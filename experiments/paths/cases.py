@@ -10,9 +10,9 @@ from experiments.experiment import Common
 from experiments.options import choice, listed
 from experiments.routed import Routed, request_of
 from experiments.traffic.cases import ENGINES, GRIDS, IRREGULAR
-from routing import PlanRequest
 from routing.engine import SELECTIONS
 from routing.native import NATIVE
+from routing.request import PlanRequest
 from routing.vlan import ASSIGNMENTS
 
 DOR = PlanRequest(engine="dor", vlans="tree")

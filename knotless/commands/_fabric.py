@@ -11,10 +11,12 @@ import click
 from experiments.options import FiniteRange
 from knotless.commands._options import json_option
 from knotless.commands._plan_options import plan_options
-from routing import Plan, PlanRequest, make_plan, refuse_deadlock
 from routing.flow_control import AUTO
+from routing.plan import make_plan
+from routing.request import PlanRequest
 from topologies import load
 from topologies.fabric import Fabric, Host, Link
+from verification.checked_plan import CheckedPlan
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Part = TypeVar("Part", Host, Link)
@@ -69,9 +71,9 @@ def fabric_options(command: Command) -> Command:
     return command
 
 
-def plan_of(
+def checked_plan_of(
     spec: str, request: PlanRequest, rate: float | None, delay: float | None, options: Options
-) -> Plan:
+) -> CheckedPlan:
     """Return the plan of a fabric that is to run; its controller will make the same one.
 
     Raises
@@ -83,10 +85,10 @@ def plan_of(
     """
     if options["links"] == "plain" and request.flow_control == AUTO:
         request = request.but(flow_control="none")
-    plan = make_plan(fabric_of(spec, rate, delay), request)
+    checked = CheckedPlan(make_plan(fabric_of(spec, rate, delay), request))
     if options["controller"] == "ryu" and not options["allow_deadlock"]:
-        refuse_deadlock(plan, plan.cycle)
-    return plan
+        checked.refuse_deadlock()
+    return checked
 
 
 def fabric_of(spec: str, rate: float | None, delay: float | None) -> Fabric:

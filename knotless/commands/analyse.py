@@ -12,8 +12,9 @@ from experiments.analysis import analyse
 from experiments.patterns import pattern_named, patterns
 from knotless.commands._options import json_option, print_json, print_table, write_text
 from knotless.commands._plan_options import plan_options
-from routing import PlanRequest, make_plan
 from routing.contention import Contention, Lines
+from routing.plan import make_plan
+from routing.request import PlanRequest
 from topologies import load
 
 _BUSIEST = 10

@@ -11,8 +11,8 @@ from knotless.commands._plan_options import flow_control_option
 from routing.flow_control import AUTO, accepted
 from routing.flowdir import read_dir, read_multicast, read_tags
 from routing.live import RUN_DIRECTORY, live_multicast, read_live
-from routing.verdict import Verdict, check
 from topologies.errors import KnotlessError
+from verification.check import Verdict, check
 
 
 @click.command(name="check")

@@ -9,9 +9,11 @@ import click
 
 from knotless.commands._options import json_option, print_json, print_table
 from knotless.commands._plan_options import plan_options
-from routing import PlanRequest, host_tags, make_plan
+from routing import host_tags
 from routing.flow_control import verdict_text
 from routing.l2 import bridge_lines, export
+from routing.plan import make_plan
+from routing.request import PlanRequest
 from topologies import load
 from topologies.errors import KnotlessError
 from topologies.files import to_text

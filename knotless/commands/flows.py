@@ -6,8 +6,10 @@ import click
 
 from knotless.commands._options import json_option, print_json, print_table
 from knotless.commands._plan_options import plan_options
-from routing import PlanRequest, compile_rules, make_plan
+from routing.compile import compile_rules
 from routing.flowdir import write_dir
+from routing.plan import make_plan
+from routing.request import PlanRequest
 from topologies import load
 
 

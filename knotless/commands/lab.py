@@ -13,8 +13,8 @@ from emulation.prompt import Prompt
 from emulation.report import report
 from emulation.runtime import require_root
 from emulation.supervisor import end_at_signal
-from knotless.commands._fabric import fabric_options, plan_of
-from routing import PlanRequest
+from knotless.commands._fabric import checked_plan_of, fabric_options
+from routing.request import PlanRequest
 
 EXAMPLE = """\b
 Example: knotless lab ring,4 --engine updown
@@ -41,8 +41,9 @@ def command(
     """
     require_root()
     end_at_signal()
-    plan = plan_of(spec, request, rate, delay, options)
-    click.echo(f"*** flow control {plan.flow_control}: {plan.verdict_text}", err=True)
+    checked = checked_plan_of(spec, request, rate, delay, options)
+    plan = checked.plan
+    click.echo(f"*** flow control {plan.flow_control}: {checked.verdict.text}", err=True)
     fabric = EmulatedFabric.of(
         plan,
         progress=lambda step: click.echo(f"*** {step}", err=True),

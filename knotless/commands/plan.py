@@ -17,11 +17,13 @@ from knotless.commands._options import (
     write_text,
 )
 from knotless.commands._plan_options import plan_options
-from routing import PlanRequest, make_plan
-from routing.comparison import ALL, Compared, chosen, compare
+from routing.plan import make_plan
 from routing.planfile import plan_to_json
+from routing.request import PlanRequest
 from topologies import load
 from topologies.errors import PlanError
+from verification.checked_plan import CheckedPlan
+from verification.comparison import ALL, Compared, chosen, compare
 
 COLUMNS = {
     "VCs": "vcs",
@@ -86,14 +88,15 @@ def command(
     if request.engine == ALL:
         raise PlanError("--engine all needs --compare")
     plan = make_plan(load(spec), request)
-    summary = plan.summary()
+    checked = CheckedPlan(plan)
+    summary = checked.summary()
     if out is not None:
         write_text(out, json.dumps(plan_to_json(plan, summary)) + "\n")
     if as_json:
         print_json(summary)
     else:
         print_table(f"{plan.engine} on {plan.fabric.name}", summary)
-        click.echo(plan.verdict_text)
+        click.echo(checked.verdict.text)
 
 
 def _print_comparison(spec: str, rows: list[Compared]) -> None:

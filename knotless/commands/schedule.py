@@ -10,10 +10,11 @@ import numpy as np
 
 from knotless.commands._options import json_option, print_table
 from knotless.commands._plan_options import plan_options
-from routing import PlanRequest, make_plan
 from routing.channels import Ints
 from routing.contention import Contention, Lines, contention
 from routing.latin_square import latin_square_of
+from routing.plan import make_plan
+from routing.request import PlanRequest
 from routing.schedule import Schedule, ScheduleError, shift, triple, vector_table
 from routing.schedule_search import Found, find_schedule, some_hosts
 from topologies import load

@@ -13,7 +13,8 @@ from knotless.commands._fabric import fabric_of
 from knotless.commands._options import json_option, print_json, print_table, write_text
 from knotless.commands._plan_options import plan_options
 from knotless.commands._progress import Bar
-from routing import PlanRequest, make_plan
+from routing.plan import make_plan
+from routing.request import PlanRequest
 from simulation import Buffers, LinkChange, Load, Result, Scenario, SimulationError, simulate
 from simulation.detail import by_channel, by_flow
 from simulation.memory import check_memory

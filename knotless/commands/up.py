@@ -12,8 +12,8 @@ from emulation.names import names_of
 from emulation.report import report
 from emulation.runtime import require_root
 from emulation.supervisor import start
-from knotless.commands._fabric import fabric_options, plan_of
-from routing import PlanRequest
+from knotless.commands._fabric import checked_plan_of, fabric_options
+from routing.request import PlanRequest
 
 EXAMPLE = """\b
 Example: knotless up torus,4,4 --engine dor
@@ -36,8 +36,8 @@ def command(
     A plan that can deadlock under the flow control in use is refused.
     """
     require_root()
-    plan = plan_of(spec, request, rate, delay, options)
-    fabric = plan.fabric
+    checked = checked_plan_of(spec, request, rate, delay, options)
+    plan, fabric = checked.plan, checked.plan.fabric
     console = Console(stderr=True)
     with console.status("starting") as spinner:
         start(plan, options, lambda step: _show(console, spinner, step))
@@ -48,7 +48,7 @@ def command(
         click.echo(
             f"{fabric.name} is up as {options['name']!r}: {len(fabric.switches)} switches, "
             f"{len(fabric.hosts)} hosts, engine {plan.engine}, "
-            f"flow control {plan.flow_control}: {plan.verdict_text}"
+            f"flow control {plan.flow_control}: {checked.verdict.text}"
         )
 
 

@@ -22,7 +22,8 @@ from scapy.utils import rdpcap
 from emulation import namespaces, state, wiring
 from emulation.daemon import Daemon
 from emulation.names import MARK, REPOSITORY, Names
-from routing import Plan, PlanRequest, make_plan
+from routing.plan import Plan, make_plan
+from routing.request import PlanRequest
 from topologies import load
 from topologies.errors import EmulationError
 from topologies.fabric import Fabric, Host

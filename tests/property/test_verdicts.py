@@ -6,11 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from routing import Plan, PlanRequest, check, make_plan
+from forwarding.from_plan import state_of_plan
 from routing.engine import engines
+from routing.plan import Plan, make_plan
+from routing.request import PlanRequest
 from simulation import Buffers, Load, Result, Scenario, simulate
 from topologies import load
 from topologies.errors import PlanError
+from verification.check import check, verdict_of
+from verification.checked_plan import CheckedPlan
 
 LINKS = "rate=1000,delay=1"
 PAUSING = ("pause", "pfc", "switch")
@@ -59,8 +63,9 @@ def plans(engine: str) -> Iterator[Plan]:
 def test_what_is_called_safe_never_deadlocks(engine: str) -> None:
     runs = 0
     for number, plan in enumerate(plans(engine)):
+        state = state_of_plan(plan)
         for flow_control in PAUSING:
-            if plan.cycle_under(flow_control):
+            if not verdict_of(state, flow_control).acyclic:
                 continue
             for pattern in ("uniform", f"shift:{len(plan.fabric.hosts) // 2}", "broadcast"):
                 found = overloaded(plan, flow_control, pattern, seed=number)
@@ -89,21 +94,22 @@ def test_rings_of_channels_deadlock_as_they_were_called(
     spec: str, engine: str, choices: dict[str, object], flow_control: str, pattern: str
 ) -> None:
     plan = make_plan(load(f"{spec},{LINKS}"), engine, **choices)
-    cycle = plan.cycle_under(flow_control)
+    checked = CheckedPlan(plan)
+    cycle = verdict_of(checked.state, flow_control).cycle
     assert cycle
-    assert check(plan.fabric, plan.compiled()[0], flow_control=flow_control).cycle == cycle
+    assert check(plan.fabric, checked.rules, flow_control=flow_control).cycle == cycle
     assert overloaded(plan, flow_control, pattern, seed=1).knot
 
 
 @pytest.mark.parametrize("flow_control", ["none", "host"])
 def test_without_pause_between_switches_nothing_deadlocks(flow_control: str) -> None:
     plan = make_plan(load(f"ring,4,{LINKS}"), "dor", **ONE_WAY)
-    assert plan.cycle_under(flow_control) == []
+    assert verdict_of(state_of_plan(plan), flow_control).cycle == []
     assert not overloaded(plan, flow_control, "shift:2", seed=1).knot
 
 
 def test_where_dimension_order_needs_two_virtual_channels_auto_means_pfc() -> None:
     assert make_plan(load("torus,4,4"), "dor").flow_control == "pause"
     plan = make_plan(load("torus,5,5"), "dor")
-    assert (plan.flow_control, plan.cycle) == ("pfc", [])
-    assert plan.verdict_text == "cannot deadlock under PFC"
+    assert (plan.flow_control, CheckedPlan(plan).cycle) == ("pfc", [])
+    assert CheckedPlan(plan).verdict.text == "cannot deadlock under PFC"

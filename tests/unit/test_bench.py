@@ -8,7 +8,7 @@ import pytest
 
 from bench import __main__ as command
 from bench.emulation import ROUTING, Measurement, fair_share_mbps, hops, pairs, torus
-from routing import make_plan
+from routing.plan import make_plan
 
 
 @pytest.mark.parametrize("each", [1, 4])

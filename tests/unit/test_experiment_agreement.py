@@ -12,7 +12,7 @@ from experiments.agreement.cases import Case, cases
 from experiments.agreement.measure import Emulated, Seen, compared, samples, simulated
 from experiments.experiment import Common
 from experiments.routed import Routed, judged
-from routing import PlanRequest
+from routing.request import PlanRequest
 from simulation import Result, simulate
 from topologies.errors import KnotlessError
 

@@ -17,7 +17,7 @@ from experiments.barrier import passages, show
 from experiments.barrier.case import members
 from experiments.logp.formulas import ALGORITHMS, PAPER_001, LogP, barrier_us
 from knotless_core import programs
-from routing import make_plan
+from routing.plan import make_plan
 from simulation.channels import Buffers, channel_table
 from simulation.tables import forwarding
 from simulation.twice import twice

@@ -10,9 +10,9 @@ from experiments.flows import Line, exchange_us, fair_mbps, flows_of, way_us
 from experiments.messenger import pieces
 from experiments.patterns import pattern_named
 from experiments.routed import Routed, request_of, with_options
-from routing import PlanRequest
 from routing.contention import Lines
 from routing.fairness import fair_rates
+from routing.request import PlanRequest
 from topologies.errors import KnotlessError
 
 

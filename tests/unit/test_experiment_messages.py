@@ -11,7 +11,7 @@ from experiments.experiment import load as load_experiment
 from experiments.logp.formulas import LogP
 from experiments.message_simulated import SimulatedPair, wire_bytes
 from experiments.primitives.stages import STAGES, stage_times_us
-from routing import make_plan
+from routing.plan import make_plan
 from tests.unit.experiment_rows import rows_of
 from topologies import load
 

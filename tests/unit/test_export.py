@@ -10,14 +10,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from knotless.main import main
-from routing import check, make_plan
 from routing.flowdir import read_tags
 from routing.l2 import export
 from routing.ofctl import parse
+from routing.plan import make_plan
 from tests.dumb_switch import flows_of
 from topologies import load
 from topologies.errors import PlanError
 from topologies.files import read
+from verification.check import check
 
 CASES = [
     "mesh,4,4 --engine dor",

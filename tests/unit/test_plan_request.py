@@ -13,11 +13,14 @@ from controller.config import Config, parse
 from controller.state import FabricState
 from emulation.network import EmulatedFabric
 from knotless.main import main
-from routing import PlanRequest, compile_rules, make_plan
+from routing.compile import compile_rules
+from routing.plan import make_plan
+from routing.request import PlanRequest
 from simulation import Scenario
 from sweeps.settings import Analysis, Simulation
 from topologies import load
 from topologies.errors import PlanError
+from verification.checked_plan import CheckedPlan
 
 RING = "s1:2/0 -> s2:2/0 -> s3:2/0 -> s4:2/0 -> s5:2/0 -> s1:2/0"
 PLANNING = ("plan", "flows", "simulate", "analyse", "schedule", "export", "up", "lab")
@@ -68,7 +71,8 @@ def test_settings_of_a_running_fabric_give_its_request_back() -> None:
 def test_a_plan_settles_what_was_left_to_choose() -> None:
     plan = make_plan(load("torus,5,5"), PlanRequest())
     assert plan.settled_request() == PlanRequest(engine="dor", flow_control="pfc")
-    assert make_plan(load("torus,5,5"), plan.settled_request()).cycle == plan.cycle == []
+    again = make_plan(load("torus,5,5"), plan.settled_request())
+    assert CheckedPlan(again).cycle == CheckedPlan(plan).cycle == []
 
 
 def test_simulations_use_the_flow_control_of_their_plan() -> None:

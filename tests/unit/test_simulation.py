@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from knotless_core.simulator import headroom_bytes
-from routing import Plan, check, compile_rules, make_plan
-from routing.pipeline import Frame, Pipeline
+from routing.compile import compile_rules
+from routing.plan import Plan, make_plan
 from simulation import Buffers, LinkChange, Load, Result, Scenario, simulate
+from tests.one_switch import Frame, Pipeline
 from topologies import load
 from topologies.errors import KnotlessError
 from topologies.numbering import mac_value
+from verification.check import check
 
 PACKET_BYTES = 1500
 HOST_WIRE_BYTES = PACKET_BYTES + 18 + 20

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from knotless.main import main
-from routing import make_plan
+from routing.plan import make_plan
 from simulation import Load, Scenario, SimulationError, simulate
 from simulation.memory import estimated_bytes
 from topologies import load
@@ -20,7 +20,7 @@ from topologies import load
 MEASURE = """
 import gc, sys
 import psutil
-from routing import make_plan
+from routing.plan import make_plan
 from simulation import Load, Scenario, simulate
 from simulation.memory import estimated_bytes
 from topologies import load

@@ -12,7 +12,7 @@ import pytest
 from experiments.flows import fair_mbps, flows_of
 from experiments.patterns.pattern import Flows, Pattern
 from knotless_core.simulator import headroom_bytes
-from routing import make_plan
+from routing.plan import make_plan
 from simulation import Buffers, Scenario, simulate
 from topologies import load
 from topologies.fabric import Fabric

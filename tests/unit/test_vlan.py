@@ -13,12 +13,14 @@ import pytest
 from click.testing import CliRunner
 
 from knotless.main import main
-from routing import check, compile_rules, make_plan
 from routing.channels import Channels, Ints
+from routing.compile import compile_rules
+from routing.plan import make_plan
 from routing.vlan import ASSIGNMENTS, FIRST_VLAN, MOST_VLANS, TAGGINGS, assign_vlans
 from topologies import load
 from topologies.errors import PlanError
 from topologies.files import to_text
+from verification.check import check
 
 
 def _parallel(count: int) -> Channels:

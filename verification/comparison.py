@@ -10,6 +10,7 @@ from routing.plan import make_plan
 from routing.request import PlanRequest
 from topologies.errors import PlanError
 from topologies.fabric import Fabric
+from verification.checked_plan import CheckedPlan
 
 ALL = "all"
 
@@ -56,6 +57,6 @@ def compare(fabric: Fabric, names: str, request: PlanRequest) -> Iterator[Compar
         root = request.root if engine.has_root else None
         try:
             plan = make_plan(fabric, request.but(engine=engine.name, root=root))
-            yield Compared(engine.name, plan.summary())
+            yield Compared(engine.name, CheckedPlan(plan).summary())
         except PlanError as error:
             yield Compared(engine.name, None, str(error))

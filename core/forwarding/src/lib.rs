@@ -1,0 +1,13 @@
+//! The forwarding state of a fabric: what every switch does with every packet.
+//!
+//! To a switch, a packet is a destination, a label (whatever else switches look at: the VLAN of
+//! our plans) and a virtual channel. A state is filled in by exploring what hosts can send, from
+//! a [`state::Behaviour`]: that of a plan, or that of rules.
+
+pub mod explore;
+pub mod fabric;
+pub mod flood;
+pub mod openflow;
+pub mod plan;
+pub mod state;
+pub mod trace;

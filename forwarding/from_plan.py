@@ -1,0 +1,98 @@
+"""The forwarding state of a plan: what its rules are compiled from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forwarding.state import ForwardingState, links_of, members_of
+from knotless_core import forwarding as core
+from routing.channels import Ints
+from routing.plan import Plan
+from routing.routes import Routes, TableRoutes
+from topologies.errors import PlanError
+
+
+def state_of_plan(plan: Plan) -> ForwardingState:
+    """Return what every switch is to do by ``plan``.
+
+    Raises
+    ------
+    PlanError
+        Switches forward by (VLAN, destination) and change priorities by (port in, port out,
+        priority): they cannot do what the plan wants.
+
+    """
+    fabric, channels, routes = plan.fabric, plan.channels, plan.routes
+    fabric.refuse_hub("given rules")
+    links = links_of(fabric, channels)
+    arrays = {
+        "row": routes.rows.astype(np.uint32),
+        "flood_vlan": plan.vlans.astype(np.uint16),
+        "tree": np.ascontiguousarray(routes.tree_channels),
+        "tree_priority": np.ascontiguousarray(routes.tree_priorities),
+        **(_of_tables(plan, routes) or _of_paths(plan)),
+    }
+    try:
+        found = core.of_plan(
+            len(fabric.switches),
+            links.leaves,
+            links.enters,
+            links.hosts,
+            members_of(fabric, plan.multicast),
+            plan.tagging == "host",
+            arrays,
+        )
+    except LookupError as conflict:
+        raise PlanError(_conflict(plan, *conflict.args)) from None
+    return ForwardingState(fabric, channels, plan.multicast, found)
+
+
+def _of_tables(plan: Plan, routes: Routes) -> dict[str, object] | None:
+    """Return next-hop tables by VLAN; None where VLANs do not follow from tables."""
+    if not isinstance(routes, TableRoutes) or plan.tagging == "host":
+        return None
+    vlans: dict[int, int] = {}
+    for row, table in enumerate(routes.table.tolist()):
+        if vlans.setdefault(table, int(plan.vlans[row])) != plan.vlans[row]:
+            return None
+    tables: dict[int, Ints] = {}
+    for table, vlan in vlans.items():
+        mine = routes.next_hop[table]
+        known = tables.setdefault(vlan, mine)
+        if known is not mine:
+            if ((known >= 0) & (mine >= 0) & (known != mine)).any():
+                return None
+            tables[vlan] = np.maximum(known, mine)
+    return {
+        "vlan": plan.vlans.astype(np.uint16),
+        "table_vlan": np.array(list(tables), dtype=np.uint16),
+        "next_hop": np.stack(list(tables.values())),
+        "first": routes.table.astype(np.uint32),
+        "first_priority": np.ascontiguousarray(routes.first_priority),
+        "changes": np.ascontiguousarray(routes.changes),
+    }
+
+
+def _of_paths(plan: Plan) -> dict[str, object]:
+    """Return explicit paths, and the VLAN of each."""
+    routes = plan.routes
+    return {
+        "vlan": np.ascontiguousarray(plan.pair_vlans, dtype=np.uint16).reshape(-1),
+        "channels": np.ascontiguousarray(routes.channels),
+        "priorities": np.ascontiguousarray(routes.priorities),
+        "longest": routes.channels.shape[2],
+    }
+
+
+def _conflict(plan: Plan, kind: str, a: int, b: int, c: int, two: list[int]) -> str:
+    channels = plan.channels
+    if kind == "next hop":
+        here, to, (first, second) = channels.names[a], channels.names[c], channels.out_port[two]
+        return (
+            f"VLAN {b} at {here}: paths to {to} part by their source, by ports {first} and {second}"
+        )
+    switch = channels.names[channels.tail[b]]
+    return (
+        f"{switch}: frames from port {channels.in_port[a]} to port {channels.out_port[b]} on"
+        f" priority {c} would have to go on as both {two[0]} and {two[1]}"
+    )
