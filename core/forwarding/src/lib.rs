@@ -11,3 +11,4 @@ pub mod openflow;
 pub mod plan;
 pub mod state;
 pub mod trace;
+mod unicast;

@@ -144,6 +144,15 @@ impl State {
         self.class[destination as usize * self.fabric.switches() + switch as usize]
     }
 
+    /// Whether all switches but one have the same class for two destinations.
+    pub fn alike_but_at(&self, a: u32, b: u32, switch: u32) -> bool {
+        let switches = self.fabric.switches();
+        let classes = |destination: u32| &self.class[destination as usize * switches..][..switches];
+        let ((before_a, after_a), (before_b, after_b)) =
+            (classes(a).split_at(switch as usize), classes(b).split_at(switch as usize));
+        before_a == before_b && after_a[1..] == after_b[1..]
+    }
+
     /// The number of a hop, given when it is first asked for.
     pub fn hop_id(&mut self, hop: Hop) -> HopId {
         if let Some(&id) = self.hop_ids.get(&hop) {
