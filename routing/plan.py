@@ -5,20 +5,28 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from routing.broadcast_vlan import Links, broadcast_vlans
 from routing.cdg import cycle_names, dependencies, find_cycle
 from routing.channels import Channels, Ints, channels_of
 from routing.engine import MAX_VCS, SELECTIONS, Routes, Task, engine_named
 from routing.host_tags import EVERYTHING_ELSE, HostTags
 from routing.multicast import MulticastGroup, groups_of
 from routing.trees import pruned
-from routing.vlan import ASSIGNMENTS, FIRST_VLAN, MOST_VLANS, TAGGINGS, assign_vlans
+from routing.vlan import (
+    ASSIGNMENTS,
+    FIRST_VLAN,
+    MOST_VLANS,
+    TAGGINGS,
+    assign_vlans,
+    refuse_vlans_above,
+)
 from routing.walks import plain_graph
 from topologies.errors import PlanError
 from topologies.fabric import Fabric
@@ -44,7 +52,8 @@ class Plan:
     ``pair_vlans`` (rows, switches) is the VLAN in which hosts of each row of ``routes`` send to
     each switch; with ``tagging`` by switches it depends on the row alone. ``routing_ms`` is
     what the engine took for the paths, the VLANs not counted. ``multicast`` are the groups that
-    get no more than their members need.
+    get no more than their members need. With tree VLANs and tagging by
+    hosts, ``broadcast_links`` are the links of each VLAN that broadcasts go in.
     """
 
     fabric: Fabric
@@ -56,6 +65,7 @@ class Plan:
     pair_vlans: Ints
     routing_ms: float
     multicast: tuple[MulticastGroup, ...] = ()
+    broadcast_links: Mapping[int, Links] = field(default_factory=dict)
 
     def path(self, source: str, destination: str) -> list[Hop]:
         """Return the switches that a frame from one host to another passes, by host names."""
@@ -270,15 +280,28 @@ def make_plan(
     routes = chosen.route(Task(fabric, channels, vcs, select, root_index))
     elapsed_ms = 1000 * (time.perf_counter() - began)
     routes = _without_useless_branches(fabric, channels, routes)
-    used = np.where(_has_hosts(fabric)[None, :, None], routes.channels, -1).astype(np.int32)
+    has_host = _has_hosts(fabric)
+    used = np.where(has_host[None, :, None], routes.channels, -1).astype(np.int32)
     pair_vlans = assign_vlans(channels, used, assignment=vlans, tagging=tagging, limit=max_vlans)
     plan = Plan(fabric, engine, select, channels, routes, tagging, pair_vlans, elapsed_ms, groups)
+    if vlans == "tree" and tagging == "host":
+        plan = _with_broadcast_vlans(plan, used, max_vlans)
     if plan.vcs > (MAX_VCS if vcs is None else vcs):
         raise PlanError(
             f"{engine} needs {plan.vcs} virtual channels on {fabric.name},"
             f" {vcs or MAX_VCS} are allowed"
         )
     return plan
+
+
+def _with_broadcast_vlans(plan: Plan, paths: Ints, max_vlans: int) -> Plan:
+    """Return the plan with broadcasts in VLANs that reach all hosts: where there is no path."""
+    trees, vlans = plan.routes.tree_channels, plan.pair_vlans
+    found = broadcast_vlans(plan.channels, paths, vlans, trees, plan.row_switch)
+    refuse_vlans_above(int(found.of_row.max()) - FIRST_VLAN + 1, max_vlans)
+    has_path = (paths >= 0).any(axis=2)
+    vlans = np.where(has_path, vlans, found.of_row[:, None]).astype(np.int32)
+    return replace(plan, pair_vlans=vlans, broadcast_links=found.links)
 
 
 def _has_hosts(fabric: Fabric) -> NDArray[np.bool_]:

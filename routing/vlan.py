@@ -60,14 +60,24 @@ def assign_vlans(
     except LookupError as error:
         raise _loop(channels, paths[error.args[0]]) from None
     except OverflowError:
-        most = ", all that 802.1Q has" if limit == MOST_VLANS else ""
-        raise PlanError(
-            f"this plan needs more than {limit} VLANs{most}; --select low-port may need fewer"
-        ) from None
+        raise _too_many(limit) from None
     for row in numbers:
         known = row[row >= 0]
         row[row < 0] = np.bincount(known).argmax() if len(known) else 0
     return FIRST_VLAN + numbers
+
+
+def refuse_vlans_above(needed: int, limit: int) -> None:
+    """Raise PlanError where more VLANs are needed than there may be."""
+    if needed > limit:
+        raise _too_many(limit)
+
+
+def _too_many(limit: int) -> PlanError:
+    most = ", all that 802.1Q has" if limit == MOST_VLANS else ""
+    return PlanError(
+        f"this plan needs more than {limit} VLANs{most}; --select low-port may need fewer"
+    )
 
 
 def _loop(channels: Channels, path: Ints) -> PlanError:
