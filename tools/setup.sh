@@ -24,6 +24,8 @@ missing_packages() {
     done
     # Not grep -q: it would end ldconfig's pipe early, which pipefail takes for a failure.
     ldconfig -p | grep 'libjemalloc\.so\.2' >/dev/null || echo libjemalloc2
+    # The kernel of tests/kernel; Debian has it for PCs alone.
+    [ "$(uname -m)" != x86_64 ] || ! have apt-get || have linux.uml || echo user-mode-linux
     /usr/bin/python3 -c 'import mininet' 2>/dev/null || echo mininet
     /usr/bin/python3 -c 'import mpi4py' 2>/dev/null || echo python3-mpi4py
     /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
