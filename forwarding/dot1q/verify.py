@@ -154,10 +154,10 @@ class _Explorer:
     def follow(self, verdict: Verdict, mac: str | None, source: Ints, tag: Ints) -> _Arrived:
         """Send a frame from each source (a host) to ``mac``, or to all."""
         next_ports = self.tables.next_ports(mac)
-        arrived: list[tuple[NDArray[np.int64], Ints]] = []
         wrong = np.zeros(len(source), dtype=np.bool_)
         frame: NDArray[np.int64] = np.arange(len(source))
         port = self.entry[source]
+        arrived = [(frame[:0], source[:0])]
         seen = np.zeros(0, dtype=np.int64)
         while len(frame):
             sent = self.tables.send(next_ports, port, tag)
