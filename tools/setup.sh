@@ -24,8 +24,6 @@ missing_packages() {
     done
     # Not grep -q: it would end ldconfig's pipe early, which pipefail takes for a failure.
     ldconfig -p | grep 'libjemalloc\.so\.2' >/dev/null || echo libjemalloc2
-    # The kernel of tests/kernel; Debian has it for PCs alone.
-    [ "$(uname -m)" != x86_64 ] || ! have apt-get || have linux.uml || echo user-mode-linux
     /usr/bin/python3 -c 'import mininet' 2>/dev/null || echo mininet
     /usr/bin/python3 -c 'import mpi4py' 2>/dev/null || echo python3-mpi4py
     /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
@@ -128,6 +126,14 @@ make_core() {
 
 mapfile -t packages < <(missing_packages | tr ' ' '\n')
 [ ${#packages[@]} = 0 ] || install_packages "${packages[@]}"
+# The kernel of tests/kernel: without it they are skipped. Not every distribution has it.
+if ! have linux.uml; then
+    if apt-cache show user-mode-linux >/dev/null 2>&1; then
+        install_packages user-mode-linux
+    else
+        say "no package user-mode-linux here: tests/kernel will be skipped"
+    fi
+fi
 rust_is_new_enough ||
     die "rustc and cargo $RUST_MINIMUM or newer are needed, not: $(rustc --version 2>&1 || true)" \
         "(rustup update stable)"

@@ -11,9 +11,6 @@ from topologies.fabric import Fabric
 Macs = dict[int, dict[str, int]]
 """VLAN -> {MAC: port}. A VLAN of the switch without static entries may be absent or empty."""
 
-FILTERED_VLANS = (1, 4094)
-"""The lowest and the highest VLAN that 802.1Q allows."""
-
 
 @dataclass(frozen=True)
 class L2Port:

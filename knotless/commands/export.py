@@ -75,8 +75,8 @@ def command(
         print_json(counts)
         return
     print_table(f"{plan.engine} on {plan.fabric.name} for ordinary switches", counts)
-    click.echo(_summary(verdict))
     click.echo(f"Apply all tables before any port comes up: see {Path(out) / README}.")
+    click.echo(_summary(verdict))
 
 
 def _read_back(files: dict[str, str]) -> L2Fabric:
