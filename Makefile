@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lint-python lint-rust format bench bench-routing bench-sim bench-endpoint fuzz test-primitives test-barriers prove clean
+.PHONY: help setup demo test test-long lint lint-python lint-rust format bench bench-routing bench-sim bench-endpoint fuzz test-primitives test-barriers prove clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,9 @@ demo: setup  ## watch a fabric freeze under PAUSE, and one that cannot
 
 test: setup lint  ## every check and test that this machine can run
 	tools/test.sh
+
+test-long: setup  ## the tests that take minutes: all exports on a real kernel
+	$(BIN)/pytest -m long
 
 lint: lint-python lint-rust  ## format, lint and types, without changing anything
 

@@ -88,6 +88,11 @@ def is_lossless(flow_control: str) -> bool:
     return flow_control in ("pause", "pfc")
 
 
+def pauses_between_switches(flow_control: str) -> bool:
+    """Return whether links between switches stop their senders, so that a cycle can deadlock."""
+    return of_link(flow_control, to_host=False) != "off"
+
+
 def waiting(edges: Iterable[tuple[int, int]], flow_control: str) -> set[tuple[int, int]]:
     """Return the dependencies between virtual channels that remain under a flow control.
 

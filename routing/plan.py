@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from routing.broadcast_vlan import Links, broadcast_vlans
 from routing.channels import Channels, Ints, channels_of
 from routing.engine import MAX_VCS, Task, engine_named
 from routing.flow_control import resolved
@@ -20,7 +22,7 @@ from routing.native import NATIVE, engine_for
 from routing.request import PlanRequest
 from routing.routes import Routes, TableRoutes
 from routing.trees import pruned
-from routing.vlan import FIRST_VLAN, assign_table_vlans, assign_vlans
+from routing.vlan import FIRST_VLAN, assign_table_vlans, assign_vlans, refuse_vlans_above
 from topologies.errors import PlanError
 from topologies.fabric import Fabric
 
@@ -45,7 +47,8 @@ class Plan:
     ``request`` is what was asked for, with the engine that was chosen. ``pair_vlans`` (rows,
     switches) is the VLAN in which hosts of each row of ``routes`` send to each switch; with
     ``tagging`` by switches it depends on the row alone. ``routing_ms`` is what the engine took
-    for the paths, the VLANs not counted.
+    for the paths, the VLANs not counted. With tree VLANs and tagging by hosts,
+    ``broadcast_links`` are the links of each VLAN that broadcasts go in.
     """
 
     fabric: Fabric
@@ -54,6 +57,7 @@ class Plan:
     routes: Routes
     pair_vlans: Ints
     routing_ms: float
+    broadcast_links: Mapping[int, Links] = field(default_factory=dict)
 
     @property
     def engine(self) -> str:
@@ -202,12 +206,26 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = NATIVE, **choices: An
     routes = _without_useless_branches(fabric, channels, routes)
     pair_vlans = _vlans(fabric, channels, routes, request)
     plan = Plan(fabric, request, channels, routes, pair_vlans, elapsed_ms)
+    if request.vlans == "tree" and request.tagging == "host":
+        plan = _with_broadcast_vlans(plan)
     if plan.vcs > (vcs or MAX_VCS):
         raise PlanError(
             f"{engine.name} needs {plan.vcs} virtual channels on {fabric.name},"
             f" {vcs or MAX_VCS} are allowed"
         )
     return plan
+
+
+def _with_broadcast_vlans(plan: Plan) -> Plan:
+    """Return the plan with broadcasts in VLANs that reach all hosts: where there is no path."""
+    receives = (plan.receivers > 0)[None, :, None]
+    paths = np.where(receives, plan.routes.channels, np.int32(-1))
+    trees, vlans = plan.routes.tree_channels, plan.pair_vlans
+    found = broadcast_vlans(plan.channels, paths, vlans, trees, plan.row_switch)
+    refuse_vlans_above(int(found.of_row.max()) - FIRST_VLAN + 1, plan.request.max_vlans)
+    has_path = (paths >= 0).any(axis=2)
+    vlans = np.where(has_path, vlans, found.of_row[:, None]).astype(np.int32)
+    return replace(plan, pair_vlans=vlans, broadcast_links=found.links)
 
 
 def _has_hosts(fabric: Fabric) -> NDArray[np.bool_]:

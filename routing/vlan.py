@@ -99,6 +99,12 @@ def _completed(numbers: Ints) -> Ints:
     return FIRST_VLAN + numbers
 
 
+def refuse_vlans_above(needed: int, limit: int) -> None:
+    """Raise PlanError where more VLANs are needed than there may be."""
+    if needed > limit:
+        raise _too_many(limit)
+
+
 def _too_many(limit: int) -> PlanError:
     most = ", all that 802.1Q has" if limit == MOST_VLANS else ""
     return PlanError(

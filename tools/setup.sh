@@ -126,6 +126,14 @@ make_core() {
 
 mapfile -t packages < <(missing_packages | tr ' ' '\n')
 [ ${#packages[@]} = 0 ] || install_packages "${packages[@]}"
+# The kernel of tests/kernel: without it they are skipped. Not every distribution has it.
+if ! have linux.uml; then
+    if apt-cache show user-mode-linux >/dev/null 2>&1; then
+        install_packages user-mode-linux
+    else
+        say "no package user-mode-linux here: tests/kernel will be skipped"
+    fi
+fi
 rust_is_new_enough ||
     die "rustc and cargo $RUST_MINIMUM or newer are needed, not: $(rustc --version 2>&1 || true)" \
         "(rustup update stable)"

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
+from forwarding.dot1q.folder import README, files_of
+from forwarding.dot1q.from_plan import export
+from forwarding.dot1q.model import L2Fabric
+from forwarding.dot1q.reader import KINDS, read_files
+from forwarding.dot1q.verify import Verdict, verify
 from knotless.commands._options import json_option, print_json, print_table
 from knotless.commands._plan_options import plan_options
 from routing import host_tags
-from routing.flow_control import verdict_text
-from routing.l2 import bridge_lines, export
+from routing.flow_control import pauses_between_switches, verdict_text
 from routing.plan import make_plan
 from routing.request import PlanRequest
 from topologies import load
-from topologies.errors import KnotlessError
-from topologies.files import to_text
+from topologies.errors import KnotlessError, PlanError
+from verification.checked_plan import refuse_deadlock
 
 
 @click.command(name="export")
@@ -30,52 +33,83 @@ from topologies.files import to_text
     help="l2: ordinary Ethernet switches with 802.1Q VLANs and static MAC tables.",
 )
 @click.option("--out", required=True, metavar="DIR", help="Directory to write the files to.")
+@click.option("--allow-deadlock", is_flag=True, help="Write tables even if they can deadlock.")
 @json_option
-def command(spec: str, request: PlanRequest, target: str, out: str, as_json: bool) -> None:
+def command(
+    spec: str, request: PlanRequest, target: str, out: str, allow_deadlock: bool, as_json: bool
+) -> None:
     """Write a plan of SPEC for ordinary switches: NAME.json and NAME.bridge for each.
 
     NAME.json holds PVIDs, VLAN membership and the static MAC table; NAME.bridge the same as
-    commands for a Linux bridge NAME with ports NAME-ethN. fabric.json is written too, and with
-    --tagging host, tags.json: which VLAN each host must use to which MAC. acyclic says whether
-    the channels' dependencies under flow_control have no cycle, what floods counted in.
+    a script for a Linux bridge NAME with ports NAME-ethN. fabric.json is written too, and with
+    --tagging host, tags.json: which VLAN each host must use to which MAC. README.txt says in
+    what order to apply them.
+
+    What would be written is read back and verified first: every unicast and every broadcast
+    arrives exactly once, without loops, and nothing can deadlock under the flow control.
+    Nothing is written if that fails.
 
     Example: knotless export mesh,4,4 --engine dor --to l2 --out l2
     """
     del target
-    fabric = load(spec)
-    plan = make_plan(fabric, request)
-    exported = export(plan)
-    switches = exported.switches
-    tags = plan.host_tags()
-    files = {"fabric.json": to_text(fabric)}
-    if tags is not None:
-        files[host_tags.FILE] = host_tags.to_text(tags)
-    for switch in switches:
-        files[f"{switch.name}.json"] = json.dumps(switch.as_json(), indent=1) + "\n"
-        files[f"{switch.name}.bridge"] = "\n".join(bridge_lines(switch)) + "\n"
+    plan = make_plan(load(spec), request)
+    files = files_of(export(plan))
+    read = _read_back(files)
+    verdict = verify(read)
+    cycle = verdict.cycle if pauses_between_switches(plan.flow_control) else []
+    _refuse_losses(plan.fabric.name, verdict)
+    if not allow_deadlock:
+        refuse_deadlock(plan, cycle)
     _write(Path(out), files)
-    macs = [sum(map(len, switch.macs.values())) for switch in switches]
+    macs = [sum(map(len, switch.macs.values())) for switch in read.switches]
     counts = {
         "directory": out,
         "engine": plan.engine,
-        "switches": len(switches),
+        "switches": len(read.switches),
         "vlans": plan.vlan_count,
         "macs": sum(macs),
         "macs_max_switch": max(macs),
+        "pairs": verdict.pairs,
+        "undelivered": verdict.undelivered,
+        "broadcasts_undelivered": verdict.broadcasts_undelivered,
         "flow_control": plan.flow_control,
-        "acyclic": not exported.cycle,
-        "cycle": exported.cycle,
+        "acyclic": not cycle,
+        "cycle": cycle,
     }
     if as_json:
         print_json(counts)
-    else:
-        print_table(f"{plan.engine} on {fabric.name} for ordinary switches", counts)
-        click.echo(verdict_text(plan.flow_control, exported.cycle))
+        return
+    print_table(f"{plan.engine} on {plan.fabric.name} for ordinary switches", counts)
+    click.echo(f"Apply all tables before any port comes up: see {Path(out) / README}.")
+    click.echo("Read back: every unicast and every broadcast arrives exactly once.")
+    click.echo(verdict_text(plan.flow_control, cycle))
+
+
+def _read_back(files: dict[str, str]) -> L2Fabric:
+    """Return what the files say, which those of both kinds must agree on."""
+    first, *others = (read_files(files, kind) for kind in KINDS)
+    if any(other != first for other in others):
+        raise KnotlessError(
+            f"the files {' and '.join(KINDS)} differ: this is a mistake of knotless"
+        )
+    return first
+
+
+def _refuse_losses(fabric: str, verdict: Verdict) -> None:
+    """Raise PlanError unless the tables deliver everything."""
+    if not verdict.delivers:
+        what = verdict.problems[0] if verdict.problems else f"a loop at {verdict.loops[0]}"
+        raise PlanError(
+            f"{fabric}: the tables would not deliver everything exactly once"
+            f" ({verdict.undelivered} pairs, {verdict.broadcasts_undelivered} broadcasts): {what}"
+        )
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
+    """Write the files; tags.json of an earlier export would contradict them."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / host_tags.FILE).unlink(missing_ok=True)
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:

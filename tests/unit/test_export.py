@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from forwarding.dot1q.from_plan import export
+from forwarding.dot1q.reader import KINDS, read_folder
+from forwarding.dot1q.verify import Verdict, verify
 from knotless.main import main
 from routing.flowdir import read_tags
-from routing.l2 import export
 from routing.ofctl import parse
 from routing.plan import make_plan
+from tests.dot1q_exports import EXPORTS, FABRICS, export_to
 from tests.dumb_switch import flows_of
 from topologies import load
 from topologies.errors import PlanError
@@ -23,10 +26,11 @@ from verification.check import check
 CASES = [
     "mesh,4,4 --engine dor",
     "mesh,2,4,hosts=2 --engine dor",
-    "torus,4,4 --engine dor --vcs 1 --select low-port",
-    "torus,4,4,hosts=2 --engine minimal --tagging host",
+    "torus,4,4 --engine dor --vcs 1 --select low-port --allow-deadlock",
+    "torus,4,4,hosts=2 --engine minimal --tagging host --allow-deadlock",
     "lsft,2",
     "clos,3,hosts=2 --engine updown",
+    "clos,4,hosts=2 --engine updown --tagging host",
     "fattree,2,4,2 --tagging host",
     "random,12,degree=3,seed=4 --engine updown --tagging host",
     "flat,5",
@@ -68,27 +72,45 @@ def test_files_say_who_is_where(tmp_path: Path) -> None:
     assert all(port["pvid"] is None and port["untagged"] == [] for port in links)
 
 
-def test_bridge_lines_say_the_same_as_the_json(tmp_path: Path) -> None:
-    run("mesh,2,4,hosts=2 --engine dor", tmp_path)
-    for name in ("s1", "s5"):
-        switch = json.loads((tmp_path / f"{name}.json").read_text())
-        lines = (tmp_path / f"{name}.bridge").read_text().splitlines()
-        for port in switch["ports"]:
-            device = f"dev {name}-eth{port['port']}"
-            wanted = {f"bridge vlan add {device} vid {vlan}" for vlan in port["tagged"]}
-            wanted |= {
-                f"bridge vlan add {device} vid {v} {'pvid ' * (v == port['pvid'])}untagged"
-                for v in port["untagged"]
-            }
-            assert {
-                line for line in lines if line.startswith(f"bridge vlan add {device}")
-            } == wanted
-            assert f"bridge vlan del {device} vid 1" in lines
-        entries = {
-            f"bridge fdb add {e['mac']} dev {name}-eth{e['port']} master static vlan {e['vlan']}"
-            for e in switch["macs"]
-        }
-        assert {line for line in lines if " fdb " in line} == entries
+@pytest.mark.parametrize("arguments", EXPORTS)
+def test_exported_files_deliver_everything_once_and_cannot_deadlock(
+    arguments: str, tmp_path: Path
+) -> None:
+    said = export_to(tmp_path, arguments)
+    plain, bridges = (read_folder(tmp_path, kind) for kind in KINDS)
+    assert plain == bridges
+    assert verify(plain) == Verdict(pairs=said["pairs"])
+    hosts = len(plain.fabric.hosts)
+    assert said["pairs"] == hosts * (hosts - 1)
+    assert (said["undelivered"], said["broadcasts_undelivered"], said["cycle"]) == (0, 0, [])
+
+
+def test_the_twenty_fabrics_are_exported_with_both_taggings() -> None:
+    assert len(FABRICS) == len({spec for spec, *_ in FABRICS}) == 20
+    assert len(set(EXPORTS)) == 40
+
+
+def test_the_readme_says_in_what_order_to_apply_the_files(tmp_path: Path) -> None:
+    export_to(tmp_path, "clos,3,hosts=2 --engine updown --tagging host")
+    text = (tmp_path / "README.txt").read_text()
+    places = [text.index(words) for words in ("every port", "Apply to each", "Bring the ports up")]
+    assert places == sorted(places)
+    assert "tags.json" in text
+    # Tags of an earlier export would be those of other tables.
+    export_to(tmp_path, "clos,3,hosts=2 --engine updown")
+    assert not (tmp_path / "tags.json").exists()
+    assert "tags.json" not in (tmp_path / "README.txt").read_text()
+
+
+def test_the_verdict_is_the_last_word(tmp_path: Path) -> None:
+    words = ["export", "mesh,3,3", "--engine", "dor", "--to", "l2", "--out", str(tmp_path)]
+    done = CliRunner().invoke(main, words)
+    last = done.output.splitlines()[-2:]
+    assert last[0].endswith("every unicast and every broadcast arrives exactly once.")
+    assert last[1] == "cannot deadlock under PAUSE"
+    words[1:4] = ["torus,4,4", "--engine", "minimal", "--tagging", "host", "--allow-deadlock"]
+    done = CliRunner().invoke(main, words)
+    assert done.output.splitlines()[-1].startswith("CAN DEADLOCK under PAUSE: s1:")
 
 
 @pytest.mark.parametrize(
@@ -100,6 +122,9 @@ def test_bridge_lines_say_the_same_as_the_json(tmp_path: Path) -> None:
         ("mesh,4,4 --max-vlans 3", "needs more than 3 VLANs"),
         ("mesh,4,4 --max-vlans 4095", "max_vlans: input should be less than or equal to 4093"),
         ("mesh,4,4 --vlans forest", "vlans: input should be 'default' or 'tree'"),
+        ("torus,4,4 --engine minimal --tagging host", "CAN DEADLOCK under PAUSE: s1:2/0 -> s2:2/0"),
+        ("clos,4,hosts=2 --engine updown --tagging host --max-vlans 5", "needs more than 5 VLANs"),
+        ("hub,4", "is a repeater hub, which cannot be exported"),
         ("lsft,6", "power of a prime"),
         ("no/such.json", "cannot be read"),
     ],

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from forwarding.dot1q.from_plan import export
+from forwarding.dot1q.verify import verify
 from routing.compile import compile_rules
-from routing.l2 import export
 from routing.plan import Plan, make_plan
 from topologies import load
 from topologies.errors import PlanError
@@ -113,7 +114,7 @@ def test_table_1(number: int) -> None:
 def test_the_vlans_are_trees(number: int) -> None:
     """So ordinary switches can have them; floods close no cycle that paths do not."""
     plan = planned(number)
-    assert export(plan).cycle == CheckedPlan(plan).cycle
+    assert verify(export(plan)).cycle == CheckedPlan(plan).cycle
     assert bool(CheckedPlan(plan).cycle) == plan.fabric.name.startswith("torus")
 
 

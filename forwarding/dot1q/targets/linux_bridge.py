@@ -1,0 +1,50 @@
+"""NAME.bridge: the tables of a switch as a shell script for a Linux bridge with VLAN filtering.
+
+The bridge has the switch's name, and port N of it is NAME-ethN. Both must exist, and the ports
+must belong to the bridge, which is new. A bridge that is down forwards nothing; the script keeps
+it down until all is applied, since a bridge with its default VLAN floods in every loop of the
+fabric.
+"""
+
+from __future__ import annotations
+
+from forwarding.dot1q.model import L2Port, L2Switch
+
+SUFFIX = ".bridge"
+BEGIN, END = "-batch - <<'END'", "END"
+
+
+def device_of(switch: str, port: int) -> str:
+    """Return the name of a port's network device."""
+    return f"{switch}-eth{port}"
+
+
+def to_text(switch: L2Switch) -> str:
+    """Return the script, for ``sh -e``; commands are in batches, because a process each is slow."""
+    devices = [device_of(switch.name, port.port) for port in switch.ports]
+    lines = [
+        "# Everything is applied first; only then do the ports come up.",
+        f"ip link set dev {switch.name} down",
+        f"ip link set dev {switch.name} type bridge vlan_filtering 1 stp_state 0 mcast_snooping 0",
+        f"bridge {BEGIN}",
+        f"vlan del dev {switch.name} vid 1 self",
+    ]
+    for port, device in zip(switch.ports, devices, strict=True):
+        lines += _port(port, device)
+    for vlan, of_vlan in switch.macs.items():
+        lines += [
+            f"fdb replace {mac} dev {device_of(switch.name, port)} master static vlan {vlan}"
+            for mac, port in of_vlan.items()
+        ]
+    lines += [END, f"ip {BEGIN}"]
+    lines += [f"link set dev {device} up" for device in [*devices, switch.name]]
+    return "\n".join([*lines, END]) + "\n"
+
+
+def _port(port: L2Port, device: str) -> list[str]:
+    lines = [f"link set dev {device} learning off", f"vlan del dev {device} vid 1"]
+    for vlan in port.vlans:
+        flags = " pvid" if vlan == port.pvid else ""
+        flags += " untagged" if vlan in port.untagged else ""
+        lines.append(f"vlan add dev {device} vid {vlan}{flags}")
+    return lines
