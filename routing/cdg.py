@@ -16,9 +16,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from knotless_core.graph import shortest_cycle
+from knotless_core.graph import is_acyclic, shortest_cycle
 from routing.channels import PRIORITIES, Channels, Ints, Priorities
-from routing.engine import Routes
+from routing.routes import ExplicitRoutes
 
 FLOW_CONTROLS = ("pfc", "pause")
 """PFC stops one priority of a channel; 802.3x PAUSE stops all of them at once."""
@@ -34,7 +34,7 @@ def merge_priorities(edges: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
     return {(a - a % PRIORITIES, b - b % PRIORITIES) for a, b in edges}
 
 
-def dependencies(channels: Channels, routes: Routes, receivers: Ints) -> tuple[Ints, Ints]:
+def dependencies(channels: Channels, routes: ExplicitRoutes, receivers: Ints) -> tuple[Ints, Ints]:
     """Return the edges of unicasts to hosts and of broadcasts together, as (from, to) arrays.
 
     ``receivers`` are the hosts of each switch. An edge may come more than once.
@@ -62,8 +62,16 @@ def find_cycle(edges: Iterable[tuple[int, int]]) -> list[int]:
     Of several shortest ones it is that with the smallest members, so equal graphs give equal
     cycles, whatever the order of ``edges``.
     """
-    ends = np.array(list(edges), dtype=np.int64).reshape(-1, 2)
-    return shortest_cycle(np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1]))
+    ends = np.array(list(edges), dtype=np.int32).reshape(-1, 2)
+    return cycle_among(np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1]))
+
+
+def cycle_among(before: Ints, after: Ints) -> list[int]:
+    """Return the same of edges as arrays (from, to), in which an edge may come more than once."""
+    nodes = 1 + max(int(before.max(initial=0)), int(after.max(initial=0)))
+    if is_acyclic(nodes, before, after):
+        return []
+    return shortest_cycle(before.astype(np.int64), after.astype(np.int64))
 
 
 def cycle_names(channels: Channels, cycle: list[int]) -> list[str]:

@@ -15,7 +15,8 @@ from pkgutil import iter_modules
 import numpy as np
 
 import routing.engines
-from routing.channels import Channels, Ints, Priorities
+from routing.channels import Channels, Ints
+from routing.routes import Routes
 from topologies.errors import PlanError
 from topologies.fabric import Fabric
 
@@ -69,28 +70,6 @@ class Task:
         """How many hosts each switch has."""
         counts = np.bincount(self.host_switches, minlength=len(self.channels.names))
         return counts.astype(np.int32)
-
-
-@dataclass(frozen=True)
-class Routes:
-    """One path for each source host and destination switch, and a broadcast tree a switch.
-
-    Hosts with the same paths share a row. A path never depends on which host of its
-    destination switch it goes to, so rules can be aggregated by switch.
-
-    rows : (hosts,) the row of each source host.
-    channels : (rows, switches, longest) the channels of the path to each switch, then -1.
-    priorities : same shape, the priority (virtual channel) of each of those channels.
-    tree_channels : (switches, switches) entry [u, v] is the channel by which a broadcast
-        of a host on switch u enters switch v; -1 where it does not.
-    tree_priorities : same shape, the priority of that channel.
-    """
-
-    rows: Ints
-    channels: Ints
-    priorities: Priorities
-    tree_channels: Ints
-    tree_priorities: Priorities
 
 
 @dataclass(frozen=True)

@@ -5,20 +5,29 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.cdg import cycle_names, dependencies, find_cycle
+from routing.cdg import cycle_among, cycle_names
 from routing.channels import Channels, Ints, channels_of
-from routing.engine import MAX_VCS, SELECTIONS, Routes, Task, engine_named
+from routing.engine import MAX_VCS, SELECTIONS, Task, engine_named
 from routing.host_tags import EVERYTHING_ELSE, HostTags
 from routing.multicast import MulticastGroup, groups_of
+from routing.routes import Routes, TableRoutes
 from routing.trees import pruned
-from routing.vlan import ASSIGNMENTS, FIRST_VLAN, MOST_VLANS, TAGGINGS, assign_vlans
+from routing.usage import Usage, usage
+from routing.vlan import (
+    ASSIGNMENTS,
+    FIRST_VLAN,
+    MOST_VLANS,
+    TAGGINGS,
+    assign_table_vlans,
+    assign_vlans,
+)
 from routing.walks import plain_graph
 from topologies.errors import PlanError
 from topologies.fabric import Fabric
@@ -66,12 +75,9 @@ class Plan:
         d = fabric.switch_index[target.switch]
         in_port = fabric.hosts[from_host].port
         hops = []
-        taken = zip(self.routes.channels[row, d], self.routes.priorities[row, d], strict=True)
-        for c, priority in taken:
-            if c < 0:
-                break
+        for c, priority in self.routes.path(row, d):
             name = channels.names[channels.tail[c]]
-            hops.append(Hop(name, in_port, int(channels.out_port[c]), int(priority)))
+            hops.append(Hop(name, in_port, int(channels.out_port[c]), priority))
             in_port = int(channels.in_port[c])
         hops.append(Hop(target.switch, in_port, target.port, 0))
         return hops
@@ -132,35 +138,35 @@ class Plan:
     @property
     def vcs(self) -> int:
         """How many virtual channels the plan uses."""
-        used = self.routes.channels >= 0
-        most = int(self.routes.priorities[used].max(initial=0))
-        return 1 + max(most, int(self.routes.tree_priorities.max(initial=0)))
+        return self.routes.vcs
 
     @cached_property
+    def _usage(self) -> Usage:
+        return usage(self.channels, self.routes, self.senders, self.receivers)
+
+    @property
     def loads(self) -> NDArray[np.int64]:
         """Return the paths between hosts that take each channel."""
-        taken = self.routes.channels
-        pairs = (self.senders[:, None] * self.receivers[None, :])[:, :, None]
-        weights = np.broadcast_to(pairs, taken.shape)[taken >= 0]
-        counted = np.bincount(taken[taken >= 0], weights=weights, minlength=len(self.channels))
-        return counted.astype(np.int64)
+        return self._usage.loads
 
     def dependencies(self) -> set[tuple[int, int]]:
         """Return the channel dependency graph of unicast and broadcast together."""
-        before, after = dependencies(self.channels, self.routes, self.receivers)
-        return {(a, b) for a, b in distinct_rows(before, after)}
+        return {(a, b) for a, b in distinct_rows(self._usage.before, self._usage.after)}
 
     @cached_property
+    def _shortest_hops(self) -> int:
+        """The channels of shortest paths between all pairs of hosts together."""
+        return self.channels.core.total_hops(self.receivers, self.receivers)
+
+    @property
     def is_minimal(self) -> bool:
         """Whether all paths between hosts are shortest paths."""
-        lengths = (self.routes.channels >= 0).sum(axis=2)
-        shortest = shortest_hops(self.channels)[:, self.row_switch].T
-        return bool((lengths == shortest)[:, self.receivers > 0].all())
+        return int(self.loads.sum()) == self._shortest_hops
 
     @cached_property
     def cycle(self) -> list[str]:
         """Return a cycle of channel dependencies (``s1:2/0`` ...), or an empty list."""
-        return cycle_names(self.channels, find_cycle(self.dependencies()))
+        return cycle_names(self.channels, cycle_among(self._usage.before, self._usage.after))
 
     def summary(self) -> dict[str, object]:
         """Return the plan's figures, as ``knotless plan --json`` prints them.
@@ -174,9 +180,7 @@ class Plan:
         began = time.perf_counter()
         rules = compile_rules(self)
         compile_ms = 1000 * (time.perf_counter() - began)
-        lengths = (self.routes.channels >= 0).sum(axis=2)
-        pairs = self.senders[:, None].astype(np.int64) * self.receivers[None, :]
-        shortest = shortest_hops(self.channels)[self.row_switch]
+        pairs = len(self.fabric.hosts) ** 2
         counts = [len(of_switch.rules) for of_switch in rules.values()]
         return {
             "fabric": self.fabric.name,
@@ -184,10 +188,10 @@ class Plan:
             "select": self.select,
             "vcs": self.vcs,
             "vlans": self.vlan_count,
-            "mean_switches": float((pairs * (lengths + 1)).sum() / pairs.sum()),
-            "max_switches": int((lengths + 1)[pairs > 0].max()),
+            "mean_switches": (int(self.loads.sum()) + pairs) / pairs,
+            "max_switches": self._usage.longest + 1,
             "max_channel_load": int(self.loads.max(initial=0)),
-            "load_bound": float((pairs * shortest).sum() / max(1, len(self.channels))),
+            "load_bound": self._shortest_hops / max(1, len(self.channels)),
             "minimal": self.is_minimal,
             "acyclic": not self.cycle,
             "cycle": self.cycle,
@@ -270,8 +274,7 @@ def make_plan(
     routes = chosen.route(Task(fabric, channels, vcs, select, root_index))
     elapsed_ms = 1000 * (time.perf_counter() - began)
     routes = _without_useless_branches(fabric, channels, routes)
-    used = np.where(_has_hosts(fabric)[None, :, None], routes.channels, -1).astype(np.int32)
-    pair_vlans = assign_vlans(channels, used, assignment=vlans, tagging=tagging, limit=max_vlans)
+    pair_vlans = _vlans(fabric, channels, routes, vlans, tagging, max_vlans)
     plan = Plan(fabric, engine, select, channels, routes, tagging, pair_vlans, elapsed_ms, groups)
     if plan.vcs > (MAX_VCS if vcs is None else vcs):
         raise PlanError(
@@ -286,10 +289,20 @@ def _has_hosts(fabric: Fabric) -> NDArray[np.bool_]:
     return np.array([bool(fabric.hosts_at[switch.name]) for switch in fabric.switches])
 
 
+def _vlans(
+    fabric: Fabric, channels: Channels, routes: Routes, assignment: str, tagging: str, limit: int
+) -> Ints:
+    """Return (rows, switches): the VLAN of each path to a switch with hosts."""
+    receives = _has_hosts(fabric)
+    if isinstance(routes, TableRoutes) and assignment == "default":
+        return assign_table_vlans(routes, receives, tagging=tagging, limit=limit)
+    used = np.where(receives[None, :, None], routes.channels, np.int32(-1))
+    return assign_vlans(channels, used, assignment=assignment, tagging=tagging, limit=limit)
+
+
 def _without_useless_branches(fabric: Fabric, channels: Channels, routes: Routes) -> Routes:
     """Cut from the broadcast trees what leads to no host, and trees that no host uses."""
     has_host = _has_hosts(fabric)
-    trees = np.where(has_host[:, None], routes.tree_channels, -1).astype(np.int32)
-    trees = pruned(channels, trees, has_host)
-    priorities = np.where(trees >= 0, routes.tree_priorities, 0).astype(np.uint8)
-    return Routes(routes.rows, routes.channels, routes.priorities, trees, priorities)
+    trees = pruned(channels, routes.tree_channels, has_host, sources=has_host)
+    priorities = np.where(trees >= 0, routes.tree_priorities, np.uint8(0))
+    return replace(routes, tree_channels=trees, tree_priorities=priorities)

@@ -18,9 +18,11 @@ together they still have no loop, which identical ones never have, so no more VL
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from knotless_core import graph as core
 from routing.channels import Channels, Ints
+from routing.routes import TableRoutes
 from topologies.errors import PlanError
 
 FIRST_VLAN = 2
@@ -60,14 +62,44 @@ def assign_vlans(
     except LookupError as error:
         raise _loop(channels, paths[error.args[0]]) from None
     except OverflowError:
-        most = ", all that 802.1Q has" if limit == MOST_VLANS else ""
-        raise PlanError(
-            f"this plan needs more than {limit} VLANs{most}; --select low-port may need fewer"
-        ) from None
+        raise _too_many(limit) from None
+    return _completed(numbers)
+
+
+def assign_table_vlans(
+    routes: TableRoutes,
+    receives: NDArray[np.bool_],
+    *,
+    tagging: str = "switch",
+    limit: int = MOST_VLANS,
+) -> Ints:
+    """Return the same for next-hop tables and the ``default`` assignment, without their paths.
+
+    ``receives`` marks the switches to which paths count. With ``tagging`` by switches the result
+    is a view of one column, which cannot be written to.
+    """
+    try:
+        if tagging == "host":
+            return _completed(routes.core.pair_vlans(receives, limit))
+        column = FIRST_VLAN + routes.core.row_vlans(receives, limit)
+    except OverflowError:
+        raise _too_many(limit) from None
+    return np.broadcast_to(column[:, None], (len(column), len(receives)))
+
+
+def _completed(numbers: Ints) -> Ints:
+    """Return the VLANs of VLAN numbers from 0, each -1 replaced by its row's commonest number."""
     for row in numbers:
         known = row[row >= 0]
         row[row < 0] = np.bincount(known).argmax() if len(known) else 0
     return FIRST_VLAN + numbers
+
+
+def _too_many(limit: int) -> PlanError:
+    most = ", all that 802.1Q has" if limit == MOST_VLANS else ""
+    return PlanError(
+        f"this plan needs more than {limit} VLANs{most}; --select low-port may need fewer"
+    )
 
 
 def _loop(channels: Channels, path: Ints) -> PlanError:

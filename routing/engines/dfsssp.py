@@ -12,8 +12,9 @@ import numpy as np
 
 from routing.balance import balanced_paths
 from routing.channels import Ints, Priorities
-from routing.engine import MAX_VCS, Engine, Routes, Task
+from routing.engine import MAX_VCS, Engine, Task
 from routing.layers import ShortestPaths, layered_paths, shortest_paths
+from routing.routes import ExplicitRoutes, Routes
 from routing.turn_model import legal_turns
 from routing.turns import along_tree, grow_acyclic
 from routing.walks import plain_graph
@@ -32,19 +33,23 @@ def route(task: Task) -> Routes:
     """
     known = shortest_paths(task)
     rows, paths, _ = balanced_paths(task, plain_graph(task.channels))
-    layers = _layers(known, paths)
-    if layers.max(initial=0) >= (task.vcs or MAX_VCS):
+    allowed = task.vcs or MAX_VCS
+    layers = _layers(known, paths, allowed)
+    if layers is None:
         others = layered_paths(task, known, known.layers())
-        if others[2].max(initial=0) < layers.max():
+        needed = int(others[2].max(initial=0)) + 1
+        layers = _layers(known, paths, needed) if needed > allowed else None
+        if layers is None:
             rows, paths, layers = others
     trees = known.tree.from_everywhere()
-    return Routes(rows.of_host, paths, layers, trees, np.zeros(trees.shape, dtype=np.uint8))
+    return ExplicitRoutes(rows.of_host, paths, layers, trees, np.zeros(trees.shape, dtype=np.uint8))
 
 
-def _layers(known: ShortestPaths, paths: Ints) -> Priorities:
+def _layers(known: ShortestPaths, paths: Ints, allowed: int) -> Priorities | None:
     """Return the layer of each channel of ``paths`` (rows, switches, longest).
 
-    In layer 0 the turns that L-turn allows are taken instead if more paths fit into them.
+    None if it takes more layers than ``allowed``. In layer 0 the turns that L-turn allows are
+    taken instead if more paths fit into them.
     """
     channels, turns = known.channels, known.turns
     layers = np.zeros(paths.shape, dtype=np.uint8)
@@ -53,6 +58,8 @@ def _layers(known: ShortestPaths, paths: Ints) -> Priorities:
     taken = np.where(after >= 0, _numbers(known, before, after), -1)
     number = 0
     while len(row):
+        if number == allowed:
+            return None
         use = np.bincount(taken[taken >= 0], minlength=len(turns))
         order = np.argsort(-use, kind="stable").astype(np.int32)
         given = None if number else along_tree(channels, known.tree.parent, turns)

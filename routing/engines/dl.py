@@ -13,7 +13,8 @@ import numpy as np
 
 from knotless_core.graph import StateGraph
 from routing.balance import balanced_paths
-from routing.engine import MAX_VCS, Engine, Routes, Task
+from routing.engine import MAX_VCS, Engine, Task
+from routing.routes import ExplicitRoutes, Routes
 from routing.spanning import SpanningTree, spanning_tree
 from routing.walks import graph_of, plain_graph
 
@@ -29,7 +30,7 @@ def route(task: Task) -> Routes:
     graph = _enough_layers(task, tree) if task.vcs is None else layered_graph(tree, task.vcs)
     rows, paths, layers = balanced_paths(task, graph)
     trees = tree.from_everywhere()
-    return Routes(rows.of_host, paths, layers, trees, np.zeros(trees.shape, dtype=np.uint8))
+    return ExplicitRoutes(rows.of_host, paths, layers, trees, np.zeros(trees.shape, dtype=np.uint8))
 
 
 def _enough_layers(task: Task, tree: SpanningTree) -> StateGraph:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from knotless_core.graph import last_hops
 from routing.balance import rows_in
 from routing.channels import Ints, Priorities
-from routing.engine import Engine, Routes, Task
+from routing.engine import Engine, Task
+from routing.routes import Routes, TableRoutes
 from topologies.errors import PlanError
 from topologies.fabric import Grid
 
@@ -28,7 +28,8 @@ def route(task: Task) -> Routes:
 
     Where both ways round are as short, ``low-port`` takes the positive one; ``spread`` the
     positive one when the source's coordinate in that dimension plus its host rank is even.
-    A broadcast takes the paths of its switch's first host.
+    A broadcast takes the paths of its switch's first host. A tie is met only where a dimension
+    is entered, with the source's coordinate: so tables for even and odd ranks tell next hops.
 
     Raises
     ------
@@ -43,26 +44,25 @@ def route(task: Task) -> Routes:
         )
     spread = task.select == "spread"
     rows = rows_in(task, 2 if spread and grid.wrap else 1)
-    dateline = task.vcs is None or task.vcs >= 2
-    paths, priorities = _paths(task, grid, rows.at, rows.plane if spread else None, dateline)
-    first = np.count_nonzero(rows.plane == 0)  # they come first
-    trees = last_hops(paths[:first], priorities[:first], rows.at[:first])
-    return Routes(rows.of_host, paths, priorities, *trees)
+    ties = any(size > 2 and size % 2 == 0 for size in grid.dims)
+    table = rows.plane if ties else np.zeros_like(rows.plane)
+    next_hop, changes, trees, of_trees = _tables(task, grid, rows.at, table)
+    none = np.zeros((len(next_hop), len(task.channels.names)), dtype=np.uint8)
+    return TableRoutes(
+        rows.of_host, task.channels, rows.at, table, next_hop, none, changes, trees, of_trees
+    )
 
 
-def _paths(
-    task: Task, grid: Grid, starts: Ints, parity: Ints | None, dateline: bool
-) -> tuple[Ints, Priorities]:
-    """Return channels and priorities of the paths from ``starts`` to every switch.
-
-    ``parity`` (one for each start) splits ties; None sends all of them the positive way.
-    """
-    channels = task.channels
+def _tables(task: Task, grid: Grid, at: Ints, table: Ints) -> tuple[Ints, Ints, Ints, Priorities]:
+    """Return next hops, changes of priority, and the broadcast trees with their priorities."""
     dims = np.array(grid.dims, dtype=np.int32)
+    spread, dateline = task.select == "spread", task.vcs is None or task.vcs >= 2
     try:
-        return channels.core.dimension_order_paths(dims, grid.wrap, starts, parity, dateline)
+        return task.channels.core.dimension_order_tables(
+            dims, grid.wrap, at, table, spread, dateline
+        )
     except LookupError as missing:
-        tail, head = (channels.names[end] for end in missing.args)
+        tail, head = (task.channels.names[end] for end in missing.args)
         raise PlanError(
             f"dor needs a link from {tail} to {head}, which {task.fabric.name} lacks;"
             " updown runs on any fabric"

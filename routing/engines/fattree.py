@@ -14,8 +14,9 @@ import numpy as np
 from knotless_core.graph import StateGraph
 from routing.balance import rows_in
 from routing.channels import Ints
-from routing.engine import Engine, Routes, Task
-from routing.walks import FAR, up_down_graph
+from routing.engine import Engine, Task
+from routing.routes import Routes, TableRoutes, no_changes
+from routing.walks import up_down_graph
 from topologies.errors import PlanError
 
 
@@ -38,14 +39,14 @@ def route(task: Task) -> Routes:
     level = _levels(task)
     rises = level[channels.head] > level[channels.tail]
     falls = level[channels.head] < level[channels.tail]
-    graph = up_down_graph(channels, rises, falls)
-    _check_joined(task, graph)
-    wanted = _digits(task, graph, level)
-    rows = rows_in(task, len(wanted))
-    paths, priorities = graph.counted_paths(rows.plane, rows.at, task.receivers > 0, wanted)
+    next_hop = _tables(task, level, up_down_graph(channels, rises, falls))
+    rows = rows_in(task, len(next_hop))
     trees = channels.core.up_then_down(rises, falls)
     none = np.zeros(trees.shape, dtype=np.uint8)
-    return Routes(rows.of_host, paths, priorities, trees, none)
+    first = np.zeros((len(next_hop), len(level)), dtype=np.uint8)
+    return TableRoutes(
+        rows.of_host, channels, rows.at, rows.plane, next_hop, first, no_changes(), trees, none
+    )
 
 
 def _levels(task: Task) -> Ints:
@@ -54,43 +55,21 @@ def _levels(task: Task) -> Ints:
     return task.channels.core.breadth_first(with_hosts)[1]
 
 
-def _check_joined(task: Task, graph: StateGraph) -> None:
-    """Raise PlanError where there is no way from one switch with hosts to another."""
-    at = np.flatnonzero(task.receivers)
-    apart = np.argwhere(graph.hops()[np.ix_(at, at)] >= FAR)
-    if len(apart):
-        destination, source = (task.channels.names[at[i]] for i in apart[0])
+def _tables(task: Task, level: Ints, graph: StateGraph) -> Ints:
+    """Return the next-hop tables, one for each rank of hosts if they differ."""
+    receives = task.receivers > 0
+    number = np.zeros(len(level), dtype=np.int64)
+    number[receives] = np.arange(np.count_nonzero(receives)) * task.ranks
+    try:
+        return graph.counted_tables(
+            level, number, receives, task.ranks if task.select == "spread" else 1
+        )
+    except LookupError as apart:
+        source, destination = (task.channels.names[end] for end in apart.args)
         raise PlanError(
             f"fattree needs a way up and down between all hosts; {task.fabric.name} has none"
             f" from {source} to {destination}; updown runs on any fabric"
-        )
-
-
-def _digits(task: Task, graph: StateGraph, level: Ints) -> Ints:
-    """Return (ranks of hosts, switches, states): which link to take.
-
-    Going up from level l it is digit l. Going down from level l, where there is a choice,
-    it is the digit that was used on the way up from level l - 2, so that the way down
-    mirrors the way up.
-    """
-    channels = task.channels
-    rises = level[channels.head] > level[channels.tail]
-    (switch, start), (_, _, channel) = graph.states(), graph.edges()
-    counts = graph.ways(np.ones(len(channel), dtype=bool))
-    rising = graph.ways(rises[channel])
-    state_level = level[switch]
-    base = np.ones(int(level.max()) + 1, dtype=np.int64)
-    for above in range(1, len(base)):
-        ways = int(rising[:, state_level == above - 1].max(initial=1))
-        base[above] = min(base[above - 1] * ways, 1 << 40)
-    divisor = np.where(rising > 0, base[state_level], base[np.maximum(0, state_level - 2)])
-    at = np.flatnonzero(task.receivers)
-    number = np.zeros(len(start), dtype=np.int64)
-    number[at] = np.arange(len(at)) * task.ranks
-    spread = task.select == "spread" and counts[at].max(initial=0) > 1
-    ranks = np.arange(task.ranks if spread else 1)[:, None, None]
-    digits: Ints = ((number[:, None] + ranks) // divisor % (1 << 20)).astype(np.int32)
-    return digits
+        ) from None
 
 
 ENGINE = Engine(

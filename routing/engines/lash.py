@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from routing.engine import Engine, Routes, Task
+from routing.engine import Engine, Task
 from routing.layers import layered_paths, shortest_paths
+from routing.routes import ExplicitRoutes, Routes
 
 
 def route(task: Task) -> Routes:
@@ -27,7 +28,7 @@ def route(task: Task) -> Routes:
     paths = shortest_paths(task)
     rows, taken, layer = layered_paths(task, paths, paths.layers())
     trees = paths.tree.from_everywhere()
-    return Routes(rows.of_host, taken, layer, trees, np.zeros(trees.shape, dtype=np.uint8))
+    return ExplicitRoutes(rows.of_host, taken, layer, trees, np.zeros(trees.shape, dtype=np.uint8))
 
 
 ENGINE = Engine(

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from routing.channels import Channels, Ints
-from routing.engine import Engine, Routes, Task
+from routing.engine import Engine, Task
+from routing.routes import ExplicitRoutes, Routes
 from topologies.errors import PlanError
 
 
@@ -50,7 +51,9 @@ def route(task: Task) -> Routes:
     paths[row, leaves[target], 1] = downs[way]
     trees = _trees(channels, leaves, ups, downs, first)
     zeros = np.zeros(paths.shape, dtype=np.uint8)
-    return Routes(rows.astype(np.int32), paths, zeros, trees, np.zeros(trees.shape, dtype=np.uint8))
+    return ExplicitRoutes(
+        rows.astype(np.int32), paths, zeros, trees, np.zeros(trees.shape, dtype=np.uint8)
+    )
 
 
 def _ways(task: Task, leaves: NDArray[np.intp]) -> tuple[Ints, Ints, Ints, Ints]:

@@ -13,7 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from routing.balance import balanced_paths
-from routing.engine import Engine, Routes, Task
+from routing.engine import Engine, Task
+from routing.routes import ExplicitRoutes, Routes
 from routing.simple_paths import without_revisits
 from routing.spanning import spanning_tree
 from routing.turn_model import LEFT_UP, RIGHT_DOWN, legal_turns
@@ -44,7 +45,7 @@ def _route(task: Task, into: str | None = None, out_of: str | None = None) -> Ro
     trees = tree.from_everywhere()
     paths = without_revisits(channels, graph, rows.at, walks, trees)
     zeros = np.zeros(paths.shape, dtype=np.uint8)
-    return Routes(rows.of_host, paths, zeros, trees, np.zeros(trees.shape, dtype=np.uint8))
+    return ExplicitRoutes(rows.of_host, paths, zeros, trees, np.zeros(trees.shape, dtype=np.uint8))
 
 
 L_TURN = Engine(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from routing.balance import balanced_paths
-from routing.engine import Engine, Routes, Task
+from routing.engine import Engine, Task
+from routing.routes import ExplicitRoutes, Routes
 from routing.walks import plain_graph
 
 
@@ -17,7 +18,9 @@ def route(task: Task) -> Routes:
     channels = task.channels
     rows, paths, priorities = balanced_paths(task, plain_graph(channels))
     trees = channels.core.breadth_first_trees()
-    return Routes(rows.of_host, paths, priorities, trees, np.zeros(trees.shape, dtype=np.uint8))
+    return ExplicitRoutes(
+        rows.of_host, paths, priorities, trees, np.zeros(trees.shape, dtype=np.uint8)
+    )
 
 
 ENGINE = Engine(

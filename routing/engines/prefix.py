@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.balance import Rows, rows_in
+from routing.balance import rows_in
 from routing.channels import Ints
-from routing.engine import Engine, Routes, Task
+from routing.engine import Engine, Task
+from routing.routes import Routes, TableRoutes, no_changes
 from routing.spanning import SpanningTree, spanning_tree
 
 
@@ -27,49 +28,35 @@ def route(task: Task) -> Routes:
     to the hosts of a switch by turns, ``low-port`` takes the first.
     """
     tree = spanning_tree(task.channels, task.tree_root)
-    rows, paths = _follow(task, _choices(task, tree))
-    zeros = np.zeros(paths.shape, dtype=np.uint8)
+    next_hop = _choices(task, tree)
+    rows = rows_in(task, len(next_hop))
     trees = tree.from_everywhere()
-    return Routes(rows.of_host, paths, zeros, trees, np.zeros(trees.shape, dtype=np.uint8))
+    none = np.zeros(trees.shape, dtype=np.uint8)
+    first = np.zeros((len(next_hop), len(trees)), dtype=np.uint8)
+    return TableRoutes(
+        rows.of_host, task.channels, rows.at, rows.plane, next_hop, first, no_changes(), trees, none
+    )
 
 
-def _choices(task: Task, tree: SpanningTree) -> list[Ints]:
-    """Return, for each rank of hosts, (switches, switches): the channel at [destination, switch].
-
-    -1 at the destination itself.
-    """
+def _choices(task: Task, tree: SpanningTree) -> Ints:
+    """Return (ranks of hosts, switches, destinations): the channel, -1 at the destination."""
     channels = task.channels
     none: Ints = np.full((len(tree.parent), len(tree.parent)), -1, dtype=np.int32)
     if len(channels) == 0:
-        return [none]
+        return none[None]
     good = _longest_labels(tree)
     first = np.searchsorted(channels.tail, np.arange(len(tree.parent)))
     counts = np.add.reduceat(good, first, axis=1, dtype=np.int32)
     upto = np.cumsum(good, axis=1, dtype=np.int32)
     place = upto - 1 - (upto - good)[:, first][:, channels.tail]
-    choices: list[Ints] = []
+    choices = []
     for rank in range(min(int(counts.max()), task.ranks) if task.select == "spread" else 1):
         wanted = (rank % np.maximum(counts, 1))[:, channels.tail]
         destination, channel = np.nonzero(good & (place == wanted))
         choice = none.copy()
-        choice[destination, channels.tail[channel]] = channel
+        choice[channels.tail[channel], destination] = channel
         choices.append(choice)
-    return choices
-
-
-def _follow(task: Task, choices: list[Ints]) -> tuple[Rows, Ints]:
-    """Return the rows, and their paths (rows, switches, longest) along the choices."""
-    rows = rows_in(task, len(choices))
-    choice = np.stack(choices)
-    plane = rows.plane[:, None]
-    destinations = np.arange(choice.shape[1])[None, :]
-    at = np.repeat(rows.at[:, None], choice.shape[1], axis=1)
-    steps = []
-    while ((channel := choice[plane, destinations, at]) >= 0).any():
-        steps.append(channel)
-        at = np.where(channel >= 0, task.channels.head[channel], at)
-    none = np.full((*at.shape, 0), -1, dtype=np.int32)
-    return rows, np.stack(steps, axis=2) if steps else none
+    return np.stack(choices)
 
 
 def _longest_labels(tree: SpanningTree) -> NDArray[np.bool_]:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from routing.balance import balanced_paths
 from routing.channels import Channels, Ints, Priorities
-from routing.engine import Engine, Routes, Task
+from routing.engine import Engine, Task
+from routing.routes import ExplicitRoutes, Routes
 from routing.walks import plain_graph
 
 
@@ -51,7 +52,7 @@ def _route(task: Task, parting: NDArray[np.bool_]) -> Routes:
     priorities = np.cumsum(steps, axis=2, dtype=np.uint8)
     priorities[paths < 0] = 0
     trees = channels.core.breadth_first_trees()
-    return Routes(rows.of_host, paths, priorities, trees, _depths(channels, trees, parting))
+    return ExplicitRoutes(rows.of_host, paths, priorities, trees, _depths(channels, trees, parting))
 
 
 def _neighbours(channels: Channels) -> NDArray[np.intp]:

@@ -16,7 +16,8 @@ from knotless_core.graph import is_acyclic, last_hops
 from routing.balance import Rows, rows_in
 from routing.cdg import dependencies, virtual_channel
 from routing.channels import Channels, Ints
-from routing.engine import Engine, Routes, Task
+from routing.engine import Engine, Task
+from routing.routes import ExplicitRoutes, Routes
 from routing.trees import pruned
 from routing.walks import plain_graph
 from topologies.errors import PlanError
@@ -52,7 +53,7 @@ def route(task: Task) -> Routes:
     first = np.count_nonzero(rows.plane == 0)  # they come first
     trees, of_trees = last_hops(paths[:first], none[:first], rows.at[:first])
     trees = pruned(channels, trees, task.receivers > 0)
-    routes = Routes(rows.of_host, paths, none, trees, of_trees)
+    routes = ExplicitRoutes(rows.of_host, paths, none, trees, of_trees)
     edges = dependencies(channels, routes, task.receivers)
     if not is_acyclic(virtual_channel(len(channels), 0), *edges):
         raise PlanError(

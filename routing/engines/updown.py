@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from knotless_core.graph import StateGraph
 from routing.balance import balanced_paths
 from routing.channels import Ints
-from routing.engine import Engine, Routes, Task
+from routing.engine import Engine, Task
+from routing.routes import ExplicitRoutes, Routes
 from routing.spanning import spanning_tree
 from routing.tiers import joined, tiers
 from routing.walks import up_down_graph
@@ -47,7 +48,9 @@ def route(task: Task) -> Routes:
     if vcs > 1:
         vc = (rows.plane % vcs).astype(np.uint8)
         priorities = np.where(paths >= 0, vc[:, None, None], priorities)
-    return Routes(rows.of_host, paths, priorities, trees, np.zeros(trees.shape, dtype=np.uint8))
+    return ExplicitRoutes(
+        rows.of_host, paths, priorities, trees, np.zeros(trees.shape, dtype=np.uint8)
+    )
 
 
 def _by_tiers(task: Task, tier: Ints) -> tuple[StateGraph, Ints] | None:

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from routing import check, compile_rules, make_plan, ofctl
+from routing.channels import Priorities
 from routing.matches import vlan_ranges
 from routing.pipeline import Frame, Pipeline
+from routing.routes import ExplicitRoutes, Routes
 from routing.rules import COOKIE, Output, SwitchRules
 from topologies import load
 from topologies.errors import PlanError
@@ -123,11 +125,16 @@ def test_vlan_ranges_cover_just_the_vlans_in_use(vlans: int) -> None:
     assert len(list(vlan_ranges(vlans))) <= 24
 
 
+def with_priorities(routes: Routes, priorities: Priorities) -> Routes:
+    trees = (routes.tree_channels, routes.tree_priorities)
+    return ExplicitRoutes(routes.rows, routes.channels, priorities, *trees)
+
+
 def test_virtual_channels_by_pair_are_set_on_admission() -> None:
     plan = make_plan(load("ring,5"), "dor", vcs=1)
     priorities = plan.routes.priorities.copy()
     priorities[0, 2, :] = 3
-    odd = replace(plan, routes=replace(plan.routes, priorities=priorities))
+    odd = replace(plan, routes=with_priorities(plan.routes, priorities))
     rules = compile_rules(odd)
     h3 = mac_value("02:00:00:00:03:01")
     s1 = Pipeline("s1", rules["s1"])
@@ -141,6 +148,6 @@ def test_virtual_channels_that_no_table_can_change_are_refused() -> None:
     priorities = plan.routes.priorities.copy()
     assert np.count_nonzero(plan.routes.channels[0, 2] >= 0) == 2
     priorities[0, 2, 1] = 1  # h1 to h3 and h1 to h4 pass s2 by the same ports
-    odd = replace(plan, routes=replace(plan.routes, priorities=priorities))
+    odd = replace(plan, routes=with_priorities(plan.routes, priorities))
     with pytest.raises(PlanError, match="s2: frames from port 3 to port 2 on priority 0"):
         compile_rules(odd)

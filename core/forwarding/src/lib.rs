@@ -5,5 +5,10 @@
 //! a [`state::Behaviour`]: that of a plan, or that of rules.
 
 pub mod compile;
+pub mod explore;
 pub mod fabric;
+pub mod flood;
+pub mod openflow;
+pub mod plan;
 pub mod state;
+pub mod trace;

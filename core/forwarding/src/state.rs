@@ -48,21 +48,6 @@ pub trait Behaviour {
     ) -> Result<Choice, Unsupported>;
 }
 
-/// A state that holds all that there is: nothing is left to ask for.
-pub struct Complete;
-
-impl Behaviour for Complete {
-    fn next(
-        &mut self,
-        _: &Fabric,
-        _: Hop,
-        _: u32,
-        _: &mut Vec<Hop>,
-    ) -> Result<Choice, Unsupported> {
-        Ok(Choice::All)
-    }
-}
-
 /// The number of a [`Hop`] in its state.
 pub type HopId = u32;
 
@@ -259,6 +244,30 @@ impl State {
     pub fn next(&self, id: HopId, destination: u32) -> Step<'_> {
         let (switch, _) = self.fabric.enters(self.hop(id).link);
         self.step(id, self.class_of(switch, destination))
+    }
+
+    /// Whether two hops into one switch have the same entries, but for the `skipped` classes.
+    pub fn same_entries(&self, a: HopId, b: HopId, skipped: &[Option<u16>]) -> bool {
+        let (switch, _) = self.fabric.enters(self.hop(a).link);
+        let entries = |id: HopId| {
+            let first = self.table[id as usize] as usize;
+            &self.entries[first..first + self.class_count(switch) as usize]
+        };
+        let pairs = entries(a).iter().zip(entries(b)).enumerate();
+        pairs.into_iter().all(|(class, (a, b))| a == b || skipped.contains(&Some(class as u16)))
+    }
+
+    /// Lets the unicasts of `first` stand for those of `host`, whose entry for class `own`, in which
+    /// `first` is alone, they take over.
+    pub fn stand_for(&mut self, host: u32, first: u32, own: Option<u16>) {
+        self.stands_for[host as usize] = first;
+        let start = |host: u32| {
+            let hop = Hop { link: self.fabric.host_link(host), label: 0, vc: 0 };
+            self.known_hop(hop).map(|id| self.table[id as usize] as usize)
+        };
+        if let (Some(class), Some(to), Some(from)) = (own, start(first), start(host)) {
+            self.entries[to + usize::from(class)] = self.entries[from + usize::from(class)];
+        }
     }
 
     /// Room for the number of entries that there are, to mark those seen.

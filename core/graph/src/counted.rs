@@ -1,67 +1,133 @@
-//! Shortest walks chosen by number: at each state the edge that a wanted number tells.
+//! Shortest up-down paths on trees, chosen by the digits of the destination's number.
+
+use std::fmt;
 
 use crate::error::{long, Malformed};
-use crate::follow::{longest, Paths};
-use crate::rows::Rows;
-use crate::states::{Search, StateGraph};
+use crate::states::{Search, StateGraph, FAR};
 
-/// How many edges of shortest walks leave each state: `[destination][state]`.
-///
-/// Only edges that `counts` marks are counted.
-pub fn ways(graph: &StateGraph, counts: &[bool]) -> Result<Vec<i32>, Malformed> {
-    long("mask", counts.len(), graph.head.len())?;
-    let states = graph.switch.len();
-    let mut search = Search::new(graph);
-    let mut all = vec![0; graph.start.len() * states];
-    for (destination, of) in all.chunks_exact_mut(states.max(1)).enumerate() {
-        search.towards(graph, destination);
-        for &state in &search.order {
-            let state = state as usize;
-            let good = |&edge: &usize| counts[edge] && search.good(graph, state, edge);
-            of[state] = graph.leaving(state).filter(good).count() as i32;
-        }
-    }
-    Ok(all)
+/// Numbers grow no larger: further digits are 0.
+const MOST: i64 = 1 << 40;
+
+/// Why there are no tables.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no way to this destination from this source.
+    Apart(usize, usize),
+    /// The arrays do not fit together.
+    Malformed(Malformed),
 }
 
-/// Shortest paths that take, at each state, good edge number `wanted` modulo how many there are.
+impl From<Malformed> for Refusal {
+    fn from(error: Malformed) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Apart(to, from) => write!(f, "no way from switch {from} to {to}"),
+            Self::Malformed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Next-hop tables `[table][switch][destination]` to the switches that `receives` marks.
 ///
-/// Good edges are counted by channel; `wanted` is `[plane][destination][state]`. There are
-/// paths to the switches that `receives` marks.
-pub fn paths(
+/// `graph` has paths that rise by `level` (of each switch), then fall. Where several edges of
+/// shortest walks leave a switch, a digit of the destination's `number` plus that of the table
+/// tells which is taken: going up from level l it is digit l; going down, the one that was used
+/// on the way up from level l - 2, so that the way down mirrors the way up. The base of a digit is
+/// the most ways up that there are anywhere on its level. One table is made if nowhere on
+/// the way between receivers there is a choice, else as many as `tables`.
+///
+/// Destinations are on level 0 and each link joins two levels that follow each other, so a switch
+/// from which a way falls to the destination has no shortest way that rises. So it does not matter
+/// whether a frame has fallen already, and the switch alone tells its next hop.
+pub fn tables(
     graph: &StateGraph,
-    rows: Rows<'_>,
+    level: &[i32],
+    number: &[i64],
     receives: &[bool],
-    wanted: &[i32],
-) -> Result<Paths, Malformed> {
-    let (switches, states) = (graph.start.len(), graph.switch.len());
-    let planes = rows.checked(graph)?;
+    tables: usize,
+) -> Result<Vec<i32>, Refusal> {
+    let switches = graph.start.len();
+    long("level", level.len(), switches)?;
+    long("number", number.len(), switches)?;
     long("receives", receives.len(), switches)?;
-    long("wanted", wanted.len(), planes * switches * states)?;
-    let longest = longest(graph, rows, receives)?;
-    let mut paths = Paths::new(rows.at.len(), switches, longest);
+    if level.iter().any(|&level| level < 0) || number.iter().any(|&number| number < 0) {
+        return Err(Malformed("a level or number is below 0".into()).into());
+    }
+    let ways = Ways::new(graph, level, receives)?;
+    let tables = if ways.is_choice { tables } else { 1 };
+    let mut next_hop = vec![-1; tables * switches * switches];
     let mut search = Search::new(graph);
-    let mut next = vec![-1; states];
-    let mut good = Vec::new();
-    for destination in (0..switches).filter(|&d| receives[d]) {
+    for destination in (0..switches).filter(|&destination| receives[destination]) {
         search.towards(graph, destination);
-        let mut row = 0;
-        for plane in 0..planes {
-            let wanted = &wanted[(plane * switches + destination) * states..][..states];
-            for &state in &search.order {
-                let state = state as usize;
-                good.clear();
-                good.extend(graph.leaving(state).filter(|&edge| search.good(graph, state, edge)));
-                if !good.is_empty() {
-                    next[state] = good[wanted[state] as usize % good.len()] as i32;
-                }
+        for switch in 0..switches {
+            let good = good(graph, &search, switch);
+            if good.is_empty() {
+                continue;
             }
-            while row < rows.at.len() && rows.plane[row] as usize == plane {
-                let state = graph.start[rows.at[row] as usize] as usize;
-                paths.follow(graph, (row, destination), state, &next);
-                row += 1;
+            let rises = good.iter().any(|&edge| is_rising(graph, level, edge));
+            let digit = level[switch] as usize;
+            let divisor = ways.divisors[if rises { digit } else { digit.saturating_sub(2) }];
+            for table in 0..tables {
+                let digit = (number[destination] + table as i64) / divisor % (1 << 20);
+                let edge = good[digit as usize % good.len()];
+                next_hop[(table * switches + switch) * switches + destination] =
+                    graph.channel[edge];
             }
         }
     }
-    Ok(paths)
+    Ok(next_hop)
+}
+
+/// How many ways up there are.
+struct Ways {
+    /// Of each level, what numbers are divided by for its digit.
+    divisors: Vec<i64>,
+    /// Whether some switch between receivers has more than one way on.
+    is_choice: bool,
+}
+
+impl Ways {
+    fn new(graph: &StateGraph, level: &[i32], receives: &[bool]) -> Result<Self, Refusal> {
+        let mut most = vec![1; level.iter().max().map_or(0, |&top| top as usize + 1)];
+        let mut is_choice = false;
+        let mut search = Search::new(graph);
+        for destination in 0..receives.len() {
+            search.towards(graph, destination);
+            for switch in 0..receives.len() {
+                let far = search.hops[graph.start[switch] as usize] == FAR;
+                if far && receives[destination] && receives[switch] {
+                    return Err(Refusal::Apart(destination, switch));
+                }
+                let good = good(graph, &search, switch);
+                is_choice |= receives[destination] && good.len() > 1;
+                let up = good.iter().filter(|&&edge| is_rising(graph, level, edge)).count() as i64;
+                let most = &mut most[level[switch] as usize];
+                *most = up.max(*most);
+            }
+        }
+        let mut divisors = vec![1; most.len()];
+        for above in 1..divisors.len() {
+            divisors[above] = MOST.min(divisors[above - 1] * most[above - 1]);
+        }
+        Ok(Self { divisors, is_choice })
+    }
+}
+
+/// The edges of shortest walks that leave the start of a switch.
+fn good(graph: &StateGraph, search: &Search, switch: usize) -> Vec<usize> {
+    let state = graph.start[switch] as usize;
+    graph.leaving(state).filter(|&edge| search.good(graph, state, edge)).collect()
+}
+
+fn is_rising(graph: &StateGraph, level: &[i32], edge: usize) -> bool {
+    let [tail, head] =
+        [graph.tail[edge], graph.head[edge]].map(|state| graph.switch[state as usize]);
+    level[head as usize] > level[tail as usize]
 }

@@ -171,6 +171,33 @@ pub fn up_then_down(
     Ok(trees)
 }
 
+/// The trees (`[source][switch]`: the channel that enters) without branches that lead to no
+/// `wanted` switch, and without the trees of sources that are not wanted.
+pub fn pruned(
+    channels: &Channels,
+    trees: &[i32],
+    sources: &[bool],
+    wanted: &[bool],
+) -> Result<Vec<i32>, Malformed> {
+    let switches = channels.switches();
+    long("sources", sources.len(), switches)?;
+    long("wanted", wanted.len(), switches)?;
+    long("trees", trees.len(), switches * switches)?;
+    let mut pruned = vec![-1; trees.len()];
+    let rows = pruned.chunks_exact_mut(switches.max(1)).zip(trees.chunks_exact(switches.max(1)));
+    for (kept, tree) in rows.zip(sources).filter(|(_, &source)| source).map(|(rows, _)| rows) {
+        for leaf in (0..switches).filter(|&switch| wanted[switch]) {
+            let mut at = leaf;
+            while let (-1, Ok(channel)) = (kept[at], usize::try_from(tree[at])) {
+                within("tree", &[tree[at]], channels.count())?;
+                kept[at] = tree[at];
+                at = channels.tail[channel] as usize;
+            }
+        }
+    }
+    Ok(pruned)
+}
+
 /// The trees that paths make which part only once: `[u][v]` is the last channel from u to v.
 ///
 /// `paths` is `[row][destination][hop]`, the row of the switch `at[row]`; returns the priorities
@@ -222,5 +249,13 @@ mod tests {
         let falls: Vec<bool> = rises.iter().map(|up| !up).collect();
         let trees = up_then_down(&channels, &rises, &falls).expect("sound");
         assert_eq!(trees, [-1, 0, 1, 2, -1, 1, 4, 5, -1]);
+    }
+    #[test]
+    fn branches_that_lead_to_no_wanted_switch_are_cut() {
+        let channels = triangle();
+        // From 0 to 1 and on to 2; from 1 and 2 straight.
+        let trees = [-1, 0, 3, 2, -1, 3, 4, 5, -1];
+        let pruned = pruned(&channels, &trees, &[true, true, false], &[false, false, true]);
+        assert_eq!(pruned, Ok(vec![-1, 0, 3, -1, -1, 3, -1, -1, -1]));
     }
 }

@@ -76,10 +76,57 @@ class Channels:
     ) -> ShortestPaths:
         """Return the shortest paths between the switches that have ``receivers`` (hosts)."""
 
-    def dimension_order_paths(
-        self, dims: Ints, wrap: bool, starts: Ints, parity: Ints | None, dateline: bool
-    ) -> Paths:
-        """Return dimension-order paths from ``starts``; LookupError(from, to) if a link lacks."""
+    def dimension_order_tables(
+        self, dims: Ints, wrap: bool, at: Ints, table: Ints, spread: bool, dateline: bool
+    ) -> tuple[Ints, Ints, Ints, NDArray[np.uint8]]:
+        """Return dimension order; ``at`` and ``table`` are the switch and the table of each row.
+
+        The next hops (tables, switches, destinations), the changes (.., 4) as :class:`Tables`
+        has them, the trees (switches, switches) that paths by table 0 make, their priorities.
+        With ``spread``, table t takes the positive way of two equal ones if t plus the coordinate
+        is even. LookupError(from, to) if a link lacks.
+        """
+
+    def pruned(self, trees: Ints, sources: Mask, wanted: Mask) -> Ints:
+        """Return ``trees`` (sources, switches) without branches that lead to no wanted switch."""
+
+    def total_hops(self, senders: Ints, receivers: Ints) -> int:
+        """Return the hops of shortest paths between all hosts; both are the hosts of a switch."""
+
+class Tables:
+    """Next-hop tables and who follows them: see ``routing.routes.TableRoutes``."""
+
+    def __init__(
+        self,
+        channels: Channels,
+        next_hop: Ints,
+        at: Ints,
+        table: Ints,
+        first_priority: NDArray[np.uint8],
+        changes: Ints,
+    ) -> None:
+        """Keep the arrays, which must not be changed; they are checked when they are used."""
+
+    def longest(self) -> int:
+        """Return how many channels the longest path has."""
+
+    def paths(self, longest: int) -> Paths:
+        """Return the paths of every row to every switch, ``longest`` as above."""
+
+    def usage(
+        self, senders: Ints, receivers: Ints, trees: Ints, tree_priorities: NDArray[np.uint8]
+    ) -> tuple[NDArray[np.int64], int, Ints, Ints]:
+        """Return loads, the channels of the longest path between hosts, and the dependencies.
+
+        ``senders`` are the hosts of each row, ``receivers`` those of each switch. Dependencies are
+        (before, after), each channel * 8 + priority, those of broadcasts by the trees too.
+        """
+
+    def row_vlans(self, receives: Mask, limit: int) -> Ints:
+        """Return the number from 0 on of each row's VLAN; OverflowError: more than ``limit``."""
+
+    def pair_vlans(self, receives: Mask, limit: int) -> Ints:
+        """Return (rows, switches): the same of each path, -1 where there is none."""
 
 class ShortestPaths:
     """All shortest paths between switches with hosts: :meth:`Channels.shortest_paths`."""
@@ -130,9 +177,6 @@ class StateGraph:
     def hops_to(self, switch: int) -> Ints:
         """Return the hops from each state to a switch, 2**20 where there is no way."""
 
-    def ways(self, counts: Mask) -> Ints:
-        """Return (switches, states): how many marked edges of shortest walks leave each state."""
-
     def balanced_paths(
         self,
         plane: Ints,
@@ -148,16 +192,13 @@ class StateGraph:
         ``receivers`` those of each switch.
         """
 
-    def counted_paths(
-        self,
-        plane: Ints,
-        at: Ints,
-        receives: Mask,
-        wanted: Ints,
-    ) -> Paths:
-        """Return shortest paths by good edge number ``wanted`` modulo their number at each state.
+    def counted_tables(
+        self, level: Ints, number: NDArray[np.int64], receives: Mask, tables: int
+    ) -> Ints:
+        """Return (tables, switches, destinations): next hops by the digits of ``number``.
 
-        ``wanted`` is (planes, switches, states).
+        The graph's paths rise by ``level``, then fall. One table if there is no choice.
+        LookupError(from, to) where there is no way between two that receive.
         """
 
 def rows(switch: Ints, rank: Ints, planes: int, switches: int) -> tuple[Ints, Ints, Ints, Ints]:

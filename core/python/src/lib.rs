@@ -6,10 +6,10 @@
 use pyo3::prelude::*;
 
 mod endpoint;
+mod forwarding;
 mod graph;
 mod programs;
 mod replay;
-mod rules;
 mod simulator;
 
 /// Makes the submodule `name` and registers it, so that `import knotless_core.NAME` finds it.
@@ -30,9 +30,9 @@ fn add(
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(module, "endpoint", endpoint::fill)?;
+    add(module, "forwarding", forwarding::fill)?;
     add(module, "graph", graph::fill)?;
     add(module, "programs", programs::fill)?;
     add(module, "replay", replay::fill)?;
-    add(module, "rules", rules::fill)?;
     add(module, "simulator", simulator::fill)
 }

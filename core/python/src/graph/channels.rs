@@ -7,14 +7,14 @@ use graph::shortest::ShortestPaths;
 use graph::trees;
 use graph::turn_model::{self, Direction};
 use graph::turns::Turns;
-use graph::{dimension_order, Malformed};
-use numpy::{IntoPyArray, PyReadonlyArray2};
+use graph::{dimension_order, distances, Malformed};
+use numpy::{IntoPyArray, PyArray3, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::{PyLookupError, PyValueError};
 use pyo3::prelude::*;
 
 use super::shortest::PyShortestPaths;
 use super::states::PyStateGraph;
-use super::{as_paths, refused, square, tree, Ints, Mask, Matrix, PathArrays, Vector};
+use super::{matrix, refused, square, tree, Ints, Mask, Matrix, Vector};
 
 /// The channels of a fabric; see the class of that name in `graph.pyi`.
 #[pyclass(frozen, name = "Channels", module = "knotless_core.graph")]
@@ -154,28 +154,55 @@ impl PyChannels {
         made.map(PyShortestPaths).map_err(refused)
     }
 
-    fn dimension_order_paths<'py>(
+    #[allow(clippy::too_many_arguments)] // a border: each is an array of its own in Python
+    fn dimension_order_tables<'py>(
         &self,
         py: Python<'py>,
         dims: Ints<'_>,
         wrap: bool,
-        starts: Ints<'_>,
-        parity: Option<Ints<'_>>,
+        at: Ints<'_>,
+        table: Ints<'_>,
+        spread: bool,
         dateline: bool,
-    ) -> PyResult<PathArrays<'py>> {
-        let starts = starts.as_slice()?;
-        let parity = match &parity {
-            Some(parity) => parity.as_slice()?,
-            None => &[],
-        };
+    ) -> PyResult<DimensionOrder<'py>> {
+        let (at, table) = (at.as_slice()?, table.as_slice()?);
         let grid = dimension_order::Grid::new(dims.as_slice()?, wrap, &self.0)
             .map_err(refused)?
             .map_err(|dimension_order::Missing(from, to)| PyLookupError::new_err((from, to)))?;
-        let choice = dimension_order::Choice { starts, parity, dateline };
-        let paths = py.detach(|| grid.paths(choice)).map_err(refused)?;
-        as_paths(py, paths, starts.len(), self.0.switches())
+        let choice = dimension_order::Choice { at, table, spread, dateline };
+        let made = py.detach(|| grid.tables(choice)).map_err(refused)?;
+        let switches = self.0.switches();
+        let changes = matrix(py, made.changes.concat(), made.changes.len(), 4)?;
+        let count = made.next_hop.len() / (switches * switches).max(1);
+        Ok((
+            made.next_hop.into_pyarray(py).reshape([count, switches, switches])?,
+            changes,
+            square(py, made.trees, switches)?,
+            square(py, made.tree_priorities, switches)?,
+        ))
+    }
+
+    fn pruned<'py>(
+        &self,
+        py: Python<'py>,
+        trees: PyReadonlyArray2<'_, i32>,
+        sources: Mask<'_>,
+        wanted: Mask<'_>,
+    ) -> PyResult<Matrix<'py, i32>> {
+        let (trees, sources, wanted) = (trees.as_slice()?, sources.as_slice()?, wanted.as_slice()?);
+        let pruned = py.detach(|| trees::pruned(&self.0, trees, sources, wanted));
+        square(py, pruned.map_err(refused)?, self.0.switches())
+    }
+
+    fn total_hops(&self, py: Python<'_>, senders: Ints<'_>, receivers: Ints<'_>) -> PyResult<i64> {
+        let (senders, receivers) = (senders.as_slice()?, receivers.as_slice()?);
+        py.detach(|| distances::total(&self.0, senders, receivers)).map_err(refused)
     }
 }
+
+/// Next hops by table, changes of priority, trees and their priorities.
+type DimensionOrder<'py> =
+    (Bound<'py, PyArray3<i32>>, Matrix<'py, i32>, Matrix<'py, i32>, Matrix<'py, u8>);
 
 fn direction(name: &str) -> PyResult<Direction> {
     match name {

@@ -17,6 +17,7 @@ use states::PyStateGraph;
 mod channels;
 mod shortest;
 mod states;
+mod tables;
 mod vlans;
 
 type Ints<'py> = PyReadonlyArray1<'py, i32>;
@@ -132,6 +133,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyChannels>()?;
     module.add_class::<PyShortestPaths>()?;
     module.add_class::<PyStateGraph>()?;
+    module.add_class::<tables::PyTables>()?;
     module.add_function(wrap_pyfunction!(rows, module)?)?;
     module.add_function(wrap_pyfunction!(last_hops, module)?)?;
     module.add_function(wrap_pyfunction!(is_acyclic, module)?)?;

@@ -2,8 +2,8 @@
 
 use graph::states::{Search, StateGraph};
 use graph::{balance, counted, Rows};
-use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray3};
-use pyo3::exceptions::PyValueError;
+use numpy::{IntoPyArray, PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::{PyLookupError, PyValueError};
 use pyo3::prelude::*;
 
 use super::{as_paths, refused, square, Ints, Mask, Matrix, PathArrays, Vector};
@@ -60,12 +60,6 @@ impl PyStateGraph {
         Ok(search.hops.into_pyarray(py))
     }
 
-    fn ways<'py>(&self, py: Python<'py>, counts: Mask<'_>) -> PyResult<Matrix<'py, i32>> {
-        let counts = counts.as_slice()?;
-        let ways = py.detach(|| counted::ways(&self.0, counts)).map_err(refused)?;
-        ways.into_pyarray(py).reshape([self.0.start.len(), self.0.switch.len()])
-    }
-
     #[allow(clippy::too_many_arguments)] // a border: each is an array of its own in Python
     fn balanced_paths<'py>(
         &self,
@@ -84,19 +78,23 @@ impl PyStateGraph {
         as_paths(py, paths, rows.at.len(), receivers.len())
     }
 
-    #[allow(clippy::too_many_arguments)] // a border: each is an array of its own in Python
-    fn counted_paths<'py>(
+    fn counted_tables<'py>(
         &self,
         py: Python<'py>,
-        plane: Ints<'_>,
-        at: Ints<'_>,
+        level: Ints<'_>,
+        number: PyReadonlyArray1<'_, i64>,
         receives: Mask<'_>,
-        wanted: PyReadonlyArray3<'_, i32>,
-    ) -> PyResult<PathArrays<'py>> {
-        let rows = Rows { plane: plane.as_slice()?, at: at.as_slice()? };
-        let (receives, wanted) = (receives.as_slice()?, wanted.as_slice()?);
-        let paths =
-            py.detach(|| counted::paths(&self.0, rows, receives, wanted)).map_err(refused)?;
-        as_paths(py, paths, rows.at.len(), receives.len())
+        tables: usize,
+    ) -> PyResult<Bound<'py, PyArray3<i32>>> {
+        let (level, number, receives) =
+            (level.as_slice()?, number.as_slice()?, receives.as_slice()?);
+        let made = py.detach(|| counted::tables(&self.0, level, number, receives, tables));
+        let next_hop = made.map_err(|refusal| match refusal {
+            counted::Refusal::Apart(to, from) => PyLookupError::new_err((from, to)),
+            counted::Refusal::Malformed(error) => refused(error),
+        })?;
+        let switches = receives.len();
+        let count = next_hop.len() / (switches * switches).max(1);
+        next_hop.into_pyarray(py).reshape([count, switches, switches])
     }
 }

@@ -1,12 +1,9 @@
 //! One flow table: rules grouped by which bits they match, as Open vSwitch's classifier does it.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// All that a rule can match, packed: destination and VLAN tag, source and type, port, metadata.
 pub type Key = [u64; 4];
-
-/// The bits of the source address in a [`Key`].
-const SOURCE: Key = [0, 0xFFFF_FFFF_FFFF, 0, 0];
 
 fn masked(key: &Key, mask: &Key) -> Key {
     std::array::from_fn(|i| key[i] & mask[i])
@@ -19,9 +16,6 @@ struct Group {
     /// The lowest place of a rule in the table's order.
     first: u32,
     places: FxHashMap<Key, u32>,
-    /// What the rules match but for the source; empty where they do not match the source.
-    but_source: FxHashSet<Key>,
-    all_but_source: Key,
 }
 
 /// The rules of one table, the first in the order of their places winning.
@@ -35,24 +29,14 @@ impl Table {
     pub fn add(&mut self, value: &Key, mask: &Key, place: u32) {
         let known = self.groups.iter().position(|group| group.mask == *mask);
         let number = known.unwrap_or_else(|| {
-            let all_but_source = std::array::from_fn(|i| mask[i] & !SOURCE[i]);
-            let (places, but_source) = (FxHashMap::default(), FxHashSet::default());
-            self.groups.push(Group {
-                mask: *mask,
-                first: place,
-                places,
-                but_source,
-                all_but_source,
-            });
+            let places = FxHashMap::default();
+            self.groups.push(Group { mask: *mask, first: place, places });
             self.groups.len() - 1
         });
         let group = &mut self.groups[number];
         group.first = group.first.min(place);
         let of_value = group.places.entry(masked(value, mask)).or_insert(place);
         *of_value = place.min(*of_value);
-        if group.mask != group.all_but_source {
-            group.but_source.insert(masked(value, &group.all_but_source));
-        }
     }
 
     /// Makes the table ready for [`Self::lookup`].
@@ -60,21 +44,17 @@ impl Table {
         self.groups.sort_by_key(|group| group.first);
     }
 
-    /// The place of the rule that `key` meets, and whether the source could make a difference.
-    pub fn lookup(&self, key: &Key) -> (Option<u32>, bool) {
+    /// The place of the rule that `key` meets.
+    pub fn lookup(&self, key: &Key) -> Option<u32> {
         let mut best = u32::MAX;
-        let mut saw_source = false;
         for group in &self.groups {
-            if group.first > best {
+            if group.first >= best {
                 break;
-            }
-            if !group.but_source.is_empty() {
-                saw_source |= group.but_source.contains(&masked(key, &group.all_but_source));
             }
             if let Some(&place) = group.places.get(&masked(key, &group.mask)) {
                 best = best.min(place);
             }
         }
-        ((best != u32::MAX).then_some(best), saw_source)
+        (best != u32::MAX).then_some(best)
     }
 }

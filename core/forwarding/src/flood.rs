@@ -1,0 +1,161 @@
+//! Follows what is sent to all hosts or to a group: each member must get one copy, nobody else any.
+
+use rustc_hash::FxHashSet;
+
+use crate::explore::{Edges, Found, KEPT_FAILURES};
+use crate::state::{Behaviour, Hop, HopId, State, Step};
+
+/// A flood that does not reach each member once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FloodFailure {
+    /// Its destination in the state.
+    pub destination: u32,
+    /// Who sends it.
+    pub source: u32,
+}
+
+/// What the walks of floods share.
+pub(crate) struct Floods<'a> {
+    members: &'a [Vec<bool>],
+    /// (group, switch): how many members a switch has.
+    members_at: Vec<Vec<u32>>,
+    /// By host: its switch.
+    at: Vec<u32>,
+    /// By host: how many copies it got in which round.
+    copies: Vec<(u32, u32)>,
+    /// By hop: the round in which a copy last took it.
+    taken: Vec<u32>,
+    round: u32,
+}
+
+impl<'a> Floods<'a> {
+    pub fn new(state: &State, members: &'a [Vec<bool>]) -> Self {
+        let fabric = &state.fabric;
+        let hosts = fabric.hosts() as u32;
+        let at: Vec<u32> = (0..hosts).map(|host| fabric.enters(fabric.host_link(host)).0).collect();
+        let count = |member: &Vec<bool>| {
+            let mut counts = vec![0; fabric.switches()];
+            for (host, _) in member.iter().enumerate().filter(|(_, &is_member)| is_member) {
+                counts[at[host] as usize] += 1;
+            }
+            counts
+        };
+        Self {
+            members,
+            members_at: members.iter().map(count).collect(),
+            copies: vec![(0, 0); at.len()],
+            at,
+            taken: Vec::new(),
+            round: 0,
+        }
+    }
+
+    pub fn explore(
+        mut self,
+        state: &mut State,
+        behaviour: &mut impl Behaviour,
+        edges: &mut Edges,
+        found: &mut Found,
+    ) {
+        found.floods_undelivered = vec![0; self.members.len()];
+        for number in 0..state.floods.len() {
+            let destination = (state.fabric.hosts() + number) as u32;
+            let group = state.floods[number].group as usize;
+            // Hosts of one switch mostly hand their copies to the same hops.
+            let mut clean: FxHashSet<Vec<HopId>> = FxHashSet::default();
+            for source in state.floods[number].sources.clone() {
+                let wrong =
+                    self.flood(state, behaviour, edges, (group, destination, source), &mut clean);
+                if wrong > 0 {
+                    found.floods_undelivered[group] += u64::from(wrong);
+                    if found.failed_floods.len() < KEPT_FAILURES {
+                        found.failed_floods.push(FloodFailure { destination, source });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns how many receivers have missing, duplicate or unwanted copies.
+    fn flood(
+        &mut self,
+        state: &mut State,
+        behaviour: &mut impl Behaviour,
+        edges: &mut Edges,
+        (group, destination, source): (usize, u32, u32),
+        clean: &mut FxHashSet<Vec<HopId>>,
+    ) -> u32 {
+        self.round += 1;
+        let label = state.first_label(source, destination);
+        let start = state.hop_id(Hop { link: state.fabric.host_link(source), label, vc: 0 });
+        let place = state.fill(start, destination, behaviour);
+        let (local, away) = onward(state, place);
+        let mut strange = state.entry(place) == Step::Unsupported || !self.deliver(state, &local);
+        let member = &self.members[group];
+        let home = self.at[source as usize] as usize;
+        let due = self.members_at[group][home] - u32::from(member[source as usize]);
+        let meant = |&id: &HopId| {
+            let host = state.fabric.host(state.hop(id).link);
+            host.is_some_and(|host| host != source && member[host as usize])
+        };
+        // Hosts of one switch mostly hand their copies to the same hops: those are followed once.
+        let fits = !strange && local.len() == due as usize && local.iter().all(meant);
+        if fits && clean.contains(&away) {
+            return 0;
+        }
+        let mut looped = false;
+        let mut waiting = away.clone();
+        while let Some(id) = waiting.pop() {
+            if self.taken.len() < state.hops().len() {
+                self.taken.resize(state.hops().len(), 0);
+            }
+            if std::mem::replace(&mut self.taken[id as usize], self.round) == self.round {
+                looped = true;
+                continue;
+            }
+            let place = state.fill(id, destination, behaviour);
+            edges.note(state, id, place, source, destination);
+            let (hosts, channels) = onward(state, place);
+            strange |= state.entry(place) == Step::Unsupported || !self.deliver(state, &hosts);
+            waiting.extend(channels);
+        }
+        let wrong = (0..self.at.len()).filter(|&host| {
+            let due = self.members[group][host] && host != source as usize;
+            self.copies_of(host) != u32::from(due)
+        });
+        let wrong = (wrong.count() as u32).max(u32::from(looped || strange));
+        if wrong == 0 && fits {
+            clean.insert(away);
+        }
+        wrong
+    }
+
+    /// Counts copies for hosts; false where one is labelled: it counts as one too many.
+    fn deliver(&mut self, state: &State, hops: &[HopId]) -> bool {
+        let mut plain = true;
+        for &id in hops {
+            let Hop { link, label, .. } = state.hop(id);
+            let Some(host) = state.fabric.host(link) else { continue };
+            let (round, copies) = &mut self.copies[host as usize];
+            if *round != self.round {
+                (*round, *copies) = (self.round, 0);
+            }
+            *copies += if label == 0 { 1 } else { 2 };
+            plain &= label == 0;
+        }
+        plain
+    }
+
+    fn copies_of(&self, host: usize) -> u32 {
+        match self.copies[host] {
+            (round, copies) if round == self.round => copies,
+            _ => 0,
+        }
+    }
+}
+
+/// The hops of an entry: to hosts, and to further switches.
+fn onward(state: &State, place: usize) -> (Vec<HopId>, Vec<HopId>) {
+    let Step::Next(_, onward) = state.entry(place) else { return Default::default() };
+    onward.iter().partition(|&&id| state.fabric.host(state.hop(id).link).is_some())
+}

@@ -1,0 +1,52 @@
+//! Labels of a state for what the rules of switches look at: tags, and where need be the source.
+
+use rustc_hash::FxHashMap;
+
+use super::switch::Tags;
+
+const FIRST_OTHER: u16 = 4096;
+
+/// What a label stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Meaning {
+    /// The tags, the priority of the outer one left out.
+    pub tags: Tags,
+    /// The class of the source, 0 where no rule for unicasts looks at it.
+    pub source: u32,
+}
+
+/// Labels and what they stand for: 0 nothing, 1 to 4095 that VLAN, the others as they come.
+#[derive(Debug, Default)]
+pub struct Labels {
+    others: Vec<Meaning>,
+    numbers: FxHashMap<Meaning, u16>,
+}
+
+impl Labels {
+    /// The label of a meaning; None when there are too many.
+    pub fn of(&mut self, meaning: Meaning) -> Option<u16> {
+        let Meaning { tags, source } = meaning;
+        let [outer, _] = tags.both();
+        if source == 0
+            && (tags.is_empty() || tags.depth() == 1 && (1..FIRST_OTHER).contains(&outer))
+        {
+            return Some(outer);
+        }
+        if let Some(&label) = self.numbers.get(&meaning) {
+            return Some(label);
+        }
+        let label = u16::try_from(self.others.len()).ok()?.checked_add(FIRST_OTHER)?;
+        self.others.push(meaning);
+        self.numbers.insert(meaning, label);
+        Some(label)
+    }
+
+    /// What a label stands for.
+    pub fn meaning(&self, label: u16) -> Meaning {
+        match label {
+            0 => Meaning::default(),
+            1..FIRST_OTHER => Meaning { tags: Tags::one(label), source: 0 },
+            _ => self.others[usize::from(label - FIRST_OTHER)],
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! A forwarding state read from OpenFlow 1.3 rules.
+
+pub mod behaviour;
+mod classes;
+mod labels;
+pub mod switch;
+mod table;

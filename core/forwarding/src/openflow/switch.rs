@@ -1,0 +1,380 @@
+//! What one switch does with a frame, by its rules.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use rustc_hash::FxHashMap;
+
+use super::table::{Key, Table};
+
+const VLAN_PRESENT: u64 = 0x1000;
+const ALL_48: u64 = (1 << 48) - 1;
+/// The reserved port by which a frame goes back where it came from.
+const IN_PORT: u32 = 0xFFFF_FFF8;
+const CONTROLLER: u32 = 0xFFFF_FFFD;
+const MOST_NESTED_GROUPS: usize = 8;
+/// Of one frame in one switch: rules that we did not make may multiply without end.
+const MOST_ACTIONS: usize = 100_000;
+
+/// The 802.1Q tags of a frame, the outermost first; two at most are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Tags {
+    depth: u8,
+    tags: [u16; 2],
+}
+
+impl Tags {
+    /// One tag.
+    pub fn one(tag: u16) -> Self {
+        Self { depth: 1, tags: [tag, 0] }
+    }
+
+    /// Tags from the outermost on; None where there are more than two.
+    pub fn new(tags: &[u16]) -> Option<Self> {
+        let mut made = Self { depth: tags.len() as u8, tags: [0; 2] };
+        made.tags.get_mut(..tags.len())?.copy_from_slice(tags);
+        Some(made)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.depth == 0
+    }
+
+    /// The priority that flow control sees: that of the outer tag, or 0.
+    pub fn priority(self) -> u8 {
+        (self.tags[0] >> 13) as u8
+    }
+
+    /// How many there are.
+    pub fn depth(self) -> u8 {
+        self.depth
+    }
+
+    /// The outer tag, and the inner one; 0 where there is none.
+    pub fn both(self) -> [u16; 2] {
+        self.tags
+    }
+
+    /// The same with another priority in the outer tag.
+    #[must_use]
+    pub fn with_priority(mut self, priority: u8) -> Self {
+        self.tags[0] = self.tags[0] & 0x1FFF | u16::from(priority) << 13;
+        self
+    }
+
+    fn outer(&mut self) -> Option<&mut u16> {
+        (self.depth > 0).then_some(&mut self.tags[0])
+    }
+
+    fn push(&mut self) -> Result<(), Problem> {
+        match self.depth {
+            0 => self.tags = [0, 0],
+            1 => self.tags = [self.tags[0], self.tags[0]],
+            _ => return Err(Problem::ThreeTags),
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    fn pop(&mut self) {
+        self.tags = [self.tags[1], 0];
+        self.depth = self.depth.saturating_sub(1);
+    }
+}
+
+/// The headers of a frame.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame {
+    /// Destination and source address, 48 bits.
+    pub eth_dst: u64,
+    /// See `eth_dst`.
+    pub eth_src: u64,
+    /// What it carries.
+    pub eth_type: u16,
+    /// Its tags.
+    pub tags: Tags,
+}
+
+impl Frame {
+    fn key(&self, in_port: u32, metadata: u64) -> Key {
+        let tag = u64::from(self.tags.tags[0]);
+        let vlan = if self.tags.is_empty() { 0 } else { VLAN_PRESENT | tag & 0xFFF };
+        let priority = u64::from(self.tags.priority());
+        // Open vSwitch, unless told otherwise, takes a second tag for payload.
+        let eth_type = if self.tags.depth > 1 { 0x8100 } else { self.eth_type };
+        [
+            self.eth_dst | vlan << 48 | priority << 61,
+            self.eth_src | u64::from(eth_type) << 48,
+            u64::from(in_port),
+            metadata,
+        ]
+    }
+}
+
+/// A field that a rule matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)] // the names that OpenFlow 1.3 gives
+pub enum Field {
+    InPort,
+    Metadata,
+    EthDst,
+    EthSrc,
+    EthType,
+    VlanVid,
+    VlanPcp,
+}
+
+impl Field {
+    /// Where it stands in a [`Key`]: the word, the shift, and its bits.
+    fn place(self) -> (usize, u32, u64) {
+        match self {
+            Self::EthDst => (0, 0, ALL_48),
+            Self::VlanVid => (0, 48, 0x1FFF),
+            Self::VlanPcp => (0, 61, 7),
+            Self::EthSrc => (1, 0, ALL_48),
+            Self::EthType => (1, 48, 0xFFFF),
+            Self::InPort => (2, 0, u64::from(u32::MAX)),
+            Self::Metadata => (3, 0, u64::MAX),
+        }
+    }
+}
+
+/// What a rule does with a frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Send it out of a port.
+    Output(u32),
+    /// Put a tag on, a copy of the outer one.
+    PushVlan,
+    /// Take the outer tag off.
+    PopVlan,
+    /// Set the VLAN of the outer tag.
+    SetVid(u16),
+    /// Set the priority of the outer tag.
+    SetPcp(u8),
+    /// Hand it to a group.
+    Group(u32),
+    /// Set a field that is not followed, by its name.
+    SetOther(String),
+    /// Anything else.
+    Other,
+}
+
+/// A rule, as it is told.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its table.
+    pub table: u8,
+    /// The higher one wins.
+    pub priority: i64,
+    /// What it matches: value and mask (none: all bits).
+    pub fields: Vec<(Field, u64, Option<u64>)>,
+    /// What it does, in this order.
+    pub actions: Vec<Action>,
+    /// What it writes there.
+    pub metadata: Option<u64>,
+    /// The table to go on with.
+    pub goto: Option<u8>,
+}
+
+impl Rule {
+    /// Every (value, mask) of a field that it matches.
+    pub fn matched(&self, wanted: Field) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let (_, _, all) = wanted.place();
+        let fields = self.fields.iter().filter(move |(field, _, _)| *field == wanted);
+        fields.map(move |&(_, value, mask)| (value & mask.unwrap_or(all), mask.unwrap_or(all)))
+    }
+
+    /// What it matches, packed (value, mask); None where nothing can.
+    fn packed(&self) -> Option<(Key, Key)> {
+        let (mut value, mut mask): (Key, Key) = ([0; 4], [0; 4]);
+        let mut require = |field: Field, wanted: u64, bits: u64| {
+            let (word, shift, all) = field.place();
+            let (wanted, outside) = (wanted & bits, wanted & bits & !all);
+            let (wanted, bits) = (wanted << shift, (bits & all) << shift);
+            let both = mask[word] & bits;
+            if outside != 0 || (value[word] ^ wanted) & both != 0 {
+                return None;
+            }
+            value[word] |= wanted;
+            mask[word] |= bits;
+            Some(())
+        };
+        for &(field, wanted, bits) in &self.fields {
+            let (_, _, all) = field.place();
+            if bits.is_none() && wanted & !all != 0 {
+                return None;
+            }
+            require(field, wanted, bits.unwrap_or(all))?;
+            if field == Field::VlanPcp {
+                require(Field::VlanVid, VLAN_PRESENT, VLAN_PRESENT)?;
+            }
+        }
+        Some((value, mask))
+    }
+}
+
+/// What rules do that cannot be followed, or that a switch would not do.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)] // their texts say what they are
+pub enum Problem {
+    ToController,
+    GoesBack { table: u8, to: u8 },
+    NoGroup(u32),
+    EndlessGroups(u32),
+    UntaggedPop,
+    UntaggedSet(&'static str),
+    SetsOther(String),
+    OtherAction,
+    ThreeTags,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ToController => {
+                write!(f, "a rule sends frames to the controller; they are not followed")
+            }
+            Self::GoesBack { table, to } => {
+                write!(f, "a rule of table {table} goes back to table {to}")
+            }
+            Self::NoGroup(group) => write!(f, "a rule uses group {group}, which is not there"),
+            Self::EndlessGroups(group) => write!(f, "group {group} uses groups without end"),
+            Self::UntaggedPop => write!(f, "a rule takes the tag off an untagged frame"),
+            Self::UntaggedSet(name) => write!(f, "a rule sets {name} of an untagged frame"),
+            Self::SetsOther(name) => write!(f, "a rule sets {name}, which is not followed here"),
+            Self::OtherAction => write!(f, "a rule has an action that is not followed here"),
+            Self::ThreeTags => write!(f, "a rule puts on a third tag, which is not followed here"),
+        }
+    }
+}
+
+impl Problem {
+    /// Whether it is unknown what becomes of the frame.
+    fn ends_it(&self) -> bool {
+        matches!(self, Self::SetsOther(_) | Self::OtherAction | Self::ThreeTags)
+    }
+}
+
+/// One frame on its way through the tables of a switch.
+struct Passage<'a> {
+    in_port: u32,
+    tags: Tags,
+    out: &'a mut Vec<(u32, Tags)>,
+    problems: &'a mut Vec<Problem>,
+    /// How many more actions are followed.
+    left: usize,
+}
+
+/// One switch's rules, made ready for looking up.
+#[derive(Debug, Default)]
+pub struct Switch {
+    tables: BTreeMap<u8, Table>,
+    rules: Vec<Rule>,
+    groups: FxHashMap<u32, Vec<Vec<Action>>>,
+}
+
+impl Switch {
+    /// Indexes rules; of those with one priority the first one wins.
+    pub fn new(mut rules: Vec<Rule>, groups: Vec<(u32, Vec<Vec<Action>>)>) -> Self {
+        rules.sort_by_key(|rule| -rule.priority);
+        let mut tables: BTreeMap<u8, Table> = BTreeMap::new();
+        for (place, rule) in rules.iter().enumerate() {
+            let table = tables.entry(rule.table).or_default();
+            if let Some((value, mask)) = rule.packed() {
+                table.add(&value, &mask, place as u32);
+            }
+        }
+        tables.values_mut().for_each(Table::finish);
+        Self { tables, rules, groups: groups.into_iter().collect() }
+    }
+
+    /// The rules, the first of those with one priority winning.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Adds the copies that leave when `frame` comes in by `in_port` to `out`.
+    ///
+    /// Returns whether all of it could be followed; what is wrong with the rules is added to
+    /// `problems`.
+    pub fn outputs(
+        &self,
+        in_port: u32,
+        frame: Frame,
+        out: &mut Vec<(u32, Tags)>,
+        problems: &mut Vec<Problem>,
+    ) -> bool {
+        let known = problems.len();
+        let mut passage = Passage { in_port, tags: frame.tags, out, problems, left: MOST_ACTIONS };
+        let (mut metadata, mut number) = (0, 0);
+        while let Some(table) = self.tables.get(&number) {
+            let frame = Frame { tags: passage.tags, ..frame };
+            let Some(place) = table.lookup(&frame.key(in_port, metadata)) else { break };
+            let rule = &self.rules[place as usize];
+            self.apply(&rule.actions, &mut passage, 0);
+            metadata = rule.metadata.unwrap_or(metadata);
+            match rule.goto {
+                Some(next) if next > number => number = next,
+                Some(to) => {
+                    passage.problems.push(Problem::GoesBack { table: number, to });
+                    break;
+                }
+                None => break,
+            }
+        }
+        !problems[known..].iter().any(Problem::ends_it)
+    }
+
+    fn apply(&self, actions: &[Action], passage: &mut Passage<'_>, depth: usize) {
+        for action in actions {
+            if passage.left == 0 {
+                return;
+            }
+            passage.left -= 1;
+            if let Err(problem) = self.act(action, passage, depth) {
+                passage.problems.push(problem);
+            }
+        }
+    }
+
+    fn act(&self, action: &Action, passage: &mut Passage<'_>, depth: usize) -> Result<(), Problem> {
+        let Passage { in_port, tags, out, .. } = passage;
+        match action {
+            Action::Output(CONTROLLER) => return Err(Problem::ToController),
+            Action::Output(IN_PORT) => out.push((*in_port, *tags)),
+            // OpenFlow 1.3, 7.2.5: never back, unless IN_PORT says so.
+            Action::Output(port) if port == in_port => {}
+            Action::Output(port) => out.push((*port, *tags)),
+            Action::PushVlan => tags.push()?,
+            Action::PopVlan if tags.is_empty() => return Err(Problem::UntaggedPop),
+            Action::PopVlan => tags.pop(),
+            Action::SetVid(vid) => {
+                let tag = tags.outer().ok_or(Problem::UntaggedSet("vlan_vid"))?;
+                *tag = *tag & !0xFFF | vid & 0xFFF;
+            }
+            Action::SetPcp(priority) => {
+                let tag = tags.outer().ok_or(Problem::UntaggedSet("vlan_pcp"))?;
+                *tag = *tag & 0x1FFF | u16::from(*priority) << 13;
+            }
+            Action::Group(number) => {
+                let buckets = self.groups.get(number).ok_or(Problem::NoGroup(*number))?;
+                if depth >= MOST_NESTED_GROUPS {
+                    return Err(Problem::EndlessGroups(*number));
+                }
+                let tags = passage.tags;
+                for bucket in buckets {
+                    self.apply(bucket, passage, depth + 1);
+                    passage.tags = tags;
+                }
+                if passage.left == 0 {
+                    return Err(Problem::EndlessGroups(*number));
+                }
+            }
+            Action::SetOther(name) => return Err(Problem::SetsOther(name.clone())),
+            Action::Other => return Err(Problem::OtherAction),
+        }
+        Ok(())
+    }
+}

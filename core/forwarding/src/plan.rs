@@ -1,0 +1,437 @@
+//! What switches are to do by a plan: the behaviour that rules are compiled from.
+
+use rustc_hash::FxHashMap;
+
+use crate::fabric::Fabric;
+use crate::state::{Behaviour, Choice, Flood, Hop, State, Unsupported};
+
+/// Entry of an array of channels: none.
+const NONE: i32 = -1;
+
+/// The tables and trees of a plan. Shapes are in brackets; a row is what hosts with the same paths
+/// have in common, a channel of -1 is none.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// (hosts): the row of each.
+    pub row: Vec<u32>,
+    /// (rows, switches): the VLAN in which hosts of a row send to a switch, or (rows): to all.
+    pub vlan: Vec<u16>,
+    /// Hosts put the VLAN on themselves.
+    pub host_tags: bool,
+    /// (rows): the row of `first_priority` that holds for each.
+    pub first: Vec<u32>,
+    /// (distinct rows, switches): the priority with which frames to a switch are admitted.
+    pub first_priority: Vec<u8>,
+    /// (rows): the VLAN of their broadcasts.
+    pub flood_vlan: Vec<u16>,
+    /// The way to each switch in each VLAN.
+    pub next: NextHops,
+    /// (channel before, channel after, priority before) -> priority after, where it changes.
+    pub changes: FxHashMap<(u32, u32, u8), u8>,
+    /// (switches, switches): the channel by which what a switch floods enters another.
+    pub tree: Vec<i32>,
+    /// (switches, switches): the priority of that channel.
+    pub tree_priority: Vec<u8>,
+    /// The members of each group by host: first all hosts.
+    pub members: Vec<Vec<bool>>,
+}
+
+/// The way to each destination switch in each VLAN.
+#[derive(Debug)]
+pub enum NextHops {
+    /// By switch: (VLAN, destination switch) -> channel.
+    Listed(Vec<FxHashMap<(u16, u32), u32>>),
+    /// Tables (VLANs, switches, destination switches), and the VLAN of each.
+    Tables(Vec<u16>, Vec<i32>),
+}
+
+impl Default for NextHops {
+    fn default() -> Self {
+        Self::Listed(Vec::new())
+    }
+}
+
+impl NextHops {
+    fn get(&self, switches: usize, vlan: u16, at: u32, to: u32) -> Option<u32> {
+        match self {
+            Self::Listed(of) => of[at as usize].get(&(vlan, to)).copied(),
+            Self::Tables(vlans, tables) => {
+                let table = vlans.iter().position(|&of| of == vlan)?;
+                let channel = tables[(table * switches + at as usize) * switches + to as usize];
+                u32::try_from(channel).ok()
+            }
+        }
+    }
+
+    /// Adds what tells destination `to` from others at a switch.
+    fn key(&self, switches: usize, at: u32, to: u32, key: &mut Vec<u32>) {
+        if let Self::Tables(vlans, tables) = self {
+            for table in 0..vlans.len() {
+                let place = (table * switches + at as usize) * switches + to as usize;
+                key.push(tables[place] as u32);
+            }
+        }
+    }
+}
+
+/// Explicit paths: (rows, switches, longest) channels, then -1, and the priority of each.
+#[derive(Debug, Clone, Copy)]
+pub struct Paths<'a> {
+    /// See there.
+    pub channels: &'a [i32],
+    /// See there.
+    pub priorities: &'a [u8],
+    /// How many hops the longest has.
+    pub longest: usize,
+}
+
+/// Two paths that no switch can tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conflict {
+    /// A VLAN has two next hops at a switch to another: (switch, VLAN, destination, channels).
+    NextHop(u32, u16, u32, [u32; 2]),
+    /// A frame would have to go on with two priorities: (channels before, after, priority, two).
+    Priority(u32, u32, u8, [u8; 2]),
+}
+
+impl Plan {
+    /// The VLAN and the priority with which frames of a row to a switch go on from admission.
+    fn first_tag(&self, row: u32, to: u32, switches: usize) -> (u16, u8) {
+        let (row, to) = (row as usize, to as usize);
+        let wide = self.vlan.len() > self.first.len();
+        let vlan = self.vlan[if wide { row * switches + to } else { row }];
+        (vlan, self.first_priority[self.first[row] as usize * switches + to])
+    }
+
+    /// Takes next hops, first priorities and changes of priority from explicit paths to the switches
+    /// that have hosts (`wanted`). The VLANs must be set.
+    ///
+    /// # Errors
+    /// Switches that forward by (VLAN, destination), and change priorities by (channel before,
+    /// channel after, priority), cannot do it.
+    pub fn follow(
+        &mut self,
+        fabric: &Fabric,
+        paths: Paths<'_>,
+        wanted: &[bool],
+    ) -> Result<(), Conflict> {
+        let switches = fabric.switches();
+        let Paths { channels, priorities, longest } = paths;
+        let mut next: Vec<FxHashMap<(u16, u32), u32>> = vec![FxHashMap::default(); switches];
+        let mut seen: FxHashMap<(u32, u32, u8), u8> = FxHashMap::default();
+        let rows = self.flood_vlan.len();
+        self.first = (0..rows as u32).collect();
+        self.first_priority = vec![0; rows * switches];
+        for place in 0..rows * switches {
+            let (row, to) = ((place / switches) as u32, (place % switches) as u32);
+            if !wanted[to as usize] {
+                continue;
+            }
+            let (vlan, _) = self.first_tag(row, to, switches);
+            let mut before: Option<(u32, u8)> = None;
+            for hop in place * longest..(place + 1) * longest {
+                let Ok(channel) = u32::try_from(channels[hop]) else { break };
+                let priority = priorities[hop];
+                let (at, _) = fabric.leaves(channel);
+                let known = *next[at as usize].entry((vlan, to)).or_insert(channel);
+                if known != channel {
+                    return Err(Conflict::NextHop(at, vlan, to, [known, channel]));
+                }
+                if let Some((held, was)) = before {
+                    let known = *seen.entry((held, channel, was)).or_insert(priority);
+                    if known != priority {
+                        return Err(Conflict::Priority(held, channel, was, [known, priority]));
+                    }
+                } else {
+                    self.first_priority[place] = priority;
+                }
+                before = Some((channel, priority));
+            }
+        }
+        self.next = NextHops::Listed(next);
+        self.changes = seen.into_iter().filter(|&((_, _, was), becomes)| was != becomes).collect();
+        Ok(())
+    }
+}
+
+/// A plan as a behaviour: what is asked of it fills a state.
+#[derive(Debug)]
+pub struct Planned {
+    plan: Plan,
+    /// By host: its switch.
+    at: Vec<u32>,
+    /// By switch: its hosts.
+    hosts: Vec<Vec<u32>>,
+    floods: Vec<Flood>,
+    /// By switch: the channels that leave it.
+    leaving: Vec<Vec<u32>>,
+    /// Which switches the flood last asked for has to reach: its number, and by switch.
+    needed: (usize, Vec<bool>),
+}
+
+/// Numbers of the classes of one switch, by what tells them apart.
+#[derive(Debug, Default, Clone)]
+struct Numbers(FxHashMap<Vec<u32>, u16>);
+
+impl Numbers {
+    fn of(&mut self, key: &[u32]) -> u16 {
+        if let Some(&number) = self.0.get(key) {
+            return number;
+        }
+        let next = self.0.len() as u16;
+        self.0.insert(key.to_vec(), next);
+        next
+    }
+}
+
+/// Makes an empty state for a plan and what fills it.
+///
+/// # Panics
+/// Where the arrays do not have their shapes.
+pub fn planned(fabric: Fabric, plan: Plan) -> (State, Planned) {
+    let switches = fabric.switches();
+    let hosts_count = fabric.hosts();
+    let at: Vec<u32> =
+        (0..hosts_count as u32).map(|host| fabric.enters(fabric.host_link(host)).0).collect();
+    let mut hosts = vec![Vec::new(); switches];
+    for (host, &switch) in at.iter().enumerate() {
+        hosts[switch as usize].push(host as u32);
+    }
+    let mut leaving = vec![Vec::new(); switches];
+    for channel in 0..fabric.channels() as u32 {
+        leaving[fabric.leaves(channel).0 as usize].push(channel);
+    }
+    let floods: Vec<Flood> = (0..plan.members.len() as u32)
+        .flat_map(|group| {
+            let sources = hosts.iter().filter(|at| !at.is_empty());
+            sources.map(move |at| Flood { group, sources: at.clone() })
+        })
+        .collect();
+    let needed = (usize::MAX, Vec::new());
+    let mut planned = Planned { plan, at, hosts, floods, leaving, needed };
+    let class = planned.classes(&fabric);
+    let mut state = State::new(fabric, planned.floods.clone(), class);
+    if planned.plan.host_tags {
+        for host in 0..hosts_count as u32 {
+            let label = |destination| planned.host_label(host, destination);
+            state.first_labels.extend((0..state.destinations()).map(label));
+        }
+    }
+    for of_switch in &planned.hosts {
+        for &host in of_switch {
+            let row = |host: u32| planned.plan.row[host as usize];
+            let first = of_switch.iter().copied().find(|&first| row(first) == row(host));
+            state.stands_for[host as usize] = first.unwrap_or(host);
+        }
+    }
+    (state, planned)
+}
+
+impl Planned {
+    fn switches(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Which flood a destination is.
+    fn flood(&self, destination: u32) -> Option<usize> {
+        (destination as usize).checked_sub(self.at.len())
+    }
+
+    /// The VLAN that a host puts on by itself.
+    fn host_label(&self, host: u32, destination: usize) -> u16 {
+        let row = self.plan.row[host as usize];
+        match self.at.get(destination) {
+            Some(&to) => self.plan.first_tag(row, to, self.switches()).0,
+            None => self.plan.flood_vlan[row as usize],
+        }
+    }
+
+    /// (switches, destinations): the class of each destination at each switch.
+    fn classes(&mut self, fabric: &Fabric) -> Vec<u16> {
+        let (switches, hosts) = (self.switches(), self.at.len());
+        let destinations = hosts + self.floods.len();
+        let mut class = vec![0; switches * destinations];
+        let mut numbers = vec![Numbers::default(); switches];
+        for (at, numbers) in numbers.iter_mut().enumerate() {
+            let of_hosts = &mut class[at * destinations..][..hosts];
+            self.unicast_classes(at as u32, numbers, of_hosts);
+        }
+        let mut key = Vec::new();
+        for flood in 0..self.floods.len() {
+            let source = self.at[self.floods[flood].sources[0] as usize];
+            let row_start = source as usize * switches;
+            for at in 0..switches {
+                key.clear();
+                key.extend([
+                    2,
+                    self.plan.tree[row_start + at] as u32,
+                    u32::from(source as usize == at),
+                ]);
+                if key[1] != NONE as u32 || key[2] == 1 {
+                    key.push(self.floods[flood].group);
+                    for channel in self.onward(fabric, flood, at as u32) {
+                        let (to, _) = fabric.enters(channel);
+                        let priority = self.plan.tree_priority[row_start + to as usize];
+                        key.extend([channel, u32::from(priority)]);
+                    }
+                }
+                class[at * destinations + hosts + flood] = numbers[at].of(&key);
+            }
+        }
+        class
+    }
+
+    /// Sets the class of each host at a switch.
+    fn unicast_classes(&self, at: u32, numbers: &mut Numbers, class: &mut [u16]) {
+        let switches = self.switches();
+        let rows = self.rows_at(at);
+        let listed = self.listed(at);
+        let mut by_switch = vec![0; switches];
+        let mut key = Vec::new();
+        for to in (0..switches as u32).filter(|&to| !self.hosts[to as usize].is_empty()) {
+            key.clear();
+            key.push(0);
+            match &listed {
+                None => self.plan.next.key(switches, at, to, &mut key),
+                Some(listed) => key.extend(&listed[to as usize]),
+            }
+            for &row in &rows {
+                let (vlan, priority) = self.plan.first_tag(row, to, switches);
+                key.push(u32::from(priority) << 16 | u32::from(vlan));
+            }
+            by_switch[to as usize] = numbers.of(&key);
+        }
+        for (host, &to) in self.at.iter().enumerate() {
+            let own = || [1, host as u32];
+            class[host] = if to == at { numbers.of(&own()) } else { by_switch[to as usize] };
+        }
+    }
+
+    /// The rows of the hosts of a switch.
+    fn rows_at(&self, switch: u32) -> Vec<u32> {
+        let hosts = &self.hosts[switch as usize];
+        let mut rows: Vec<u32> = hosts.iter().map(|&host| self.plan.row[host as usize]).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        rows
+    }
+
+    /// By destination switch: (VLAN, channel), one after the other, that are listed at a switch.
+    fn listed(&self, at: u32) -> Option<Vec<Vec<u32>>> {
+        let NextHops::Listed(next) = &self.plan.next else { return None };
+        let mut entries: Vec<(u32, u16, u32)> =
+            next[at as usize].iter().map(|(&(vlan, to), &channel)| (to, vlan, channel)).collect();
+        entries.sort_unstable();
+        let mut listed = vec![Vec::new(); self.switches()];
+        for (to, vlan, channel) in entries {
+            listed[to as usize].extend([u32::from(vlan), channel]);
+        }
+        Some(listed)
+    }
+
+    /// The channels by which a flood leaves a switch.
+    fn onward(&mut self, fabric: &Fabric, flood: usize, at: u32) -> Vec<u32> {
+        let Flood { group, sources } = &self.floods[flood];
+        let source = self.at[sources[0] as usize];
+        if self.needed.0 != flood {
+            self.needed = (flood, self.reached(fabric, *group as usize, source));
+        }
+        let enters = |&channel: &u32| fabric.enters(channel).0 as usize;
+        let row_start = source as usize * self.switches();
+        let branches = self.leaving[at as usize].iter().copied();
+        let branches = branches
+            .filter(|channel| self.plan.tree[row_start + enters(channel)] == *channel as i32);
+        branches.filter(|channel| self.needed.1[enters(channel)]).collect()
+    }
+
+    /// Which switches a flood must reach: those with members, and those on the way to them.
+    fn reached(&self, fabric: &Fabric, group: usize, source: u32) -> Vec<bool> {
+        let switches = self.switches();
+        let mut reached = vec![false; switches];
+        let member = &self.plan.members[group];
+        let with_members = (0..member.len()).filter(|&host| member[host]);
+        for mut at in with_members.map(|host| self.at[host]) {
+            while !std::mem::replace(&mut reached[at as usize], true) {
+                let channel = self.plan.tree[source as usize * switches + at as usize];
+                if channel == NONE {
+                    break;
+                }
+                at = fabric.leaves(channel as u32).0;
+            }
+        }
+        reached
+    }
+}
+
+impl Behaviour for Planned {
+    fn next(
+        &mut self,
+        fabric: &Fabric,
+        hop: Hop,
+        destination: u32,
+        out: &mut Vec<Hop>,
+    ) -> Result<Choice, Unsupported> {
+        match self.flood(destination) {
+            None => out.extend(self.unicast(fabric, hop, destination)),
+            Some(flood) => self.copies(fabric, hop, flood, out),
+        }
+        Ok(Choice::All)
+    }
+}
+
+impl Planned {
+    fn unicast(&self, fabric: &Fabric, hop: Hop, destination: u32) -> Option<Hop> {
+        let switches = self.switches();
+        let (at, _) = fabric.enters(hop.link);
+        let to = self.at[destination as usize];
+        let (vlan, priority) = match fabric.host(hop.link) {
+            None => (hop.label, None),
+            Some(host) => {
+                let row = self.plan.row[host as usize];
+                let (vlan, priority) = self.plan.first_tag(row, to, switches);
+                if hop.label != if self.plan.host_tags { vlan } else { 0 } {
+                    return None;
+                }
+                (vlan, Some(priority))
+            }
+        };
+        if to == at {
+            // No host sends to itself: where a packet comes by its link, it is another's it stands for.
+            return Some(Hop { link: fabric.host_link(destination), label: 0, vc: 0 });
+        }
+        let link = self.plan.next.get(switches, vlan, at, to)?;
+        let changed = || *self.plan.changes.get(&(hop.link, link, hop.vc)).unwrap_or(&hop.vc);
+        let vc = priority.unwrap_or_else(changed);
+        Some(Hop { link, label: vlan, vc })
+    }
+
+    fn copies(&mut self, fabric: &Fabric, hop: Hop, flood: usize, out: &mut Vec<Hop>) {
+        let Flood { group, sources } = &self.floods[flood];
+        let (group, source) = (*group as usize, self.at[sources[0] as usize]);
+        let (at, _) = fabric.enters(hop.link);
+        let switches = self.switches();
+        let row_start = source as usize * switches;
+        let label = match fabric.host(hop.link) {
+            Some(host) => {
+                let vlan = self.plan.flood_vlan[self.plan.row[host as usize] as usize];
+                if at != source || hop.label != if self.plan.host_tags { vlan } else { 0 } {
+                    return;
+                }
+                vlan
+            }
+            None if self.plan.tree[row_start + at as usize] == hop.link as i32 => hop.label,
+            None => return,
+        };
+        let member = &self.plan.members[group];
+        for &host in &self.hosts[at as usize] {
+            let link = fabric.host_link(host);
+            if member[host as usize] && link != hop.link {
+                out.push(Hop { link, label: 0, vc: 0 });
+            }
+        }
+        for link in self.onward(fabric, flood, at) {
+            let vc = self.plan.tree_priority[row_start + fabric.enters(link).0 as usize];
+            out.push(Hop { link, label, vc });
+        }
+    }
+}

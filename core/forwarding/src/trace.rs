@@ -1,0 +1,144 @@
+//! Follows one packet through a state that was explored, and compares states packet by packet.
+
+use rustc_hash::FxHashSet;
+
+use crate::state::{Choice, Hop, HopId, State, Step};
+
+/// What becomes of one packet, on all of its ways where it has a choice.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// The hops that it or its copies take, those to hosts included, in the order of discovery.
+    pub hops: Vec<Hop>,
+    /// The hosts that get it, each with the label that it has then.
+    pub delivered: Vec<(u32, u16)>,
+    /// The switches that drop it.
+    pub dropped: Vec<u32>,
+    /// The switches that do what cannot be followed.
+    pub unsupported: Vec<u32>,
+    /// It, or a copy, comes by a hop again.
+    pub again: bool,
+}
+
+/// The hop by which a host sends to a destination, as far as the state knows it.
+fn start(state: &State, source: u32, destination: u32) -> Option<HopId> {
+    let label = state.first_label(source, destination);
+    let known = |host: u32| {
+        let id = state.known_hop(Hop { link: state.fabric.host_link(host), label, vc: 0 })?;
+        (state.next(id, destination) != Step::Unreached).then_some(id)
+    };
+    known(source).or_else(|| known(state.stands_for[source as usize]))
+}
+
+/// Follows what a host sends to a destination, for as many hops as `limit`.
+pub fn trace(state: &State, source: u32, destination: u32, limit: usize) -> Trace {
+    let mut trace = Trace::default();
+    let mut taken: FxHashSet<HopId> = FxHashSet::default();
+    let mut waiting: Vec<HopId> = start(state, source, destination).into_iter().collect();
+    while let Some(id) = waiting.pop() {
+        if !taken.insert(id) {
+            trace.again = true;
+            continue;
+        }
+        let (switch, _) = state.fabric.enters(state.hop(id).link);
+        let onward = match state.next(id, destination) {
+            Step::Unreached => &[],
+            Step::Unsupported => {
+                trace.unsupported.push(switch);
+                continue;
+            }
+            Step::Next(_, onward) => onward,
+        };
+        if onward.is_empty() {
+            trace.dropped.push(switch);
+        }
+        if trace.hops.len() + onward.len() > limit {
+            break;
+        }
+        for &next in onward {
+            let hop = state.hop(next);
+            trace.hops.push(hop);
+            match state.fabric.host(hop.link) {
+                Some(host) => trace.delivered.push((host, hop.label)),
+                None => waiting.push(next),
+            }
+        }
+    }
+    trace
+}
+
+/// A packet that two states treat differently: (source, destination, hop by which it comes).
+pub type Difference = (u32, u32, Hop);
+
+/// Compares what two explored states do with every packet that hosts can send; `floods` are pairs of
+/// a flood of each that are the same by source and group, with the source.
+pub fn difference(a: &State, b: &State, floods: &[(u32, u32, u32)]) -> Option<Difference> {
+    let hosts = a.fabric.hosts() as u32;
+    let mut seen: Vec<u32> = Vec::new();
+    let mut round = 0;
+    for destination in 0..hosts {
+        round += 1;
+        for source in (0..hosts).filter(|&source| source != destination) {
+            let to = (destination, destination);
+            if let Some(found) = differs(a, b, source, to, (&mut seen, round)) {
+                return Some(found);
+            }
+        }
+    }
+    for &(in_a, in_b, source) in floods {
+        round += 1;
+        if let Some(found) = differs(a, b, source, (in_a, in_b), (&mut seen, round)) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+fn differs(
+    a: &State,
+    b: &State,
+    source: u32,
+    (in_a, in_b): (u32, u32),
+    (seen, round): (&mut Vec<u32>, u32),
+) -> Option<Difference> {
+    let no_hop = Hop { link: a.fabric.host_link(source), label: 0, vc: 0 };
+    let (from_a, from_b) = match (start(a, source, in_a), start(b, source, in_b)) {
+        (Some(from_a), Some(from_b)) => (from_a, from_b),
+        (None, None) => return None,
+        _ => return Some((source, in_a, no_hop)),
+    };
+    seen.resize(a.hops().len(), 0);
+    let mut waiting = vec![(from_a, from_b)];
+    while let Some((of_a, of_b)) = waiting.pop() {
+        let first = of_a == from_a;
+        if !first && std::mem::replace(&mut seen[of_a as usize], round) == round {
+            continue;
+        }
+        let (next_a, next_b) = (onward(a, of_a, in_a), onward(b, of_b, in_b));
+        let hops = |known: &Option<(Choice, Vec<(Hop, HopId)>)>| {
+            let parts = known.as_ref();
+            parts.map(|(choice, hops)| (*choice, hops.iter().map(|hop| hop.0).collect::<Vec<_>>()))
+        };
+        if hops(&next_a) != hops(&next_b) {
+            return Some((source, in_a, a.hop(of_a)));
+        }
+        let pairs = next_a.into_iter().zip(next_b).flat_map(|(a, b)| a.1.into_iter().zip(b.1));
+        let channels = pairs.filter(|((hop, _), _)| a.fabric.host(hop.link).is_none());
+        waiting.extend(channels.map(|((_, of_a), (_, of_b))| (of_a, of_b)));
+    }
+    None
+}
+
+/// Where a packet goes on, in the order of the hops; None where it cannot be followed. A choice of one
+/// is none.
+fn onward(state: &State, id: HopId, destination: u32) -> Option<(Choice, Vec<(Hop, HopId)>)> {
+    match state.next(id, destination) {
+        Step::Unreached => Some((Choice::All, Vec::new())),
+        Step::Unsupported => None,
+        Step::Next(choice, onward) => {
+            let mut hops: Vec<(Hop, HopId)> =
+                onward.iter().map(|&id| (state.hop(id), id)).collect();
+            hops.sort_unstable();
+            Some((if hops.len() > 1 { choice } else { Choice::All }, hops))
+        }
+    }
+}

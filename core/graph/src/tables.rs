@@ -1,0 +1,346 @@
+//! Next-hop tables: what switches hold, and the paths that follow from it.
+
+use crate::channels::Channels;
+use crate::error::{long, within, Malformed};
+use crate::follow::Paths;
+
+/// Priorities of 802.1Q.
+pub const PRIORITIES: usize = 8;
+/// Destinations that are worked on together: their next hops at a switch share a cache line.
+const BLOCK: usize = 16;
+
+/// Where frames go: by the table of their source, and by their destination switch.
+#[derive(Debug)]
+pub struct Tables<'a> {
+    /// The channels of the fabric.
+    pub channels: &'a Channels,
+    /// The switch of each row of sources.
+    pub at: &'a [i32],
+    /// The table that each row follows.
+    pub table: &'a [i32],
+    /// `[table][switch][destination]`: the channel to take, -1 where none.
+    next_hop: &'a [i32],
+    /// `[table][destination]`: the priority on the first channel.
+    first_priority: &'a [u8],
+    /// Of each channel, the number of its first turn.
+    first_turn: Vec<u32>,
+    /// Of each turn, 0 or the place in `rewrites` plus 1; empty if no priority changes.
+    rewrite_of: Vec<u32>,
+    /// The priority that each becomes.
+    rewrites: Vec<[u8; PRIORITIES]>,
+}
+
+impl<'a> Tables<'a> {
+    /// Checks and indexes tables.
+    ///
+    /// A change is (channel before, channel after, priority before, priority after), four
+    /// numbers of `changes`.
+    pub fn new(
+        channels: &'a Channels,
+        next_hop: &'a [i32],
+        (at, table): (&'a [i32], &'a [i32]),
+        first_priority: &'a [u8],
+        changes: &[i32],
+    ) -> Result<Self, Malformed> {
+        let switches = channels.switches();
+        let count = first_priority.len() / switches.max(1);
+        long("first priority", first_priority.len(), count * switches)?;
+        long("next hop", next_hop.len(), count * switches * switches)?;
+        long("table", table.len(), at.len())?;
+        within("row's switch", at, switches)?;
+        within("table", table, count)?;
+        for (place, of_switch) in next_hop.chunks_exact(switches.max(1)).enumerate() {
+            let (switch, leaving) = (place % switches, channels.of(place % switches));
+            let known = leaving.start as i32..leaving.end as i32;
+            if let Some(wrong) = of_switch.iter().find(|&&c| c != -1 && !known.contains(&c)) {
+                return Err(Malformed(format!("channel {wrong} does not leave switch {switch}")));
+            }
+        }
+        let (first_turn, turns) = first_turns(channels);
+        let mut tables = Self {
+            channels,
+            at,
+            table,
+            next_hop,
+            first_priority,
+            first_turn,
+            rewrite_of: Vec::new(),
+            rewrites: Vec::new(),
+        };
+        if !changes.is_empty() {
+            tables.rewrite_of = vec![0; turns];
+        }
+        tables.add_changes(changes)?;
+        Ok(tables)
+    }
+
+    fn add_changes(&mut self, changes: &[i32]) -> Result<(), Malformed> {
+        let (each, rest) = changes.as_chunks::<4>();
+        long("changes", rest.len(), 0)?;
+        for &[before, after, from, to] in each {
+            within("change", &[before, after], self.channels.count())?;
+            within("priority", &[from, to], PRIORITIES)?;
+            let (before, after) = (before as usize, after as usize);
+            if self.channels.head[before] != self.channels.tail[after] {
+                return Err(Malformed(format!("channel {after} does not follow {before}")));
+            }
+            let turn = self.turn(before, after);
+            if self.rewrite_of[turn] == 0 {
+                self.rewrites.push(std::array::from_fn(|priority| priority as u8));
+                self.rewrite_of[turn] = self.rewrites.len() as u32;
+            }
+            self.rewrites[self.rewrite_of[turn] as usize - 1][from as usize] = to as u8;
+        }
+        Ok(())
+    }
+
+    /// How many tables there are.
+    pub fn count(&self) -> usize {
+        self.first_priority.len() / self.channels.switches().max(1)
+    }
+
+    /// The number of the turn from a channel to one that follows it.
+    pub fn turn(&self, before: usize, after: usize) -> usize {
+        let leaving = self.channels.of(self.channels.head[before] as usize);
+        self.first_turn[before] as usize + after - leaving.start
+    }
+
+    /// How many turns there are.
+    pub fn turns(&self) -> usize {
+        first_turns(self.channels).1
+    }
+
+    /// The priority that `priority` becomes at a turn.
+    pub fn rewritten(&self, turn: usize, priority: u8) -> u8 {
+        match self.rewrite_of.get(turn) {
+            None | Some(0) => priority,
+            Some(&place) => self.rewrites[place as usize - 1][usize::from(priority)],
+        }
+    }
+
+    /// The priority of frames of a table to `destination` on their first channel.
+    pub fn first_priority(&self, table: usize, destination: usize) -> u8 {
+        self.first_priority[table * self.channels.switches() + destination]
+    }
+
+    /// The channel to take, -1 where none.
+    pub fn next(&self, table: usize, switch: usize, destination: usize) -> i32 {
+        let switches = self.channels.switches();
+        self.next_hop[(table * switches + switch) * switches + destination]
+    }
+
+    /// Calls `each` with the next hops of all switches of a table to one destination after another.
+    pub fn by_destination(
+        &self,
+        table: usize,
+        wanted: impl Fn(usize) -> bool,
+        mut each: impl FnMut(usize, &[i32]) -> Result<(), Malformed>,
+    ) -> Result<(), Malformed> {
+        let switches = self.channels.switches();
+        let of_table = &self.next_hop[table * switches * switches..][..switches * switches];
+        let mut columns = vec![-1; BLOCK * switches];
+        for begin in (0..switches).step_by(BLOCK) {
+            let block = begin..switches.min(begin + BLOCK);
+            for (switch, of_switch) in of_table.chunks_exact(switches).enumerate() {
+                for (column, &channel) in of_switch[block.clone()].iter().enumerate() {
+                    columns[column * switches + switch] = channel;
+                }
+            }
+            for (destination, column) in block.zip(columns.chunks_exact(switches)) {
+                if wanted(destination) {
+                    each(destination, column)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of each table.
+    pub fn rows_of_tables(&self) -> Vec<Vec<usize>> {
+        let mut rows = vec![Vec::new(); self.count()];
+        for (row, &table) in self.table.iter().enumerate() {
+            rows[table as usize].push(row);
+        }
+        rows
+    }
+
+    /// How many channels the longest path has from a row to a destination.
+    pub fn longest(&self) -> Result<usize, Malformed> {
+        let mut order = Order::new(self.channels.switches());
+        let mut longest = 0;
+        for (table, rows) in self.rows_of_tables().iter().enumerate() {
+            self.by_destination(
+                table,
+                |_| true,
+                |destination, next| {
+                    order.towards(self.channels, destination, next)?;
+                    let hops = rows.iter().map(|&row| order.hops[self.at[row] as usize]);
+                    longest = longest.max(hops.max().unwrap_or(0));
+                    Ok(())
+                },
+            )?;
+        }
+        Ok(longest as usize)
+    }
+
+    /// The paths of every row to every switch; `longest` is what the function of that name returns.
+    pub fn paths(&self, longest: usize) -> Result<Paths, Malformed> {
+        let mut paths = Paths::new(self.at.len(), self.channels.switches(), longest);
+        for (table, rows) in self.rows_of_tables().iter().enumerate() {
+            self.by_destination(
+                table,
+                |_| true,
+                |destination, next| {
+                    for &row in rows {
+                        let (channels, priorities) = paths.of(row, destination);
+                        let mut hops = channels.iter_mut().zip(priorities);
+                        let mut taken = next[self.at[row] as usize];
+                        let mut priority = self.first_priority(table, destination);
+                        while taken >= 0 {
+                            let Some((channel, of_hop)) = hops.next() else {
+                                return Err(Malformed(format!("a path is longer than {longest}")));
+                            };
+                            (*channel, *of_hop) = (taken, priority);
+                            let following = next[self.channels.head[taken as usize] as usize];
+                            if following >= 0 && !self.rewrites.is_empty() {
+                                let turn = self.turn(taken as usize, following as usize);
+                                priority = self.rewritten(turn, priority);
+                            }
+                            taken = following;
+                        }
+                    }
+                    Ok(())
+                },
+            )?;
+        }
+        Ok(paths)
+    }
+}
+
+/// Of each channel, the number of its first turn; and how many turns there are.
+fn first_turns(channels: &Channels) -> (Vec<u32>, usize) {
+    let mut turns = 0;
+    let of_head = |&head: &i32| {
+        let first = turns as u32;
+        turns += channels.of(head as usize).len();
+        first
+    };
+    let first = channels.head.iter().map(of_head).collect();
+    (first, turns)
+}
+
+/// The switches by their distance to one destination along the next hops.
+#[derive(Debug)]
+pub struct Order {
+    /// Channels to the destination; below 0 where the next hops end elsewhere.
+    pub hops: Vec<i32>,
+    /// The switches from which the next hops lead to the destination, farthest first.
+    pub farthest_first: Vec<u32>,
+    first: Vec<u32>,
+    chain: Vec<u32>,
+}
+
+impl Order {
+    const UNKNOWN: i32 = -1;
+    const NO_WAY: i32 = -2;
+    const ON_CHAIN: i32 = -3;
+
+    /// Room for fabrics of so many switches.
+    pub fn new(switches: usize) -> Self {
+        Self {
+            hops: vec![0; switches],
+            farthest_first: vec![0; switches],
+            first: Vec::new(),
+            chain: Vec::new(),
+        }
+    }
+
+    /// Orders all switches; refuses next hops that lead round.
+    pub fn towards(
+        &mut self,
+        channels: &Channels,
+        destination: usize,
+        next: &[i32],
+    ) -> Result<(), Malformed> {
+        self.hops.fill(Self::UNKNOWN);
+        self.hops[destination] = 0;
+        let mut most = 0;
+        for switch in 0..next.len() {
+            let mut here = switch;
+            while self.hops[here] == Self::UNKNOWN && next[here] >= 0 {
+                self.hops[here] = Self::ON_CHAIN;
+                self.chain.push(here as u32);
+                here = channels.head[next[here] as usize] as usize;
+            }
+            let mut hops = match self.hops[here] {
+                Self::ON_CHAIN => {
+                    return Err(Malformed(format!("next hops to {destination} lead round")));
+                }
+                Self::UNKNOWN => {
+                    self.hops[here] = Self::NO_WAY;
+                    Self::NO_WAY
+                }
+                hops => hops,
+            };
+            while let Some(before) = self.chain.pop() {
+                hops = if hops == Self::NO_WAY { hops } else { hops + 1 };
+                self.hops[before as usize] = hops;
+            }
+            most = most.max(hops);
+        }
+        self.sort(most as usize);
+        Ok(())
+    }
+
+    fn sort(&mut self, most: usize) {
+        self.first.clear();
+        self.first.resize(most + 2, 0);
+        for &hops in self.hops.iter().filter(|&&hops| hops >= 0) {
+            self.first[most - hops as usize + 1] += 1;
+        }
+        for place in 0..=most {
+            self.first[place + 1] += self.first[place];
+        }
+        self.farthest_first.resize(self.first[most + 1] as usize, 0);
+        for (switch, &hops) in self.hops.iter().enumerate() {
+            if hops >= 0 {
+                let place = &mut self.first[most - hops as usize];
+                self.farthest_first[*place as usize] = switch as u32;
+                *place += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channels::triangle;
+
+    /// From 0 and 1 to 2 by way of each other's switch, or straight.
+    const NEXT: [i32; 18] =
+        [-1, 0, 0, 2, -1, 3, 4, 5, -1, /* table 1 */ -1, 0, 1, 2, -1, 2, 4, 5, -1];
+
+    #[test]
+    fn paths_follow_the_table_of_their_row_and_change_priority_at_turns() {
+        let channels = triangle();
+        let rows = (&[0, 1][..], &[0, 1][..]);
+        let changes = [0, 3, 0, 1, 2, 1, 2, 0];
+        let first = [0, 0, 0, 0, 0, 2];
+        let tables = Tables::new(&channels, &NEXT, rows, &first, &changes).expect("sound");
+        assert_eq!(tables.longest(), Ok(2));
+        let paths = tables.paths(2).expect("sound");
+        assert_eq!(paths.channels, [-1, -1, 0, -1, 0, 3, 2, -1, -1, -1, 2, 1]);
+        assert_eq!(paths.priorities, [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 2, 0]);
+    }
+
+    #[test]
+    fn next_hops_that_lead_round_or_leave_elsewhere_are_refused() {
+        let channels = triangle();
+        let round = [-1, 0, 0, 2, -1, 2, 4, 5, -1];
+        let tables = Tables::new(&channels, &round, (&[0], &[0]), &[0; 3], &[]).expect("sound");
+        assert!(tables.longest().is_err());
+        let elsewhere = [-1, 3, 0, 2, -1, 2, 4, 5, -1];
+        assert!(Tables::new(&channels, &elsewhere, (&[0], &[0]), &[0; 3], &[]).is_err());
+    }
+}

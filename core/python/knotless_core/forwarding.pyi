@@ -1,0 +1,137 @@
+"""Forwarding states: made from plans and rules, explored, compared."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+End = tuple[int, int]
+"""A switch (its index) and a port."""
+Hop = tuple[int, int, int]
+"""A link (channels, then hosts' links), the label and the virtual channel that a packet has there."""
+Trace = tuple[list[Hop], list[tuple[int, int]], list[int], list[int], bool]
+"""Hops, deliveries (host, label), switches that drop it, switches not followed, and whether it comes
+twice by one link."""
+
+class State:
+    """The forwarding state of a fabric, filled in by following everything that hosts can send.
+
+    Made by :func:`of_plan` or :func:`of_rules`. Destinations are the hosts, then the floods.
+    """
+
+    undelivered: int
+    """Ordered pairs of hosts whose packets do not all arrive once, alone and unlabelled."""
+    floods_undelivered: list[int]
+    """By group, first all hosts: receivers that get none, two or unwanted copies."""
+    loads: NDArray[np.float64]
+    """(channels,) the delivered pairs that take each."""
+    switches_passed: float
+    """By the packets of all delivered pairs."""
+    max_switches: int
+    """On a path of a delivered pair."""
+    multipath: bool
+    """Whether some packet has a choice."""
+    edges: NDArray[np.int64]
+    """(edges, 6) dependencies: held channel and priority, wanted ones, source, destination."""
+    failed: list[tuple[int, int]]
+    """Some of the undelivered pairs, (source, destination)."""
+    failed_floods: list[tuple[int, int]]
+    """Some of the floods that fail, (source, destination)."""
+    problems: list[tuple[int, str]]
+    """What is wrong with the rules of switches that packets meet, sorted."""
+    floods: list[tuple[int, list[int]]]
+    """The destinations after the hosts: (group, sources); group 0 is all hosts."""
+    entries: int
+    """How many (link, label, priority, class of destinations) there is room for."""
+
+    def flood_of(self, source: int, group: int) -> int:
+        """Return the destination that a host's floods to a group have; ValueError if none."""
+
+    def trace(self, source: int, destination: int) -> Trace:
+        """Follow what one host sends; ValueError for a host or destination that is not there."""
+
+    def difference(self, other: State) -> tuple[int, int, Hop] | None:
+        """Return a packet (source, destination, where) that two states treat differently."""
+
+class Switch:
+    """One switch's rules (a :class:`routing.rules.SwitchRules`), for single frames."""
+
+    def __new__(cls, rules: object) -> Switch: ...
+    def outputs(
+        self, in_port: int, eth_dst: int, eth_src: int, eth_type: int, tags: Sequence[int]
+    ) -> tuple[list[tuple[int, list[int]]], list[str]]:
+        """Return the copies that leave, (port, tags), and what is wrong with the rules met."""
+
+def of_plan(
+    switches: int,
+    leaves: Sequence[End],
+    enters: Sequence[End],
+    hosts: Sequence[End],
+    members: Sequence[Sequence[bool]],
+    host_tags: bool,
+    arrays: Mapping[str, Any],
+) -> State:
+    """Return the state of a plan, explored.
+
+    ``members`` are the receivers of all hosts' floods, then of each group's. ``arrays``:
+
+    row : (hosts,) uint32, the row of each host.
+    vlan : (rows,) or (rows * switches,) uint16, the VLAN to all switches, or to each.
+    flood_vlan : (rows,) uint16, the VLAN of floods.
+    tree, tree_priority : (switches, switches) int32 and uint8, the channel by which what a switch
+        floods enters another (-1: it does not), and its priority.
+    channels, priorities, longest : (rows, switches, longest) int32 and uint8, explicit paths; or
+    table_vlan, next_hop : (tables,) uint16 and (tables, switches, switches) int32;
+    first, first_priority : (rows,) uint32 and (distinct rows, switches) uint8;
+    changes : (changes, 4) int32, channel before, channel after, priority before and after.
+
+    Raises
+    ------
+    ValueError
+        Arrays that do not fit.
+    LookupError
+        ``("next hop", switch, VLAN, destination switch, two channels)`` or ``("priority", channel
+        before, channel after, priority, two priorities)``: no switch can do both.
+
+    """
+
+def of_rules(
+    switches: Sequence[object],
+    leaves: Sequence[End],
+    enters: Sequence[End],
+    hosts: Sequence[End],
+    macs: Sequence[int],
+    groups: Sequence[tuple[int, int, Sequence[bool]]],
+    tags: NDArray[np.uint16] | None,
+) -> State:
+    """Return the state that rules make, explored.
+
+    ``switches`` are :class:`routing.rules.SwitchRules`; ``groups`` are what is flooded: address,
+    EtherType and receivers; ``tags`` (hosts, hosts and groups) is the VLAN that a host puts on.
+    Numbers that fit no field raise OverflowError, arguments that do not fit ValueError.
+    """
+
+def compile_rules(
+    state: State, macs: Sequence[int], groups: Sequence[int], host_tags: bool
+) -> dict[str, NDArray[Any]]:
+    """Return the OpenFlow rules of all switches in columns.
+
+    ``macs`` are the addresses of the hosts, ``groups`` those of the multicast groups in the order of
+    the state's. Columns with an entry for each rule, -1 where a field is not matched or set:
+
+    table, priority, in_port, metadata, eth_type, vlan_pcp, write_metadata, goto
+    eth_dst, eth_src, vlan_vid, each with NAME_mask: the bits that count, 0 for none
+    actions : the number of a list of actions
+
+    And ``rule_ends`` and ``group_ends`` (switches,), ``bucket_ends`` (groups,) into ``buckets``,
+    which are lists of actions again, ``list_ends`` (lists,) into ``action_kind`` and
+    ``action_argument``: 0 output to a port, 1 push a tag, 2 pop it, 3 set the VLAN, 4 set the
+    priority, 5 hand to a group of the switch, which are numbered from 1.
+
+    Raises
+    ------
+    LookupError
+        ``(switch, reason)``: its tables cannot express the state.
+
+    """

@@ -1,0 +1,119 @@
+//! A state from the arrays of a plan.
+
+use forwarding::plan::{planned, Conflict, NextHops, Paths, Plan};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
+use pyo3::exceptions::{PyLookupError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::state::{fabric, PyState};
+
+/// The array called `name`, flat, of the shape that is wanted.
+fn flat<T: numpy::Element + Copy>(
+    arrays: &Bound<'_, PyDict>,
+    name: &str,
+    shape: &[usize],
+) -> PyResult<Vec<T>> {
+    let wrong = || PyValueError::new_err(format!("{name}: not an array of shape {shape:?}"));
+    let array = arrays.get_item(name)?.ok_or_else(wrong)?;
+    let found: (Vec<usize>, Vec<T>) = match shape.len() {
+        1 => {
+            let array: PyReadonlyArray1<'_, T> = array.extract().map_err(|_| wrong())?;
+            (array.as_array().shape().to_vec(), array.as_slice()?.to_vec())
+        }
+        2 => {
+            let array: PyReadonlyArray2<'_, T> = array.extract().map_err(|_| wrong())?;
+            (array.as_array().shape().to_vec(), array.as_slice()?.to_vec())
+        }
+        _ => {
+            let array: PyReadonlyArray3<'_, T> = array.extract().map_err(|_| wrong())?;
+            (array.as_array().shape().to_vec(), array.as_slice()?.to_vec())
+        }
+    };
+    if found.0 == shape {
+        Ok(found.1)
+    } else {
+        Err(wrong())
+    }
+}
+
+fn conflict(conflict: Conflict) -> PyErr {
+    match conflict {
+        Conflict::NextHop(at, vlan, to, channels) => {
+            PyLookupError::new_err(("next hop", at, vlan, to, channels))
+        }
+        Conflict::Priority(before, after, was, two) => {
+            PyLookupError::new_err(("priority", before, after, was, two.map(u32::from)))
+        }
+    }
+}
+
+type Ends = Vec<(u32, u32)>;
+
+/// See `forwarding.pyi`.
+#[pyfunction]
+pub fn of_plan(
+    py: Python<'_>,
+    switches: usize,
+    leaves: Ends,
+    enters: Ends,
+    hosts: Ends,
+    members: Vec<Vec<bool>>,
+    host_tags: bool,
+    arrays: &Bound<'_, PyDict>,
+) -> PyResult<PyState> {
+    let fabric = fabric(switches, leaves, enters, &hosts)?;
+    let channels = fabric.channels();
+    let len = |name: &str| -> PyResult<usize> {
+        let array = arrays.get_item(name)?;
+        let array = array.ok_or_else(|| PyValueError::new_err(format!("{name}: missing")))?;
+        array.len()
+    };
+    let row: Vec<u32> = flat(arrays, "row", &[hosts.len()])?;
+    let flood_vlan: Vec<u16> = flat(arrays, "flood_vlan", &[len("flood_vlan")?])?;
+    let rows = flood_vlan.len();
+    let vlan: Vec<u16> = flat(arrays, "vlan", &[len("vlan")?])?;
+    let tree: Vec<i32> = flat(arrays, "tree", &[switches, switches])?;
+    let tree_priority: Vec<u8> = flat(arrays, "tree_priority", &[switches, switches])?;
+    let mut plan =
+        Plan { row, vlan, host_tags, flood_vlan, tree, tree_priority, members, ..Plan::default() };
+    let is_channel = |&channel: &i32| (-1..channels as i32).contains(&channel);
+    let mut fits = [rows, rows * switches].contains(&plan.vlan.len())
+        && plan.row.iter().all(|&row| (row as usize) < rows)
+        && plan.tree.iter().all(is_channel)
+        && plan.members.iter().all(|of_group| of_group.len() == hosts.len());
+    if arrays.contains("channels")? {
+        let longest: usize =
+            arrays.get_item("longest")?.map_or(Ok(0), |longest| longest.extract())?;
+        let paths: Vec<i32> = flat(arrays, "channels", &[rows, switches, longest])?;
+        let priorities: Vec<u8> = flat(arrays, "priorities", &[rows, switches, longest])?;
+        fits &= paths.iter().all(is_channel);
+        if !fits {
+            return Err(PyValueError::new_err("rows, channels or members do not fit"));
+        }
+        let mut wanted = vec![false; switches];
+        hosts.iter().for_each(|&(switch, _)| wanted[switch as usize] = true);
+        let paths = Paths { channels: &paths, priorities: &priorities, longest };
+        plan.follow(&fabric, paths, &wanted).map_err(conflict)?;
+    } else {
+        let vlans: Vec<u16> = flat(arrays, "table_vlan", &[len("table_vlan")?])?;
+        let tables: Vec<i32> = flat(arrays, "next_hop", &[vlans.len(), switches, switches])?;
+        plan.first = flat(arrays, "first", &[rows])?;
+        plan.first_priority = flat(arrays, "first_priority", &[len("first_priority")?, switches])?;
+        let firsts = plan.first_priority.len() / switches.max(1);
+        fits &= tables.iter().all(is_channel)
+            && plan.first.iter().all(|&first| (first as usize) < firsts);
+        if !fits {
+            return Err(PyValueError::new_err("rows, channels or members do not fit"));
+        }
+        plan.next = NextHops::Tables(vlans, tables);
+        let changes: Vec<i32> = flat(arrays, "changes", &[len("changes")?, 4])?;
+        let change = |row: &[i32]| ((row[0] as u32, row[1] as u32, row[2] as u8), row[3] as u8);
+        plan.changes = changes.chunks(4).map(change).collect();
+    }
+    Ok(py.detach(move || {
+        let members = plan.members.clone();
+        let (state, mut behaviour) = planned(fabric, plan);
+        PyState::explored(state, &mut behaviour, &members)
+    }))
+}

@@ -1,0 +1,135 @@
+//! Rules of Python as the core's.
+
+use std::collections::BTreeSet;
+
+use forwarding::openflow::switch::{Action, Field, Frame, Problem, Rule, Switch, Tags};
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+fn field_named(name: &str) -> Option<Field> {
+    Some(match name {
+        "in_port" => Field::InPort,
+        "metadata" => Field::Metadata,
+        "eth_dst" => Field::EthDst,
+        "eth_src" => Field::EthSrc,
+        "eth_type" => Field::EthType,
+        "vlan_vid" => Field::VlanVid,
+        "vlan_pcp" => Field::VlanPcp,
+        _ => return None,
+    })
+}
+
+fn action(value: &Bound<'_, PyAny>) -> PyResult<Action> {
+    let py = value.py();
+    Ok(match value.get_type().name()?.to_str()? {
+        "Output" => {
+            let port: u64 = value.getattr(intern!(py, "port"))?.extract()?;
+            u32::try_from(port).map_or(Action::Other, Action::Output)
+        }
+        "PushVlan" => Action::PushVlan,
+        "PopVlan" => Action::PopVlan,
+        "SetField" => {
+            let name: Bound<'_, PyString> = value.getattr(intern!(py, "name"))?.extract()?;
+            let set: u64 = value.getattr(intern!(py, "value"))?.extract()?;
+            match name.to_str()? {
+                "vlan_vid" => Action::SetVid((set & 0xFFF) as u16),
+                "vlan_pcp" if set < 8 => Action::SetPcp(set as u8),
+                other => Action::SetOther(other.to_owned()),
+            }
+        }
+        "ToGroup" => {
+            let group: u64 = value.getattr(intern!(py, "group_id"))?.extract()?;
+            u32::try_from(group).map_or(Action::Other, Action::Group)
+        }
+        _ => Action::Other,
+    })
+}
+
+fn actions(values: &Bound<'_, PyAny>) -> PyResult<Vec<Action>> {
+    values.try_iter()?.map(|value| action(&value?)).collect()
+}
+
+/// A rule, or the name of a field that it matches and that is not followed.
+fn rule(value: &Bound<'_, PyAny>) -> PyResult<Result<Rule, Unfollowed>> {
+    let py = value.py();
+    let mut fields = Vec::new();
+    for field in value.getattr(intern!(py, "match"))?.try_iter()? {
+        let field = field?;
+        let name: Bound<'_, PyString> = field.getattr(intern!(py, "name"))?.extract()?;
+        let Some(number) = field_named(name.to_str()?) else {
+            let table = value.getattr(intern!(py, "table"))?.extract()?;
+            return Ok(Err((table, name.to_str()?.to_owned())));
+        };
+        let wanted = field.getattr(intern!(py, "value"))?.extract()?;
+        fields.push((number, wanted, field.getattr(intern!(py, "mask"))?.extract()?));
+    }
+    Ok(Ok(Rule {
+        table: value.getattr(intern!(py, "table"))?.extract()?,
+        priority: value.getattr(intern!(py, "priority"))?.extract()?,
+        fields,
+        actions: actions(&value.getattr(intern!(py, "actions"))?)?,
+        metadata: value.getattr(intern!(py, "metadata"))?.extract()?,
+        goto: value.getattr(intern!(py, "goto"))?.extract()?,
+    }))
+}
+
+/// A rule that is left out: its table, and a field that it matches.
+pub type Unfollowed = (u8, String);
+
+/// A switch, and the rules that are left out since they match what is not followed.
+pub fn switch(value: &Bound<'_, PyAny>) -> PyResult<(Switch, BTreeSet<Unfollowed>)> {
+    let py = value.py();
+    let mut rules = Vec::new();
+    let mut left_out = BTreeSet::new();
+    for one in value.getattr(intern!(py, "rules"))?.try_iter()? {
+        match rule(&one?)? {
+            Ok(made) => rules.push(made),
+            Err(unfollowed) => {
+                left_out.insert(unfollowed);
+            }
+        }
+    }
+    let mut groups = Vec::new();
+    for group in value.getattr(intern!(py, "groups"))?.try_iter()? {
+        let group = group?;
+        let number: u64 = group.getattr(intern!(py, "group_id"))?.extract()?;
+        let buckets = group.getattr(intern!(py, "buckets"))?;
+        let buckets: PyResult<_> = buckets.try_iter()?.map(|bucket| actions(&bucket?)).collect();
+        if let Ok(number) = u32::try_from(number) {
+            groups.push((number, buckets?));
+        }
+    }
+    Ok((Switch::new(rules, groups), left_out))
+}
+
+/// One switch's rules, for single frames; see the class of that name in `forwarding.pyi`.
+#[pyclass(frozen, name = "Switch", module = "knotless_core.forwarding")]
+pub struct PySwitch(Switch);
+
+#[pymethods]
+impl PySwitch {
+    #[new]
+    fn new(rules: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self(switch(rules)?.0))
+    }
+
+    fn outputs(
+        &self,
+        in_port: u32,
+        eth_dst: u64,
+        eth_src: u64,
+        eth_type: u16,
+        tags: Vec<u16>,
+    ) -> PyResult<(Vec<(u32, Vec<u16>)>, Vec<String>)> {
+        let tags = Tags::new(&tags)
+            .ok_or_else(|| PyValueError::new_err("a frame has at most two tags"))?;
+        let frame = Frame { eth_dst, eth_src, eth_type, tags };
+        let (mut out, mut problems) = (Vec::new(), Vec::new());
+        self.0.outputs(in_port, frame, &mut out, &mut problems);
+        let list = |tags: Tags| tags.both()[..usize::from(tags.depth())].to_vec();
+        let copies = out.into_iter().map(|(port, tags)| (port, list(tags))).collect();
+        Ok((copies, problems.iter().map(Problem::to_string).collect()))
+    }
+}

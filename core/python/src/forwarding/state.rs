@@ -1,0 +1,231 @@
+//! `State`, and how one is read from rules.
+
+use forwarding::explore::{explore, Found};
+use forwarding::fabric::Fabric;
+use forwarding::openflow::behaviour::{read, Group};
+use forwarding::openflow::switch::Switch;
+use forwarding::state::{Behaviour, Hop, State};
+use forwarding::trace::{difference, trace};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::rules::switch;
+
+type Ends = Vec<(u32, u32)>;
+type HopTuple = (u32, u16, u8);
+type TraceTuple = (Vec<HopTuple>, Vec<(u32, u16)>, Vec<u32>, Vec<u32>, bool);
+
+/// Hops of one trace that Python gets to see.
+const TRACED_HOPS: usize = 1_000_000;
+
+/// A state, explored; see the class of that name in `forwarding.pyi`.
+#[pyclass(frozen, name = "State", module = "knotless_core.forwarding")]
+pub struct PyState {
+    state: State,
+    found: Found,
+    problems: Vec<(u32, String)>,
+}
+
+impl PyState {
+    /// Explores what hosts can send.
+    pub fn explored(
+        mut state: State,
+        behaviour: &mut impl Behaviour,
+        members: &[Vec<bool>],
+    ) -> Self {
+        let found = explore(&mut state, behaviour, members);
+        Self { state, found, problems: Vec::new() }
+    }
+
+    /// The state itself.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn known(&self, host: u32) -> PyResult<()> {
+        let fits = (host as usize) < self.state.fabric.hosts();
+        fits.then_some(()).ok_or_else(|| PyValueError::new_err(format!("there is no host {host}")))
+    }
+}
+
+fn tuple(hop: &Hop) -> HopTuple {
+    (hop.link, hop.label, hop.vc)
+}
+
+#[pymethods]
+impl PyState {
+    #[getter]
+    fn undelivered(&self) -> u64 {
+        self.found.undelivered
+    }
+
+    #[getter]
+    fn floods_undelivered(&self) -> Vec<u64> {
+        self.found.floods_undelivered.clone()
+    }
+
+    #[getter]
+    fn loads<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.found.loads.clone().into_pyarray(py)
+    }
+
+    #[getter]
+    fn switches_passed(&self) -> f64 {
+        self.found.switches_passed
+    }
+
+    #[getter]
+    fn max_switches(&self) -> u32 {
+        self.found.max_switches.max(1)
+    }
+
+    #[getter]
+    fn multipath(&self) -> bool {
+        self.found.multipath
+    }
+
+    #[getter]
+    fn edges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        let columns = |edge: &forwarding::explore::Edge| {
+            let (before, held) = edge.before;
+            let (after, wanted) = edge.after;
+            [
+                i64::from(before),
+                i64::from(held),
+                i64::from(after),
+                i64::from(wanted),
+                i64::from(edge.source),
+                i64::from(edge.destination),
+            ]
+        };
+        let flat: Vec<i64> = self.found.edges.iter().flat_map(columns).collect();
+        flat.into_pyarray(py).reshape([self.found.edges.len(), 6])
+    }
+
+    #[getter]
+    fn failed(&self) -> Ends {
+        self.found.failed.clone()
+    }
+
+    #[getter]
+    fn failed_floods(&self) -> Ends {
+        self.found.failed_floods.iter().map(|flood| (flood.source, flood.destination)).collect()
+    }
+
+    #[getter]
+    fn problems(&self) -> Vec<(u32, String)> {
+        self.problems.clone()
+    }
+
+    #[getter]
+    fn floods(&self) -> Vec<(u32, Vec<u32>)> {
+        self.state.floods.iter().map(|flood| (flood.group, flood.sources.clone())).collect()
+    }
+
+    #[getter]
+    fn entries(&self) -> usize {
+        self.state.entry_count()
+    }
+
+    fn flood_of(&self, source: u32, group: u32) -> PyResult<u32> {
+        let mut floods = self.state.floods.iter();
+        let found = floods.position(|of| of.group == group && of.sources.contains(&source));
+        let text = || format!("host {source} floods nothing to group {group}");
+        let number = found.ok_or_else(|| PyValueError::new_err(text()))?;
+        Ok((self.state.fabric.hosts() + number) as u32)
+    }
+
+    fn trace(&self, source: u32, destination: u32) -> PyResult<TraceTuple> {
+        self.known(source)?;
+        if destination as usize >= self.state.destinations() {
+            return Err(PyValueError::new_err(format!("there is no destination {destination}")));
+        }
+        let found = trace(&self.state, source, destination, TRACED_HOPS);
+        let hops = found.hops.iter().map(tuple).collect();
+        Ok((hops, found.delivered, found.dropped, found.unsupported, found.again))
+    }
+
+    fn difference(&self, py: Python<'_>, other: &Self) -> PyResult<Option<(u32, u32, HopTuple)>> {
+        let (a, b) = (&self.state, &other.state);
+        if a.fabric.hosts() != b.fabric.hosts() || a.fabric.channels() != b.fabric.channels() {
+            return Err(PyValueError::new_err("the states are of different fabrics"));
+        }
+        let mut floods = Vec::new();
+        for (number, flood) in a.floods.iter().enumerate() {
+            for &source in &flood.sources {
+                let to = other.flood_of(source, flood.group)?;
+                floods.push(((a.fabric.hosts() + number) as u32, to, source));
+            }
+        }
+        let found = py.detach(|| difference(a, b, &floods));
+        Ok(found.map(|(source, destination, hop)| (source, destination, tuple(&hop))))
+    }
+}
+
+/// A fabric of which every number is known to fit.
+pub fn fabric(
+    switches: usize,
+    leaves: Ends,
+    enters: Ends,
+    hosts: &[(u32, u32)],
+) -> PyResult<Fabric> {
+    let wrong = |&(switch, _): &(u32, u32)| switch as usize >= switches;
+    if leaves.len() != enters.len() || leaves.iter().chain(&enters).chain(hosts).any(wrong) {
+        return Err(PyValueError::new_err("switches, channels and hosts do not fit"));
+    }
+    Ok(Fabric::new(switches, leaves, enters, hosts))
+}
+
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // a border: each is an array of its own in Python
+pub fn of_rules(
+    py: Python<'_>,
+    switches: Vec<Bound<'_, PyAny>>,
+    leaves: Ends,
+    enters: Ends,
+    hosts: Ends,
+    macs: Vec<u64>,
+    groups: Vec<(u64, u16, Vec<bool>)>,
+    tags: Option<PyReadonlyArray2<'_, u16>>,
+) -> PyResult<PyState> {
+    let fabric = fabric(switches.len(), leaves, enters, &hosts)?;
+    let tag_shape = [macs.len(), macs.len() + groups.len()];
+    if hosts.len() != macs.len()
+        || groups.iter().any(|(_, _, members)| members.len() != hosts.len())
+        || tags.as_ref().is_some_and(|tags| tags.as_array().shape() != tag_shape)
+    {
+        return Err(PyValueError::new_err("hosts, groups and tags do not fit"));
+    }
+    let mut made: Vec<Switch> = Vec::with_capacity(switches.len());
+    let mut problems = Vec::new();
+    for (number, rules) in switches.iter().enumerate() {
+        let (switch, left_out) = switch(rules)?;
+        made.push(switch);
+        problems.extend(left_out.into_iter().map(|(table, field)| {
+            let text = format!("a rule of table {table} matches {field}: not followed here");
+            (number as u32, text)
+        }));
+    }
+    let tags = tags.as_ref().map(|tags| tags.as_array());
+    let mut addresses = Vec::with_capacity(groups.len());
+    let mut members = Vec::with_capacity(groups.len());
+    for (address, eth_type, of_group) in groups {
+        addresses.push(Group { address, eth_type });
+        members.push(of_group);
+    }
+    let explored = py.detach(move || {
+        let tag = tags.map(|tags| move |from: usize, to: usize| tags[[from, to]]);
+        let tag = tag.as_ref().map(|tag| tag as &dyn Fn(usize, usize) -> u16);
+        let (state, mut rules) = read(fabric, made, macs, addresses, tag)?;
+        let mut explored = PyState::explored(state, &mut rules, &members);
+        explored.problems = problems;
+        let found = rules.problems().map(|(switch, text)| (switch, text.to_owned()));
+        explored.problems.extend(found);
+        explored.problems.sort();
+        Ok(explored)
+    });
+    explored.map_err(|_: forwarding::openflow::behaviour::TooManyClasses| {
+        PyValueError::new_err("a switch tells more than 65,535 kinds of packets apart")
+    })
+}

@@ -1,0 +1,132 @@
+//! `knotless_core.graph.Tables`.
+
+use std::sync::Arc;
+
+use graph::channels::Channels;
+use graph::table_vlans;
+use graph::tables::Tables;
+use graph::usage::usage;
+use graph::vlans::Refusal;
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2,
+    PyUntypedArrayMethods,
+};
+use pyo3::exceptions::PyOverflowError;
+use pyo3::prelude::*;
+
+use super::channels::PyChannels;
+use super::{as_paths, matrix, refused, Ints, Mask, Matrix, PathArrays, Vector};
+
+/// Next-hop tables; see the class of that name in `graph.pyi`.
+#[pyclass(frozen, name = "Tables", module = "knotless_core.graph")]
+pub struct PyTables {
+    channels: Arc<Channels>,
+    next_hop: Py<PyArray3<i32>>,
+    at: Py<PyArray1<i32>>,
+    table: Py<PyArray1<i32>>,
+    first_priority: Py<PyArray2<u8>>,
+    changes: Py<PyArray2<i32>>,
+}
+
+/// Loads, the longest path's channels, virtual channels before and after each dependency.
+type UsageArrays<'py> = (Vector<'py, i64>, usize, Vector<'py, i32>, Vector<'py, i32>);
+
+impl PyTables {
+    /// Calls `work` with the tables, other threads of Python running meanwhile.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Tables<'_>) -> PyResult<T> + Send,
+    ) -> PyResult<T> {
+        let next_hop = self.next_hop.bind(py).try_readonly()?;
+        let (at, table) = (self.at.bind(py).try_readonly()?, self.table.bind(py).try_readonly()?);
+        let first_priority = self.first_priority.bind(py).try_readonly()?;
+        let changes = self.changes.bind(py).try_readonly()?;
+        let (next_hop, first_priority) = (next_hop.as_slice()?, first_priority.as_slice()?);
+        let (at, table, changes) = (at.as_slice()?, table.as_slice()?, changes.as_slice()?);
+        py.detach(|| {
+            let tables =
+                Tables::new(&self.channels, next_hop, (at, table), first_priority, changes);
+            work(&tables.map_err(refused)?)
+        })
+    }
+}
+
+#[pymethods]
+impl PyTables {
+    #[new]
+    fn new(
+        channels: &PyChannels,
+        next_hop: Bound<'_, PyArray3<i32>>,
+        at: Bound<'_, PyArray1<i32>>,
+        table: Bound<'_, PyArray1<i32>>,
+        first_priority: Bound<'_, PyArray2<u8>>,
+        changes: Bound<'_, PyArray2<i32>>,
+    ) -> Self {
+        Self {
+            channels: Arc::clone(&channels.0),
+            next_hop: next_hop.unbind(),
+            at: at.unbind(),
+            table: table.unbind(),
+            first_priority: first_priority.unbind(),
+            changes: changes.unbind(),
+        }
+    }
+
+    fn longest(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |tables| tables.longest().map_err(refused))
+    }
+
+    fn paths<'py>(&self, py: Python<'py>, longest: usize) -> PyResult<PathArrays<'py>> {
+        let paths = self.with(py, |tables| tables.paths(longest).map_err(refused))?;
+        as_paths(py, paths, self.at.bind(py).len(), self.channels.switches())
+    }
+
+    fn usage<'py>(
+        &self,
+        py: Python<'py>,
+        senders: Ints<'_>,
+        receivers: Ints<'_>,
+        trees: PyReadonlyArray2<'_, i32>,
+        tree_priorities: PyReadonlyArray2<'_, u8>,
+    ) -> PyResult<UsageArrays<'py>> {
+        let (senders, receivers) = (senders.as_slice()?, receivers.as_slice()?);
+        let trees = (trees.as_slice()?, tree_priorities.as_slice()?);
+        let found =
+            self.with(py, |tables| usage(tables, senders, receivers, trees).map_err(refused))?;
+        Ok((
+            found.loads.into_pyarray(py),
+            found.longest,
+            found.before.into_pyarray(py),
+            found.after.into_pyarray(py),
+        ))
+    }
+
+    fn row_vlans<'py>(
+        &self,
+        py: Python<'py>,
+        receives: Mask<'_>,
+        limit: usize,
+    ) -> PyResult<Vector<'py, i32>> {
+        let receives = receives.as_slice()?;
+        let numbers =
+            self.with(py, |tables| table_vlans::by_row(tables, receives, limit).map_err(no_vlans))?;
+        Ok(numbers.into_pyarray(py))
+    }
+
+    fn pair_vlans<'py>(
+        &self,
+        py: Python<'py>,
+        receives: Mask<'_>,
+        limit: usize,
+    ) -> PyResult<Matrix<'py, i32>> {
+        let receives = receives.as_slice()?;
+        let numbers = self
+            .with(py, |tables| table_vlans::by_pair(tables, receives, limit).map_err(no_vlans))?;
+        matrix(py, numbers, self.at.bind(py).len(), self.channels.switches())
+    }
+}
+
+fn no_vlans(refusal: Refusal) -> PyErr {
+    PyOverflowError::new_err(refusal.to_string())
+}

@@ -1,0 +1,1 @@
+"""The forwarding state: what every switch does with every packet."""

@@ -1,0 +1,1 @@
+"""OpenFlow 1.3 rules of a forwarding state, written and read."""

@@ -1,0 +1,79 @@
+"""The forwarding state of a fabric as its switches' OpenFlow rules say it.
+
+It reads any rules, ours or not. Rules that match what cannot be followed are left out and named;
+so is whatever else is found wrong with the rules that packets meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forwarding.state import ForwardingState, links_of, members_of
+from knotless_core import forwarding as core
+from routing.channels import channels_of
+from routing.host_tags import EVERYTHING_ELSE, HostTags
+from routing.multicast import MulticastGroup
+from routing.rules import FabricRules, SwitchRules
+from topologies.errors import RuleError
+from topologies.fabric import Fabric
+from topologies.numbering import mac_text, mac_value
+
+BROADCAST = 0xFFFFFFFFFFFF
+IPV4, ARP = 0x0800, 0x0806
+
+
+def state_of_rules(
+    fabric: Fabric,
+    rules: FabricRules,
+    groups: Sequence[MulticastGroup] = (),
+    tags: HostTags | None = None,
+) -> ForwardingState:
+    """Return what the switches do by ``rules``. One without rules drops everything.
+
+    ``groups`` are the multicast groups that hosts send to. ``tags`` are the VLANs that hosts put
+    on their frames; None: they send untagged.
+
+    Raises
+    ------
+    RuleError
+        A rule has a number that fits no field, or there are rules for a switch that the fabric
+        does not have.
+
+    """
+    for name in rules:
+        if name not in fabric.switch_index:
+            raise RuleError(f"there are rules for {name!r}, a switch that {fabric.name} has not")
+    channels = channels_of(fabric)
+    links = links_of(fabric, channels)
+    members = members_of(fabric, groups)
+    addresses = [(BROADCAST, ARP), *((group.address, IPV4) for group in groups)]
+    nothing = SwitchRules(())
+    try:
+        found = core.of_rules(
+            [rules.get(switch.name, nothing) for switch in fabric.switches],
+            links.leaves,
+            links.enters,
+            links.hosts,
+            [mac_value(host.mac) for host in fabric.hosts],
+            [(*address, of) for address, of in zip(addresses, members, strict=True)],
+            None if tags is None else _tag_table(fabric, tags, [mac for mac, _ in addresses]),
+        )
+    except (OverflowError, ValueError) as error:
+        raise RuleError(f"a number of a rule fits no field: {error}") from None
+    silent = tuple(switch.name for switch in fabric.switches if switch.name not in rules)
+    return ForwardingState(fabric, channels, tuple(groups), found, silent)
+
+
+def _tag_table(fabric: Fabric, tags: HostTags, groups: Sequence[int]) -> NDArray[np.uint16]:
+    """Return (hosts, hosts and groups): the VLAN that each host puts on what it sends there."""
+    to = [*(host.mac for host in fabric.hosts), *map(mac_text, groups)]
+    return np.array(
+        [
+            [tags[host.name].get(mac, tags[host.name][EVERYTHING_ELSE]) for mac in to]
+            for host in fabric.hosts
+        ],
+        dtype=np.uint16,
+    )

@@ -1,0 +1,111 @@
+"""Flow control: which links stop their senders, and which channels wait for each other then.
+
+``auto`` means PFC where a plan uses more than one virtual channel, otherwise PAUSE.
+
+References
+----------
+IEEE 802.3x (PAUSE stops a whole channel), IEEE 802.1Qbb (PFC stops one priority of it). The
+choices none, host and switch are those of Otsuka et al., VLAN routing with switch tagging.
+
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Literal, get_args
+
+from routing.channels import PRIORITIES
+from topologies.errors import PlanError
+
+FlowControl = Literal["none", "host", "switch", "pause", "pfc"]
+FlowControlChoice = Literal["auto", "none", "host", "switch", "pause", "pfc"]
+FLOW_CONTROLS: tuple[str, ...] = get_args(FlowControl)
+"""No link pauses, links to hosts do, links between switches do, all do; or PFC on all links."""
+AUTO: Literal["auto"] = "auto"
+CHOICES: tuple[str, ...] = get_args(FlowControlChoice)
+NAMES = {
+    "none": "no flow control",
+    "host": "PAUSE on host links",
+    "switch": "PAUSE between switches",
+    "pause": "PAUSE",
+    "pfc": "PFC",
+}
+"""Each flow control in words."""
+_SYNONYMS = {"all": "pause"}
+_LOG = logging.getLogger("knotless")
+
+
+def normalised(name: object) -> object:
+    """Return today's name of a flow control in a stored run; anything else as it is."""
+    return _SYNONYMS.get(name, name) if isinstance(name, str) else name
+
+
+def accepted(name: object) -> object:
+    """Return today's name of a flow control that a user chose; warns of a deprecated one."""
+    if isinstance(name, str) and name in _SYNONYMS:
+        _warn_once(name)
+    return normalised(name)
+
+
+@cache
+def _warn_once(name: str) -> None:
+    _LOG.warning("flow control %r is deprecated: write %r", name, _SYNONYMS[name])
+
+
+def resolved(choice: str, vcs: int) -> str:
+    """Return the flow control that ``choice`` means for a plan with ``vcs`` virtual channels.
+
+    Raises
+    ------
+    PlanError
+        There is no such flow control.
+
+    """
+    if choice == AUTO:
+        return "pfc" if vcs > 1 else "pause"
+    name = str(normalised(choice))
+    if name not in FLOW_CONTROLS:
+        raise PlanError(f"flow control must be one of {', '.join(CHOICES)}, not {choice[:40]!r}")
+    return name
+
+
+def of_link(flow_control: str, *, to_host: bool) -> Literal["off", "pause", "pfc"]:
+    """Return what one link does under one of FLOW_CONTROLS. Raises PlanError for anything else."""
+    if flow_control == "pfc":
+        return "pfc"
+    pausing = {"none": False, "host": to_host, "switch": not to_host, "pause": True}
+    if flow_control not in pausing:
+        raise PlanError(
+            f"flow control must be one of {', '.join(FLOW_CONTROLS)}, not {flow_control[:40]!r}"
+        )
+    return "pause" if pausing[flow_control] else "off"
+
+
+def is_lossless(flow_control: str) -> bool:
+    """Return whether every link pauses, so that no frame is lost for lack of room."""
+    return flow_control in ("pause", "pfc")
+
+
+def waiting(edges: Iterable[tuple[int, int]], flow_control: str) -> set[tuple[int, int]]:
+    """Return the dependencies between virtual channels that remain under a flow control.
+
+    ``edges`` are those under PFC, between nodes of :mod:`routing.cdg`. Only links between
+    switches can close a cycle; where they do not pause, no channel waits for another. PAUSE
+    stops all priorities of a channel together: they form one node, that of priority 0.
+    """
+    between_switches = of_link(flow_control, to_host=False)
+    if between_switches == "off":
+        return set()
+    if between_switches == "pfc":
+        return set(edges)
+    return {(a - a % PRIORITIES, b - b % PRIORITIES) for a, b in edges}
+
+
+def verdict_text(flow_control: str, cycle: Sequence[str]) -> str:
+    """Return the verdict in words: whether channels can wait for each other in a cycle."""
+    under = "without flow control" if flow_control == "none" else f"under {NAMES[flow_control]}"
+    if not cycle:
+        return f"cannot deadlock {under}"
+    return f"CAN DEADLOCK {under}: {' -> '.join([*cycle, cycle[0]])}"

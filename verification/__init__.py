@@ -1,0 +1,1 @@
+"""Proofs about a forwarding state: deliveries, loops, and cycles of channel dependencies."""

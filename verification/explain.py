@@ -1,0 +1,95 @@
+"""What is wrong, in words: why packets do not arrive, and which rules cannot be right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from forwarding.state import ForwardingState, Trace
+
+MOST_PROBLEMS = 50
+"""How many packets, and how many rules, are told about."""
+
+
+def problems_of(state: ForwardingState) -> list[str]:
+    """Return what is wrong, a bounded number of lines: with packets first, then with rules.
+
+    A few of the packets that fail are followed again; the number of all is in the verdict.
+    """
+    lines = [f"{name}: there are no rules for this switch" for name in state.silent]
+    lines = [*_first(lines, "switches without rules"), *_of_packets(state)]
+    rules = [f"{state.channels.names[at]}: {text}" for at, text in state.core.problems]
+    return [*lines, *_first(rules, "problems of rules")]
+
+
+def _first(lines: list[str], what: str) -> list[str]:
+    """Return the first lines, and how many more there are."""
+    more = len(lines) - MOST_PROBLEMS
+    return [*lines[:MOST_PROBLEMS], f"and {more} more {what}"] if more > 0 else lines
+
+
+def _of_packets(state: ForwardingState) -> Iterator[str]:
+    hosts = state.fabric.hosts
+    failed = state.core.failed
+    for source, target in failed[:MOST_PROBLEMS]:
+        trace = state.trace(hosts[source].name, hosts[target].name)
+        yield f"{hosts[source].name} to {hosts[target].name}: {_fate(state, target, trace)}"
+    more = state.core.undelivered - min(len(failed), MOST_PROBLEMS)
+    if more > 0:
+        yield f"and {more} more pairs of hosts"
+    floods = state.core.failed_floods
+    told = 0
+    for source, destination in floods:
+        if told >= MOST_PROBLEMS:
+            yield "and more that is sent to many hosts"
+            return
+        for line in _of_flood(state, source, destination):
+            told += 1
+            yield line
+
+
+def _fate(state: ForwardingState, target: int, trace: Trace) -> str:
+    """Return what becomes of a packet for one host."""
+    names = state.channels.names
+    if trace.unsupported:
+        return f"what {names[trace.unsupported[0]]} does with the frame cannot be followed"
+    if trace.again:
+        return "the frame goes round for ever"
+    if not trace.delivered:
+        at = f" at {names[trace.dropped[0]]}" if trace.dropped else ""
+        return f"the frame is dropped{at}"
+    if [host for host, _ in trace.delivered] != [target]:
+        got = ", ".join(state.fabric.hosts[host].name for host, _ in trace.delivered[:5])
+        return f"the frame arrives at {got}"
+    if trace.delivered[0][1] != 0:
+        return "the frame arrives tagged"
+    return f"the frame can be dropped at {names[trace.dropped[0]]}"
+
+
+def _of_flood(state: ForwardingState, source: int, destination: int) -> Iterator[str]:
+    """Yield what is wrong with what one host sends to all, or to a group."""
+    hosts = state.fabric.hosts
+    trace = state.trace_number(hosts[source].name, destination)
+    group, _ = state.core.floods[destination - len(hosts)]
+    name = f"a broadcast of {hosts[source].name}"
+    due = set(range(len(hosts)))
+    if group:
+        declared = state.groups[group - 1]
+        name = f"a multicast of {hosts[source].name} to group {declared.number}"
+        due = {state.fabric.host_index[member] for member in declared.members}
+    due.discard(source)
+    if trace.unsupported:
+        at = state.channels.names[trace.unsupported[0]]
+        yield f"{name}: what {at} does with the frame cannot be followed"
+    if trace.again:
+        yield f"{name} goes round for ever"
+    copies: dict[int, int] = {}
+    for host, label in trace.delivered:
+        copies[host] = copies.get(host, 0) + (1 if label == 0 else 2)
+    wrong = [h for h in sorted(due | copies.keys()) if copies.get(h, 0) != (h in due)]
+    for h in wrong[:3]:
+        to = hosts[h].name
+        if h not in due:
+            yield f"{name} reaches {to}, which it is not for"
+        else:
+            times = "not" if copies.get(h, 0) == 0 else "not exactly once, or changed"
+            yield f"{name} reaches {to} {times}"
