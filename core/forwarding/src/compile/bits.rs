@@ -1,7 +1,7 @@
 //! Orders of the bits of a key, and which to try.
 
 use super::sets::Sets;
-use super::ternary::{Item, Minimiser, NO_CLASS};
+use super::ternary::{Item, Minimiser};
 
 /// Bits of an address, from the one that is looked at first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,9 +97,8 @@ fn cost(order: &BitOrder, sample: &Sample) -> usize {
     let mut items: Vec<Item> =
         sample.iter().map(|&(address, class)| (order.key(address), class)).collect();
     items.sort_unstable();
-    let mut out = Vec::new();
-    Minimiser::default().prefixes(items, false, &mut Sets::new(classes), NO_CLASS, &mut out);
-    out.len()
+    let count = Minimiser::default().count(items, &mut Sets::new(classes), usize::MAX);
+    count.expect("there is no limit")
 }
 
 #[cfg(test)]

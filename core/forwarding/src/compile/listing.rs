@@ -4,10 +4,7 @@ use super::bits::{orders, BitOrder, Sample};
 use super::rules::Masked;
 use super::sets::{SetId, Sets};
 use super::space::Space;
-use super::ternary::{merge, Cube, Minimiser};
-
-/// Longer lists of rules are merged only if no order gives a shorter one.
-const MERGED_ALWAYS: usize = 512;
+use super::ternary::{merge, Cube, Item, Minimiser};
 
 /// Addresses by their keys in one order of bits.
 #[derive(Debug)]
@@ -116,21 +113,15 @@ impl Listings {
         extra: Option<SetId>,
         set: impl Fn(u32) -> Option<SetId>,
     ) -> Vec<Match> {
-        let mut best: Option<(Vec<Cube>, &Listing)> = None;
-        for listing in &self.all {
-            let bits = listing.order.len() as u32;
-            let points = listing.points.iter();
-            let items = points.filter_map(|&(key, block)| set(block).map(|set| (key, set)));
-            let items = items.chain(extra.map(|set| (1 << bits, set)));
-            let mut cubes = Vec::new();
-            minimiser.prefixes(items, self.branching, sets, otherwise, &mut cubes);
-            keep(&mut best, cubes, listing);
-        }
-        self.matches(best, Place::First, 1)
+        let (best, _) =
+            self.shortest(|listing, most| minimiser.count(listing.plain(extra, &set), sets, most));
+        let mut cubes = Vec::new();
+        minimiser.prefixes(best.plain(extra, &set), self.branching, sets, otherwise, &mut cubes);
+        best.matches(cubes, Place::First, u32::from(extra.is_some()))
     }
 
-    /// The same for a function of an address and a label: items ascend by label, and each has what
-    /// tells the classes of blocks.
+    /// The same for a function of an address and a label: labels ascend, and each has what tells the
+    /// classes of blocks.
     pub fn fewest_labelled<F: Fn(u32) -> Option<SetId>>(
         &self,
         minimiser: &mut Minimiser,
@@ -138,33 +129,20 @@ impl Listings {
         otherwise: u32,
         labels: &[(u16, F)],
     ) -> Vec<Match> {
-        let mut first: Option<(Vec<Cube>, &Listing)> = None;
-        let mut last: Option<(Vec<Cube>, &Listing)> = None;
-        for listing in &self.all {
-            let bits = listing.order.len() as u32;
-            let items = labels.iter().flat_map(|(label, set)| {
-                let points = listing.points.iter();
-                points.filter_map(move |&(key, block)| {
-                    set(block).map(|set| (u64::from(*label) << bits | key, set))
-                })
-            });
-            let mut cubes = Vec::new();
-            minimiser.prefixes(items, self.branching, sets, otherwise, &mut cubes);
-            keep(&mut first, cubes, listing);
-            let items = listing.points.iter().flat_map(|&(key, block)| {
-                labels.iter().filter_map(move |(label, set)| {
-                    set(block).map(|set| (key << LABEL_BITS | u64::from(*label), set))
-                })
-            });
-            let mut cubes = Vec::new();
-            minimiser.prefixes(items, self.branching, sets, otherwise, &mut cubes);
-            keep(&mut last, cubes, listing);
-        }
-        let length = |best: &Option<(Vec<Cube>, &Listing)>| best.as_ref().map_or(0, |b| b.0.len());
-        if length(&last) < length(&first) {
-            self.matches(last, Place::Last, LABEL_BITS)
+        let (first, least) = self
+            .shortest(|listing, most| minimiser.count(listing.labels_first(labels), sets, most));
+        let (last, least_last) =
+            self.shortest(|listing, most| minimiser.count(listing.labels_last(labels), sets, most));
+        let mut cubes = Vec::new();
+        if least_last < least {
+            // The free bits of an address must not count, though those of the label after it do.
+            let items = last.labels_last(labels);
+            minimiser.prefixes(items, true, sets, otherwise, &mut cubes);
+            last.matches(cubes, Place::Last, LABEL_BITS)
         } else {
-            self.matches(first, Place::First, LABEL_BITS)
+            let items = first.labels_first(labels);
+            minimiser.prefixes(items, self.branching, sets, otherwise, &mut cubes);
+            first.matches(cubes, Place::First, LABEL_BITS)
         }
     }
 
@@ -175,29 +153,73 @@ impl Listings {
         rest: u32,
         labels: &[(u16, F)],
     ) -> Vec<Match> {
-        let mut best: Option<(Vec<Cube>, &Listing)> = None;
-        for listing in &self.all {
-            let items = listing.points.iter().flat_map(|&(key, block)| {
-                labels.iter().filter_map(move |(label, class)| {
-                    class(block).map(|class| (key << LABEL_BITS | u64::from(*label), class))
-                })
-            });
+        let all = self.all.iter().map(|listing| {
             let mut cubes = Vec::new();
-            minimiser.exceptions(items, rest, &mut cubes);
-            keep(&mut best, cubes, listing);
-        }
-        self.matches(best, Place::Last, LABEL_BITS)
+            minimiser.exceptions(listing.labels_last(labels), rest, &mut cubes);
+            (cubes, listing)
+        });
+        let best = all.reduce(|best, next| if next.0.len() < best.0.len() { next } else { best });
+        let (cubes, listing) = best.expect("there is the natural order");
+        listing.matches(cubes, Place::Last, LABEL_BITS)
     }
 
-    fn matches(
+    /// The listing with the lowest count, the first of equal ones, and the count. `count` may return
+    /// None for more than the most that is of use.
+    fn shortest(
         &self,
-        best: Option<(Vec<Cube>, &Listing)>,
-        place: Place,
-        label_bits: u32,
-    ) -> Vec<Match> {
-        let Some((mut cubes, listing)) = best else { return Vec::new() };
+        mut count: impl FnMut(&Listing, usize) -> Option<usize>,
+    ) -> (&Listing, usize) {
+        let mut best = (&self.all[0], usize::MAX);
+        for listing in &self.all {
+            if best.1 == 1 {
+                break;
+            }
+            if let Some(count) = count(listing, best.1 - 1) {
+                best = (listing, count);
+            }
+        }
+        best
+    }
+}
+
+impl Listing {
+    fn plain<'a, F: Fn(u32) -> Option<SetId>>(
+        &'a self,
+        extra: Option<SetId>,
+        set: &'a F,
+    ) -> impl Iterator<Item = Item> + 'a {
+        let points = self.points.iter();
+        let items = points.filter_map(|&(key, block)| set(block).map(|set| (key, set)));
+        items.chain(extra.map(|set| (1 << self.order.len(), set)))
+    }
+
+    fn labels_first<'a, F: Fn(u32) -> Option<SetId>>(
+        &'a self,
+        labels: &'a [(u16, F)],
+    ) -> impl Iterator<Item = Item> + 'a {
+        let bits = self.order.len();
+        labels.iter().flat_map(move |(label, set)| {
+            self.points.iter().filter_map(move |&(key, block)| {
+                set(block).map(|set| (u64::from(*label) << bits | key, set))
+            })
+        })
+    }
+
+    fn labels_last<'a, F: Fn(u32) -> Option<SetId>>(
+        &'a self,
+        labels: &'a [(u16, F)],
+    ) -> impl Iterator<Item = Item> + 'a {
+        self.points.iter().flat_map(move |&(key, block)| {
+            labels.iter().filter_map(move |(label, set)| {
+                set(block).map(|set| (key << LABEL_BITS | u64::from(*label), set))
+            })
+        })
+    }
+
+    /// Merges rules, and says what they match of addresses and labels.
+    fn matches(&self, mut cubes: Vec<Cube>, place: Place, label_bits: u32) -> Vec<Match> {
         merge(&mut cubes);
-        let bits = listing.order.len() as u32;
+        let bits = self.order.len() as u32;
         let (label_at, address_at) = match place {
             Place::First => (bits, 0),
             Place::Last => (0, label_bits),
@@ -207,31 +229,14 @@ impl Listings {
             value: cube.value >> at & low(bits),
             mask: cube.mask >> at & low(bits),
         };
-        cubes
-            .iter()
-            .map(|cube| {
-                let key = part(cube, address_at, bits);
-                let address = Masked {
-                    value: listing.order.address(key.value),
-                    mask: listing.order.address(key.mask),
-                };
-                let label = part(cube, label_at, label_bits);
-                Match { level: cube.level, address, label, class: cube.class }
-            })
-            .collect()
-    }
-}
-
-fn keep<'a>(
-    best: &mut Option<(Vec<Cube>, &'a Listing)>,
-    mut cubes: Vec<Cube>,
-    listing: &'a Listing,
-) {
-    if cubes.len() < MERGED_ALWAYS {
-        merge(&mut cubes);
-    }
-    if best.as_ref().is_none_or(|(best, _)| cubes.len() < best.len()) {
-        *best = Some((cubes, listing));
+        let of = |cube: &Cube| {
+            let key = part(cube, address_at, bits);
+            let address =
+                Masked { value: self.order.address(key.value), mask: self.order.address(key.mask) };
+            let label = part(cube, label_at, label_bits);
+            Match { level: cube.level, address, label, class: cube.class }
+        };
+        cubes.iter().map(of).collect()
     }
 }
 

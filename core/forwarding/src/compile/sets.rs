@@ -10,7 +10,7 @@ pub type SetId = u32;
 pub struct Sets {
     members: Vec<Box<[u32]>>,
     ids: FxHashMap<Box<[u32]>, SetId>,
-    combined: FxHashMap<(SetId, SetId), SetId>,
+    combined: FxHashMap<(SetId, SetId), (SetId, bool)>,
 }
 
 impl Sets {
@@ -35,11 +35,11 @@ impl Sets {
         id
     }
 
-    /// The classes in both sets, or if there are none, those in either.
+    /// The classes in both sets, or if there are none, those in either; and whether there are none.
     #[inline]
-    pub fn combine(&mut self, a: SetId, b: SetId) -> SetId {
+    pub fn combine(&mut self, a: SetId, b: SetId) -> (SetId, bool) {
         if a == b {
-            return a;
+            return (a, false);
         }
         let key = (a.min(b), a.max(b));
         if let Some(&known) = self.combined.get(&key) {
@@ -48,12 +48,13 @@ impl Sets {
         let (of_a, of_b) = (&self.members[a as usize], &self.members[b as usize]);
         let mut both: Vec<u32> =
             of_a.iter().filter(|class| of_b.contains(class)).copied().collect();
-        if both.is_empty() {
+        let apart = both.is_empty();
+        if apart {
             both = of_a.iter().chain(of_b.iter()).copied().collect();
         }
         let id = self.id(both);
-        self.combined.insert(key, id);
-        id
+        self.combined.insert(key, (id, apart));
+        (id, apart)
     }
 
     /// Whether a class is in a set.

@@ -45,6 +45,8 @@ pub struct Minimiser {
     nodes: Vec<Node>,
     open: Vec<(u32, u32)>,
     waiting: Vec<(u32, u32, u64, u32)>,
+    /// Keys, sets, and the highest bit in which the next key differs.
+    parts: Vec<(u64, SetId, u32)>,
 }
 
 impl Minimiser {
@@ -61,7 +63,7 @@ impl Minimiser {
         otherwise: u32,
         out: &mut Vec<Cube>,
     ) {
-        let Some(root) = self.build(items, |a, b| sets.combine(a, b)) else { return };
+        let Some(root) = self.build(items, |a, b| sets.combine(a, b).0) else { return };
         // Node, the class inherited, the mask of its edge's first bit and above, its length.
         self.waiting.push((root, otherwise, 0, 0));
         while let Some((node, inherited, mask, level)) = self.waiting.pop() {
@@ -80,8 +82,52 @@ impl Minimiser {
         }
     }
 
+    /// How many rules [`Self::prefixes`] would give, one if they are none; None if more than `most`.
+    ///
+    /// Two branches without a common class need one rule more than together.
+    pub fn count(
+        &mut self,
+        items: impl IntoIterator<Item = Item>,
+        sets: &mut Sets,
+        most: usize,
+    ) -> Option<usize> {
+        let mut count = 1;
+        self.parts.clear();
+        for (key, set) in items {
+            if let Some(&(last, _, _)) = self.parts.last() {
+                let bit = (last ^ key).ilog2();
+                count += self.join(bit, sets);
+                if count > most {
+                    return None;
+                }
+                if let Some(last) = self.parts.last_mut() {
+                    last.2 = bit;
+                }
+            }
+            self.parts.push((key, set, 0));
+        }
+        count += self.join(u64::BITS, sets);
+        (count <= most).then_some(count)
+    }
+
+    /// Joins the last part to those before it from which it differs below `bit`.
+    fn join(&mut self, bit: u32, sets: &mut Sets) -> usize {
+        let mut apart = 0;
+        while let [.., (_, one, at), (key, other, _)] = self.parts[..] {
+            if at >= bit {
+                break;
+            }
+            let (set, differ) = sets.combine(one, other);
+            apart += usize::from(differ);
+            self.parts.pop();
+            *self.parts.last_mut().expect("there were two") = (key, set, 0);
+        }
+        apart
+    }
+
     /// Adds to `out` prefix rules of one level for the items that have another class than `rest`,
-    /// and for no item that has it; the classes of items are single ones.
+    /// and for no item that has it; the classes of items are single ones. Only bits in which items part
+    /// count.
     pub fn exceptions(
         &mut self,
         items: impl IntoIterator<Item = Item>,
@@ -95,7 +141,7 @@ impl Minimiser {
             let Node { set, key, bit, children } = self.nodes[node as usize];
             match children {
                 Some((zero, one)) if set == NO_CLASS => {
-                    let mask = u64::MAX << bit;
+                    let mask = mask | 1 << bit;
                     self.waiting.push((one, NO_CLASS, mask, 0));
                     self.waiting.push((zero, NO_CLASS, mask, 0));
                 }
@@ -222,6 +268,14 @@ mod tests {
             let mut cubes = rules(&items, classes as u32, otherwise);
             let prefixes = cubes.len();
             assert!(prefixes <= items.len());
+            let count = |most| {
+                let mut sets = Sets::new(classes as u32);
+                Minimiser::default().count(items.iter().copied(), &mut sets, most)
+            };
+            if otherwise == NO_CLASS && !items.is_empty() {
+                assert_eq!(count(prefixes), Some(prefixes));
+                assert_eq!(count(prefixes - 1), None);
+            }
             merge(&mut cubes);
             assert!(cubes.len() <= prefixes);
             for (key, class) in items {
