@@ -21,11 +21,12 @@ import psutil
 
 from emulation.network import EmulatedFabric
 from experiments import theory
-from routing import make_plan
+from routing.plan import make_plan
+from routing.request import PlanRequest
 from topologies import load
 from topologies.fabric import Fabric
 
-ROUTING: Mapping[str, Any] = {"engine": "dor", "vcs": 2}
+ROUTING = PlanRequest(engine="dor", vcs=2)
 WARM_UP_S = 1.5
 WINDOW_S = 2.5
 CLOSE_ENOUGH = 0.01
@@ -91,7 +92,7 @@ def pairs(fabric: Fabric) -> list[tuple[int, int]]:
 
 def hops(fabric: Fabric) -> float:
     """The mean number of channels on a flow's way, the hosts' two included."""
-    plan = make_plan(fabric, **ROUTING)
+    plan = make_plan(fabric, ROUTING)
     names = [host.name for host in fabric.hosts]
     lengths = [len(plan.path(names[a], names[b])) + 1 for a, b in pairs(fabric)]
     return sum(lengths) / len(lengths)
@@ -230,13 +231,12 @@ def running(hosts_a_switch: int, links: str, delay_us: float) -> Iterator[Emulat
     """Run the torus with that many hosts a switch, with emulated or plain links."""
     lab = EmulatedFabric(
         torus(hosts_a_switch, delay_us),
+        ROUTING,
         name=f"bench-{secrets.token_hex(2)}",
-        flow_control="pfc",
         links="emulated" if links == "emulated" else "plain",
         openflow_port=0,
         rest_port=0,
         static_arp=True,
-        **ROUTING,
     )
     with lab:
         yield lab

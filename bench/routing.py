@@ -18,9 +18,10 @@ from bench.opensm import Network, Routed, missing, network, roots_file, torus_fi
 from experiments import machine
 from routing.channels import channels_of
 from routing.engine import MAX_VCS, Task, engine_named
-from routing.plan import Plan, make_plan
+from routing.plan import make_plan
 from topologies import Fabric, load
 from topologies.errors import KnotlessError
+from verification.checked_plan import CheckedPlan
 
 LIMIT_S = 100.0
 """How long OpenSM may take, discovery and programming of tables included."""
@@ -113,12 +114,13 @@ def measure_ours(fabric: Fabric, engine: str, repeat: int) -> Ours:
         numbering.append(1000 * (numbered - began))
     plan = make_plan(fabric, engine)
     assert np.array_equal(plan.routes.channels, routes.channels)  # noqa: S101 - what was timed
-    summary = plan.summary()
+    checked = CheckedPlan(plan)
+    summary = checked.summary()
     return Ours(
         statistics.median(routing),
         statistics.median(numbering),
         plan.vcs,
-        int(plan.loads.max(initial=0)),
+        int(checked.loads.max(initial=0)),
         summary["minimal"] is True,
         summary["acyclic"] is True,
     )
@@ -169,8 +171,8 @@ def rows(
 
 def bound(fabric: Fabric) -> float:
     """Return the mean load of a channel on shortest paths, which no largest load is under."""
-    plan: Plan = make_plan(fabric, "minimal", select="low-port")
-    return float(plan.loads.sum() / max(1, len(plan.channels)))
+    plan = make_plan(fabric, "minimal", select="low-port")
+    return float(CheckedPlan(plan).loads.sum() / max(1, len(plan.channels)))
 
 
 def table(found: list[Row]) -> Table:

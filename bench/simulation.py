@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from experiments.machine import machine
-from routing import make_plan
+from routing.plan import make_plan
 from simulation import Load, Scenario, simulate
 from topologies import load
 

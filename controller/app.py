@@ -67,19 +67,15 @@ class KnotlessController(app_manager.RyuApp):
         self.logger.info(
             "%s, %s: %d switches, %d rules; %d of %d pairs delivered, %s",
             fabric.name,
-            settings.engine,
+            state.plan.engine,
             len(fabric.switches),
             sum(len(rules.rules) for rules in state.rules.values()),
             verdict.pairs - verdict.undelivered,
             verdict.pairs,
-            "no channel dependency cycle" if verdict.acyclic else "NOT free of deadlock",
+            verdict.text,
         )
         if not verdict.acyclic:
-            self.logger.warning(
-                "this fabric can deadlock under PAUSE: its channels wait for each other in the"
-                " cycle %s; it is installed all the same",
-                " ".join(verdict.cycle),
-            )
+            self.logger.warning("it is installed all the same: allow_deadlock is set")
         return state
 
     # --- connections -------------------------------------------------------------------------

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from routing.request import PlanRequest
 from topologies import Fabric, KnotlessError, load, yamlfile
 from topologies.files import looks_like_file
 from topologies.yamlfile import brief, complaint
@@ -24,32 +25,25 @@ class ConfigError(KnotlessError):
     """A configuration that cannot be used: which file, which key, what would be right."""
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Rest(_Section):
+class Rest(BaseModel):
     """Where the REST interface listens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Port = 8080
 
 
-class Config(_Section):
+class Config(PlanRequest):
     """What the controller is to install; the defaults route any fabric without deadlock.
 
     ``connect_timeout_s`` is how long a switch may stay away before it is called a problem.
-    The other keys are the options of ``knotless plan``.
+    With ``allow_deadlock`` a plan that can deadlock under its flow control is installed all
+    the same. The other keys are the options of ``knotless plan``.
     """
 
     fabric: str = "torus,4,4"
-    engine: str = "updown"
-    vcs: Annotated[int, Field(ge=1, le=8, strict=True)] | None = None
-    select: Literal["spread", "low-port"] = "spread"
-    tagging: Literal["switch", "host"] = "switch"
-    vlans: Literal["default", "tree"] = "default"
-    root: str | None = None
-    multicast: dict[int, list[str]] = Field(default_factory=dict)
+    allow_deadlock: bool = False
     connect_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 10.0
     rest: Rest = Rest()
 

@@ -29,7 +29,7 @@ class Rest(ControllerBase):
     @route("plan", "/plan", methods=["GET"])
     def plan(self, _request: Any, **_: Any) -> Any:
         """Return the plan's summary, as ``knotless plan --json`` prints it."""
-        return _json(self.state.plan.summary())
+        return _json(self.state.summary)
 
     @route("check", "/check", methods=["GET"])
     def check(self, _request: Any, **_: Any) -> Any:

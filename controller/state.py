@@ -10,11 +10,11 @@ from typing import Any
 
 from controller.config import Config
 from controller.reconcile import FoundRule
-from routing import check, compile_rules, make_plan
-from routing.plan import Plan
+from routing.plan import Plan, make_plan
 from routing.rules import FabricRules, SwitchRules
-from routing.verdict import Verdict
 from topologies import Fabric
+from verification.check import Verdict
+from verification.checked_plan import CheckedPlan, refuse_deadlock
 
 TWIN_MEMORY_S = 30.0
 """A switch that was turned away tries again within seconds: after this time it is gone."""
@@ -82,6 +82,7 @@ class FabricState:
     fabric: Fabric
     plan: Plan
     rules: FabricRules
+    summary: dict[str, object]
     verdict: Verdict
     started_s: float = 0.0
     switches: dict[int, SwitchState] = field(default_factory=dict)
@@ -93,20 +94,17 @@ class FabricState:
 
     @classmethod
     def compute(cls, config: Config, fabric: Fabric) -> FabricState:
-        """Plan, compile and check; raises KnotlessError if the fabric cannot be routed so."""
-        plan = make_plan(
-            fabric,
-            config.engine,
-            vcs=config.vcs,
-            select=config.select,
-            tagging=config.tagging,
-            vlans=config.vlans,
-            root=config.root,
-            multicast=config.multicast,
-        )
-        rules = compile_rules(plan)
-        verdict = check(fabric, rules, multicast=plan.multicast, tags=plan.host_tags())
-        state = cls(config, fabric, plan, rules, verdict)
+        """Plan, compile and check, once and for all.
+
+        Raises KnotlessError if the fabric cannot be routed so, or can deadlock and must not.
+        """
+        checked = CheckedPlan(make_plan(fabric, config))
+        if not config.allow_deadlock:
+            checked.refuse_deadlock()
+        plan, rules, verdict = checked.plan, checked.rules, checked.rules_verdict
+        if not config.allow_deadlock:
+            refuse_deadlock(plan, verdict.cycle)
+        state = cls(config, fabric, plan, rules, checked.summary(), verdict)
         for switch in fabric.switches:
             needs = {p: f"host {h.name}" for p, h in fabric.hosts_at[switch.name].items()}
             needs |= {
@@ -155,7 +153,8 @@ class FabricState:
         """Return what ``GET /status`` answers."""
         return {
             "fabric": self.fabric.name,
-            "engine": self.config.engine,
+            "engine": self.plan.engine,
+            "flow_control": self.plan.flow_control,
             "ready": self.ready,
             "switches": {
                 switch.name: {
@@ -168,6 +167,6 @@ class FabricState:
                 for switch in self.switches.values()
             },
             "problems": self.problems(now_s),
-            "plan": self.plan.summary(),
+            "plan": self.summary,
             "check": self.verdict.as_json(),
         }

@@ -67,7 +67,7 @@ def _holder(port: int) -> str:
 
 
 def start(runtime: Runtime, plan: dict[str, Any], *, openflow_port: int, rest_port: int) -> None:
-    """Start ``ryu-manager`` on the fabric of this runtime; ``plan`` holds engine, vcs and so on.
+    """Start ``ryu-manager`` on the fabric of this runtime; ``plan`` holds the plan's keys.
 
     It does not wait: the switches are made meanwhile (:func:`await_ready`).
     """

@@ -136,8 +136,8 @@ class Daemon:
     ) -> None:
         """Empty every queue and set every counter to zero; change settings where given.
 
-        ``flow_control`` is one of none, host, switch, all, pfc, for all links at once;
-        ``links`` holds changes by link name.
+        ``flow_control`` is one of :data:`routing.flow_control.FLOW_CONTROLS`, for all links at
+        once; ``links`` holds changes by link name.
         """
         fields: dict[str, Any] = {}
         if flow_control is not None:

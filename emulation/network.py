@@ -1,6 +1,6 @@
 """A fabric that runs: switches, hosts, link emulator and controller, and their end.
 
-with EmulatedFabric(load("ring,4"), name="mine", engine="updown") as fabric:
+with EmulatedFabric(load("ring,4"), PlanRequest(engine="updown"), name="mine") as fabric:
     fabric.host("h1").popen(["ping", "-c", "1", "10.0.3.1"]).wait()
     fabric.daemon.counters()
 """
@@ -11,7 +11,7 @@ import json
 import resource
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
@@ -30,15 +30,18 @@ from emulation.ovs import PrivateOvs
 from emulation.runtime import Runtime, claim
 from emulation.switch import EmulatedSwitch
 from emulation.tools import require_tools
+from routing.flow_control import AUTO, resolved
+from routing.plan import Plan, make_plan
+from routing.request import PlanRequest
 from topologies import files
 from topologies.errors import EmulationError
 from topologies.fabric import Fabric, Host, Switch
 from topologies.validate import validate
+from verification.checked_plan import CheckedPlan
 
 LEARNED_ADDRESSES_LIMIT = 1024
 """The kernel's gc_thresh3: how many addresses all hosts together may learn by ARP."""
 NODES_AT_ONCE = 4
-_PLAN_KEYS = ("engine", "vcs", "select", "tagging", "vlans", "root", "multicast")
 
 
 def _silent(_step: str) -> None:
@@ -49,8 +52,9 @@ def _silent(_step: str) -> None:
 class EmulatedFabric:
     """A fabric to run, and, between :meth:`start` and :meth:`stop`, the running one.
 
-    The plan's keys (``engine`` to ``multicast``) are the controller's. ``flow_control`` is one
-    of none, host, switch, all, pfc. ``buffer`` (bytes, the keys of
+    ``request`` is the plan's, which our controller makes; without emulated links there is no
+    flow control. Our controller refuses a plan that can deadlock unless ``allow_deadlock``.
+    ``buffer`` (bytes, the keys of
     docs/emulator-protocol.md) is that of every link; ``timing`` holds the emulator's
     top-level numbers such as ``tick_us``. ``controller`` is ours, the user's own on
     ``openflow_port`` (remote), or none: then switches have no rules but what is given them
@@ -63,16 +67,10 @@ class EmulatedFabric:
     """
 
     fabric: Fabric
+    request: PlanRequest = field(default_factory=PlanRequest)
     _: KW_ONLY
     name: str = DEFAULT_NAME
-    engine: str = "updown"
-    vcs: int | None = None
-    select: str = "spread"
-    tagging: str = "switch"
-    vlans: str = "default"
-    root: str | None = None
-    multicast: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    flow_control: str = "all"
+    allow_deadlock: bool = False
     buffer: Mapping[str, int] | None = None
     timing: Mapping[str, int] | None = None
     controller: Literal["ryu", "remote", "none"] = "ryu"
@@ -90,9 +88,19 @@ class EmulatedFabric:
 
     def __post_init__(self) -> None:
         self.names = names_of(self.name)
-        # Through JSON, as a supervisor gets it, the numbers come as texts.
-        self.multicast = {int(number): list(of) for number, of in self.multicast.items()}
         self.daemon = Daemon(self.names.emulator_socket, self.fabric.switch_index)
+
+    @classmethod
+    def of(cls, plan: Plan, **settings: Any) -> EmulatedFabric:
+        """Return the fabric of a plan, which is then made again by the controller alone.
+
+        Raises PlanError for a plan that our controller would refuse: one that can deadlock,
+        unless ``allow_deadlock``.
+        """
+        fabric = cls(plan.fabric, plan.settled_request(), host_tags=plan.host_tags(), **settings)
+        if fabric.controller == "ryu" and not fabric.allow_deadlock:
+            CheckedPlan(plan).refuse_deadlock()
+        return fabric
 
     def start(self) -> None:
         """Start everything, and return when every switch has its rules.
@@ -102,7 +110,7 @@ class EmulatedFabric:
         """
         validate(self.fabric)
         cables = wiring.wire(self.fabric)
-        wiring.link_flow_control(cables[0], self.flow_control)
+        self._settle_flow_control()
         self._check_tagging()
         require_tools()
         if self.controller == "remote":
@@ -117,8 +125,19 @@ class EmulatedFabric:
             self.stop()
             raise
 
+    def _settle_flow_control(self) -> None:
+        """Settle what ``auto`` means; without our controller there is no plan to ask: PAUSE."""
+        chosen: str = self.request.flow_control
+        if self.links == "plain":
+            if chosen not in (AUTO, "none"):
+                raise EmulationError(f"plain links have no flow control: leave {chosen!r} out")
+            chosen = "none"
+        elif chosen == AUTO and self.controller == "ryu":
+            chosen = make_plan(self.fabric, self.request).flow_control
+        self.request = self.request.but(flow_control=resolved(chosen, 1))
+
     def _check_tagging(self) -> None:
-        if self.tagging != "host":
+        if self.request.tagging != "host":
             return
         if self.links == "plain":
             raise EmulationError(
@@ -204,7 +223,7 @@ class EmulatedFabric:
             config = wiring.emulator_config(
                 cables,
                 names,
-                flow_control=self.flow_control,
+                flow_control=self.request.flow_control,
                 buffer=self.buffer,
                 settings=self.timing,
                 tags=self.host_tags,
@@ -226,11 +245,8 @@ class EmulatedFabric:
 
     def settings(self) -> dict[str, Any]:
         """Return what this fabric was started with, as plain values."""
-        keys = (
-            *(*_PLAN_KEYS, "flow_control"),
-            *("controller", "openflow_port", "rest_port", "links"),
-        )
-        return {key: getattr(self, key) for key in keys}
+        keys = ("allow_deadlock", "controller", "openflow_port", "rest_port", "links")
+        return self.request.model_dump() | {key: getattr(self, key) for key in keys}
 
     def _start_controller(self, runtime: Runtime) -> None:
         if self.controller != "ryu":
@@ -238,7 +254,7 @@ class EmulatedFabric:
         self.progress("controller")
         self.openflow_port = control.free_port(self.openflow_port, "OpenFlow port")
         self.rest_port = control.free_port(self.rest_port, "REST port")
-        plan = {key: getattr(self, key) for key in _PLAN_KEYS}
+        plan = self.request.model_dump() | {"allow_deadlock": self.allow_deadlock}
         control.start(runtime, plan, openflow_port=self.openflow_port, rest_port=self.rest_port)
 
     def _make_nodes(self, cables: tuple[wiring.Cable, ...]) -> None:

@@ -19,19 +19,26 @@ from typing import Any
 from emulation.names import REPOSITORY
 from emulation.network import EmulatedFabric
 from emulation.runtime import OWNER_PATIENCE_S
+from routing.plan import Plan
+from routing.request import PlanRequest
 from topologies import files
 from topologies.errors import EmulationError, KnotlessError
-from topologies.fabric import Fabric
 
 
-def start(fabric: Fabric, options: Mapping[str, Any], progress: Callable[[str], None]) -> None:
-    """Start a fabric in the background and return when it is ready.
+def start(plan: Plan, options: Mapping[str, Any], progress: Callable[[str], None]) -> None:
+    """Start the fabric of a plan in the background and return when it is ready.
 
-    ``options`` are the keyword arguments of :class:`EmulatedFabric`, but ``progress``.
+    ``options`` are the keyword arguments of :meth:`EmulatedFabric.of`, but ``progress``.
     Raises :class:`EmulationError` with the reason where it does not start; it then leaves
     nothing behind, as when this call is interrupted.
     """
-    job = json.dumps({"fabric": files.to_json(fabric), "options": dict(options)})
+    job = json.dumps(
+        {
+            "fabric": files.to_json(plan.fabric),
+            "request": plan.settled_request().model_dump(),
+            "options": {**options, "host_tags": plan.host_tags()},
+        }
+    )
     child = subprocess.Popen(
         [sys.executable, "-m", "emulation.supervisor"],
         stdin=subprocess.PIPE,
@@ -84,6 +91,7 @@ def _main() -> int:
     try:
         fabric = EmulatedFabric(
             files.from_json(job["fabric"]),
+            PlanRequest.of(**job["request"]),
             progress=lambda step: _say(step=step),
             **job["options"],
         )

@@ -19,6 +19,7 @@ from typing import Any
 
 from emulation.names import Names
 from emulation.namespaces import INTERFACE_GROUP
+from routing.flow_control import of_link
 from topologies.errors import EmulationError
 from topologies.fabric import Fabric, Host
 
@@ -32,7 +33,6 @@ NFQUEUE = 1
 """Each host has its own network namespace, so the same queue number serves for all."""
 HostTags = Mapping[str, Mapping[str, int]]
 """Host -> {destination MAC: VLAN}, and the VLAN of all else as ``default``."""
-FLOW_CONTROLS = ("none", "host", "switch", "all", "pfc")
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _INTERFACE_LIMIT = 15  # IFNAMSIZ without its final zero byte
@@ -179,16 +179,8 @@ def _placed(end: End, names: Names, inner_mtu: int) -> str:
 
 
 def link_flow_control(cable: Cable, flow_control: str) -> str:
-    """What one link does under one of the settings of paper 004 (and PFC): off, pause, pfc."""
-    if flow_control == "pfc":
-        return "pfc"
-    on_host = cable.a.host is not None
-    on = {"none": False, "host": on_host, "switch": not on_host, "all": True}
-    if flow_control not in on:
-        raise EmulationError(
-            f"flow control {flow_control!r}: it is one of {', '.join(FLOW_CONTROLS)}"
-        )
-    return "pause" if on[flow_control] else "off"
+    """What one link does under a fabric's flow control: off, pause or pfc; raises PlanError."""
+    return of_link(flow_control, to_host=cable.a.host is not None)
 
 
 def tick_us(cables: Sequence[Cable]) -> int:

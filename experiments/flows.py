@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from experiments import theory
-from routing import Plan
+from routing.plan import Plan
 from topologies.fabric import Fabric
 
 

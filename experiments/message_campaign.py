@@ -15,6 +15,7 @@ from experiments.overheads import costs_of, overhead_options
 
 if TYPE_CHECKING:
     from experiments.message_pair import Exchanging
+    from routing.plan import Plan
 
 
 SIZES, QUICK_SIZES = "8,64,256,1024,4096,16384", "8,1024"
@@ -23,11 +24,15 @@ COUNT, QUICK_COUNT = 100, 20
 
 @dataclass(frozen=True)
 class MessageCampaign:
-    """Sizes in bytes, and the fabric; each experiment adds its cases and how it runs them."""
+    """Sizes in bytes, and the plan; each experiment adds its cases and how it runs them.
+
+    ``fabric`` and ``engine`` are what the user named.
+    """
 
     on: str
     fabric: str
     engine: str
+    plan: Plan
     hosts: str | None
     sizes: Sequence[int]
     count: int
@@ -40,14 +45,13 @@ class MessageCampaign:
         """Check the settings; raises ExperimentError or another KnotlessError."""
         from emulation.wiring import wire
         from experiments import message_pair
-        from routing import make_plan
+        from routing.plan import make_plan
         from topologies import load
 
         if common.duration_s is not None or common.rate_mbps is not None:
             raise ExperimentError("--duration and --rate: say --count, and rates in the fabric")
         fabric = load(options["fabric"])
         message_pair.chosen(fabric, options["hosts"])
-        make_plan(fabric, options["engine"])
         if common.on == EMULATION:
             wire(fabric)
         text = options["sizes"]
@@ -56,6 +60,7 @@ class MessageCampaign:
             on=common.on,
             fabric=options["fabric"],
             engine=options["engine"],
+            plan=make_plan(fabric, options["engine"]),
             hosts=options["hosts"],
             sizes=message_pair.sizes_of(usual if text is None else text, longest),
             count=options["count"] or times,
@@ -81,7 +86,7 @@ class MessageCampaign:
         """Return the fabric to be entered, with its two hosts."""
         from experiments import message_pair
 
-        return message_pair.running(self.on, self.fabric, self.engine, self.hosts, self.costs, say)
+        return message_pair.running(self.on, self.plan, self.hosts, self.costs, say)
 
     def cases(self) -> list[tuple[str, int]]:
         """Return what is measured at which size, as often as it is repeated."""

@@ -17,7 +17,8 @@ from experiments.experiment import SIMULATION, ExperimentError
 from experiments.logp.formulas import LogP
 from experiments.message_simulated import SimulatedPair
 from experiments.routed import judged
-from topologies import Fabric, load
+from routing.plan import Plan
+from topologies import Fabric
 from topologies.fabric import Host
 
 PROGRAM = REPOSITORY / "core" / "target" / "release" / "knotless-pingpong"
@@ -127,18 +128,16 @@ def sizes_of(text: str, most: int) -> tuple[int, ...]:
 
 @contextmanager
 def running(
-    on: str, spec: str, engine: str, hosts: str | None, costs: LogP, say: Callable[[str], None]
+    on: str, plan: Plan, hosts: str | None, costs: LogP, say: Callable[[str], None]
 ) -> Iterator[Exchanging]:
     """Start the fabric; it is removed at the end. ``costs`` are those of simulated processors."""
-    fabric = load(spec)
-    asker, server = chosen(fabric, hosts)
+    asker, server = chosen(plan.fabric, hosts)
     if on == SIMULATION:
-        yield SimulatedPair.of(fabric, engine, (asker, server), costs)
+        yield SimulatedPair(plan, asker, server, costs)
         return
-    lab = EmulatedFabric(
-        fabric,
+    lab = EmulatedFabric.of(
+        plan,
         name=f"run-{secrets.token_hex(2)}",
-        engine=engine,
         openflow_port=0,
         rest_port=0,
         static_arp=True,

@@ -12,9 +12,8 @@ from typing import Any
 
 from experiments.logp.formulas import LogP
 from experiments.routed import unjudged
-from routing import Plan, make_plan
+from routing.plan import Plan
 from simulation.replay import replay
-from topologies import Fabric
 from topologies.fabric import Host
 
 FRAME_BYTES = 1500
@@ -53,13 +52,6 @@ class SimulatedPair:
     server: Host
     costs: LogP
 
-    @classmethod
-    def of(
-        cls, fabric: Fabric, engine: str, hosts: tuple[Host, Host], costs: LogP
-    ) -> SimulatedPair:
-        """Plan the fabric; raises KnotlessError where there is no plan."""
-        return cls(make_plan(fabric, engine), *hosts, costs)
-
     def settle(self) -> None:
         """Do nothing: every exchange begins on an idle fabric."""
 
@@ -93,8 +85,7 @@ class SimulatedPair:
         """Replay; return the seconds of each of ``count`` repetitions."""
         index = self.plan.fabric.host_index
         places = [index[self.asker.name], index[self.server.name]]
-        flow_control = "pfc" if self.plan.vcs > 1 else "all"
-        done = replay(self.plan, steps(), places=places, flow_control=flow_control, computing=1.0)
+        done = replay(self.plan, steps(), places=places, computing=1.0)
         return done.seconds / count
 
     def _send(self, process: int, size: int) -> Iterator[Step]:

@@ -13,6 +13,7 @@ from typing import Protocol as Interface
 
 from experiments import iperf, theory
 from experiments.flows import Flow
+from routing.flow_control import is_lossless
 from topologies.fabric import Fabric
 
 READ_EVERY_S = 0.1
@@ -64,11 +65,6 @@ class Traffic(Interface):
     @property
     def flows(self) -> Sequence[Flow]:
         """The flows; no host sends two, none receives two."""
-
-
-def lossless(flow_control: str) -> bool:
-    """Whether every link has flow control, so that no frame can be lost."""
-    return flow_control in ("all", "pfc")
 
 
 @dataclass(frozen=True)
@@ -219,7 +215,7 @@ def launch(
             quiet = [str(flow) for flow, delivered in flows if delivered < enough]
             return readings, [f"did not start in {START_LIMIT_S:g} s: {', '.join(quiet)}"]
         time.sleep(READ_EVERY_S)
-    if not lossless(flow_control):
+    if not is_lossless(flow_control):
         daemon.reset(flow_control=flow_control)
         readings = [read(daemon, traffic, protocol)]
     return readings, []

@@ -12,7 +12,8 @@ import click
 from experiments.campaign import Campaign
 from experiments.experiment import EMULATION, SIMULATION, Common, ExperimentError
 from experiments.options import within
-from experiments.routed import Measured, Routed, engine_of, with_options
+from experiments.routed import Measured, Routed, request_of, with_options
+from routing.native import NATIVE
 from topologies.fabric import Fabric, Host
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class ProgramCampaign:
         rate_mbps = links["rate"] if common.rate_mbps is None else common.rate_mbps
         links = {**links, "rate": within(rate_mbps, LIMITS_MBPS, "--rate", "Mbit/s")}
         routes = [
-            Routed(with_options(spec, **links), *engine_of(engine.strip()))
+            Routed(with_options(spec, **links), request_of(engine.strip()))
             for spec in options["fabric"] or (usual,)
             for engine in options["engines"].split(",")
         ]
@@ -151,7 +152,7 @@ def program_options(least_processes: int) -> tuple[click.Option, ...]:
         click.Option(["--fabric"], multiple=True, metavar="SPEC", help="One or more fabrics."),
         click.Option(
             ["--engines"],
-            default="native",
+            default=NATIVE,
             show_default=True,
             help="Engines; NAME:N for N virtual channels.",
         ),

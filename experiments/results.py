@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from experiments import machine
+from routing.flow_control import normalised
 from topologies.errors import KnotlessError
 
 DEFAULT_FOLDER = Path("results")
@@ -126,6 +127,14 @@ class Results:
         self.write()
 
 
+def updated(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return stored rows or samples with today's names of flow controls."""
+    return [
+        {key: normalised(value) if key == "flow_control" else value for key, value in row.items()}
+        for row in rows
+    ]
+
+
 def read(directory: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Read a run's folder back: the contents of ``run.json``, and the samples.
 
@@ -144,4 +153,5 @@ def read(directory: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         raise ResultsError(f"{directory}/run.json: has no rows: not a run of an experiment")
     if run.get("status") == "running" and not Path(f"/proc/{run.get('pid')}").exists():
         run["status"], run["reason"] = "incomplete", "its process is gone"
-    return run, samples
+    run["rows"] = updated(run["rows"])
+    return run, updated(samples)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from experiments.experiment import ExperimentError
-from routing import Plan, make_plan
-from routing.native import native_engine
+from routing.plan import Plan, make_plan
+from routing.request import PlanRequest
 from topologies import load
 from topologies.fabric import Fabric
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
 
-NATIVE = "native"
 ATTEMPTS = 3
 
 
@@ -26,16 +25,12 @@ ATTEMPTS = 3
 class Routed:
     """A fabric, and how it is routed; ``spec`` has rates and delays.
 
-    ``engine`` may be ``native``: the one made for the fabric's family. ``settings`` are more of
-    :class:`emulation.network.EmulatedFabric`.
+    ``settings`` are more of :class:`emulation.network.EmulatedFabric`, such as
+    ``allow_deadlock`` where routes are to deadlock.
     """
 
     spec: str
-    engine: str = NATIVE
-    vcs: int | None = None
-    select: str = "spread"
-    tagging: str = "switch"
-    vlans: str = "default"
+    request: PlanRequest = field(default_factory=PlanRequest)
     settings: tuple[tuple[str, Any], ...] = ()
 
     @cached_property
@@ -46,14 +41,7 @@ class Routed:
     @cached_property
     def plan(self) -> Plan:
         """The plan. Raises PlanError where the engine cannot route the fabric so."""
-        return make_plan(self.fabric, **self.choices)
-
-    @property
-    def choices(self) -> dict[str, Any]:
-        """What the planner, and so the controller, is asked for."""
-        engine = native_engine(self.fabric) if self.engine == NATIVE else self.engine
-        asked = {"vcs": self.vcs, "select": self.select, "tagging": self.tagging}
-        return {"engine": engine, **asked, "vlans": self.vlans}
+        return make_plan(self.fabric, self.request)
 
     @property
     def name(self) -> str:
@@ -62,43 +50,38 @@ class Routed:
         return ",".join(p for p in parts if p.partition("=")[0] not in ("rate", "delay"))
 
     @property
-    def flow_control(self) -> str:
-        """PAUSE on every link; PFC where virtual channels are to be stopped one by one."""
-        return "pfc" if self.plan.vcs > 1 else "all"
-
-    @property
     def routes(self) -> str:
         """The routes' name in tables and plots: engine, virtual channels, selection."""
         several = f", {self.plan.vcs} VCs" if self.plan.vcs > 1 else ""
-        return f"{self.plan.engine}{several}{', low port' if self.select == 'low-port' else ''}"
+        low_port = ", low port" if self.request.select == "low-port" else ""
+        return f"{self.plan.engine}{several}{low_port}"
 
     @contextmanager
     def running(self) -> Iterator[EmulatedFabric]:
-        """Run it on the emulator for the block."""
+        """Run it on the emulator for the block.
+
+        Raises PlanError for routes that can deadlock and are not to.
+        """
         from emulation.network import EmulatedFabric
 
-        settings: dict[str, Any] = {
-            "flow_control": self.flow_control,
-            "static_arp": True,
-            **self.choices,
-            "host_tags": self.plan.host_tags() if self.tagging == "host" else None,
-            **dict(self.settings),
-        }
+        settings: dict[str, Any] = {"static_arp": True, **dict(self.settings)}
         name = f"run-{secrets.token_hex(2)}"
-        with EmulatedFabric(
-            self.fabric, name=name, openflow_port=0, rest_port=0, **settings
+        with EmulatedFabric.of(
+            self.plan, name=name, openflow_port=0, rest_port=0, **settings
         ) as lab:
             yield lab
 
 
-def engine_of(text: str) -> tuple[str, int | None]:
-    """Read ``updown`` or, with virtual channels, ``updown:2``. Raises ExperimentError."""
+def request_of(text: str, **choices: Any) -> PlanRequest:
+    """Read ``updown`` or, with virtual channels, ``updown:2``. Raises KnotlessError."""
     name, colon, count = text.partition(":")
     if not colon:
-        return name, None
+        return PlanRequest.of(engine=name, **choices)
     if not (count.isascii() and count.isdigit() and 1 <= int(count[:3]) <= 8):
-        raise ExperimentError(f"--engine {text[:40]!r}: NAME:N has N virtual channels, 1 to 8")
-    return name, int(count)
+        raise ExperimentError(
+            f"--engine {text[:40]!r}: with N virtual channels, 1 to 8, it is NAME:N, such as dl:2"
+        )
+    return PlanRequest.of(engine=name, vcs=int(count), **choices)
 
 
 def with_options(spec: str, **options: float) -> str:

@@ -6,7 +6,9 @@ import numpy as np
 
 from forwarding.state import ForwardingState, links_of, members_of
 from knotless_core import forwarding as core
+from routing.channels import Ints
 from routing.plan import Plan
+from routing.routes import Routes, TableRoutes
 from topologies.errors import PlanError
 
 
@@ -25,13 +27,10 @@ def state_of_plan(plan: Plan) -> ForwardingState:
     links = links_of(fabric, channels)
     arrays = {
         "row": routes.rows.astype(np.uint32),
-        "vlan": np.ascontiguousarray(plan.pair_vlans, dtype=np.uint16).reshape(-1),
         "flood_vlan": plan.vlans.astype(np.uint16),
         "tree": np.ascontiguousarray(routes.tree_channels),
         "tree_priority": np.ascontiguousarray(routes.tree_priorities),
-        "channels": np.ascontiguousarray(routes.channels),
-        "priorities": np.ascontiguousarray(routes.priorities),
-        "longest": routes.channels.shape[2],
+        **(_of_tables(plan, routes) or _of_paths(plan)),
     }
     try:
         found = core.of_plan(
@@ -46,6 +45,43 @@ def state_of_plan(plan: Plan) -> ForwardingState:
     except LookupError as conflict:
         raise PlanError(_conflict(plan, *conflict.args)) from None
     return ForwardingState(fabric, channels, plan.multicast, found)
+
+
+def _of_tables(plan: Plan, routes: Routes) -> dict[str, object] | None:
+    """Return next-hop tables by VLAN; None where VLANs do not follow from tables."""
+    if not isinstance(routes, TableRoutes) or plan.tagging == "host":
+        return None
+    vlans: dict[int, int] = {}
+    for row, table in enumerate(routes.table.tolist()):
+        if vlans.setdefault(table, int(plan.vlans[row])) != plan.vlans[row]:
+            return None
+    tables: dict[int, Ints] = {}
+    for table, vlan in vlans.items():
+        mine = routes.next_hop[table]
+        known = tables.setdefault(vlan, mine)
+        if known is not mine:
+            if ((known >= 0) & (mine >= 0) & (known != mine)).any():
+                return None
+            tables[vlan] = np.maximum(known, mine)
+    return {
+        "vlan": plan.vlans.astype(np.uint16),
+        "table_vlan": np.array(list(tables), dtype=np.uint16),
+        "next_hop": np.stack(list(tables.values())),
+        "first": routes.table.astype(np.uint32),
+        "first_priority": np.ascontiguousarray(routes.first_priority),
+        "changes": np.ascontiguousarray(routes.changes),
+    }
+
+
+def _of_paths(plan: Plan) -> dict[str, object]:
+    """Return explicit paths, and the VLAN of each."""
+    routes = plan.routes
+    return {
+        "vlan": np.ascontiguousarray(plan.pair_vlans, dtype=np.uint16).reshape(-1),
+        "channels": np.ascontiguousarray(routes.channels),
+        "priorities": np.ascontiguousarray(routes.priorities),
+        "longest": routes.channels.shape[2],
+    }
 
 
 def _conflict(plan: Plan, kind: str, a: int, b: int, c: int, two: list[int]) -> str:

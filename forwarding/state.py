@@ -127,8 +127,8 @@ class ForwardingState:
 
     def trace_number(self, source: str, destination: int) -> Trace:
         """Follow what a host sends to a destination by its number."""
-        hops, *rest = self.core.trace(self.fabric.host_index[source], destination)
-        return Trace([Hop(*hop) for hop in hops], *rest)
+        found = self.core.trace(self.fabric.host_index[source], destination)
+        return Trace([Hop(*hop) for hop in found[0]], *found[1:])
 
     def destination_name(self, number: int) -> str:
         """Return the name of a destination: a host, ``all`` or ``group N``."""

@@ -1,1 +1,1 @@
-"""Routing: engines, plans, VLANs, rules."""
+"""Routing: engines, plans and VLANs."""

@@ -20,18 +20,10 @@ from knotless_core.graph import is_acyclic, shortest_cycle
 from routing.channels import PRIORITIES, Channels, Ints, Priorities
 from routing.routes import ExplicitRoutes
 
-FLOW_CONTROLS = ("pfc", "pause")
-"""PFC stops one priority of a channel; 802.3x PAUSE stops all of them at once."""
-
 
 def virtual_channel(channel: int, priority: int) -> int:
     """Return the node of the graph for ``channel`` and ``priority``."""
     return channel * PRIORITIES + priority
-
-
-def merge_priorities(edges: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Return the graph as 802.3x sees it: all priorities of a channel wait together, as 0."""
-    return {(a - a % PRIORITIES, b - b % PRIORITIES) for a, b in edges}
 
 
 def dependencies(channels: Channels, routes: ExplicitRoutes, receivers: Ints) -> tuple[Ints, Ints]:

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from functools import cache, cached_property
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from routing.routes import Routes
 from topologies.errors import PlanError
 from topologies.fabric import Fabric
 
-SELECTIONS = ("spread", "low-port")
+Selection = Literal["spread", "low-port"]
+SELECTIONS: tuple[Selection, ...] = get_args(Selection)
 MAX_VCS = 8
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from knotless_core.graph import first_loop
 from routing.cdg import cycle_names, find_cycle, virtual_channel
 from routing.channels import Ints
+from routing.flow_control import waiting
 from routing.plan import Plan, distinct_rows
 from topologies.errors import PlanError
 
@@ -71,7 +72,8 @@ class L2Switch:
 class L2Fabric:
     """The switches, in the fabric's order, and a cycle of channel dependencies, if there is one.
 
-    ``cycle`` is of unicasts and of what floods; channels are written ``s1:2/0``.
+    ``cycle`` is of unicasts and of what floods, under the plan's flow control; channels are
+    written ``s1:2/0``.
     """
 
     switches: tuple[L2Switch, ...]
@@ -105,7 +107,8 @@ def export(plan: Plan) -> L2Fabric:
     )
     edges = {(virtual_channel(a, 0), virtual_channel(b, 0)) for a, b in _waits(plan, next_hops)}
     edges |= {(virtual_channel(a, 0), virtual_channel(b, 0)) for a, b in _floods(plan, members)}
-    return L2Fabric(switches, cycle_names(plan.channels, find_cycle(edges)))
+    cycle = find_cycle(waiting(edges, plan.flow_control))
+    return L2Fabric(switches, cycle_names(plan.channels, cycle))
 
 
 NextHops = dict[tuple[int, int], int]

@@ -7,12 +7,12 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
 from routing import ofctl
 from routing.multicast import MulticastGroup, groups_of
+from routing.request import PlanRequest
 from routing.rules import FabricRules
-from topologies.errors import RuleError
+from topologies.errors import PlanError, RuleError
 from topologies.fabric import Fabric
 from topologies.files import read
 
@@ -24,8 +24,7 @@ _TIMEOUT_S = 60
 def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
     """Return the running fabric called ``name``, its switches' rules now, and its flow control.
 
-    The last is one of :data:`routing.cdg.FLOW_CONTROLS`: ``pfc`` when its links use that, else
-    ``pause``, which is also right to ask about before PAUSE is turned on.
+    The last is one of :data:`routing.flow_control.CHOICES`; ``auto`` where it is not known.
 
     Raises
     ------
@@ -49,28 +48,24 @@ def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
             rules[switch.name] = ofctl.parse(flows, groups)
         except RuleError as error:
             raise error.within(switch.name) from None
-    return fabric, rules, _flow_control(folder)
+    return fabric, rules, _request(folder).flow_control
 
 
 def live_multicast(fabric: Fabric, name: str) -> tuple[MulticastGroup, ...]:
     """Return the multicast groups that the running fabric called ``name`` was started with."""
     try:
-        declared = _settings(RUN_DIRECTORY / name)["multicast"]
-        return groups_of(fabric, {int(number): of for number, of in declared.items()})
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return groups_of(fabric, dict(_request(RUN_DIRECTORY / name).multicast))
+    except PlanError:
         return ()
 
 
-def _flow_control(folder: Path) -> str:
+def _request(folder: Path) -> PlanRequest:
+    """Return the request of the fabric's plan; the default one where that is not known."""
     try:
-        return "pfc" if _settings(folder)["flow_control"] == "pfc" else "pause"
-    except (OSError, ValueError, LookupError, TypeError):
-        return "pause"
-
-
-def _settings(folder: Path) -> Any:
-    """Return what the fabric was started with; many errors where that is not known."""
-    return json.loads((folder / "state.json").read_text())["settings"]
+        settings = json.loads((folder / "state.json").read_text())["settings"]
+        return PlanRequest.from_settings(settings)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, PlanError):
+        return PlanRequest()
 
 
 def _dump(ovs: Path, switch: str, what: str) -> str:

@@ -9,6 +9,8 @@ from topologies.fabric import Fabric
 from topologies.family import Family, Request
 from topologies.spec import build, parse
 
+NATIVE = "native"
+"""As an engine's name: the engine made for the fabric's family."""
 _ENGINES = {
     "fattree": "fattree",
     "fattree2": "fattree",
@@ -38,6 +40,11 @@ def native_engine(fabric: Fabric) -> str:
     """Return the engine made for the fabric's family; updown, which routes any, for others."""
     found = family_of(fabric)
     return _ENGINES.get(found[0].name, "updown") if found else "updown"
+
+
+def engine_for(fabric: Fabric, name: str) -> str:
+    """Return the name of an engine: what ``native`` means for the fabric, others as they are."""
+    return native_engine(fabric) if name == NATIVE else name
 
 
 def _bare(fabric: Fabric) -> tuple[object, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,22 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.cdg import cycle_among, cycle_names
 from routing.channels import Channels, Ints, channels_of
-from routing.engine import MAX_VCS, SELECTIONS, Task, engine_named
+from routing.engine import MAX_VCS, Task, engine_named
+from routing.flow_control import resolved
 from routing.host_tags import EVERYTHING_ELSE, HostTags
 from routing.multicast import MulticastGroup, groups_of
+from routing.native import NATIVE, engine_for
+from routing.request import PlanRequest
 from routing.routes import Routes, TableRoutes
 from routing.trees import pruned
-from routing.usage import Usage, usage
-from routing.vlan import (
-    ASSIGNMENTS,
-    FIRST_VLAN,
-    MOST_VLANS,
-    TAGGINGS,
-    assign_table_vlans,
-    assign_vlans,
-)
+from routing.vlan import FIRST_VLAN, assign_table_vlans, assign_vlans
 from routing.walks import plain_graph
 from topologies.errors import PlanError
 from topologies.fabric import Fabric
@@ -50,21 +43,38 @@ class Hop:
 class Plan:
     """Everything that the rules of a fabric are compiled from.
 
-    ``pair_vlans`` (rows, switches) is the VLAN in which hosts of each row of ``routes`` send to
-    each switch; with ``tagging`` by switches it depends on the row alone. ``routing_ms`` is
-    what the engine took for the paths, the VLANs not counted. ``multicast`` are the groups that
-    get no more than their members need.
+    ``request`` is what was asked for, with the engine that was chosen. ``pair_vlans`` (rows,
+    switches) is the VLAN in which hosts of each row of ``routes`` send to each switch; with
+    ``tagging`` by switches it depends on the row alone. ``routing_ms`` is what the engine took
+    for the paths, the VLANs not counted.
     """
 
     fabric: Fabric
-    engine: str
-    select: str
+    request: PlanRequest
     channels: Channels
     routes: Routes
-    tagging: str
     pair_vlans: Ints
     routing_ms: float
-    multicast: tuple[MulticastGroup, ...] = ()
+
+    @property
+    def engine(self) -> str:
+        """The name of the routing engine."""
+        return self.request.engine
+
+    @property
+    def tagging(self) -> str:
+        """Who puts the VLAN tag on: switch or host."""
+        return self.request.tagging
+
+    @cached_property
+    def multicast(self) -> tuple[MulticastGroup, ...]:
+        """The groups whose frames go to their members alone."""
+        return groups_of(self.fabric, dict(self.request.multicast))
+
+    @property
+    def flow_control(self) -> str:
+        """The flow control that the plan is for, one of FLOW_CONTROLS."""
+        return resolved(self.request.flow_control, self.vcs)
 
     def path(self, source: str, destination: str) -> list[Hop]:
         """Return the switches that a frame from one host to another passes, by host names."""
@@ -135,71 +145,14 @@ class Plan:
         switch[self.routes.rows] = at
         return switch
 
-    @property
+    @cached_property
     def vcs(self) -> int:
         """How many virtual channels the plan uses."""
         return self.routes.vcs
 
-    @cached_property
-    def _usage(self) -> Usage:
-        return usage(self.channels, self.routes, self.senders, self.receivers)
-
-    @property
-    def loads(self) -> NDArray[np.int64]:
-        """Return the paths between hosts that take each channel."""
-        return self._usage.loads
-
-    def dependencies(self) -> set[tuple[int, int]]:
-        """Return the channel dependency graph of unicast and broadcast together."""
-        return {(a, b) for a, b in distinct_rows(self._usage.before, self._usage.after)}
-
-    @cached_property
-    def _shortest_hops(self) -> int:
-        """The channels of shortest paths between all pairs of hosts together."""
-        return self.channels.core.total_hops(self.receivers, self.receivers)
-
-    @property
-    def is_minimal(self) -> bool:
-        """Whether all paths between hosts are shortest paths."""
-        return int(self.loads.sum()) == self._shortest_hops
-
-    @cached_property
-    def cycle(self) -> list[str]:
-        """Return a cycle of channel dependencies (``s1:2/0`` ...), or an empty list."""
-        return cycle_names(self.channels, cycle_among(self._usage.before, self._usage.after))
-
-    def summary(self) -> dict[str, object]:
-        """Return the plan's figures, as ``knotless plan --json`` prints them.
-
-        The mean number of switches counts all ordered pairs of hosts, a host to itself included,
-        as Table 1 of Otsuka et al. does; ``load_bound`` is the mean load of a channel when all
-        pairs take shortest paths, which no plan's greatest load can be under.
-        """
-        from routing.compile import compile_rules  # it needs Plan
-
-        began = time.perf_counter()
-        rules = compile_rules(self)
-        compile_ms = 1000 * (time.perf_counter() - began)
-        pairs = len(self.fabric.hosts) ** 2
-        counts = [len(of_switch.rules) for of_switch in rules.values()]
-        return {
-            "fabric": self.fabric.name,
-            "engine": self.engine,
-            "select": self.select,
-            "vcs": self.vcs,
-            "vlans": self.vlan_count,
-            "mean_switches": (int(self.loads.sum()) + pairs) / pairs,
-            "max_switches": self._usage.longest + 1,
-            "max_channel_load": int(self.loads.max(initial=0)),
-            "load_bound": self._shortest_hops / max(1, len(self.channels)),
-            "minimal": self.is_minimal,
-            "acyclic": not self.cycle,
-            "cycle": self.cycle,
-            "routing_ms": round(self.routing_ms, 3),
-            "compile_ms": round(compile_ms, 3),
-            "rules": sum(counts),
-            "rules_max_switch": max(counts),
-        }
+    def settled_request(self) -> PlanRequest:
+        """Return the request with nothing left to choose: engine and flow control by name."""
+        return self.request.but(flow_control=self.flow_control)
 
 
 def distinct_rows(*columns: NDArray[Any]) -> list[tuple[int, ...]]:
@@ -226,24 +179,10 @@ def shortest_hops(channels: Channels) -> Ints:
     return plain_graph(channels).hops()
 
 
-def make_plan(
-    fabric: Fabric,
-    engine: str,
-    *,
-    vcs: int | None = None,
-    select: str = "spread",
-    tagging: str = "switch",
-    vlans: str = "default",
-    max_vlans: int = MOST_VLANS,
-    root: str | None = None,
-    multicast: Mapping[int, Sequence[str]] | None = None,
-) -> Plan:
-    """Route ``fabric`` with the engine of that name and assign VLANs.
+def make_plan(fabric: Fabric, request: PlanRequest | str = NATIVE, **choices: Any) -> Plan:
+    """Route ``fabric`` as requested and assign VLANs.
 
-    ``vcs`` is the number of virtual channels that the plan may use (None: the engine's own
-    choice), ``vlans`` one of :data:`routing.vlan.ASSIGNMENTS`, ``max_vlans`` how many there may
-    be, ``root`` the name of the root switch for engines that have one (else the first),
-    ``multicast`` the members of each group by its number (see :mod:`routing.multicast`).
+    An engine's name and further ``choices`` stand for the request that has them.
 
     Raises
     ------
@@ -252,33 +191,26 @@ def make_plan(
         virtual channels or VLANs needed than there may be.
 
     """
-    chosen = engine_named(engine)
-    if vcs is not None and not 1 <= vcs <= MAX_VCS:
-        raise PlanError(f"vcs must be 1 to {MAX_VCS}, not {vcs}")
-    if select not in SELECTIONS:
-        raise PlanError(f"select must be one of {', '.join(SELECTIONS)}, not {select!r}")
-    if tagging not in TAGGINGS:
-        raise PlanError(f"tagging must be one of {', '.join(TAGGINGS)}, not {tagging!r}")
-    if vlans not in ASSIGNMENTS:
-        raise PlanError(f"vlans must be one of {', '.join(ASSIGNMENTS)}, not {vlans!r}")
-    if not 1 <= max_vlans <= MOST_VLANS:
-        raise PlanError(f"max_vlans must be 1 to {MOST_VLANS}, not {max_vlans}")
-    if root is not None and not chosen.has_root:
-        raise PlanError(f"{engine} has no root switch; leave root out")
+    if isinstance(request, str):
+        request = PlanRequest.of(**{"engine": request, **choices})
+    request = request.but(engine=engine_for(fabric, request.engine))
+    engine, vcs, root = engine_named(request.engine), request.vcs, request.root
+    if root is not None and not engine.has_root:
+        raise PlanError(f"{engine.name} has no root switch; leave root out")
     if root is not None and root not in fabric.switch_index:
         raise PlanError(f"root: {fabric.name} has no switch {root!r}")
-    groups = groups_of(fabric, multicast)
+    groups_of(fabric, dict(request.multicast))
     began = time.perf_counter()
     channels = channels_of(fabric)
     root_index = None if root is None else fabric.switch_index[root]
-    routes = chosen.route(Task(fabric, channels, vcs, select, root_index))
+    routes = engine.route(Task(fabric, channels, vcs, request.select, root_index))
     elapsed_ms = 1000 * (time.perf_counter() - began)
     routes = _without_useless_branches(fabric, channels, routes)
-    pair_vlans = _vlans(fabric, channels, routes, vlans, tagging, max_vlans)
-    plan = Plan(fabric, engine, select, channels, routes, tagging, pair_vlans, elapsed_ms, groups)
-    if plan.vcs > (MAX_VCS if vcs is None else vcs):
+    pair_vlans = _vlans(fabric, channels, routes, request)
+    plan = Plan(fabric, request, channels, routes, pair_vlans, elapsed_ms)
+    if plan.vcs > (vcs or MAX_VCS):
         raise PlanError(
-            f"{engine} needs {plan.vcs} virtual channels on {fabric.name},"
+            f"{engine.name} needs {plan.vcs} virtual channels on {fabric.name},"
             f" {vcs or MAX_VCS} are allowed"
         )
     return plan
@@ -289,15 +221,13 @@ def _has_hosts(fabric: Fabric) -> NDArray[np.bool_]:
     return np.array([bool(fabric.hosts_at[switch.name]) for switch in fabric.switches])
 
 
-def _vlans(
-    fabric: Fabric, channels: Channels, routes: Routes, assignment: str, tagging: str, limit: int
-) -> Ints:
+def _vlans(fabric: Fabric, channels: Channels, routes: Routes, request: PlanRequest) -> Ints:
     """Return (rows, switches): the VLAN of each path to a switch with hosts."""
-    receives = _has_hosts(fabric)
-    if isinstance(routes, TableRoutes) and assignment == "default":
+    receives, tagging, limit = _has_hosts(fabric), request.tagging, request.max_vlans
+    if isinstance(routes, TableRoutes) and request.vlans == "default":
         return assign_table_vlans(routes, receives, tagging=tagging, limit=limit)
     used = np.where(receives[None, :, None], routes.channels, np.int32(-1))
-    return assign_vlans(channels, used, assignment=assignment, tagging=tagging, limit=limit)
+    return assign_vlans(channels, used, assignment=request.vlans, tagging=tagging, limit=limit)
 
 
 def _without_useless_branches(fabric: Fabric, channels: Channels, routes: Routes) -> Routes:

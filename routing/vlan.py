@@ -17,6 +17,8 @@ together they still have no loop, which identical ones never have, so no more VL
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,8 +31,10 @@ FIRST_VLAN = 2
 """VLAN 1 is the default VLAN of most switches: keep out of its way."""
 LAST_VLAN = 4094
 MOST_VLANS = LAST_VLAN - FIRST_VLAN + 1
-TAGGINGS = ("switch", "host")
-ASSIGNMENTS = ("default", "tree")
+Tagging = Literal["switch", "host"]
+TAGGINGS: tuple[Tagging, ...] = get_args(Tagging)
+Assignment = Literal["default", "tree"]
+ASSIGNMENTS: tuple[Assignment, ...] = get_args(Assignment)
 
 
 def assign_vlans(

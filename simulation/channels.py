@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless_core.simulator import headroom_bytes, transmission_ps
+from routing.flow_control import of_link
 from topologies.fabric import Fabric
 
-FLOW_CONTROLS = ("none", "host", "switch", "all", "pfc")
-"""Links that send PAUSE: none, hosts' only, switches' only, all; or all send PFC."""
 PICOSECONDS_PER_US = 1_000_000
 LONGEST_FRAME_BYTES = 1522
 """The longest tagged frame with its FCS; buffers are made for it unless packets are longer."""
 MIN_BUFFER_BYTES = 16_384
 DEFAULT_QUEUE_BYTES = 131_072
-_PAUSE, _PFC = 1, 2
+_MODES = {"off": 0, "pause": 1, "pfc": 2}
 
 Numbers = NDArray[np.uint64]
 
@@ -79,8 +78,7 @@ def _settings(
     line: _Line, flow_control: str, buffers: Buffers, longest_frame_bytes: int
 ) -> tuple[int, ...]:
     """Return (flow control, queue, XOFF, XON, headroom, jitter): the emulator's defaults."""
-    paused = {"none": False, "host": line.to_host, "switch": not line.to_host}
-    mode = _PFC if flow_control == "pfc" else _PAUSE if paused.get(flow_control, True) else 0
+    mode = _MODES[of_link(flow_control, to_host=line.to_host)]
     needed = headroom_bytes(line.rate_bps, line.delay_ps, longest_frame_bytes)
     usual = max(needed, MIN_BUFFER_BYTES)
     xon = buffers.xon

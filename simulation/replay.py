@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from knotless_core import simulator
+from routing.flow_control import AUTO
 from routing.plan import Plan
 from simulation.channels import PICOSECONDS_PER_US, Buffers, channel_table
 from simulation.errors import SimulationError
@@ -64,14 +65,14 @@ def replay(
     steps: Iterable[Step],
     *,
     places: Sequence[int] | None = None,
-    flow_control: str = "all",
+    flow_control: str = AUTO,
     computing: float = 0.0,
     progress: Callable[[float, int], None] | None = None,
 ) -> Replayed:
     """Replay a program; process p runs on host ``places[p]``, or on host p.
 
-    Computing takes ``computing`` times what it once took. With 0, only the messages count, and
-    the result is equal to the bit from run to run.
+    ``flow_control`` ``auto`` is the plan's. Computing takes ``computing`` times what it once
+    took. With 0, only the messages count, and the result is equal to the bit from run to run.
 
     Raises
     ------
@@ -81,7 +82,8 @@ def replay(
 
     """
     check_memory(plan.fabric, vlans=plan.vlan_count)
-    table = channel_table(plan.fabric, flow_control, Buffers())
+    chosen = plan.flow_control if flow_control == AUTO else flow_control
+    table = channel_table(plan.fabric, chosen, Buffers())
     hosts = len(plan.fabric.hosts)
     processes = hosts if places is None else len(places)
     program = Program(processes, computing)

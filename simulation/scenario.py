@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass, field, replace
 
 from experiments.patterns import Pattern, pattern_named
-from routing import Plan
-from simulation.channels import FLOW_CONTROLS, Buffers
+from routing.flow_control import AUTO, FLOW_CONTROLS, normalised
+from routing.plan import Plan
+from simulation.channels import Buffers
 from simulation.errors import SimulationError
 from simulation.traffic import Load
 
@@ -34,7 +35,7 @@ class Scenario:
     ``duration_us`` None runs until nothing is left to happen, which traffic without an end
     never reaches. ``pattern`` is the name of one, or one of the caller's own; with ``trace``, a
     file, it is just a name; where the trace is of a program, computing takes ``computing`` times
-    what it says. ``packet_bytes`` are
+    what it says. ``flow_control`` ``auto`` is the plan's. ``packet_bytes`` are
     those of a message in one packet, without the 18 bytes of Ethernet around it.
     ``cut_through`` sends a frame on when so many bytes of it have arrived; 0 is
     store-and-forward. ``senders`` are (host, number of a multicast group of the plan): they
@@ -46,7 +47,7 @@ class Scenario:
     load: Load = field(default_factory=Load)
     trace: str | None = None
     computing: float = 1.0
-    flow_control: str = "all"
+    flow_control: str = AUTO
     buffers: Buffers = field(default_factory=Buffers)
     packet_bytes: int = 1500
     cut_through: int = 0
@@ -56,6 +57,11 @@ class Scenario:
     duration_us: float | None = None
     seed: int = 1
     senders: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Settle the flow control."""
+        chosen = self.plan.flow_control if self.flow_control == AUTO else self.flow_control
+        object.__setattr__(self, "flow_control", normalised(chosen))
 
     def validate(self) -> None:
         """Raise SimulationError for what makes no sense."""

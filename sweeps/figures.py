@@ -10,7 +10,7 @@ from experiments.analysis import analyse
 from experiments.patterns import pattern_named
 from routing.plan import Plan
 from simulation import Result, simulate
-from sweeps.settings import KINDS, Analysis, Settings, Simulation
+from sweeps.settings import KINDS, Analysis, Settings, Simulation, keys, settings_of
 from topologies.errors import KnotlessError
 
 INDEX, ERROR = "index", "error"
@@ -62,13 +62,13 @@ def columns(do: str) -> Mapping[str, str]:
     First the point's number and its settings, then what was found, then what went wrong: figures
     are null where ``error`` is not.
     """
-    settings = {key: _SETTINGS.get(key, "int64") for key in KINDS[do].model_fields}
+    settings = {key: _SETTINGS.get(key, "int64") for key in keys(do)}
     return {INDEX: "int64", **settings, **_FIGURES[do], ERROR: "string"}
 
 
 def sample(do: str, index: int, point: Settings) -> dict[str, Any]:
     """Return the settings' part of a point's sample."""
-    return {**dict.fromkeys(columns(do)), INDEX: index, **point.model_dump()}
+    return {**dict.fromkeys(columns(do)), INDEX: index, **settings_of(do, point)}
 
 
 def run_point(do: str, index: int, settings: Mapping[str, Any]) -> tuple[dict[str, Any], float]:

@@ -15,9 +15,10 @@ from pydantic import ValidationError
 
 from experiments.patterns import pattern_named
 from routing.engine import engine_named
+from routing.native import NATIVE
 from sweeps.errors import SweepError
 from sweeps.figures import columns
-from sweeps.settings import KINDS, NATIVE, Analysis, Settings, Simulation
+from sweeps.settings import KINDS, Analysis, Settings, Simulation, keys, settings_of
 from topologies import load, yamlfile
 from topologies.errors import KnotlessError
 from topologies.files import looks_like_file
@@ -54,7 +55,7 @@ class Grid:
             for spec in specs
             if looks_like_file(spec)
         }
-        known = [self.do, [point.model_dump() for point in self.points], files]
+        known = [self.do, [settings_of(self.do, point) for point in self.points], files]
         return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 
@@ -106,7 +107,7 @@ def _mapping(value: object, what: str) -> dict[str, Any]:
 
 def _axes(grid: Mapping[str, Any], do: str) -> dict[str, list[Any]]:
     """Return the values of each key: a list, or one value alone."""
-    known = KINDS[do].model_fields
+    known = keys(do)
     for key in grid:
         if key not in known:
             raise SweepError(

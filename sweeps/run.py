@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from experiments import machine
 from sweeps.figures import ERROR, run_point, sample
 from sweeps.folder import Folder
+from sweeps.settings import settings_of
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -68,7 +69,7 @@ def _run(folder: Folder, client: Client, left: list[int], watch: Watch) -> None:
     grid = folder.grid
     futures = {
         client.submit(
-            run_point, grid.do, number, grid.points[number].model_dump(), pure=False
+            run_point, grid.do, number, settings_of(grid.do, grid.points[number]), pure=False
         ): number
         for number in left
     }

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from routing.native import native_engine
 from routing.plan import Plan, make_plan
-from routing.vlan import MOST_VLANS
+from routing.request import PlanRequest
 from simulation import Buffers, Load, Scenario
 from sweeps.errors import SweepError
 from topologies import load
-from topologies.fabric import Fabric
 
-NATIVE = "native"
-FLOW_CONTROL = Literal["none", "host", "switch", "all", "pfc"]
 ARRIVALS = Literal["poisson", "constant", "saturate", "acknowledged"]
 
 Bytes = Annotated[int, Field(ge=0, lt=2**40)]
@@ -23,43 +19,21 @@ Count = Annotated[int, Field(ge=1, lt=2**63)]
 Time = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class Analysis(BaseModel):
-    """A plan and a pattern, path by path; the keys are those of ``knotless analyse``.
-
-    ``engine`` may be ``native``, the one made for the fabric's family.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+class Analysis(PlanRequest):
+    """A plan and a pattern, path by path; the keys are those of ``knotless analyse``."""
 
     fabric: str
-    engine: str = NATIVE
-    vcs: Annotated[int, Field(ge=1, le=8)] | None = None
-    select: Literal["spread", "low-port"] = "spread"
-    tagging: Literal["switch", "host"] = "switch"
-    vlans: Literal["default", "tree"] = "default"
-    max_vlans: Annotated[int, Field(ge=1, le=MOST_VLANS)] = MOST_VLANS
-    root: str | None = None
     pattern: str
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
 
     def plan(self) -> Plan:
         """Return the plan. Raises KnotlessError where it cannot be had."""
-        return self.plan_of(load(self.fabric))
-
-    def plan_of(self, fabric: Fabric) -> Plan:
-        """Return the plan of that fabric."""
-        engine = native_engine(fabric) if self.engine == NATIVE else self.engine
-        keys = ("vcs", "select", "tagging", "vlans", "max_vlans", "root")
-        return make_plan(fabric, engine, **{key: getattr(self, key) for key in keys})
+        return make_plan(load(self.fabric), self)
 
     @property
-    def routes(self) -> tuple[Any, ...]:
+    def routes(self) -> tuple[str, PlanRequest]:
         """All that decides the plan: points that have these in common may share one."""
-        mine = self.model_dump(exclude=set(type(self).model_fields) - set(_PLAN_KEYS))
-        return tuple(mine[key] for key in _PLAN_KEYS)
-
-
-_PLAN_KEYS = ("fabric", "engine", "vcs", "select", "tagging", "vlans", "max_vlans", "root")
+        return self.fabric, self.plan_request
 
 
 class Simulation(Analysis):
@@ -75,7 +49,6 @@ class Simulation(Analysis):
     messages: Count = 1
     barrier: bool = True
     packet_bytes: Annotated[int, Field(ge=1, le=65_000)] = 1500
-    flow_control: FLOW_CONTROL = "all"
     queue_bytes: Bytes | None = None
     xoff_bytes: Bytes | None = None
     xon_bytes: Bytes | None = None
@@ -101,7 +74,6 @@ class Simulation(Analysis):
                 messages=self.messages,
                 barrier=self.barrier,
             ),
-            flow_control=self.flow_control,
             buffers=Buffers(self.queue_bytes, self.xoff_bytes, self.xon_bytes, self.headroom_bytes),
             packet_bytes=self.packet_bytes,
             cut_through=self.cut_through_bytes,
@@ -115,3 +87,15 @@ class Simulation(Analysis):
 Settings = Analysis | Simulation
 KINDS: dict[str, type[Analysis]] = {"simulate": Simulation, "analyse": Analysis}
 """What a file may ask to ``do`` with its grid."""
+_UNUSED = {"simulate": ("multicast",), "analyse": ("multicast", "flow_control")}
+"""Of a request, what has no effect on the figures: patterns send to hosts, not to groups."""
+
+
+def keys(do: str) -> list[str]:
+    """Return the names of the settings of a point."""
+    return [key for key in KINDS[do].model_fields if key not in _UNUSED[do]]
+
+
+def settings_of(do: str, point: Settings) -> dict[str, Any]:
+    """Return the settings of a point as plain values."""
+    return point.model_dump(include=set(keys(do)))

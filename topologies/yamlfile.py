@@ -49,7 +49,8 @@ def complaint(error: ValidationError) -> str:
     key = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "missing":
         return f"{key}: it is missing"
-    message = problem["msg"][:1].lower() + problem["msg"][1:]
+    said = problem["msg"].removeprefix("Value error, ")
+    message = said[:1].lower() + said[1:]
     return f"{key}: {message}, not {brief(problem['input'])}"
 
 

@@ -1,4 +1,4 @@
-"""The verdict on a forwarding state: is everything delivered, and can it deadlock?"""
+"""The verdict on a forwarding state: whether everything is delivered, and if it can deadlock."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from forwarding.openflow.reader import state_of_rules
 from forwarding.state import ForwardingState
 from routing.cdg import cycle_names
-from routing.flow_control import verdict_text
+from routing.flow_control import AUTO, resolved, verdict_text
 from routing.host_tags import HostTags
 from routing.multicast import MulticastGroup
 from routing.rules import FabricRules
 from topologies.fabric import Fabric
-from verification.dependencies import Witness, cycle_of, witnesses
+from verification.dependencies import Witness, cycle_of, priorities_of, witnesses
 from verification.explain import problems_of
 
 
@@ -47,10 +47,14 @@ class Verdict:
     problems: list[str]
 
     @property
+    def failed(self) -> int:
+        """How many receivers do not get what they should, or get what they should not."""
+        return self.undelivered + self.broadcasts_undelivered + self.multicasts_undelivered
+
+    @property
     def good(self) -> bool:
         """Whether everything is delivered and nothing can deadlock."""
-        failed = self.undelivered + self.broadcasts_undelivered + self.multicasts_undelivered
-        return failed == 0 and self.acyclic
+        return self.failed == 0 and self.acyclic
 
     @property
     def text(self) -> str:
@@ -62,8 +66,18 @@ class Verdict:
         return asdict(self)
 
 
-def verdict_of(state: ForwardingState, flow_control: str) -> Verdict:
-    """Return the verdict on a state under one of :data:`routing.flow_control.FLOW_CONTROLS`."""
+def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
+    """Return the verdict on a state under one of :data:`routing.flow_control.CHOICES`.
+
+    ``auto`` is PFC where packets wait in more than one priority between switches, else PAUSE.
+
+    Raises
+    ------
+    PlanError
+        There is no such flow control.
+
+    """
+    flow_control = resolved(flow_control, priorities_of(state))
     cycle = cycle_of(state, flow_control)
     hosts, pairs, found = len(state.fabric.hosts), state.pairs, state.core
     load = float(state.loads.max(initial=0.0))
@@ -91,7 +105,7 @@ def check(
     fabric: Fabric,
     rules: FabricRules,
     *,
-    flow_control: str = "pfc",
+    flow_control: str = AUTO,
     multicast: Sequence[MulticastGroup] = (),
     tags: HostTags | None = None,
 ) -> Verdict:

@@ -14,6 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
+
+import numpy as np
 
 from forwarding.state import ForwardingState
 from routing.cdg import cycle_names, find_cycle, virtual_channel
@@ -47,16 +50,21 @@ def edges_of(state: ForwardingState) -> set[Edge]:
     }
 
 
+def priorities_of(state: ForwardingState) -> int:
+    """Return how many priorities packets wait in, or are waited for, between switches."""
+    return len(np.unique(state.dependencies[:, [1, 3]]))
+
+
 def edges_of_pairs(state: ForwardingState, pairs: Iterable[tuple[str, str]]) -> set[Edge]:
     """Return the dependencies of what the first hosts of ``pairs`` send to the second ones.
 
     Only for states without multipath: each packet takes one link after the other.
     """
-    edges = set()
+    edges: set[Edge] = set()
     for source, destination in pairs:
-        hops = [hop for hop in state.trace(source, destination).hops]
+        hops = state.trace(source, destination).hops
         nodes = [virtual_channel(h.link, h.priority) for h in hops if h.link < len(state.channels)]
-        edges.update(zip(nodes, nodes[1:], strict=False))
+        edges.update(pairwise(nodes))
     return edges
 
 
@@ -71,9 +79,7 @@ def witnesses(
     """Return for each step of a cycle of :func:`cycle_of` a packet that takes it."""
     causes: dict[Edge, tuple[int, int]] = {}
     for held, p, wanted, q, source, destination in state.dependencies.tolist():
-        for edge in waiting(
-            {(virtual_channel(held, p), virtual_channel(wanted, q))}, flow_control
-        ):
+        for edge in waiting({(virtual_channel(held, p), virtual_channel(wanted, q))}, flow_control):
             causes.setdefault(edge, (source, destination))
     names = cycle_names(state.channels, list(cycle))
     found = []

@@ -11,6 +11,7 @@ from experiments.experiment import Common, ExperimentError
 from experiments.flows import Flow, flows_of
 from experiments.options import choice
 from experiments.routed import Routed, with_options
+from routing.request import PlanRequest
 from simulation import Load, Scenario
 
 GROUPS = ("knot", "share-2", "share-3", "torus-updown", "torus-dor")
@@ -70,25 +71,30 @@ def _all(quick: bool, rate_mbps: float | None) -> Iterator[Case]:
     """
     small = {"rate": rate_mbps or 10.0, "delay": 1000.0}
     large = {"rate": rate_mbps or 5.0, "delay": 5000.0}
-    ring, both = with_options("ring,4", **small), ("all", "pfc")
-    cyclic = Routed(ring, "dor", 1, "low-port")
+    ring, both = with_options("ring,4", **small), ("pause", "pfc")
+    one_way = PlanRequest(engine="dor", vcs=1, select="low-port")
+    cyclic = Routed(ring, one_way, settings=(("allow_deadlock", True),))
     for control in both:
         yield Case("knot", cyclic, "shift:2", control)
     if not quick:
         for control in both:
-            yield Case("knot", Routed(ring, "prefix"), "shift:2", control)
-        yield Case("knot", Routed(ring, "dor", 2, "low-port"), "shift:2", "pfc")
+            yield Case("knot", Routed(ring, PlanRequest(engine="prefix")), "shift:2", control)
+        yield Case("knot", Routed(ring, one_way.but(vcs=2)), "shift:2", "pfc")
     for hosts in (3,) if quick else (2, 3):
         spec = with_options(f"mesh,2,1,hosts={hosts}", **small)
-        for control in ("all",) if quick else both:
-            yield Case(f"share-{hosts}", Routed(spec, "dor"), f"shift:{hosts}", control)
+        for control in ("pause",) if quick else both:
+            yield Case(
+                f"share-{hosts}", Routed(spec, PlanRequest(engine="dor")), f"shift:{hosts}", control
+            )
     if quick:
         return
     torus = with_options("torus,4,4", **large)
-    for routed, controls in ((Routed(torus, "updown"), both), (Routed(torus, "dor", 2), ("pfc",))):
+    updown, dateline = PlanRequest(engine="updown"), PlanRequest(engine="dor", vcs=2)
+    for request, controls in ((updown, both), (dateline, ("pfc",))):
         for control in controls:
             for pattern, seed in (("shift:5", 1), ("permutation", 1), ("permutation", 2)):
-                yield Case(f"torus-{routed.engine}", routed, pattern, control, seed)
+                routed = Routed(torus, request)
+                yield Case(f"torus-{request.engine}", routed, pattern, control, seed)
 
 
 def cases(common: Common, groups: str | None) -> list[Case]:

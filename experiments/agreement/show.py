@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.experiment import Plot, Presentation
 from experiments.findings import of_validity
+from routing.flow_control import NAMES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +33,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
             row["fabric"],
             row["routes"],
             pattern_of(row),
-            {"all": "PAUSE", "pfc": "PFC"}[row["flow_control"]],
+            NAMES[row["flow_control"]],
             str(row["repeat"]),
             str(len(row["flows"])),
             f"{row['emulated_mbps']:.3f}",

@@ -64,7 +64,7 @@ class Row:
 def emulated(lab: EmulatedFabric, case: Case, *, datagrams: int) -> Measured:
     """Run a case on a running fabric: a phase begins when the one before has arrived everywhere."""
     phases = case.names()
-    problems = open_loop.settle(lab.daemon, "all")
+    problems = open_loop.settle(lab.daemon, "pause")
     line_mbps = _line_mbps(case)
     each_s = datagrams * theory.UDP_PAYLOAD_BYTES * 8 / line_mbps / 1e6
     limit_s = 5.0 + SPARE * len(phases) * each_s
@@ -72,7 +72,7 @@ def emulated(lab: EmulatedFabric, case: Case, *, datagrams: int) -> Measured:
         size = theory.UDP_PAYLOAD_BYTES
         # Open vSwitch is slow with the first frame of each flow: that is not what is measured.
         messenger.phases(phases, datagrams=WARM_UP_DATAGRAMS, datagram_bytes=size, limit_s=limit_s)
-        problems += open_loop.settle(lab.daemon, "all")
+        problems += open_loop.settle(lab.daemon, "pause")
         seconds = messenger.phases(
             phases, datagrams=datagrams, datagram_bytes=size, limit_s=limit_s
         )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TypeVar
 
 from experiments.experiment import ExperimentError
 from experiments.logp.formulas import ALGORITHMS, LogP
-from routing import Plan, make_plan
+from experiments.routed import request_of
+from routing.plan import Plan, make_plan
+from routing.request import PlanRequest
 from topologies import load
 from topologies.fabric import Fabric, Host, Link
 
@@ -40,20 +43,29 @@ class Ground:
     """A fabric and how it is routed: cases on the same ground share what is built."""
 
     spec: str
-    engine: str
-    vcs: int | None
+    request: PlanRequest
     networks: int
 
     def plan(self, settings: Settings, groups: dict[int, list[str]] | None = None) -> Plan:
         """Return the plan; raises KnotlessError where there is none."""
-        fabric = lines(load(self.spec), settings.rate_mbps, settings.delay_us)
-        return make_plan(fabric, self.engine, vcs=self.vcs, multicast=groups)
+        plan = _planned(self, settings)
+        return replace(plan, request=plan.request.but(multicast=groups)) if groups else plan
+
+    def fabric(self, settings: Settings) -> Fabric:
+        """Return the fabric; raises KnotlessError where there is none."""
+        return lines(load(self.spec), settings.rate_mbps, settings.delay_us)
 
     def __str__(self) -> str:
         """Return it as a reader meets it in progress bars and errors."""
-        vcs = "" if self.vcs is None else f" with {self.vcs} virtual channels"
+        engine, count = self.request.engine, self.request.vcs
+        vcs = "" if count is None else f" with {count} virtual channels"
         twice = " twice" if self.networks == 2 else ""
-        return f"{self.spec}{twice}, {self.engine}{vcs}"
+        return f"{self.spec}{twice}, {engine}{vcs}"
+
+
+@cache
+def _planned(ground: Ground, settings: Settings) -> Plan:
+    return make_plan(ground.fabric(settings), ground.request)
 
 
 @dataclass(frozen=True)
@@ -129,14 +141,6 @@ def choose(text: str | None, known: Sequence[str], option: str) -> list[str]:
     return chosen
 
 
-def engine_of(text: str) -> tuple[str, int | None]:
-    """Read ``dl`` or ``dl:2`` (with two virtual channels); raises ExperimentError."""
-    name, colon, vcs = text.strip().partition(":")
-    if colon and not vcs.isdecimal():
-        raise ExperimentError(f"--engines: {text!r} is not NAME or NAME:VCS, such as dl:2")
-    return name, int(vcs) if colon else None
-
-
 def cases(
     fabrics: Sequence[str],
     engines: str,
@@ -153,7 +157,7 @@ def cases(
         if count not in NETWORKS:
             raise ExperimentError(f"--networks {count}: hosts are on 1 network or on 2")
     grounds = [
-        Ground(spec, *engine_of(engine), count)
+        Ground(spec, request_of(engine.strip()), count)
         for spec in fabrics
         for engine in engines.split(",")
         for count in how_many

@@ -18,7 +18,7 @@ from experiments.barrier.passages import WARM_UP, Passages, by_process, together
 from experiments.barrier.processes import outcomes, running
 from experiments.logp.formulas import LogP, mean_of
 from knotless_core import programs
-from routing import Plan
+from routing.plan import Plan
 from topologies.fabric import Fabric
 from topologies.numbering import group_mac, mac_text
 
@@ -56,20 +56,16 @@ class EmulatedGround:
         say: Callable[[str], None],
     ) -> EmulatedGround:
         """Describe the fabrics; they are started on entering."""
-        fabric = ground.plan(settings).fabric
+        fabric = ground.fabric(settings)
         counts = dict.fromkeys(case.hosts for case in cases)
         groups = {count: number for number, count in enumerate(counts, 1)}
         wanted = {number: members(fabric, count) for count, number in groups.items()}
         plan = ground.plan(settings, wanted)
         made = cls(ground, settings, plan, groups)
         for _ in range(ground.networks):
-            lab = EmulatedFabric(
-                fabric,
+            lab = EmulatedFabric.of(
+                plan,
                 name=f"run-{secrets.token_hex(2)}",
-                engine=ground.engine,
-                vcs=ground.vcs,
-                multicast=wanted,
-                flow_control="pfc" if plan.vcs > 1 else "all",
                 openflow_port=0,
                 rest_port=0,
                 progress=say,

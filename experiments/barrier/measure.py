@@ -15,7 +15,7 @@ from experiments.barrier.row import Row
 from experiments.experiment import SIMULATION
 from experiments.logp.formulas import LogP, barrier_us
 from experiments.routed import Measured
-from routing import Plan
+from routing.plan import Plan
 
 LISTED_SAMPLES = 20_000
 """At most so many passages of a case are kept one by one, of evenly spaced barriers."""
@@ -78,7 +78,7 @@ def run(place: Place, on: str, case: Case, settings: Settings, costs: LogP) -> M
         algorithm=case.algorithm,
         hosts=len(names),
         fabric=case.ground.spec,
-        engine=case.ground.engine,
+        engine=case.ground.request.engine,
         vcs=place.plan.vcs,
         networks=case.ground.networks,
         repeat=case.repeat,

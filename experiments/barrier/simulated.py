@@ -11,7 +11,7 @@ from experiments.barrier.passages import WARM_UP, Passages, by_process, together
 from experiments.experiment import ExperimentError
 from experiments.logp.formulas import LogP, mean_of
 from knotless_core import programs, simulator
-from routing import Plan
+from routing.plan import Plan
 from simulation.channels import Buffers, ChannelTable, channel_table
 from simulation.tables import Forwarding, forwarding
 from simulation.traffic import line_bytes
@@ -43,8 +43,7 @@ class SimulatedGround:
     ) -> SimulatedGround:
         """Plan the fabric and fill the tables; raises KnotlessError."""
         plan = ground.plan(settings)
-        flow_control = "pfc" if plan.vcs > 1 else "all"
-        table = channel_table(plan.fabric, flow_control, Buffers())
+        table = channel_table(plan.fabric, plan.flow_control, Buffers())
         return cls(ground, settings, plan, table, forwarding(plan, table))
 
     def __enter__(self) -> SimulatedGround:

@@ -14,10 +14,8 @@ import click
 from experiments.campaign import Campaign
 from experiments.deadlock import transfers
 from experiments.deadlock.matrix import (
-    FLOW_CONTROLS,
     PROTOCOLS,
     ROUTES,
-    TAGGINGS,
     Case,
     cases,
 )
@@ -25,6 +23,8 @@ from experiments.deadlock.row import SAMPLE_TYPES
 from experiments.experiment import EMULATION, SIMULATION, Common, Experiment, shown_by
 from experiments.options import duration_of, list_option, within
 from experiments.routed import Measured
+from routing.flow_control import FLOW_CONTROLS
+from routing.vlan import TAGGINGS
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric

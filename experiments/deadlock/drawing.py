@@ -29,7 +29,7 @@ WORDS = {
     "none": "no flow control",
     "host": "PAUSE on host links",
     "switch": "PAUSE on switch links",
-    "all": "PAUSE on all links",
+    "pause": "PAUSE on all links",
     "pfc": "PFC on all links",
 }
 

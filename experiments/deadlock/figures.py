@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from experiments import plots
 from experiments.deadlock import transfers
 from experiments.deadlock.drawing import WORDS
-from experiments.deadlock.matrix import FLOW_CONTROLS
+from routing.flow_control import FLOW_CONTROLS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ SHORT = {
     "none": "none",
     "host": "PAUSE\nhosts",
     "switch": "PAUSE\nswitches",
-    "all": "PAUSE\nall",
+    "pause": "PAUSE\nall",
     "pfc": "PFC",
 }
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from experiments.deadlock import transfers
 from experiments.deadlock.transfers import ACYCLIC, CYCLIC, DATELINE, RING_4
 from experiments.experiment import EMULATION, Common, ExperimentError
-from experiments.options import choice
+from experiments.options import choice, listed
 from experiments.routed import Routed, with_options
 from experiments.theory import Protocol
+from routing.flow_control import CHOICES, FLOW_CONTROLS, accepted, is_lossless, resolved
+from routing.request import PlanRequest
+from routing.vlan import TAGGINGS
 
 ROUTES = (CYCLIC, ACYCLIC, DATELINE)
-FLOW_CONTROLS = ("none", "host", "switch", "all", "pfc")
 PROTOCOLS: tuple[Protocol, ...] = ("udp", "tcp")
-TAGGINGS = ("switch", "host")
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,13 @@ class Case:
         """The fabric and its routes."""
         of = transfers.named(self.pattern)
         spec = with_options(of.spec, rate=self.rate_mbps or of.rate_mbps)
-        return Routed(spec, **of.routes[self.routes], tagging=self.tagging)
+        request = PlanRequest.of(**of.routes[self.routes], tagging=self.tagging)
+        return Routed(spec, request, settings=(("allow_deadlock", True),))
 
     @property
     def loses(self) -> bool:
         """Whether some link is without flow control, so that frames can be lost."""
-        return self.flow_control not in ("all", "pfc")
+        return not is_lossless(self.flow_control)
 
     def __str__(self) -> str:
         """Return it as a reader meets it in progress bars and errors."""
@@ -53,8 +55,8 @@ class Case:
 
 QUICK = (
     Case(CYCLIC, "none", "udp"),
-    Case(CYCLIC, "all", "udp"),
-    Case(ACYCLIC, "all", "udp"),
+    Case(CYCLIC, "pause", "udp"),
+    Case(ACYCLIC, "pause", "udp"),
     Case(DATELINE, "pfc", "udp"),
 )
 """Enough to make the point: losing, freezing, and the two ways not to freeze."""
@@ -65,6 +67,12 @@ def sensible(routes: str, flow_control: str) -> bool:
     return routes != DATELINE or flow_control == "pfc"
 
 
+def _resolved(names: Sequence[str], vcs: int) -> list[str]:
+    """Return the flow controls that these mean for routes, in their usual order."""
+    wanted = {resolved(name, vcs) for name in names}
+    return [name for name in FLOW_CONTROLS if name in wanted]
+
+
 def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
     """List the cases in running order: those of one fabric and its routes together.
 
@@ -73,7 +81,8 @@ def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
     patterns = choice(options.get("pattern"), transfers.NAMES, "--pattern", (RING_4.name,))
     by_routes = choice(options.get("routes"), ROUTES, "--routes")
     by_tagging = choice(options.get("tagging"), TAGGINGS, "--tagging", TAGGINGS[:1])
-    by_flow_control = choice(options.get("flow_control"), FLOW_CONTROLS, "--flow-control")
+    asked = [str(accepted(name)) for name in listed(options.get("flow_control"), FLOW_CONTROLS)]
+    by_flow_control = choice(asked, CHOICES, "--flow-control")
     known = PROTOCOLS if common.on == EMULATION else PROTOCOLS[:1]
     by_protocol = choice(options.get("protocol"), known, "--protocol")
     quick = {(case.routes, case.flow_control, case.protocol) for case in QUICK}
@@ -83,7 +92,7 @@ def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
         for tagging in by_tagging
         for r in its_routes
         if r in by_routes
-        for f in by_flow_control
+        for f in _resolved(by_flow_control, of.routes[r].get("vcs") or 1)
         for p in PROTOCOLS
         if p in by_protocol and sensible(r, f) and (not common.quick or (r, f, p) in quick)
         for repeat in range(1, common.repeats + 1)

@@ -18,7 +18,7 @@ from experiments.routed import Measured, judged, unjudged
 def emulated(lab: open_loop.Lab, case: Case, *, duration_s: float, seed: int) -> Measured:
     """Run one case on a running fabric; returns its row, and its samples without ``row``."""
     scenario = of(case)
-    problems = open_loop.settle(lab.daemon, "all" if case.loses else case.flow_control)
+    problems = open_loop.settle(lab.daemon, "pause" if case.loses else case.flow_control)
     send_s = math.ceil(duration_s + open_loop.WARM_UP_S + open_loop.SPARE_S)
     with open_loop.senders(lab, scenario, case.protocol, send_s, seed) as clients:
         readings, missing = open_loop.launch(

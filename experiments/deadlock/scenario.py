@@ -11,11 +11,16 @@ from experiments.deadlock import transfers
 from experiments.deadlock.matrix import Case
 from experiments.flows import Flow, fair_mbps, flows_of
 from experiments.routed import Routed
-from routing import FabricRules, Plan, compile_rules
-from routing.cdg import cycle_names, find_cycle, merge_priorities
+from forwarding.openflow.reader import state_of_rules
+from forwarding.state import ForwardingState
+from routing.cdg import cycle_names, find_cycle
 from routing.channels import PRIORITIES
-from routing.walker import Walker
+from routing.compile import compile_rules
+from routing.flow_control import waiting
+from routing.plan import Plan
+from routing.rules import FabricRules
 from topologies.fabric import Fabric
+from verification.dependencies import edges_of_pairs
 
 
 @dataclass(frozen=True)
@@ -49,23 +54,18 @@ class Scenario:
         """Return which channel waits for which, as ``SWITCH:PORT/PRIORITY``.
 
         It is what frames of these flows, and TCP's acknowledgements on their way back, show
-        when they are sent through the rules. 802.3x PAUSE stops all priorities of
-        a link, PFC one: so the channels of the graph are those of ``flow_control``.
+        when they are sent through the rules. Only links that pause
+        make channels wait: the graph is that of ``flow_control``.
         """
-        walker = self._walked(protocol)
-        names = walker.channels
+        name = self.plan.channels.name
         return {
-            (names.name(*divmod(a, PRIORITIES)), names.name(*divmod(b, PRIORITIES)))
-            for a, b in _edges(walker, flow_control)
+            (name(*divmod(a, PRIORITIES)), name(*divmod(b, PRIORITIES)))
+            for a, b in self._waiting(protocol, flow_control)
         }
 
     def predicted_cycle(self, protocol: theory.Protocol, flow_control: str) -> list[str]:
-        """Return the shortest cycle of those dependencies, or an empty list.
-
-        It is the routes' own, whether or not that flow control lets it freeze.
-        """
-        walker = self._walked(protocol)
-        return cycle_names(walker.channels, find_cycle(_edges(walker, flow_control)))
+        """Return the shortest cycle of those dependencies, or an empty list."""
+        return cycle_names(self.plan.channels, find_cycle(self._waiting(protocol, flow_control)))
 
     def as_predicted(
         self, cycle: Sequence[str], protocol: theory.Protocol, flow_control: str
@@ -78,19 +78,17 @@ class Scenario:
         """Return each flow's max-min fair share, as goodput in Mbit/s."""
         return fair_mbps(self.plan, self.flows, protocol)
 
-    def _walked(self, protocol: theory.Protocol) -> Walker:
-        """Send the flows' frames through the rules."""
-        walker = Walker(self.fabric, self.rules, self.plan.host_tags())
-        index = self.fabric.host_index
-        for source, target in self.pairs:
-            walker.follow(index[source], [index[target]], [])
-            if protocol == "tcp":
-                walker.follow(index[target], [index[source]], [])
-        return walker
+    @cached_property
+    def state(self) -> ForwardingState:
+        """What the switches do by their rules."""
+        return state_of_rules(self.fabric, self.rules, tags=self.plan.host_tags())
 
-
-def _edges(walker: Walker, flow_control: str) -> set[tuple[int, int]]:
-    return walker.edges if flow_control == "pfc" else merge_priorities(walker.edges)
+    def _waiting(self, protocol: theory.Protocol, flow_control: str) -> set[tuple[int, int]]:
+        """Return the dependencies of the flows' frames."""
+        pairs = list(self.pairs)
+        if protocol == "tcp":
+            pairs += [(target, source) for source, target in self.pairs]
+        return waiting(edges_of_pairs(self.state, pairs), flow_control)
 
 
 @cache

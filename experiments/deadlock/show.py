@@ -90,9 +90,9 @@ def _of_group(rows: Sequence[Row]) -> Iterator[str]:
         wanted = (routes, flow_control, "udp")
         return [r for r in rows if (r["routes"], r["flow_control"], r["protocol"]) == wanted]
 
-    if cyclic := of("cyclic", "all"):
+    if cyclic := of("cyclic", "pause"):
         yield _frozen(cyclic)
-    if acyclic := of("acyclic", "all"):
+    if acyclic := of("acyclic", "pause"):
         yield _ran("The acyclic routes", "PAUSE on every link", acyclic)
     if dateline := of("dateline", "pfc"):
         yield _ran(
@@ -206,7 +206,7 @@ def _of_pattern(
     where = transfers.named(rows[0]["pattern"]).words
     if rows[0]["tagging"] == "host":
         where += ", tagged by hosts"
-    kinds = (("cyclic", "all"), ("acyclic", "all"), ("dateline", "pfc"), ("cyclic", "none"))
+    kinds = (("cyclic", "pause"), ("acyclic", "pause"), ("dateline", "pfc"), ("cyclic", "none"))
     found = {kind: row for kind in kinds if (row := pick(rows, *kind)) is not None}
     pair = [found[kind] for kind in kinds[:2] if kind in found]
     if pair:

@@ -33,6 +33,7 @@ from experiments.options import (
 )
 from experiments.routed import Measured, Routed
 from experiments.traffic.cases import message_size
+from routing.request import PlanRequest
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
@@ -74,7 +75,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         planned = "switch" if tagging == UNTAGGED else tagging
         spec = f"mesh,{MOST_SWITCHES},hosts=2,rate={rate_mbps:g},delay={delay_us:g}"
         settings = () if tagging != UNTAGGED else (("controller", "none"),)
-        routed = Routed(spec, "dor", tagging=planned, settings=settings)
+        routed = Routed(spec, PlanRequest.of(engine="dor", tagging=planned), settings)
         cases += [
             measure.Case(routed, kind, tagging, switches, size, repeat)
             for kind, size in loads

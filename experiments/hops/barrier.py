@@ -8,7 +8,7 @@ from experiments import theory
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
-    from routing import Plan
+    from routing.plan import Plan
 
 WARM_UP = 5
 """Barriers that do not count: Open vSwitch is slow with the first frame of each flow."""
@@ -74,7 +74,7 @@ def simulated(plan: Plan, pair: tuple[str, str], seed: int) -> float:
         delay_us=None,
         seed=seed,
     )
-    ground = Ground(plan.fabric.name, plan.engine, plan.vcs, networks=1)
-    table = channel_table(plan.fabric, "all", Buffers())
+    ground = Ground(plan.fabric.name, plan.request, networks=1)
+    table = channel_table(plan.fabric, "pause", Buffers())
     place = SimulatedGround(ground, settings, plan, table, forwarding(plan, table))
     return place.pair(*pair).one_way_us

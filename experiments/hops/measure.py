@@ -154,14 +154,14 @@ def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float) -> Measured:
     """Run a case on a running fabric."""
     if case.tagging == UNTAGGED:
         install_plain(lab)
-    problems = open_loop.settle(lab.daemon, "all")
+    problems = open_loop.settle(lab.daemon, "pause")
     if case.measure == BARRIER:
         times_us = barrier.emulated(lab, case.pair, round(duration_s * BARRIERS_A_SECOND))
     else:
         with Messenger(lab) as messenger:
             # Open vSwitch is slow with the first frame of a flow: that is not what is measured.
             messenger.acknowledged(case.flows, case.message_bytes, 0.0, WARM_UP_S)
-            problems += open_loop.settle(lab.daemon, "all")
+            problems += open_loop.settle(lab.daemon, "pause")
             found = messenger.acknowledged(case.flows, case.message_bytes, duration_s, WARM_UP_S)
         times_us = [time_us for of_flow in found for time_us in of_flow]
     status, counters = lab.daemon.status(), lab.daemon.counters()

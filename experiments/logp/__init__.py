@@ -75,7 +75,7 @@ class LogPCampaign:
                 row = {
                     "on": self.on,
                     "fabric": ground.spec,
-                    "engine": ground.engine,
+                    "engine": ground.request.engine,
                     "pair": f"{source}-{target}",
                     "switches": len(place.plan.path(source, target)),
                     **{name: round(value, 3) for name, value in asdict(found).items()},
@@ -98,7 +98,8 @@ class LogPCampaign:
 
 def prepare(common: Common, options: Mapping[str, Any]) -> LogPCampaign:
     """Check the settings; raises ExperimentError or another KnotlessError."""
-    from experiments.barrier.case import Case, Ground, Settings, engine_of, members
+    from experiments.barrier.case import Case, Ground, Settings, members
+    from experiments.routed import request_of
 
     if common.duration_s is not None:
         raise ExperimentError("--duration: say how many --pairs instead")
@@ -116,7 +117,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> LogPCampaign:
         delay_us=options["delay"],
         seed=common.seed,
     )
-    ground = Ground(options["fabric"], *engine_of(options["engine"]), networks=1)
+    ground = Ground(options["fabric"], request_of(options["engine"]), networks=1)
     fabric = ground.plan(settings).fabric
     if common.on == EMULATION:
         wire(fabric)

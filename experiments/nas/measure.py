@@ -55,7 +55,7 @@ def virtual(case: Case, traces: Path | None) -> Measured:
         case.routed.plan,
         _events(parts),
         places=case.places,
-        flow_control=case.routed.flow_control,
+        flow_control=case.routed.plan.flow_control,
     )
     row = {**_row(SIMULATION, case, parts), "deadlock": replayed.deadlock, "cycle": replayed.cycle}
     row["seconds"] = round(replayed.seconds, 9)

@@ -61,7 +61,7 @@ def virtual(case: Case) -> Measured:
 
     events = [event for part in run_local(case.processes, program) for event in part]
     replayed = replay(
-        case.routed.plan, events, places=case.places, flow_control=case.routed.flow_control
+        case.routed.plan, events, places=case.places, flow_control=case.routed.plan.flow_control
     )
     seconds = [] if replayed.deadlock else [replayed.seconds]
     row = row_of(SIMULATION, case, seconds)

@@ -38,7 +38,9 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
 
     parameters = {
         "on": common.on,
-        "cases": [[c.routed.spec, c.routed.routes, c.routed.vlans] for c in found if c.repeat == 1],
+        "cases": [
+            [c.routed.spec, c.routed.routes, c.routed.request.vlans] for c in found if c.repeat == 1
+        ],
         "repeats": common.repeats,
     }
     return Campaign(common.on, found, parameters, common.seed, virtual=virtual)

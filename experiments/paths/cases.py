@@ -8,21 +8,24 @@ from typing import Any
 
 from experiments.experiment import Common
 from experiments.options import choice, listed
-from experiments.routed import NATIVE, Routed, engine_of
-from experiments.traffic.cases import ENGINES, GRIDS, IRREGULAR, SELECTIONS
+from experiments.routed import Routed, request_of
+from experiments.traffic.cases import ENGINES, GRIDS, IRREGULAR
+from routing.engine import SELECTIONS
+from routing.native import NATIVE
+from routing.request import PlanRequest
 from routing.vlan import ASSIGNMENTS
 
-TREE = "tree"
-ONE_WAY: Mapping[str, Any] = {"vcs": 1, "select": "low-port"}
+DOR = PlanRequest(engine="dor", vlans="tree")
+ONE_WAY = DOR.but(vcs=1, select="low-port")
 """Ties in a torus all go the positive way, without virtual channels, as in paper 004."""
 TABLE_1 = (
-    Routed("mesh,2,4,hosts=2", "dor", vlans=TREE),
-    Routed("torus,2,4,hosts=2", "dor", vlans=TREE, **ONE_WAY),
-    Routed("clos,4,hosts=2", "smodk", select="low-port", vlans=TREE),
-    Routed("mtree,4,4", "updown", vlans=TREE),
-    Routed("mesh,4,4", "dor", vlans=TREE),
-    Routed("torus,4,4", "dor", vlans=TREE, **ONE_WAY),
-    Routed("fattree,2,4,2", "smodk", vlans=TREE),
+    Routed("mesh,2,4,hosts=2", DOR),
+    Routed("torus,2,4,hosts=2", ONE_WAY),
+    Routed("clos,4,hosts=2", PlanRequest(engine="smodk", select="low-port", vlans="tree")),
+    Routed("mtree,4,4", PlanRequest(engine="updown", vlans="tree")),
+    Routed("mesh,4,4", DOR),
+    Routed("torus,4,4", ONE_WAY),
+    Routed("fattree,2,4,2", PlanRequest(engine="smodk", vlans="tree")),
 )
 """Paper 004's topologies, with the VLANs that its ordinary switches need."""
 RHINET = (*IRREGULAR, *GRIDS)
@@ -52,19 +55,18 @@ def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
 def _papers(*, quick: bool) -> list[Routed]:
     if quick:
         return list(TABLE_1)
-    engines = [engine_of(engine) for engine in ENGINES]
-    return [*TABLE_1, *(Routed(spec, name, vcs) for spec in RHINET for name, vcs in engines)]
+    return [*TABLE_1, *(Routed(spec, request_of(name)) for spec in RHINET for name in ENGINES)]
 
 
 def _asked(options: Mapping[str, Any]) -> list[Routed]:
     specs = options.get("fabric") or RHINET
-    engines = [engine_of(engine) for engine in listed(options.get("engine"), (NATIVE,))]
+    engines = listed(options.get("engine"), (NATIVE,))
     selects = choice(options.get("select"), SELECTIONS, "--select", SELECTIONS[:1])
     vlans = choice(options.get("vlans"), ASSIGNMENTS, "--vlans", ASSIGNMENTS[:1])
     return [
-        Routed(spec, name, vcs, select, vlans=assignment)
+        Routed(spec, request_of(engine, select=select, vlans=assignment))
         for spec in specs
-        for name, vcs in engines
+        for engine in engines
         for select in selects
         for assignment in vlans
     ]

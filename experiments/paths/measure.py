@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from experiments.experiment import ANALYSIS
 from experiments.paths.cases import Case
 from experiments.routed import Measured, unjudged
-from routing import check, compile_rules
+from verification.checked_plan import CheckedPlan
 
 SAMPLE_TYPES = {"row": "int32", "switch": "string", "rules": "int32"}
 """Columns of samples.parquet: one line for each switch of each row."""
@@ -49,17 +49,17 @@ class Row:
 def analysed(case: Case) -> Measured:
     """Walk the rules of a case."""
     plan, routed = case.routed.plan, case.routed
-    rules = compile_rules(plan)
-    verdict = check(plan.fabric, rules, tags=plan.host_tags())
-    counts = {name: len(of_switch.rules) for name, of_switch in rules.items()}
+    checked = CheckedPlan(plan)
+    verdict = checked.rules_verdict
+    counts = {name: len(of_switch.rules) for name, of_switch in checked.rules.items()}
     row = Row(
         on=ANALYSIS,
         fabric=routed.name,
         engine=plan.engine,
         vcs=plan.vcs,
-        select=routed.select,
+        select=routed.request.select,
         routes=routed.routes,
-        vlan_assignment=routed.vlans,
+        vlan_assignment=routed.request.vlans,
         repeat=case.repeat,
         hosts=len(plan.fabric.hosts),
         switches=len(plan.fabric.switches),
@@ -67,9 +67,9 @@ def analysed(case: Case) -> Measured:
         vlans=plan.vlan_count,
         mean_switches=round(verdict.mean_switches, 6),
         max_switches=verdict.max_switches,
-        max_channel_load=verdict.max_channel_load,
+        max_channel_load=int(verdict.max_channel_load),
         rules_max_switch=max(counts.values()),
-        minimal=plan.is_minimal,
+        minimal=checked.is_minimal,
         acyclic=verdict.acyclic,
         cycle=verdict.cycle,
         undelivered=verdict.undelivered,

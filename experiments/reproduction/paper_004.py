@@ -82,7 +82,7 @@ def _paused(pattern: str, tagging: str) -> Compute:
     def compute(rows: Sequence[Row]) -> Spread | None:
         here = where(pattern=pattern, protocol="udp", routes="acyclic", tagging=tagging)
         means = [{**row, "mean": fmean(row["flows_mbps"])} for row in rows if here(row)]
-        every, none = where(flow_control="all"), where(flow_control="none")
+        every, none = where(flow_control="pause"), where(flow_control="none")
         return typical(ratios(means, "mean", every, none, ()))
 
     return compute
@@ -283,11 +283,11 @@ TCP_WHY = (
 def _why(protocol: str, control: str) -> str:
     if protocol == "tcp":
         return TCP_WHY
-    return FROZEN_WHY if control in ("all", "switch") else LOSSY_WHY
+    return FROZEN_WHY if control in ("pause", "switch") else LOSSY_WHY
 
 
 NEARLY_NOTHING_MBPS = 0.209
-CONTROLS = ("none", "all", "host", "switch")
+CONTROLS = ("none", "pause", "host", "switch")
 """The columns of tables 3 and 4."""
 PAIRS = {"ring-4": "(a) over (b)", "ring-6": "(c) over (d)", "mesh-3x3": "(e) over (f)"}
 TABLES: dict[str, dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]]] = {
@@ -309,7 +309,7 @@ TABLES: dict[str, dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ..
     },
 }
 """Tables 3 and 4, Mbit/s of a path: of cyclic and of acyclic routes, in the order of CONTROLS."""
-WORDS = {"none": "no flow control", "all": "PAUSE on all links", "host": "PAUSE on host links"}
+WORDS = {"none": "no flow control", "pause": "PAUSE on all links", "host": "PAUSE on host links"}
 WORDS |= {"switch": "PAUSE between switches"}
 PAPER_004 += [
     Claim(

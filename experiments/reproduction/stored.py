@@ -67,8 +67,9 @@ def read(folder: Path = FOLDER) -> Stored:
     for path in sorted(folder.glob("*.json")):
         try:
             run = json.loads(path.read_text(encoding="utf-8"))
-            _ = run["experiment"], run["rows"], run["id"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            _ = run["experiment"], run["id"]
+            run["rows"] = results.updated(run["rows"])
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise StoredError(f"{path}: not a stored run: {error}") from error
         found.append(run)
     if not found:

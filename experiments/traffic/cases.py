@@ -12,7 +12,9 @@ from experiments.experiment import EMULATION, Common, ExperimentError
 from experiments.flows import Flow, flows_of
 from experiments.options import choice, listed
 from experiments.patterns import PatternError, pattern_named
-from experiments.routed import NATIVE, Routed, engine_of, with_options
+from experiments.routed import Routed, request_of, with_options
+from routing.engine import SELECTIONS
+from routing.native import NATIVE
 from topologies import load
 from topologies.fabric import Fabric
 
@@ -42,7 +44,6 @@ ENGINES = (
     *("updown", "updown:2", "updown:4", "prefix", "lturn", "rturn"),
     *("sbp", "sbp-reduced", "lash", "dl:2", "dfsssp"),
 )
-SELECTIONS = ("spread", "low-port")
 BOTH_WAYS = ("dl:2", "sbp", "dor")
 """Engines that the whole experiment runs with low-port, too."""
 
@@ -141,13 +142,13 @@ def _routed(
     for spec in specs:
         usual = [*ENGINES, *(["dor"] if spec in GRIDS else [])]
         for engine in engines or usual:
-            name, vcs = engine_of(engine)
+            request = request_of(engine)
+            if request.engine == "dor" and request.vcs is None and spec.startswith("torus"):
+                request = request.but(vcs=2)
             # The whole experiment compares the two selections where the paper does.
             both = engines is None and not options.get("select") and engine in BOTH_WAYS
             for select in SELECTIONS if both else selects:
-                if name == "dor" and vcs is None and spec.startswith("torus"):
-                    vcs = 2
-                routed = Routed(with_options(spec, **links), name, vcs, select)
+                routed = Routed(with_options(spec, **links), request.but(select=select))
                 _ = routed.plan
                 found.append(routed)
     return found

@@ -44,11 +44,11 @@ def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float, seed: int) -
 
 
 def _exchanged(lab: EmulatedFabric, case: Case, duration_s: float) -> Measured:
-    problems = open_loop.settle(lab.daemon, case.routed.flow_control)
+    problems = open_loop.settle(lab.daemon, case.routed.plan.flow_control)
     with Messenger(lab) as messenger:
         # Open vSwitch is slow with the first frame of each flow: that is not what is measured.
         messenger.acknowledged(case.pairs, int(case.message_bytes or 0), 0.0, WARM_UP_S)
-        problems += open_loop.settle(lab.daemon, case.routed.flow_control)
+        problems += open_loop.settle(lab.daemon, case.routed.plan.flow_control)
         found = messenger.acknowledged(
             case.pairs, int(case.message_bytes or 0), duration_s, WARM_UP_S
         )
@@ -88,7 +88,7 @@ class _Offered:
 def _flooded(lab: EmulatedFabric, case: Case, duration_s: float, seed: int) -> Measured:
     offered = _Offered(case.routed.fabric, case.flows)
     protocol: theory.Protocol = "tcp" if case.protocol == "tcp" else "udp"
-    flow_control = case.routed.flow_control
+    flow_control = case.routed.plan.flow_control
     problems = open_loop.settle(lab.daemon, flow_control)
     slowest_mbps = min(fair_mbps(case.routed.plan, case.flows, protocol))
     seconds = open_loop.sending_s(duration_s, protocol, slowest_mbps)
@@ -129,7 +129,7 @@ def simulated(case: Case, *, duration_s: float, seed: int) -> Measured:
             plan,
             pattern_of(case.pattern, "the flows of an experiment", pairs),
             Load(arrivals, message_bytes=sum(packets), messages=ENDLESS),
-            flow_control=case.routed.flow_control,
+            flow_control=case.routed.plan.flow_control,
             packet_bytes=theory.MTU_BYTES,
             warm_up_us=warm_up_us,
             duration_us=warm_up_us + duration_s * 1e6,
@@ -180,7 +180,7 @@ def _row(
         fabric=case.routed.name,
         engine=plan.engine,
         vcs=plan.vcs,
-        select=case.routed.select,
+        select=case.routed.request.select,
         routes=case.routed.routes,
         pattern=case.pattern,
         protocol=case.protocol,

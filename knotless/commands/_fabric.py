@@ -9,52 +9,25 @@ from typing import Any, TypeVar
 import click
 
 from experiments.options import FiniteRange
-from knotless.commands._multicast import multicast_option
 from knotless.commands._options import json_option
-from routing.host_tags import HostTags
+from knotless.commands._plan_options import plan_options
+from routing.flow_control import AUTO
 from routing.plan import make_plan
+from routing.request import PlanRequest
 from topologies import load
 from topologies.fabric import Fabric, Host, Link
+from verification.checked_plan import CheckedPlan
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Part = TypeVar("Part", Host, Link)
+Options = Mapping[str, Any]
 
 _RATE = FiniteRange(min=0, min_open=True)
 
 _PARAMETERS = [
     click.argument("spec"),
-    click.option("--engine", default="updown", show_default=True, help="Routing engine."),
-    click.option("--vcs", type=click.IntRange(1, 8), help="Virtual channels the plan may use."),
-    click.option(
-        "--select",
-        type=click.Choice(["spread", "low-port"]),
-        default="spread",
-        show_default=True,
-        help="Among equal paths: spread the hosts of a switch, or low-port first.",
-    ),
-    click.option(
-        "--tagging",
-        type=click.Choice(["switch", "host"]),
-        default="switch",
-        show_default=True,
-        help="Who puts the VLAN tag on: switch (by its port) or host.",
-    ),
-    click.option(
-        "--vlans",
-        type=click.Choice(["default", "tree"]),
-        default="default",
-        show_default=True,
-        help="Share a VLAN where next hops agree (default), or where links form a tree (tree).",
-    ),
-    click.option("--root", help="Root switch, for engines that have one."),
-    multicast_option,
-    click.option(
-        "--flow-control",
-        type=click.Choice(["none", "host", "switch", "all", "pfc"]),
-        default="all",
-        show_default=True,
-        help="Links that send PAUSE: none, hosts' only, switches' only, all; or all send PFC.",
-    ),
+    plan_options(),
+    click.option("--allow-deadlock", is_flag=True, help="Start it even if its plan can deadlock."),
     click.option("--rate", type=_RATE, metavar="MBPS", help="Rate of every link, Mbit/s."),
     click.option("--delay", type=FiniteRange(min=0), metavar="US", help="Delay of every link, us."),
     click.option("--name", default="default", show_default=True, help="Name of this fabric."),
@@ -98,19 +71,24 @@ def fabric_options(command: Command) -> Command:
     return command
 
 
-def host_tags_of(fabric: Fabric, options: Mapping[str, Any]) -> HostTags | None:
-    """Return what hosts must tag their frames by, None unless they are to.
-
-    The controller will make the same plan: a mistake in it is told before anything is made.
+def checked_plan_of(
+    spec: str, request: PlanRequest, rate: float | None, delay: float | None, options: Options
+) -> CheckedPlan:
+    """Return the plan of a fabric that is to run; its controller will make the same one.
 
     Raises
     ------
-    PlanError
-        There is no such plan.
+    KnotlessError
+        There is no such fabric or plan, or it can deadlock and must not. A controller other than
+        ours, or none, does not follow the plan: then there is nothing to refuse.
 
     """
-    keys = ("engine", "vcs", "select", "tagging", "vlans", "root", "multicast")
-    return make_plan(fabric, **{key: options[key] for key in keys}).host_tags()
+    if options["links"] == "plain" and request.flow_control == AUTO:
+        request = request.but(flow_control="none")
+    checked = CheckedPlan(make_plan(fabric_of(spec, rate, delay), request))
+    if options["controller"] == "ryu" and not options["allow_deadlock"]:
+        checked.refuse_deadlock()
+    return checked
 
 
 def fabric_of(spec: str, rate: float | None, delay: float | None) -> Fabric:

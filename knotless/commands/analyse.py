@@ -11,8 +11,10 @@ import numpy as np
 from experiments.analysis import analyse
 from experiments.patterns import pattern_named, patterns
 from knotless.commands._options import json_option, print_json, print_table, write_text
-from knotless.commands._routing import Choices, optional_routing_options
+from knotless.commands._plan_options import plan_options
 from routing.contention import Contention, Lines
+from routing.plan import make_plan
+from routing.request import PlanRequest
 from topologies import load
 
 _BUSIEST = 10
@@ -20,7 +22,7 @@ _BUSIEST = 10
 
 @click.command(name="analyse")
 @click.argument("spec")
-@optional_routing_options
+@plan_options()
 @click.option(
     "--pattern",
     "pattern_name",
@@ -33,7 +35,7 @@ _BUSIEST = 10
 @json_option
 def command(
     spec: str,
-    choices: Choices,
+    request: PlanRequest,
     pattern_name: str,
     seed: int,
     plot: str | None,
@@ -53,7 +55,7 @@ def command(
     pattern = pattern_named(pattern_name)
     fabric = load(spec)
     began = time.perf_counter()
-    plan = choices.plan(fabric)
+    plan = make_plan(fabric, request)
     analysis = analyse(plan, pattern, seed)
     lines, found = analysis.lines, analysis.found
     values: dict[str, object] = {

@@ -8,9 +8,12 @@ from pathlib import Path
 import click
 
 from knotless.commands._options import json_option, print_json, print_table
-from knotless.commands._routing import Choices, tree_routing_options
+from knotless.commands._plan_options import plan_options
 from routing import host_tags
+from routing.flow_control import verdict_text
 from routing.l2 import bridge_lines, export
+from routing.plan import make_plan
+from routing.request import PlanRequest
 from topologies import load
 from topologies.errors import KnotlessError
 from topologies.files import to_text
@@ -18,7 +21,7 @@ from topologies.files import to_text
 
 @click.command(name="export")
 @click.argument("spec")
-@tree_routing_options
+@plan_options(vlans="tree")
 @click.option(
     "--to",
     "target",
@@ -28,19 +31,19 @@ from topologies.files import to_text
 )
 @click.option("--out", required=True, metavar="DIR", help="Directory to write the files to.")
 @json_option
-def command(spec: str, choices: Choices, target: str, out: str, as_json: bool) -> None:
+def command(spec: str, request: PlanRequest, target: str, out: str, as_json: bool) -> None:
     """Write a plan of SPEC for ordinary switches: NAME.json and NAME.bridge for each.
 
     NAME.json holds PVIDs, VLAN membership and the static MAC table; NAME.bridge the same as
     commands for a Linux bridge NAME with ports NAME-ethN. fabric.json is written too, and with
     --tagging host, tags.json: which VLAN each host must use to which MAC. acyclic says whether
-    the channels' dependencies have no cycle, what floods counted in.
+    the channels' dependencies under flow_control have no cycle, what floods counted in.
 
     Example: knotless export mesh,4,4 --engine dor --to l2 --out l2
     """
     del target
     fabric = load(spec)
-    plan = choices.plan(fabric)
+    plan = make_plan(fabric, request)
     exported = export(plan)
     switches = exported.switches
     tags = plan.host_tags()
@@ -59,6 +62,7 @@ def command(spec: str, choices: Choices, target: str, out: str, as_json: bool) -
         "vlans": plan.vlan_count,
         "macs": sum(macs),
         "macs_max_switch": max(macs),
+        "flow_control": plan.flow_control,
         "acyclic": not exported.cycle,
         "cycle": exported.cycle,
     }
@@ -66,6 +70,7 @@ def command(spec: str, choices: Choices, target: str, out: str, as_json: bool) -
         print_json(counts)
     else:
         print_table(f"{plan.engine} on {fabric.name} for ordinary switches", counts)
+        click.echo(verdict_text(plan.flow_control, exported.cycle))
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:

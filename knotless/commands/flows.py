@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import click
 
-from knotless.commands._multicast import multicast_option
 from knotless.commands._options import json_option, print_json, print_table
-from knotless.commands._routing import Choices, routing_options
+from knotless.commands._plan_options import plan_options
 from routing.compile import compile_rules
 from routing.flowdir import write_dir
-from routing.multicast import groups_of
+from routing.plan import make_plan
+from routing.request import PlanRequest
 from topologies import load
 
 
 @click.command(name="flows")
 @click.argument("spec")
-@routing_options
-@multicast_option
+@plan_options()
 @click.option("--out", required=True, metavar="DIR", help="Directory to write the files to.")
 @json_option
 def command(
     spec: str,
-    choices: Choices,
-    multicast: dict[int, list[str]],
+    request: PlanRequest,
     out: str,
     as_json: bool,
 ) -> None:
@@ -39,7 +35,7 @@ def command(
     Example: knotless flows torus,4,4 --engine dor --out rules && knotless check rules
     """
     fabric = load(spec)
-    plan = replace(choices.plan(fabric), multicast=groups_of(fabric, multicast))
+    plan = make_plan(fabric, request)
     rules = compile_rules(plan)
     write_dir(fabric, rules, out, plan.multicast, plan.host_tags())
     counts = {

@@ -13,7 +13,8 @@ from emulation.prompt import Prompt
 from emulation.report import report
 from emulation.runtime import require_root
 from emulation.supervisor import end_at_signal
-from knotless.commands._fabric import fabric_of, fabric_options, host_tags_of
+from knotless.commands._fabric import checked_plan_of, fabric_options
+from routing.request import PlanRequest
 
 EXAMPLE = """\b
 Example: knotless lab ring,4 --engine updown
@@ -25,18 +26,26 @@ Example: knotless lab ring,4 --engine updown
 @click.command("lab", epilog=EXAMPLE)
 @fabric_options
 def command(
-    spec: str, rate: float | None, delay: float | None, as_json: bool, **options: Any
+    spec: str,
+    request: PlanRequest,
+    rate: float | None,
+    delay: float | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Start fabric SPEC and open the Mininet prompt; leaving it removes everything.
+
+    A plan that can deadlock under the flow control in use is refused.
 
     Beside Mininet's commands the prompt has: deadlock, counters [CHANNEL], lateness.
     """
     require_root()
     end_at_signal()
-    described = fabric_of(spec, rate, delay)
-    fabric = EmulatedFabric(
-        described,
-        host_tags=host_tags_of(described, options),
+    checked = checked_plan_of(spec, request, rate, delay, options)
+    plan = checked.plan
+    click.echo(f"*** flow control {plan.flow_control}: {checked.verdict.text}", err=True)
+    fabric = EmulatedFabric.of(
+        plan,
         progress=lambda step: click.echo(f"*** {step}", err=True),
         **options,
     )

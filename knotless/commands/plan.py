@@ -16,11 +16,14 @@ from knotless.commands._options import (
     shown,
     write_text,
 )
-from knotless.commands._routing import Choices, routing_options
-from routing.comparison import ALL, Compared, chosen, compare
+from knotless.commands._plan_options import plan_options
+from routing.plan import make_plan
 from routing.planfile import plan_to_json
+from routing.request import PlanRequest
 from topologies import load
 from topologies.errors import PlanError
+from verification.checked_plan import CheckedPlan
+from verification.comparison import ALL, Compared, chosen, compare
 
 COLUMNS = {
     "VCs": "vcs",
@@ -31,6 +34,7 @@ COLUMNS = {
     "load": "max_channel_load",
     "bound": "load_bound",
     "minimal": "minimal",
+    "flow control": "flow_control",
     "acyclic": "acyclic",
     "ms": "routing_ms",
 }
@@ -43,18 +47,20 @@ EXPLANATION = (
 
 @click.command(name="plan")
 @click.argument("spec")
-@routing_options
+@plan_options()
 @click.option("--out", metavar="F.json", help="Write the plan with every path to this file.")
 @click.option("--compare", "comparing", is_flag=True, help="Compare engines: all, or a,b,c.")
 @json_option
 def command(
     spec: str,
-    choices: Choices,
+    request: PlanRequest,
     out: str | None,
     comparing: bool,
     as_json: bool,
 ) -> None:
     """Plan the routes of SPEC and print what they cost and whether they can deadlock.
+
+    The verdict is about the flow control that the plan is for.
 
     Example: knotless plan torus,4,4 --engine dor --vcs 1 --select low-port
 
@@ -63,12 +69,12 @@ def command(
     if comparing:
         if out is not None:
             raise PlanError("--out writes one plan; leave it out with --compare")
-        each = compare(load(spec), choices.engine, **choices.others())
+        each = compare(load(spec), request.engine, request)
         rows = list(
             track(
                 each,
                 f"Planning {spec}",
-                total=len(chosen(choices.engine)),
+                total=len(chosen(request.engine)),
                 console=Console(stderr=True),
                 transient=True,
                 disable=as_json,
@@ -79,16 +85,18 @@ def command(
         else:
             _print_comparison(spec, rows)
         return
-    if choices.engine == ALL:
+    if request.engine == ALL:
         raise PlanError("--engine all needs --compare")
-    plan = choices.plan(load(spec))
-    summary = plan.summary()
+    plan = make_plan(load(spec), request)
+    checked = CheckedPlan(plan)
+    summary = checked.summary()
     if out is not None:
         write_text(out, json.dumps(plan_to_json(plan, summary)) + "\n")
     if as_json:
         print_json(summary)
     else:
         print_table(f"{plan.engine} on {plan.fabric.name}", summary)
+        click.echo(checked.verdict.text)
 
 
 def _print_comparison(spec: str, rows: list[Compared]) -> None:

@@ -9,10 +9,12 @@ import click
 import numpy as np
 
 from knotless.commands._options import json_option, print_table
-from knotless.commands._routing import Choices, optional_routing_options
+from knotless.commands._plan_options import plan_options
 from routing.channels import Ints
 from routing.contention import Contention, Lines, contention
 from routing.latin_square import latin_square_of
+from routing.plan import make_plan
+from routing.request import PlanRequest
 from routing.schedule import Schedule, ScheduleError, shift, triple, vector_table
 from routing.schedule_search import Found, find_schedule, some_hosts
 from topologies import load
@@ -36,7 +38,7 @@ from topologies.wounds import without_links
     help="A link that has failed: s1:2-s2:3, or s1-s2. May be repeated.",
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the search.")
-@optional_routing_options
+@plan_options()
 @json_option
 def command(
     spec: str,
@@ -45,7 +47,7 @@ def command(
     hosts: str | None,
     without: tuple[str, ...],
     seed: int,
-    choices: Choices,
+    request: PlanRequest,
     as_json: bool,
 ) -> None:
     """Make an all-to-all schedule for the hosts of the fabric SPEC.
@@ -62,7 +64,7 @@ def command(
     """
     whole = load(spec)
     fabric = without_links(whole, without)
-    lines = Lines(choices.plan(fabric))
+    lines = Lines(make_plan(fabric, request))
     values: dict[str, object] = {"fabric": fabric.name, "engine": lines.plan.engine}
     if hosts is not None or without:
         if lattice is not None or as_shift:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -11,13 +10,12 @@ import click
 from experiments.options import FiniteRange
 from experiments.patterns import pattern_named, patterns
 from knotless.commands._fabric import fabric_of
-from knotless.commands._multicast import multicast_option
 from knotless.commands._options import json_option, print_json, print_table, write_text
+from knotless.commands._plan_options import plan_options
 from knotless.commands._progress import Bar
-from knotless.commands._routing import Choices, optional_routing_options
-from routing.multicast import groups_of
+from routing.plan import make_plan
+from routing.request import PlanRequest
 from simulation import Buffers, LinkChange, Load, Result, Scenario, SimulationError, simulate
-from simulation.channels import FLOW_CONTROLS
 from simulation.detail import by_channel, by_flow
 from simulation.memory import check_memory
 from simulation.traffic import ARRIVALS
@@ -31,7 +29,7 @@ DEADLOCKED = 3
 
 @click.command(name="simulate")
 @click.argument("spec")
-@optional_routing_options
+@plan_options()
 @click.option("--pattern", help=f"Who sends to whom: {', '.join(patterns())}, or shift:K.")
 @click.option("--trace", metavar="F.csv", help="Messages at their times, or a recorded program.")
 @click.option(
@@ -42,7 +40,6 @@ DEADLOCKED = 3
     metavar="FACTOR",
     help="Of what a recorded program computed, so much time passes; 0: none.",
 )
-@multicast_option
 @click.option(
     "--send",
     multiple=True,
@@ -60,13 +57,6 @@ DEADLOCKED = 3
 @click.option("--messages", type=int, default=1, show_default=True, help="Of each flow.")
 @click.option("--barrier/--no-barrier", default=True, help="Between phases of a pattern in phases.")
 @click.option("--packet-bytes", type=int, default=1500, show_default=True, help="MTU.")
-@click.option(
-    "--flow-control",
-    type=click.Choice(FLOW_CONTROLS),
-    default="all",
-    show_default=True,
-    help="Links that send PAUSE: none, hosts' only, switches' only, all; or PFC on all.",
-)
 @click.option("--xoff", type=int, metavar="BYTES", help="Account over which a sender is paused.")
 @click.option("--xon", type=int, metavar="BYTES", help="Account at which it is resumed.")
 @click.option("--headroom", type=int, metavar="BYTES", help="Room above XOFF.")
@@ -101,7 +91,7 @@ DEADLOCKED = 3
 @json_option
 def command(
     spec: str,
-    choices: Choices,
+    request: PlanRequest,
     as_json: bool,
     out: str | None,
     fail_on_deadlock: bool,
@@ -120,7 +110,7 @@ def command(
     Example: knotless simulate hub,8 --pattern shift:1 --load 0.1
     """
     fabric = fabric_of(spec, given["rate"], given["delay"])
-    scenario = _scenario(fabric, choices, given)
+    scenario = _scenario(fabric, request, given)
     with Bar("simulating", scenario.duration_us, counted=False, transient=True) as bar:
         result = simulate(
             scenario,
@@ -142,7 +132,7 @@ def command(
     return DEADLOCKED if fail_on_deadlock and values["deadlock"] else 0
 
 
-def _scenario(fabric: Fabric, choices: Choices, given: dict[str, Any]) -> Scenario:
+def _scenario(fabric: Fabric, request: PlanRequest, given: dict[str, Any]) -> Scenario:
     senders = tuple(_sender(text) for text in given["send"])
     if [given["pattern"] is None, given["trace"] is None, not senders].count(False) != 1:
         raise SimulationError("give one of --pattern, --trace and --send")
@@ -162,14 +152,13 @@ def _scenario(fabric: Fabric, choices: Choices, given: dict[str, Any]) -> Scenar
     # The plan of a fabric far too large would take minutes.
     in_phases = given["pattern"] is not None and pattern_named(given["pattern"]).in_phases
     check_memory(fabric, in_phases=in_phases)
-    plan = replace(choices.plan(fabric), multicast=groups_of(fabric, given["multicast"]))
+    plan = make_plan(fabric, request)
     scenario = Scenario(
         plan,
         given["pattern"] or ("multicast" if senders else "trace"),
         load,
         trace=given["trace"],
         computing=given["computing"],
-        flow_control=given["flow_control"],
         buffers=Buffers(given["queue"], given["xoff"], given["xon"], given["headroom"]),
         packet_bytes=given["packet_bytes"],
         cut_through=given["cut_through"],

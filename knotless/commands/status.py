@@ -12,6 +12,7 @@ from emulation.names import names_of, running_names
 from emulation.report import report
 from emulation.runtime import require_root
 from knotless.commands._options import json_option
+from routing.flow_control import verdict_text
 
 EXAMPLE = """\b
 Example: knotless status
@@ -55,6 +56,8 @@ def _tell(one: dict[str, Any]) -> None:
             f"  controller: {ready}, engine {controller.get('engine')}, "
             f"{rules} rules on {len(switches)} switches, http://127.0.0.1:{port}/status"
         )
+        if verdict := controller.get("check"):
+            click.echo(f"  plan: {verdict_text(verdict['flow_control'], verdict['cycle'])}")
     if emulator := one["emulator"]:
         late = emulator["lateness_us"]
         click.echo(

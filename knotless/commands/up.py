@@ -12,7 +12,8 @@ from emulation.names import names_of
 from emulation.report import report
 from emulation.runtime import require_root
 from emulation.supervisor import start
-from knotless.commands._fabric import fabric_of, fabric_options, host_tags_of
+from knotless.commands._fabric import checked_plan_of, fabric_options
+from routing.request import PlanRequest
 
 EXAMPLE = """\b
 Example: knotless up torus,4,4 --engine dor
@@ -23,23 +24,31 @@ Example: knotless up torus,4,4 --engine dor
 @click.command("up", epilog=EXAMPLE)
 @fabric_options
 def command(
-    spec: str, rate: float | None, delay: float | None, as_json: bool, **options: Any
+    spec: str,
+    request: PlanRequest,
+    rate: float | None,
+    delay: float | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
-    """Start fabric SPEC in the background; return when every switch has its rules."""
+    """Start fabric SPEC in the background; return when every switch has its rules.
+
+    A plan that can deadlock under the flow control in use is refused.
+    """
     require_root()
-    fabric = fabric_of(spec, rate, delay)
-    options["host_tags"] = host_tags_of(fabric, options)
+    checked = checked_plan_of(spec, request, rate, delay, options)
+    plan, fabric = checked.plan, checked.plan.fabric
     console = Console(stderr=True)
     with console.status("starting") as spinner:
-        start(fabric, options, lambda step: _show(console, spinner, step))
+        start(plan, options, lambda step: _show(console, spinner, step))
     found = report(names_of(options["name"]))
     if as_json:
         click.echo(json.dumps(found))
     else:
         click.echo(
             f"{fabric.name} is up as {options['name']!r}: {len(fabric.switches)} switches, "
-            f"{len(fabric.hosts)} hosts, engine {options['engine']}, "
-            f"flow control {options['flow_control']}"
+            f"{len(fabric.hosts)} hosts, engine {plan.engine}, "
+            f"flow control {plan.flow_control}: {checked.verdict.text}"
         )
 
 

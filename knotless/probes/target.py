@@ -22,7 +22,8 @@ from scapy.utils import rdpcap
 from emulation import namespaces, state, wiring
 from emulation.daemon import Daemon
 from emulation.names import MARK, REPOSITORY, Names
-from routing import Plan, make_plan
+from routing.plan import Plan, make_plan
+from routing.request import PlanRequest
 from topologies import load
 from topologies.errors import EmulationError
 from topologies.fabric import Fabric, Host
@@ -139,8 +140,7 @@ class Target:
     def flow_control(self, host: Host) -> str:
         """Return off, pause or pfc: what the link of a host does."""
         cables = {cable.name: cable for cable in wiring.wire(self.fabric)}
-        setting = str(self.settings["flow_control"])
-        return wiring.link_flow_control(cables[host.name], setting)
+        return wiring.link_flow_control(cables[host.name], self.plan.flow_control)
 
     def unforwarded(self, host: Host) -> int:
         """Return how many frames of a host its switch has dropped."""
@@ -207,8 +207,7 @@ def target(names: Names, pairs: Sequence[tuple[str, str]], count: int) -> Target
             f"fabric {names.name!r}: probes need our controller and emulated links"
         )
     fabric = load(str(names.fabric_file))
-    asked = ("engine", "vcs", "select", "tagging", "vlans", "root")
-    plan = make_plan(fabric, **{key: settings[key] for key in asked})
+    plan = make_plan(fabric, PlanRequest.from_settings(settings))
     hosts = fabric.hosts
     if len(hosts) < 2:
         raise EmulationError(f"{fabric.name}: a probe needs two hosts")

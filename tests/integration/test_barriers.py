@@ -15,11 +15,13 @@ import pytest
 from emulation.names import Names, names_of
 from emulation.network import EmulatedFabric
 from experiments.barrier.processes import BINARY, outcomes, running
-from routing import check, make_plan
 from routing.live import live_multicast, read_live
+from routing.plan import make_plan
+from routing.request import PlanRequest
 from tests.integration.barrier_jobs import barrier_jobs, rounds_of
 from topologies import load
 from topologies.numbering import group_mac, mac_text
+from verification.check import check
 
 SPEC = "mesh,2,2"
 GROUP = 3
@@ -36,8 +38,8 @@ def labs() -> Iterator[list[EmulatedFabric]]:
         for number in range(2):
             lab = EmulatedFabric(
                 load(SPEC),
+                PlanRequest.of(multicast={GROUP: ["all"]}),
                 name=f"test-{os.getpid()}-b{number}",
-                multicast={GROUP: ["all"]},
                 openflow_port=0,
                 rest_port=0,
             )

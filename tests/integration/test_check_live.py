@@ -19,12 +19,15 @@ def test_live_rules_are_judged_as_they_are(knotless: Knotless, names: Names) -> 
     assert started.returncode == 0, started.stderr
     try:
         check = ("check", "--live", "--name", names.name, "--json")
-        pfc = knotless(*check, "--flow-control", "pfc")
-        assert pfc.returncode == 0, pfc.stderr + pfc.stdout
-        assert json.loads(pfc.stdout)["pairs"] == 20
-        pause = knotless(*check)  # the fabric's own flow control: PAUSE stops both priorities
+        own = knotless(*check)  # its plan has two virtual channels: PFC
+        assert own.returncode == 0, own.stderr + own.stdout
+        found = json.loads(own.stdout)
+        assert (found["pairs"], found["flow_control"], found["acyclic"]) == (20, "pfc", True)
+        pause = knotless(*check, "--flow-control", "pause")  # which stops both priorities
         assert pause.returncode == 1
-        assert json.loads(pause.stdout)["cycle"] == [f"s{i}:2/0" for i in range(1, 6)]
+        found = json.loads(pause.stdout)
+        assert found["flow_control"] == "pause"
+        assert found["cycle"] == [f"s{i}:2/0" for i in range(1, 6)]
         subprocess.run(
             ["ovs-ofctl", "-O", "OpenFlow13", "del-flows", "s1", "table=0"],
             env={**os.environ, "OVS_RUNDIR": str(names.directory / "ovs")},

@@ -292,14 +292,18 @@ def test_what_a_switch_refuses_is_told(ready: BareFabric) -> None:
         ready.kill_controller()
 
 
-def test_a_cyclic_plan_is_installed_and_loudly_said(ring: BareFabric) -> None:
+def test_a_cyclic_plan_is_installed_where_that_is_allowed(ring: BareFabric) -> None:
     ring.kill_controller()
-    ring.start_controller("fabric: ring,4\nengine: minimal\nselect: low-port\n")
+    ring.start_controller(
+        "fabric: ring,4\nengine: minimal\nselect: low-port\nallow_deadlock: true\n"
+    )
     try:
         status = ring.await_ready()
         assert status["check"]["acyclic"] is False
-        assert "this fabric can deadlock under PAUSE" in ring.controller_log()
-        assert " ".join(status["check"]["cycle"]) in ring.controller_log()
+        assert status["check"]["flow_control"] == "pause"
+        cycle = " -> ".join(status["check"]["cycle"])
+        assert f"CAN DEADLOCK under PAUSE: {cycle} -> " in ring.controller_log()
+        assert "allow_deadlock is set" in ring.controller_log()
         source, target = ring.fabric.hosts[0], ring.fabric.hosts[2]
         ring.on(source.name, "ping", "-c", "1", "-W", "5", target.ip)
     finally:

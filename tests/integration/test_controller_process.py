@@ -80,7 +80,13 @@ def test_tls_that_would_serve_one_switch_only_is_refused(tmp_path: Path) -> None
         ("fabric: ring,four", "lab.yaml: fabric: "),
         ("fabric: lost.json", "lost.json"),
         ("fabric: ring,4\nengine: magic", "magic"),
-        ("fabric: ring,4\nroot: s9\n", "s9"),
+        ("fabric: ring,4\nengine: updown\nroot: s9\n", "s9"),
+        ("flow_control: sometimes", "lab.yaml: flow_control: input should be 'auto', 'none',"),
+        (
+            "fabric: torus,5,5\nengine: dor\nflow_control: pause",
+            "dor on torus,5,5 CAN DEADLOCK under PAUSE: s1:2/0 -> s2:2/0 -> s3:2/0 -> s4:2/0 -> "
+            "s5:2/0 -> s1:2/0; ",
+        ),
     ],
 )
 def test_a_mistake_in_the_configuration(config: str, words: str, tmp_path: Path) -> None:
@@ -132,7 +138,8 @@ def test_with_no_configuration_it_serves_the_defaults_on_loopback_alone(tmp_path
         assert listening() == {("127.0.0.1", openflow), ("127.0.0.1", rest)}
         with urlopen(f"http://127.0.0.1:{rest}/status", timeout=60) as answer:
             status = json.load(answer)
-        assert (status["fabric"], status["engine"]) == ("torus,4,4", "updown")
+        assert (status["fabric"], status["engine"]) == ("torus,4,4", "dor")
+        assert status["flow_control"] == status["check"]["flow_control"] == "pause"
         assert status["check"]["acyclic"] is True
         assert "no knotless.yaml here: using the defaults" in (tmp_path / "log").read_text()
         controller.terminate()

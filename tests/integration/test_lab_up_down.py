@@ -114,7 +114,7 @@ def test_pings_pass_in_vlans_that_are_trees(knotless: Knotless, names: Names) ->
     fabric = load("ring,4")
     counts = {vlans: make_plan(fabric, "updown", vlans=vlans).vlan_count for vlans in ASSIGNMENTS}
     assert counts == {"default": 1, "tree": 3}
-    done = up(knotless, names, "--vlans", "tree")
+    done = up(knotless, names, "--engine", "updown", "--vlans", "tree")
     assert done.returncode == 0, done.stderr
     try:
         _, shown = status(knotless, names)

@@ -204,9 +204,7 @@ def test_primitives_from_python(veth: tuple[list[str], list[str]]) -> None:
 def test_a_paused_interface_blocks_the_sender_and_loses_nothing(names: Names) -> None:
     """Two hosts at full speed to a third: their switch pauses them, and every datagram arrives."""
     count = 300
-    with EmulatedFabric(
-        load("flat,3"), name=names.name, openflow_port=0, rest_port=0, flow_control="all"
-    ) as fabric:
+    with EmulatedFabric(load("flat,3"), name=names.name, openflow_port=0, rest_port=0) as fabric:
         hosts = {host.name: host for host in fabric.fabric.hosts}
         fabric.daemon.reset()
 

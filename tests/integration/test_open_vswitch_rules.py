@@ -19,10 +19,12 @@ from typing import Any
 
 import pytest
 
-from routing import FabricRules, compile_rules, make_plan
+from routing.compile import compile_rules
 from routing.flowdir import write_dir
 from routing.ofctl import parse
-from routing.pipeline import Frame, Pipeline
+from routing.plan import make_plan
+from routing.rules import FabricRules
+from tests.one_switch import Frame, Pipeline
 from topologies import Fabric, load
 from topologies.numbering import mac_text, mac_value
 

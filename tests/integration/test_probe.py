@@ -20,10 +20,11 @@ def run(knotless: Knotless, *words: str, code: int = 0) -> Any:
     return json.loads(done.stdout) if "--json" in words and code in (0, 1) else done
 
 
-@pytest.mark.parametrize("flow_control", ["all", "pfc"])
+@pytest.mark.parametrize("flow_control", ["pause", "pfc"])
 def test_a_fabric_as_planned(knotless: Knotless, names: Names, flow_control: str) -> None:
     ports = ("--port", "0", "--rest-port", "0", "--name", names.name)
-    how = ("--engine", "dor", "--vcs", "2", "--flow-control", flow_control)
+    vcs = {"pause": "1", "pfc": "2"}[flow_control]
+    how = ("--engine", "dor", "--vcs", vcs, "--flow-control", flow_control)
     run(knotless, "up", "ring,4", *how, *ports)
     try:
         found = run(knotless, "probe", "--name", names.name, "--json")
@@ -38,10 +39,10 @@ def test_a_fabric_as_planned(knotless: Knotless, names: Names, flow_control: str
             "pause": 3,
         }
         obeyed = [row["text"].startswith("obeyed") for row in by_probe["pause"]]
-        assert obeyed == ([True, False, False] if flow_control == "all" else [False, True, True])
+        assert obeyed == ([True, False, False] if flow_control == "pause" else [False, True, True])
         wrong = run(knotless, "probe", "--name", names.name, "--pair", "h1", "h9", code=2)
         assert "has no host 'h9'" in wrong.stderr
-        if flow_control == "all":
+        if flow_control == "pause":
             _other_rules_are_seen(names)
     finally:
         run(knotless, "down", "--name", names.name)

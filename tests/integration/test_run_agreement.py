@@ -21,7 +21,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 def test_both_freeze_in_the_same_knot(rows: list[dict[str, Any]]) -> None:
     frozen = [row for row in rows if row["fabric"] == "ring,4"]
-    assert [row["flow_control"] for row in frozen] == ["all", "pfc"]
+    assert [row["flow_control"] for row in frozen] == ["pause", "pfc"]
     for row in frozen:
         assert row["emulated_knot"] == row["simulated_knot"] == [f"s{i}:2/0" for i in (1, 2, 3, 4)]
 

@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing import check, compile_rules, make_plan
 from routing.channels import channels_of
+from routing.compile import compile_rules
 from routing.engine import MAX_VCS, engines
-from routing.plan import shortest_hops
+from routing.plan import make_plan, shortest_hops
 from tests.property.fabrics import graphs, grids, shuffled
 from topologies import Fabric, load
 from topologies.errors import FabricError, PlanError
 from topologies.validate import validate
+from verification.check import check
+from verification.checked_plan import CheckedPlan
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ def promise_holds(promise: Promise, data: st.DataObject) -> bool:
             make_plan(fabric, promise.engine, select=select)
         return False
     plan = make_plan(fabric, promise.engine, select=select, root=root)
-    summary = plan.summary()
+    summary = CheckedPlan(plan).summary()
     verdict = check(fabric, compile_rules(plan))
     assert verdict.problems == []
     assert (verdict.undelivered, verdict.broadcasts_undelivered) == (0, 0)

@@ -22,10 +22,10 @@ from routing.rules import (
     ToGroup,
     match_order,
 )
-from routing.verdict import check
 from topologies import Fabric, KnotlessError, load
 from topologies.files import from_json, from_text, to_json
 from topologies.spec import build
+from verification.check import check
 
 FABRIC = load("torus,3,2,hosts=2")
 JSON = st.recursive(

@@ -9,16 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing import check, compile_rules, make_plan
-from routing.cdg import find_cycle
+from routing.compile import compile_rules
 from routing.engine import engines
 from routing.flowdir import write_dir
-from routing.walker import Walker as RuleWalker
+from routing.plan import make_plan
 from tests.independent import Walker
+from tests.one_switch import OneByOne
 from tests.property.fabrics import graphs, grids
 from topologies import Fabric
 from topologies.errors import PlanError
 from topologies.numbering import mac_text
+from verification.check import check
+from verification.checked_plan import CheckedPlan
+from verification.dependencies import edges_of
 
 FABRICS = st.one_of(graphs(), grids())
 
@@ -45,13 +48,11 @@ def test_members_get_one_copy_and_nothing_new_waits(engine: str, data: st.DataOb
     verdict = check(fabric, rules, multicast=plan.multicast)
     assert verdict.problems == []
     assert (verdict.undelivered, verdict.multicasts_undelivered) == (0, 0)
-    assert verdict.acyclic is not bool(plan.cycle)
+    assert verdict.acyclic is not bool(CheckedPlan(plan).cycle)
 
-    walker = RuleWalker(fabric, rules)
-    for source in range(len(fabric.hosts)):
-        walker.follow(source, [], plan.multicast)
-    assert walker.edges <= plan.dependencies()
-    assert bool(find_cycle(plan.dependencies())) is bool(plan.cycle)
+    walker = OneByOne(fabric, rules)
+    walker.floods(plan.multicast)
+    assert walker.edges <= edges_of(CheckedPlan(make_plan(fabric, engine)).state)
 
 
 @settings(max_examples=25)

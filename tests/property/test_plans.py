@@ -10,8 +10,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing import Plan, check, compile_rules, make_plan
+from forwarding.openflow.reader import state_of_rules
+from routing.compile import compile_rules
 from routing.flowdir import read_dir, write_dir
+from routing.plan import Plan, make_plan
 from routing.rules import (
     Action,
     FabricRules,
@@ -22,13 +24,16 @@ from routing.rules import (
     SwitchRules,
     ToGroup,
 )
-from routing.walker import Walker as RuleWalker
 from tests.independent import Walker
+from tests.one_switch import OneByOne
 from tests.property.fabrics import graphs, grids, shuffled
 from topologies import Fabric
 from topologies.errors import FabricError
 from topologies.files import from_json, to_json
 from topologies.validate import validate
+from verification.check import check
+from verification.checked_plan import CheckedPlan
+from verification.dependencies import edges_of
 
 SELECT = st.sampled_from(["spread", "low-port"])
 FABRICS = st.one_of(graphs(), grids())
@@ -42,7 +47,7 @@ def _plan_is_sound(plan: Plan) -> None:
     verdict = check(plan.fabric, rules)
     assert verdict.problems == []
     assert (verdict.undelivered, verdict.broadcasts_undelivered) == (0, 0)
-    summary = plan.summary()
+    summary = CheckedPlan(plan).summary()
     assert summary["cycle"] == verdict.cycle
     with tempfile.TemporaryDirectory() as folder:
         write_dir(plan.fabric, rules, folder)
@@ -64,7 +69,7 @@ def _plan_is_sound(plan: Plan) -> None:
 @given(FABRICS, SELECT)
 def test_minimal_is_minimal_and_delivers(fabric: Fabric, select: str) -> None:
     plan = make_plan(fabric, "minimal", select=select)
-    assert plan.summary()["minimal"] is True
+    assert CheckedPlan(plan).summary()["minimal"] is True
     _plan_is_sound(plan)
 
 
@@ -75,7 +80,7 @@ def test_updown_is_acyclic_and_delivers(
 ) -> None:
     root = data.draw(st.sampled_from([None, *[switch.name for switch in fabric.switches]]))
     plan = make_plan(fabric, "updown", select=select, vcs=vcs, root=root)
-    assert plan.cycle == []
+    assert CheckedPlan(plan).cycle == []
     assert check(fabric, compile_rules(plan), flow_control="pause").acyclic
     _plan_is_sound(plan)
 
@@ -84,9 +89,9 @@ def test_updown_is_acyclic_and_delivers(
 @given(grids(), SELECT)
 def test_dor_is_acyclic_and_minimal_with_datelines(fabric: Fabric, select: str) -> None:
     plan = make_plan(fabric, "dor", select=select)
-    assert plan.cycle == []
+    assert CheckedPlan(plan).cycle == []
     assert plan.vcs <= 2
-    assert plan.summary()["minimal"] is True
+    assert CheckedPlan(plan).summary()["minimal"] is True
     _plan_is_sound(plan)
 
 
@@ -98,9 +103,9 @@ def test_dor_with_one_virtual_channel_delivers_and_tells_its_cycle(
     plan = make_plan(fabric, "dor", select=select, vcs=1)
     assert plan.vcs == 1
     if fabric.grid is None or not fabric.grid.wrap or max(fabric.grid.dims) < 4:
-        assert plan.cycle == []
+        assert CheckedPlan(plan).cycle == []
     elif select == "low-port":
-        assert plan.cycle != []
+        assert CheckedPlan(plan).cycle != []
     _plan_is_sound(plan)
 
 
@@ -113,7 +118,7 @@ def test_the_order_of_hosts_and_links_changes_nothing(
     for source in fabric.hosts:
         for target in fabric.hosts:
             assert a.path(source.name, target.name) == b.path(source.name, target.name)
-    assert a.cycle == b.cycle
+    assert CheckedPlan(a).cycle == CheckedPlan(b).cycle
 
 
 @given(FABRICS, SELECT)
@@ -185,19 +190,19 @@ def wounded(draw: st.DrawFn, rules: FabricRules) -> FabricRules:
 
 @settings(max_examples=60)
 @given(FABRICS, SELECT, st.sampled_from(["minimal", "updown", "lash"]), st.data())
-def test_the_core_follows_frames_as_the_interpreter_does(
+def test_what_is_followed_together_is_what_frames_do_one_by_one(
     fabric: Fabric, select: str, engine: str, data: st.DataObject
 ) -> None:
     rules = data.draw(wounded(compile_rules(make_plan(fabric, engine, select=select))))
-    together, singly = RuleWalker(fabric, rules), RuleWalker(fabric, rules)
-    together.walk(())
-    for source in range(len(fabric.hosts)):
-        others = [target for target in range(len(fabric.hosts)) if target != source]
-        singly.follow(source, others, [None])
-    for figure in ("edges", "loads", "undelivered", "broadcasts_undelivered", "switches_passed"):
-        assert getattr(together, figure) == getattr(singly, figure), figure
-    assert together.max_switches == singly.max_switches
-    assert together.all_problems() == singly.all_problems()
+    together, singly = state_of_rules(fabric, rules), OneByOne(fabric, rules)
+    singly.pairs()
+    singly.floods([None])
+    assert edges_of(together) == singly.edges
+    assert together.loads.tolist() == singly.loads
+    assert together.core.undelivered == singly.undelivered
+    assert together.core.floods_undelivered == [singly.floods_undelivered]
+    assert together.core.switches_passed == singly.switches_passed
+    assert together.core.max_switches == singly.max_switches
 
 
 @given(FABRICS)

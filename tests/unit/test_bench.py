@@ -8,13 +8,13 @@ import pytest
 
 from bench import __main__ as command
 from bench.emulation import ROUTING, Measurement, fair_share_mbps, hops, pairs, torus
-from routing import make_plan
+from routing.plan import make_plan
 
 
 @pytest.mark.parametrize("each", [1, 4])
 def test_no_flows_of_different_switches_share_a_channel(each: int) -> None:
     fabric = torus(each)
-    plan = make_plan(fabric, **ROUTING)
+    plan = make_plan(fabric, ROUTING)
     names = [host.name for host in fabric.hosts]
     sources: dict[tuple[str, int], set[str]] = {}
     flows: Counter[tuple[str, int]] = Counter()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from routing.cdg import find_cycle, merge_priorities
+from routing.cdg import find_cycle
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,3 @@ def test_a_long_chain_needs_no_deep_recursion() -> None:
     chain = [(i, i + 1) for i in range(50_000)]
     assert find_cycle(chain) == []
     assert find_cycle([*chain, (50_000, 49_999)]) == [49_999, 50_000]
-
-
-def test_802_3x_merges_the_priorities_of_a_channel() -> None:
-    assert merge_priorities([(8, 17), (9, 16)]) == {(8, 16)}

@@ -56,7 +56,7 @@ def test_check_tells_the_cycle_and_exits_1(tmp_path: Path) -> None:
     run("flows", "ring,4", "--engine=dor", "--vcs=1", "--select=low-port", "--out", str(tmp_path))
     done = run("check", str(tmp_path))
     assert done.exit_code == 1
-    assert "This can deadlock: s1:2/0 -> s2:2/0 -> s3:2/0 -> s4:2/0 -> s1:2/0" in done.stdout
+    assert "CAN DEADLOCK under PAUSE: s1:2/0 -> s2:2/0 -> s3:2/0 -> s4:2/0 -> s1:2/0" in done.stdout
     (tmp_path / "s1.flows").unlink()
     done = run("check", str(tmp_path))
     assert done.exit_code == 1
@@ -82,7 +82,7 @@ def test_topology_writes_and_draws(spec: str, ending: str, tmp_path: Path) -> No
     [
         (["plan", "mehs,4", "--engine", "dor"], "did you mean 'mesh'?"),
         (["plan", "mesh,4,4", "--engine", "dorr"], "did you mean 'dor'?"),
-        (["plan", "mesh,4,4"], "Missing option '--engine'"),
+        (["plan", "--engine", "dor"], "Missing argument 'SPEC'"),
         (["plan", "mesh,4,4", "--engine", "dor", "--vcs", "x"], "'x' is not a valid integer"),
         (["plan", "mesh,4,4", "--engine=dor", "--out", "/nowhere/p.json"], "cannot be written"),
         (["plan", "mesh,4,4\x1b[31m", "--engine", "dor"], "is not a fabric spec"),
@@ -142,7 +142,7 @@ def test_comparison_as_a_table_has_whole_figures_and_reasons() -> None:
     lines = done.stdout.splitlines()
     dor = next(line.split() for line in lines if line.startswith("dor"))
     assert dor[:3] == ["dor", "2", "1"]
-    assert dor[4:10] == ["2.20", "3", "3", "3.00", "yes", "yes"]
+    assert dor[4:11] == ["2.20", "3", "3", "3.00", "yes", "pfc", "yes"]
     assert any(line.startswith("fattree needs") for line in lines)
 
 

@@ -24,7 +24,10 @@ def test_all_keys_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("fabrik: ring,4", ["unknown key 'fabrik'", "known are connect_timeout_s, engine, fabric"]),
+        (
+            "fabrik: ring,4",
+            ["unknown key 'fabrik'", "known are allow_deadlock, connect_timeout_s, engine"],
+        ),
         ("rest: {prot: 1}", ["unknown key 'rest.prot'", "known are host, port"]),
         ("vcs: many", ["vcs: ", "'many'"]),
         ("vcs: 9", ["vcs: ", "8", "not 9"]),

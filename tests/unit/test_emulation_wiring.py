@@ -86,7 +86,7 @@ def test_configuration_says_what_the_fabric_says() -> None:
         ("none", "off", "off"),
         ("host", "off", "pause"),
         ("switch", "pause", "off"),
-        ("all", "pause", "pause"),
+        ("pause", "pause", "pause"),
         ("pfc", "pfc", "pfc"),
     ],
 )
@@ -99,7 +99,7 @@ def test_flow_control_is_set_by_kind_of_link(
 
 
 def test_an_unknown_flow_control_is_refused() -> None:
-    with pytest.raises(KnotlessError, match="none, host, switch, all, pfc"):
+    with pytest.raises(KnotlessError, match="none, host, switch, pause, pfc"):
         wiring.link_flow_control(wiring.wire(pair())[0], "some")
 
 

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
-from routing import Hop, check, compile_rules, make_plan
+from routing.compile import compile_rules
 from routing.flowdir import write_dir
+from routing.plan import Hop, make_plan
 from tests.independent import Walker
 from topologies import load
 from topologies.errors import PlanError
+from verification.check import check
+from verification.checked_plan import CheckedPlan
 
 LOW: dict[str, Any] = {"vcs": 1, "select": "low-port"}
 
@@ -65,7 +68,7 @@ def test_figures(
     assert (verdict.mean_switches, verdict.max_switches) == (mean, most)
     assert (verdict.max_channel_load, verdict.acyclic) == (load_, not cyclic)
     assert (verdict.undelivered, verdict.broadcasts_undelivered, verdict.problems) == (0, 0, [])
-    summary = plan.summary()
+    summary = CheckedPlan(plan).summary()
     assert summary["mean_switches"] == mean
     assert (summary["max_switches"], summary["max_channel_load"]) == (most, load_)
     assert summary["cycle"] == verdict.cycle
@@ -74,8 +77,8 @@ def test_figures(
 @pytest.mark.parametrize("engine", ["minimal", "dor"])
 def test_the_cycle_of_a_ring_is_its_positive_channels(engine: str) -> None:
     plan = make_plan(load("ring,4"), engine, vcs=1, select="low-port")
-    assert plan.cycle == ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
-    assert check(plan.fabric, compile_rules(plan)).cycle == plan.cycle
+    assert CheckedPlan(plan).cycle == ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
+    assert check(plan.fabric, compile_rules(plan)).cycle == CheckedPlan(plan).cycle
 
 
 def test_dateline_does_not_help_against_802_3x() -> None:
@@ -106,7 +109,7 @@ def test_spread_loads_every_channel_of_an_even_torus_alike(spec: str) -> None:
         ports = {2 * d + offset + len(plan.fabric.hosts_at["s1"]) for offset in (1, 2)}
         loads = {
             int(load_)
-            for load_, port in zip(plan.loads, plan.channels.out_port, strict=True)
+            for load_, port in zip(CheckedPlan(plan).loads, plan.channels.out_port, strict=True)
             if port in ports
         }
         assert len(loads) == 1, (d, loads)
@@ -137,9 +140,9 @@ def test_updown_never_goes_up_after_down() -> None:
 
 
 def test_vlans_are_few_where_next_hops_agree() -> None:
-    assert make_plan(load("mesh,4,4,hosts=4"), "dor").summary()["vlans"] == 1
+    assert CheckedPlan(make_plan(load("mesh,4,4,hosts=4"), "dor")).summary()["vlans"] == 1
     assert make_plan(load("torus,4,4,hosts=4"), "dor", select="low-port").vlan_of("h9") == 2
-    assert make_plan(load("torus,4,4,hosts=4"), "dor").summary()["vlans"] == 2
+    assert CheckedPlan(make_plan(load("torus,4,4,hosts=4"), "dor")).summary()["vlans"] == 2
 
 
 @pytest.mark.parametrize(
@@ -147,10 +150,18 @@ def test_vlans_are_few_where_next_hops_agree() -> None:
     [
         ("ring,4", {"engine": "updwn"}, "did you mean 'updown'?"),
         ("ring,4", {"engine": "?"}, "known are "),
-        ("ring,4", {"engine": "dor", "vcs": 0}, "vcs must be 1 to 8"),
-        ("ring,4", {"engine": "dor", "vcs": 9}, "vcs must be 1 to 8"),
-        ("ring,4", {"engine": "dor", "select": "best"}, "spread, low-port"),
-        ("ring,4", {"engine": "dor", "tagging": "both"}, "switch, host"),
+        (
+            "ring,4",
+            {"engine": "dor", "vcs": 0},
+            "vcs: input should be greater than or equal to 1, not 0",
+        ),
+        (
+            "ring,4",
+            {"engine": "dor", "vcs": 9},
+            "vcs: input should be less than or equal to 8, not 9",
+        ),
+        ("ring,4", {"engine": "dor", "select": "best"}, "'spread' or 'low-port', not 'best'"),
+        ("ring,4", {"engine": "dor", "tagging": "both"}, "'switch' or 'host', not 'both'"),
         ("ring,4", {"engine": "dor", "root": "s1"}, "dor has no root"),
         ("ring,4", {"engine": "updown", "root": "s9"}, "no switch 's9'"),
         ("mtree,3,3", {"engine": "dor"}, "needs a mesh or torus"),

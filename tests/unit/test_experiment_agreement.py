@@ -12,11 +12,14 @@ from experiments.agreement.cases import Case, cases
 from experiments.agreement.measure import Emulated, Seen, compared, samples, simulated
 from experiments.experiment import Common
 from experiments.routed import Routed, judged
+from routing.request import PlanRequest
 from simulation import Result, simulate
 from topologies.errors import KnotlessError
 
-RING = Case("knot", Routed("ring,4,rate=10,delay=1000", "dor", 1, "low-port"), "shift:2", "all")
-SHARED = Case("share-2", Routed("mesh,2,1,hosts=2,rate=10,delay=1000", "dor"), "shift:2", "pfc")
+DOR = PlanRequest(engine="dor")
+ONE_WAY = PlanRequest(engine="dor", vcs=1, select="low-port")
+RING = Case("knot", Routed("ring,4,rate=10,delay=1000", ONE_WAY), "shift:2", "pause")
+SHARED = Case("share-2", Routed("mesh,2,1,hosts=2,rate=10,delay=1000", DOR), "shift:2", "pfc")
 KNOT = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
 WINDOW_US = 2e6
 IN_TIME = {"valid": True, "lateness_us": {"p99": 0.0}}
@@ -83,7 +86,7 @@ def test_pauses_of_a_link_count_once() -> None:
         "rx_frames": 1,
         "priorities": [{**one, "priority": p} for p in range(8)],
     }
-    assert measure._counted(channel, "all")["pauses"] == 4
+    assert measure._counted(channel, "pause")["pauses"] == 4
     assert measure._counted(channel, "pfc")["pauses"] == 32
 
 
@@ -98,7 +101,7 @@ def test_samples_are_of_the_columns_that_are_promised() -> None:
 def test_every_case_has_a_description_of_its_own() -> None:
     found = cases(Common(), None)
     assert len({case.key for case in found}) == len(found)
-    assert {case.flow_control for case in found} == {"all", "pfc"}
+    assert {case.flow_control for case in found} == {"pause", "pfc"}
     assert all(case.flows for case in found)
     with pytest.raises(KnotlessError, match="--case: 'ring' is none of"):
         cases(Common(), "ring")

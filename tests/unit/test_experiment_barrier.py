@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 from experiments.barrier import passages, show
-from experiments.barrier.case import engine_of, members
+from experiments.barrier.case import members
 from experiments.logp.formulas import ALGORITHMS, PAPER_001, LogP, barrier_us
 from knotless_core import programs
-from routing import make_plan
+from routing.plan import make_plan
 from simulation.channels import Buffers, channel_table
 from simulation.tables import forwarding
 from simulation.twice import twice
@@ -169,7 +169,6 @@ def test_of_fewer_hosts_every_switch_gives_some() -> None:
     assert members(fabric, 4) == ["h1", "h5", "h9", "h13"]
     assert members(fabric, 6) == ["h1", "h2", "h5", "h6", "h9", "h13"]
     assert members(fabric, None) == [host.name for host in fabric.hosts]
-    assert (engine_of("dl:2"), engine_of(" updown")) == (("dl", 2), ("updown", None))
 
 
 def test_a_barrier_left_early_is_seen() -> None:

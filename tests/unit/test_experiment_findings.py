@@ -11,7 +11,7 @@ def said(*rows: dict[str, object]) -> str:
 
 
 def test_the_freeze_is_told_with_its_knot_and_that_it_was_predicted() -> None:
-    text = said(*[row("cyclic", "all", repeat=i) for i in range(1, 11)])
+    text = said(*[row("cyclic", "pause", repeat=i) for i in range(1, 11)])
     assert "froze in 10 of 10 runs" in text
     assert " ".join(KNOT) in text
     assert "exactly the knot that the static check had predicted" in text
@@ -19,34 +19,34 @@ def test_the_freeze_is_told_with_its_knot_and_that_it_was_predicted() -> None:
 
 
 def test_a_knot_that_was_not_predicted_is_told() -> None:
-    text = said(row("cyclic", "all", predicted_cycle=["s1:3/0", "s4:3/0"]))
+    text = said(row("cyclic", "pause", predicted_cycle=["s1:3/0", "s4:3/0"]))
     assert "not always the knot" in text
     assert "exactly" not in text
     assert "NOT predicted" in " ".join(
-        table([row("cyclic", "all", predicted_cycle=[])])[0],
+        table([row("cyclic", "pause", predicted_cycle=[])])[0],
     )
 
 
 def test_runs_that_did_not_freeze_are_counted() -> None:
-    moving = row("cyclic", "all", deadlock=False, cycle=[], flows_mbps=[4.7] * 4)
-    assert "froze in 1 of 2 runs" in said(row("cyclic", "all"), moving)
+    moving = row("cyclic", "pause", deadlock=False, cycle=[], flows_mbps=[4.7] * 4)
+    assert "froze in 1 of 2 runs" in said(row("cyclic", "pause"), moving)
     assert "did not freeze" in said(moving)
 
 
 def test_the_acyclic_routes_are_praised_only_for_what_they_did() -> None:
-    good = said(row("acyclic", "all"))
+    good = said(row("acyclic", "pause"))
     assert "did not freeze" in good
     assert "lost no frame" in good
     assert "within 0.1 % of its fair share" in good
-    bad = said(row("acyclic", "all", lost_frames=3, flows_mbps=[4.0] * 4))
+    bad = said(row("acyclic", "pause", lost_frames=3, flows_mbps=[4.0] * 4))
     assert "LOST 3 frames" in bad
     assert "16.2 % off" in bad
-    assert "FROZE" in said(row("acyclic", "all", deadlock=True, frozen_after_s=1.0))
+    assert "FROZE" in said(row("acyclic", "pause", deadlock=True, frozen_after_s=1.0))
 
 
 def test_invalid_runs_are_left_out_and_that_is_said() -> None:
-    late = row("acyclic", "all", valid=False, problems=["late"], flows_mbps=[1.0] * 4)
-    text = said(row("acyclic", "all"), late)
+    late = row("acyclic", "pause", valid=False, problems=["late"], flows_mbps=[1.0] * 4)
+    text = said(row("acyclic", "pause"), late)
     assert "left out of these findings: 1 of 2 runs" in text
     assert "within 0.1 %" in text
     assert table([late])[0][-2:] == ["NO", "late"]

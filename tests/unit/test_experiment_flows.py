@@ -9,9 +9,10 @@ from experiments import theory
 from experiments.flows import Line, exchange_us, fair_mbps, flows_of, way_us
 from experiments.messenger import pieces
 from experiments.patterns import pattern_named
-from experiments.routed import Routed, engine_of, with_options
+from experiments.routed import Routed, request_of, with_options
 from routing.contention import Lines
 from routing.fairness import fair_rates
+from routing.request import PlanRequest
 from topologies.errors import KnotlessError
 
 
@@ -41,7 +42,7 @@ def test_frames_follow_each_other_through_stores_and_forwards() -> None:
 
 
 def test_an_exchange_is_the_message_there_and_the_smallest_frame_back() -> None:
-    plan = Routed("mesh,2,rate=10,delay=100", "dor").plan
+    plan = Routed("mesh,2,rate=10,delay=100", PlanRequest(engine="dor")).plan
     (flow,) = flows_of(plan, [("h1", "h2")])
     there = 2 * 1538 * 0.8 + 1542 * 0.8 + 300
     back = 3 * 84 * 0.8 + 300
@@ -61,11 +62,11 @@ def test_fair_goodputs_are_the_planners_fair_rates_less_headers() -> None:
 
 
 def test_engines_may_name_virtual_channels() -> None:
-    assert engine_of("dl:2") == ("dl", 2)
-    assert engine_of("sbp") == ("sbp", None)
+    assert request_of("dl:2") == PlanRequest(engine="dl", vcs=2)
+    assert request_of("sbp") == PlanRequest(engine="sbp")
     for text in ("dl:", "dl:0", "dl:9", "dl:two"):
         with pytest.raises(KnotlessError, match="NAME:N"):
-            engine_of(text)
+            request_of(text)
 
 
 def test_a_spec_keeps_what_it_says_itself() -> None:
@@ -74,6 +75,6 @@ def test_a_spec_keeps_what_it_says_itself() -> None:
 
 
 def test_names_leave_out_rate_and_delay() -> None:
-    routed = Routed("torus,4,4,hosts=2,rate=3,delay=7", "dor", 2)
+    routed = Routed("torus,4,4,hosts=2,rate=3,delay=7", PlanRequest(engine="dor", vcs=2))
     assert (routed.name, routed.routes) == ("torus,4,4,hosts=2", "dor, 2 VCs")
-    assert routed.flow_control == "pfc"
+    assert routed.plan.flow_control == "pfc"

@@ -77,7 +77,7 @@ class FakeDaemon:
     def counters(self) -> dict[str, Any]:
         moving_us = self.now_us if self.freeze_us is None else min(self.now_us, self.freeze_us)
         frames = int(self.mbps * moving_us / 8 / 1472)
-        planned = scenario.of(Case("cyclic", "all", "udp"))
+        planned = scenario.of(Case("cyclic", "pause", "udp"))
         names = [flow.last_channel for flow in planned.flows]
         names += [host.name for host in planned.fabric.hosts]
         channels = [
@@ -116,7 +116,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(daemon: FakeDaemon, flow_control: str, until_us: int = 7_000_000) -> SimpleNamespace:
-    lab, planned = FakeLab(daemon), scenario.of(Case("cyclic", "all", "udp"))
+    lab, planned = FakeLab(daemon), scenario.of(Case("cyclic", "pause", "udp"))
     case = Case("cyclic", flow_control, "udp")
     clients: list[iperf.Iperf] = [FakeClient(daemon, until_us)] * 4
     readings, missing = open_loop.launch(lab, planned, "udp", flow_control, clients)
@@ -127,7 +127,7 @@ def run(daemon: FakeDaemon, flow_control: str, until_us: int = 7_000_000) -> Sim
 
 @pytest.mark.usefixtures("_no_waiting")
 def test_a_moving_run_is_measured_in_its_window() -> None:
-    row = run(FakeDaemon(4.7), "all")
+    row = run(FakeDaemon(4.7), "pause")
     assert row.flows_mbps == pytest.approx([4.7] * 4, rel=0.005)
     assert (row.deadlock, row.cycle, row.valid) == (False, [], True)
     assert row.window_s == pytest.approx(3.0, abs=0.2)
@@ -136,7 +136,7 @@ def test_a_moving_run_is_measured_in_its_window() -> None:
 
 @pytest.mark.usefixtures("_no_waiting")
 def test_a_frozen_run_is_measured_after_the_freeze() -> None:
-    row = run(FakeDaemon(4.7, freeze_us=1_000_000), "all")
+    row = run(FakeDaemon(4.7, freeze_us=1_000_000), "pause")
     assert (row.deadlock, row.cycle) == (True, ["s1:2/0"])
     assert row.flows_mbps == [0, 0, 0, 0]
     assert row.frozen_after_s == pytest.approx(1.0, abs=0.1)
@@ -145,7 +145,7 @@ def test_a_frozen_run_is_measured_after_the_freeze() -> None:
 
 @pytest.mark.usefixtures("_no_waiting")
 def test_senders_that_end_early_make_a_run_invalid() -> None:
-    row = run(FakeDaemon(4.7), "all", until_us=2_500_000)
+    row = run(FakeDaemon(4.7), "pause", until_us=2_500_000)
     assert not row.valid
     assert "ended before" in row.problems[0]
     assert not row.late
@@ -154,7 +154,7 @@ def test_senders_that_end_early_make_a_run_invalid() -> None:
 @pytest.mark.usefixtures("_no_waiting")
 def test_where_frames_can_be_lost_counting_begins_when_all_send() -> None:
     lossless, lossy = FakeDaemon(4.7), FakeDaemon(4.7)
-    run(lossless, "all")
+    run(lossless, "pause")
     run(lossy, "none")
     assert lossless.resets == []
     assert lossy.resets == ["none"]

@@ -35,13 +35,13 @@ def test_cases_come_by_routes_so_that_a_fabric_serves_many() -> None:
 
 
 def test_letters_are_a_patterns_cyclic_and_acyclic_routes() -> None:
-    letters = made(pattern="a,d,e", protocol="udp", flow_control="all")
+    letters = made(pattern="a,d,e", protocol="udp", flow_control="pause")
     assert [(case.pattern, case.routes) for case in letters] == [
         ("ring-4", "cyclic"),
         ("ring-6", "acyclic"),
         ("mesh-3x3", "cyclic"),
     ]
-    named = made(pattern="mesh-3x3", tagging="host,switch", protocol="udp", flow_control="all")
+    named = made(pattern="mesh-3x3", tagging="host,switch", protocol="udp", flow_control="pause")
     assert [(case.routes, case.tagging) for case in named] == [
         (routes, tagging) for tagging in ("switch", "host") for routes in ("cyclic", "acyclic")
     ]
@@ -54,20 +54,27 @@ def test_the_simulator_has_no_tcp() -> None:
 
 
 def test_what_freezes_in_the_simulator_is_what_was_predicted() -> None:
-    options = {"pattern": "a,b,c,d,e,f", "flow_control": "none,all"}
+    options = {"pattern": "a,b,c,d,e,f", "flow_control": "none,pause"}
     rows = rows_of(EXPERIMENT, Common(on=SIMULATION, duration_s=1.0), **options)
     assert len(rows) == 12
     for row in rows:
-        frozen = row["routes"] == "cyclic" and row["flow_control"] == "all"
+        frozen = row["routes"] == "cyclic" and row["flow_control"] == "pause"
         assert row["deadlock"] == frozen
         assert row["cycle"] == (row["predicted_cycle"] if frozen else [])
         assert (row["lost_frames"] > 0) == (row["flow_control"] == "none")
-        assert bool(row["predicted_cycle"]) == (row["routes"] == "cyclic")
+        assert bool(row["predicted_cycle"]) == frozen
+
+
+def test_auto_is_the_flow_control_that_the_routes_need() -> None:
+    found = made(flow_control="auto", protocol="udp")
+    assert {(case.routes, case.flow_control) for case in found} == {
+        *(("cyclic", "pause"), ("acyclic", "pause"), ("dateline", "pfc"))
+    }
 
 
 def test_quick_is_its_list_and_repeats_multiply() -> None:
     assert set(made(Common(quick=True))) == set(QUICK)
-    one = {"routes": "cyclic", "flow_control": "all", "protocol": "udp"}
+    one = {"routes": "cyclic", "flow_control": "pause", "protocol": "udp"}
     ten = made(Common(repeats=10), **one)
     assert [case.repeat for case in ten] == list(range(1, 11))
 
@@ -81,7 +88,7 @@ def test_quick_is_its_list_and_repeats_multiply() -> None:
         ({"pattern": "a,g"}, "--pattern: 'g'"),
         ({"tagging": "nobody"}, "--tagging: 'nobody'"),
         ({"pattern": "a", "routes": "acyclic"}, "no case is left"),
-        ({"routes": "dateline", "flow_control": "all"}, "need --flow-control pfc"),
+        ({"routes": "dateline", "flow_control": "pause"}, "need --flow-control pfc"),
     ],
 )
 def test_senseless_choices_are_refused(choice: dict[str, str], says: str) -> None:

@@ -11,6 +11,7 @@ from experiments.experiment import load as load_experiment
 from experiments.logp.formulas import LogP
 from experiments.message_simulated import SimulatedPair, wire_bytes
 from experiments.primitives.stages import STAGES, stage_times_us
+from routing.plan import make_plan
 from tests.unit.experiment_rows import rows_of
 from topologies import load
 
@@ -23,7 +24,7 @@ LEAST_PAYLOAD = 46
 @pytest.fixture
 def pair() -> SimulatedPair:
     fabric = load("flat,2")
-    return SimulatedPair.of(fabric, "updown", (fabric.hosts[0], fabric.hosts[1]), COSTS)
+    return SimulatedPair(make_plan(fabric, "updown"), fabric.hosts[0], fabric.hosts[1], COSTS)
 
 
 def latency_us(pair: SimulatedPair, payload: int) -> float:

@@ -9,6 +9,7 @@ import pytest
 from experiments import open_loop, theory
 from experiments.deadlock import matrix, scenario, transfers
 from experiments.flows import paths_on_channels
+from routing.vlan import TAGGINGS
 
 
 def test_a_full_datagram_takes_1542_bytes_of_line_between_switches() -> None:
@@ -32,7 +33,7 @@ def test_fair_shares_rise_until_a_channel_is_full() -> None:
 
 
 def planned_as(routes: str, **case: Any) -> scenario.Scenario:
-    return scenario.of(matrix.Case(routes, "all", "udp", **case))
+    return scenario.of(matrix.Case(routes, "pause", "udp", **case))
 
 
 def test_fair_shares_count_what_a_payload_costs() -> None:
@@ -53,7 +54,7 @@ def test_every_routes_of_the_ring_give_four_equal_flows(routes: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", transfers.EVERY, ids=lambda each: each.name)
-@pytest.mark.parametrize("tagging", matrix.TAGGINGS)
+@pytest.mark.parametrize("tagging", TAGGINGS)
 def test_pairs_of_patterns_differ_in_nothing_but_their_cycle(
     pattern: transfers.Transfers, tagging: str
 ) -> None:
@@ -65,7 +66,7 @@ def test_pairs_of_patterns_differ_in_nothing_but_their_cycle(
         assert most == transfers.MAX_PATHS_ON_A_CHANNEL
         shares.append(sorted(planned.theory_mbps("udp")))
         for protocol in matrix.PROTOCOLS:
-            assert bool(planned.predicted_cycle(protocol, "all")) == (routes != "acyclic")
+            assert bool(planned.predicted_cycle(protocol, "pause")) == (routes != "acyclic")
     assert all(share == pytest.approx(shares[0]) for share in shares)
 
 
@@ -78,20 +79,20 @@ def test_tcp_shares_leave_room_for_acknowledgements() -> None:
 
 def test_the_static_check_tells_the_routes_apart() -> None:
     ring = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
-    assert planned_as("cyclic").predicted_cycle("udp", "all") == ring
+    assert planned_as("cyclic").predicted_cycle("udp", "pause") == ring
     assert planned_as("cyclic").predicted_cycle("udp", "pfc") == ring
-    assert planned_as("acyclic").predicted_cycle("udp", "all") == []
+    assert planned_as("acyclic").predicted_cycle("udp", "pause") == []
     assert planned_as("dateline").predicted_cycle("udp", "pfc") == []
     # 802.3x stops all priorities at once, so there two virtual channels would not help.
-    assert planned_as("dateline").predicted_cycle("udp", "all") == ring
+    assert planned_as("dateline").predicted_cycle("udp", "pause") == ring
 
 
 def test_only_a_knot_of_waiting_channels_is_as_predicted() -> None:
     cyclic, ring = planned_as("cyclic"), ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
-    assert cyclic.as_predicted(ring, "udp", "all")
-    assert cyclic.as_predicted([], "udp", "all")
-    assert not cyclic.as_predicted(ring[::-1], "udp", "all")
-    assert not planned_as("acyclic").as_predicted(ring, "udp", "all")
+    assert cyclic.as_predicted(ring, "udp", "pause")
+    assert cyclic.as_predicted([], "udp", "pause")
+    assert not cyclic.as_predicted(ring[::-1], "udp", "pause")
+    assert not planned_as("acyclic").as_predicted(ring, "udp", "pause")
 
 
 def test_senders_whose_share_is_small_send_for_longer() -> None:

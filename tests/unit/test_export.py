@@ -10,14 +10,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from knotless.main import main
-from routing import check, make_plan
 from routing.flowdir import read_tags
 from routing.l2 import export
 from routing.ofctl import parse
+from routing.plan import make_plan
 from tests.dumb_switch import flows_of
 from topologies import load
 from topologies.errors import PlanError
 from topologies.files import read
+from verification.check import check
 
 CASES = [
     "mesh,4,4 --engine dor",
@@ -97,8 +98,8 @@ def test_bridge_lines_say_the_same_as_the_json(tmp_path: Path) -> None:
         ("mesh,4,4 --engine dor --vlans default", "VLAN 2 has a loop by way of the link"),
         ("fattree,2,4,2", "close a loop"),
         ("mesh,4,4 --max-vlans 3", "needs more than 3 VLANs"),
-        ("mesh,4,4 --max-vlans 4095", "max_vlans must be 1 to 4093"),
-        ("mesh,4,4 --vlans forest", "vlans must be one of"),
+        ("mesh,4,4 --max-vlans 4095", "max_vlans: input should be less than or equal to 4093"),
+        ("mesh,4,4 --vlans forest", "vlans: input should be 'default' or 'tree'"),
         ("lsft,6", "power of a prime"),
         ("no/such.json", "cannot be read"),
     ],

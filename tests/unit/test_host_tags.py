@@ -9,12 +9,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from knotless.main import main
-from routing import check, compile_rules, make_plan
+from routing.compile import compile_rules
 from routing.host_tags import EVERYTHING_ELSE, from_text, to_text
-from routing.pipeline import Frame, Pipeline
+from routing.plan import make_plan
+from tests.one_switch import Frame, Pipeline
 from topologies import load
 from topologies.errors import RuleError
 from topologies.numbering import mac_value
+from verification.check import check
+from verification.checked_plan import CheckedPlan
 
 SPEC, ENGINE = "torus,4,4,hosts=4", "minimal"
 
@@ -58,7 +61,7 @@ def test_everything_arrives_with_the_right_tags_and_not_without(engine: str) -> 
     rules = compile_rules(plan)
     verdict = check(plan.fabric, rules, tags=plan.host_tags())
     assert (verdict.undelivered, verdict.broadcasts_undelivered) == (0, 0)
-    assert verdict.acyclic == (plan.cycle == [])
+    assert verdict.acyclic == (CheckedPlan(plan).cycle == [])
     assert check(plan.fabric, rules).undelivered == verdict.pairs
 
 

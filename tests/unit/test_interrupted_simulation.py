@@ -10,7 +10,7 @@ from pathlib import Path
 LIMIT_S = 60
 ENDLESS_US = "1e12"
 FROM_PYTHON = f"""
-from routing import make_plan
+from routing.plan import make_plan
 from simulation import Load, Scenario, simulate
 from topologies import load
 

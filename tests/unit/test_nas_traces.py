@@ -22,7 +22,7 @@ from experiments.nas.trace import (
 )
 from experiments.openmpi import agent_script, mpirun_command
 from experiments.program_campaign import places
-from routing import make_plan
+from routing.plan import make_plan
 from simulation.errors import SimulationError
 from simulation.replay import replay
 from simulation.tracefile import read_program, read_trace

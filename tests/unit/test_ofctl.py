@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from routing import SwitchRules, compile_rules, make_plan
+from routing.compile import compile_rules
 from routing.flowdir import read_dir, write_dir
 from routing.ofctl import parse, write
+from routing.plan import make_plan
 from routing.rules import (
     CONTROLLER,
     IN_PORT,
@@ -19,6 +20,7 @@ from routing.rules import (
     PushVlan,
     Rule,
     SetField,
+    SwitchRules,
     ToGroup,
 )
 from topologies import load

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from routing import make_plan
+from routing.plan import make_plan
 from topologies import load
+from verification.checked_plan import CheckedPlan
 
 FOUR = ["mesh,4,4,hosts=4", "torus,4,4,hosts=4", "irregular-a", "irregular-b"]
 
@@ -16,7 +17,7 @@ FOUR = ["mesh,4,4,hosts=4", "torus,4,4,hosts=4", "irregular-a", "irregular-b"]
 @pytest.mark.parametrize("spec", FOUR)
 def test_two_descending_layers_are_minimal(spec: str) -> None:
     plan = make_plan(load(spec), "dl", vcs=2)
-    assert plan.summary()["minimal"] is True
+    assert CheckedPlan(plan).summary()["minimal"] is True
     assert plan.vcs == 2
 
 
@@ -29,12 +30,12 @@ def test_buffer_pools_need_the_diameter(spec: str, vcs: int) -> None:
 
 @pytest.mark.parametrize("spec", FOUR)
 def test_prefix_is_minimal_nowhere(spec: str) -> None:
-    assert make_plan(load(spec), "prefix").summary()["minimal"] is False
+    assert CheckedPlan(make_plan(load(spec), "prefix")).summary()["minimal"] is False
 
 
 @pytest.mark.parametrize(("spec", "minimal"), zip(FOUR, [True, True, False, False], strict=True))
 def test_updown_is_minimal_on_grids_only(spec: str, minimal: bool) -> None:
-    assert make_plan(load(spec), "updown").summary()["minimal"] is minimal
+    assert CheckedPlan(make_plan(load(spec), "updown")).summary()["minimal"] is minimal
 
 
 @pytest.mark.parametrize("spec", FOUR)
@@ -46,7 +47,7 @@ def test_paths_and_loads_are_in_the_order_of_the_engines(spec: str) -> None:
         make_plan(load(spec), "updown"),
         make_plan(load(spec), "prefix"),
     ]
-    means = [float(str(plan.summary()["mean_switches"])) for plan in plans]
+    means = [float(str(CheckedPlan(plan).summary()["mean_switches"])) for plan in plans]
     assert means == sorted(means)
-    loads = [int(plan.loads.max()) for plan in plans[1:]]
+    loads = [int(CheckedPlan(plan).loads.max()) for plan in plans[1:]]
     assert loads == sorted(loads)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from routing import compile_rules, make_plan
+from routing.compile import compile_rules
+from routing.plan import make_plan
 from topologies import load
+from verification.checked_plan import CheckedPlan
 
 
 @pytest.mark.parametrize(
@@ -19,9 +21,9 @@ from topologies import load
 )
 def test_dimension_order_spread_over_ties_reaches_the_bound(spec: str, bound: int) -> None:
     plan = make_plan(load(spec), "dor")
-    assert plan.loads.tolist() == [bound] * len(plan.channels)
+    assert CheckedPlan(plan).loads.tolist() == [bound] * len(plan.channels)
     assert plan.vcs == 2
-    assert plan.cycle == []
+    assert CheckedPlan(plan).cycle == []
 
 
 @pytest.mark.parametrize(
@@ -40,22 +42,22 @@ def test_minimal_within_few_virtual_channels(spec: str, engine: str, vcs: int, l
     """Where OpenSM's lash and dfsssp fail with 8, or load more; see docs/performance.md."""
     plan = make_plan(load(spec), engine)
     assert plan.vcs <= vcs
-    assert plan.loads.max() <= load_
-    assert plan.is_minimal
-    assert plan.cycle == []
+    assert CheckedPlan(plan).loads.max() <= load_
+    assert CheckedPlan(plan).is_minimal
+    assert CheckedPlan(plan).cycle == []
 
 
 @pytest.mark.parametrize("spec", ["lsft,3", "lsft,4", "fattree2,6", "fattree,2,4,2", "fattree3,4"])
 def test_updown_goes_by_tiers_on_trees(spec: str) -> None:
     fabric = load(spec)
     plan = make_plan(fabric, "updown")
-    assert plan.is_minimal
+    assert CheckedPlan(plan).is_minimal
     assert plan.vcs == 1
-    assert plan.loads.max() <= make_plan(fabric, "fattree").loads.max()
+    assert CheckedPlan(plan).loads.max() <= CheckedPlan(make_plan(fabric, "fattree")).loads.max()
 
 
 def test_updown_from_a_leaf_is_told_to_and_is_longer() -> None:
-    assert not make_plan(load("lsft,3"), "updown", root="s1").is_minimal
+    assert not CheckedPlan(make_plan(load("lsft,3"), "updown", root="s1")).is_minimal
 
 
 @pytest.mark.parametrize(

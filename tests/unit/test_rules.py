@@ -7,15 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from routing import check, compile_rules, make_plan, ofctl
+from routing import ofctl
 from routing.channels import Priorities
+from routing.compile import compile_rules
 from routing.matches import vlan_ranges
-from routing.pipeline import Frame, Pipeline
+from routing.plan import make_plan
 from routing.routes import ExplicitRoutes, Routes
 from routing.rules import COOKIE, Output, SwitchRules
+from tests.one_switch import Frame, Pipeline
 from topologies import load
 from topologies.errors import PlanError
 from topologies.numbering import mac_value
+from verification.check import check
 
 H1, H2, H9 = (mac_value(f"02:00:00:00:0{switch}:01") for switch in (1, 2, 9))
 EVERYONE = 0xFFFFFFFFFFFF

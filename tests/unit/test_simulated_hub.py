@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from emulation.wiring import wire
-from routing import compile_rules, make_plan
+from routing.compile import compile_rules
+from routing.plan import make_plan
 from simulation import LinkChange, Load, Scenario, simulate
 from topologies import load
 from topologies.errors import KnotlessError

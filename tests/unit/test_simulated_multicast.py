@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from knotless.commands.simulate import command
-from routing import Plan, compile_rules, make_plan
-from routing.pipeline import Frame, Pipeline
+from routing.compile import compile_rules
+from routing.plan import Plan, make_plan
 from simulation import Load, Scenario, simulate
+from tests.one_switch import Frame, Pipeline
 from topologies import load
 from topologies.errors import KnotlessError
 from topologies.numbering import group_mac, mac_value

@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from knotless_core.simulator import headroom_bytes
-from routing import Plan, check, compile_rules, make_plan
-from routing.pipeline import Frame, Pipeline
+from routing.compile import compile_rules
+from routing.plan import Plan, make_plan
 from simulation import Buffers, LinkChange, Load, Result, Scenario, simulate
+from tests.one_switch import Frame, Pipeline
 from topologies import load
 from topologies.errors import KnotlessError
 from topologies.numbering import mac_value
+from verification.check import check
 
 PACKET_BYTES = 1500
 HOST_WIRE_BYTES = PACKET_BYTES + 18 + 20
@@ -38,7 +40,7 @@ def test_a_flow_alone_gets_the_line_rate() -> None:
     assert found.report.deadlock is None
 
 
-@pytest.mark.parametrize("flow_control", ["all", "pfc"])
+@pytest.mark.parametrize("flow_control", ["pause", "pfc"])
 def test_cyclic_routes_freeze_as_the_check_predicts(flow_control: str) -> None:
     plan = make_plan(load("ring,4"), "dor", vcs=1, select="low-port")
     found = simulate(Scenario(plan, "shift:2", flow_control=flow_control, duration_us=5e6))
@@ -135,7 +137,7 @@ def test_waiting_on_one_link_is_that_of_an_m_d_1_queue(load_share: float) -> Non
 def test_one_byte_less_than_the_headroom_loses_a_frame() -> None:
     """What is under way when a sender is paused at the worst moment is measured, then cut."""
     plan = make_plan(load("flat,3,rate=1000,delay=5"), "updown")
-    base = Scenario(plan, "complement", flow_control="all", duration_us=50_000)
+    base = Scenario(plan, "complement", flow_control="pause", duration_us=50_000)
     lines = "\n".join(f"0,h{h},h1,3000000" for h in (2, 3))
     with TemporaryDirectory() as folder:
         path = Path(folder) / "trace.csv"

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from knotless.main import main
-from routing import make_plan
+from routing.plan import make_plan
 from simulation import Load, Scenario, SimulationError, simulate
 from simulation.memory import estimated_bytes
 from topologies import load
@@ -20,7 +20,7 @@ from topologies import load
 MEASURE = """
 import gc, sys
 import psutil
-from routing import make_plan
+from routing.plan import make_plan
 from simulation import Load, Scenario, simulate
 from simulation.memory import estimated_bytes
 from topologies import load
@@ -74,7 +74,7 @@ def test_a_fabric_far_too_large_is_refused_before_it_is_planned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(psutil, "virtual_memory", lambda: Free(4_000_000))
-    monkeypatch.setattr("knotless.commands._routing.make_plan", None)
+    monkeypatch.setattr("knotless.commands.simulate.make_plan", None)
     done = CliRunner().invoke(main, ["simulate", "torus,8,8,8", "--pattern", "shift"])
     assert done.exit_code == 2
     assert done.output.startswith("knotless: torus,8,8,8: simulating it takes about 0.0 GiB")

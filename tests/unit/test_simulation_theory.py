@@ -12,7 +12,7 @@ import pytest
 from experiments.flows import fair_mbps, flows_of
 from experiments.patterns.pattern import Flows, Pattern
 from knotless_core.simulator import headroom_bytes
-from routing import make_plan
+from routing.plan import make_plan
 from simulation import Buffers, Scenario, simulate
 from topologies import load
 from topologies.fabric import Fabric
@@ -29,7 +29,7 @@ def pattern_of(pairs: list[tuple[int, int]]) -> Pattern:
     return Pattern("pairs", "these pairs", make)
 
 
-@pytest.mark.parametrize("flow_control", ["all", "pfc"])
+@pytest.mark.parametrize("flow_control", ["pause", "pfc"])
 def test_unequal_bottlenecks_give_max_min_shares(flow_control: str) -> None:
     """Three flows share a link; what one of them leaves of its last line, a fourth one gets."""
     plan = make_plan(load("mesh,3,1,hosts=3,rate=1000,delay=1"), "dor")
@@ -52,7 +52,7 @@ def test_unequal_bottlenecks_give_max_min_shares(flow_control: str) -> None:
     assert goodput_mbps.tolist() == pytest.approx(shares_mbps, rel=0.01)
 
 
-@pytest.mark.parametrize("flow_control", ["all", "pfc"])
+@pytest.mark.parametrize("flow_control", ["pause", "pfc"])
 @pytest.mark.parametrize(
     ("rate_mbps", "delay_us"), [(1000, 0), (1000, 0.5), (1000, 5), (10_000, 1), (10_000, 50)]
 )

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from knotless_core import graph as core
-from routing import make_plan
 from routing.channels import Ints, channels_of
 from routing.engine import Task
 from routing.layers import shortest_paths
+from routing.plan import make_plan
 from routing.simple_paths import without_revisits
 from routing.spanning import spanning_tree
 from routing.turn_model import LEFT_UP, RIGHT_DOWN, legal_turns
@@ -20,6 +20,7 @@ from routing.turns import Turns, all_turns, along_tree, grow_acyclic, turn_graph
 from routing.walks import FAR
 from topologies import Fabric, Host, Link, Switch, load
 from topologies.errors import PlanError
+from verification.checked_plan import CheckedPlan
 
 SPECS = ["ring,5", "torus,4,4", "mesh,3,4", "random,20,degree=3", "lsft,2"]
 
@@ -179,12 +180,12 @@ def test_an_lsft_without_one_of_its_links_is_refused() -> None:
     cut = Fabric(fabric.name, fabric.switches, fabric.hosts, fabric.links[1:])
     with pytest.raises(PlanError, match="has 0 between s1 and s2"):
         make_plan(cut, "lsft")
-    assert make_plan(cut, "dl").cycle == []
+    assert CheckedPlan(make_plan(cut, "dl")).cycle == []
 
 
 def test_descending_layers_get_shorter_with_more_of_them() -> None:
     means = [
-        make_plan(load("random,40,degree=3"), "dl", vcs=vcs).summary()["mean_switches"]
+        CheckedPlan(make_plan(load("random,40,degree=3"), "dl", vcs=vcs)).summary()["mean_switches"]
         for vcs in (1, 2, 4)
     ]
     assert means[0] > means[1] >= means[2]  # type: ignore[operator]
@@ -193,5 +194,5 @@ def test_descending_layers_get_shorter_with_more_of_them() -> None:
 def test_reduced_buffer_pools_count_only_where_ways_part() -> None:
     ring = make_plan(load("ring,8"), "sbp-reduced")
     assert ring.vcs == 2
-    assert ring.cycle == []
+    assert CheckedPlan(ring).cycle == []
     assert make_plan(load("ring,8"), "sbp").vcs == 4

@@ -50,21 +50,23 @@ struct LinkChange {
     watchdog_us: Option<f64>,
 }
 
-/// Flow control of all links at once, by the names of paper 004.
+/// Flow control of all links at once: no link pauses, links to hosts do, links between switches
+/// do, all do; or PFC on all links.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum FabricFlow {
     None,
     Host,
     Switch,
-    All,
+    #[serde(alias = "all")]
+    Pause,
     Pfc,
 }
 
 impl FabricFlow {
     fn of_link(self, is_host_link: bool) -> FlowMode {
         match self {
-            FabricFlow::All => FlowMode::Pause,
+            FabricFlow::Pause => FlowMode::Pause,
             FabricFlow::Pfc => FlowMode::Pfc,
             FabricFlow::Host if is_host_link => FlowMode::Pause,
             FabricFlow::Switch if !is_host_link => FlowMode::Pause,

@@ -23,7 +23,6 @@ pub mod tables;
 pub mod trees;
 pub mod turn_model;
 pub mod turns;
-pub mod usage;
 pub mod vlans;
 
 pub use error::Malformed;

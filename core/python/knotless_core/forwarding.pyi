@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 End = tuple[int, int]
 """A switch (its index) and a port."""
 Hop = tuple[int, int, int]
-"""A link (channels, then hosts' links), the label and the virtual channel that a packet has there."""
+"""A link (channels, then hosts' links), and the label and priority that a packet has there."""
 Trace = tuple[list[Hop], list[tuple[int, int]], list[int], list[int], bool]
-"""Hops, deliveries (host, label), switches that drop it, switches not followed, and whether it comes
-twice by one link."""
+"""See :class:`forwarding.state.Trace`."""
 
 class State:
     """The forwarding state of a fabric, filled in by following everything that hosts can send.

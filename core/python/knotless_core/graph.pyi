@@ -113,15 +113,6 @@ class Tables:
     def paths(self, longest: int) -> Paths:
         """Return the paths of every row to every switch, ``longest`` as above."""
 
-    def usage(
-        self, senders: Ints, receivers: Ints, trees: Ints, tree_priorities: NDArray[np.uint8]
-    ) -> tuple[NDArray[np.int64], int, Ints, Ints]:
-        """Return loads, the channels of the longest path between hosts, and the dependencies.
-
-        ``senders`` are the hosts of each row, ``receivers`` those of each switch. Dependencies are
-        (before, after), each channel * 8 + priority, those of broadcasts by the trees too.
-        """
-
     def row_vlans(self, receives: Mask, limit: int) -> Ints:
         """Return the number from 0 on of each row's VLAN; OverflowError: more than ``limit``."""
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use graph::channels::Channels;
 use graph::table_vlans;
 use graph::tables::Tables;
-use graph::usage::usage;
 use graph::vlans::Refusal;
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2,
@@ -80,26 +79,6 @@ impl PyTables {
     fn paths<'py>(&self, py: Python<'py>, longest: usize) -> PyResult<PathArrays<'py>> {
         let paths = self.with(py, |tables| tables.paths(longest).map_err(refused))?;
         as_paths(py, paths, self.at.bind(py).len(), self.channels.switches())
-    }
-
-    fn usage<'py>(
-        &self,
-        py: Python<'py>,
-        senders: Ints<'_>,
-        receivers: Ints<'_>,
-        trees: PyReadonlyArray2<'_, i32>,
-        tree_priorities: PyReadonlyArray2<'_, u8>,
-    ) -> PyResult<UsageArrays<'py>> {
-        let (senders, receivers) = (senders.as_slice()?, receivers.as_slice()?);
-        let trees = (trees.as_slice()?, tree_priorities.as_slice()?);
-        let found =
-            self.with(py, |tables| usage(tables, senders, receivers, trees).map_err(refused))?;
-        Ok((
-            found.loads.into_pyarray(py),
-            found.longest,
-            found.before.into_pyarray(py),
-            found.after.into_pyarray(py),
-        ))
     }
 
     fn row_vlans<'py>(

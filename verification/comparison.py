@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from routing.engine import Engine, engine_named, engines
 from routing.plan import make_plan
-from routing.vlan import MOST_VLANS
+from routing.request import PlanRequest
 from topologies.errors import PlanError
 from topologies.fabric import Fabric
+from verification.checked_plan import CheckedPlan
 
 ALL = "all"
 
@@ -40,22 +41,11 @@ def chosen(names: str) -> list[Engine]:
     return [engine_named(name) for name in dict.fromkeys(wanted)]
 
 
-def compare(
-    fabric: Fabric,
-    names: str,
-    *,
-    vcs: int | None = None,
-    select: str = "spread",
-    tagging: str = "switch",
-    vlans: str = "default",
-    max_vlans: int = MOST_VLANS,
-    root: str | None = None,
-) -> Iterator[Compared]:
+def compare(fabric: Fabric, names: str, request: PlanRequest) -> Iterator[Compared]:
     """Plan ``fabric`` with each engine of ``names`` (see :func:`chosen`), one after the other.
 
-    ``root`` goes to the engines that have one. The other choices are as in
-    :func:`routing.plan.make_plan`; an engine that cannot route the fabric under them is listed
-    with the reason.
+    ``root`` goes to the engines that have one. The other choices are those of ``request``; an
+    engine that cannot route the fabric under them is listed with the reason.
 
     Raises
     ------
@@ -64,17 +54,9 @@ def compare(
 
     """
     for engine in chosen(names):
+        root = request.root if engine.has_root else None
         try:
-            plan = make_plan(
-                fabric,
-                engine.name,
-                vcs=vcs,
-                select=select,
-                tagging=tagging,
-                vlans=vlans,
-                max_vlans=max_vlans,
-                root=root if engine.has_root else None,
-            )
-            yield Compared(engine.name, plan.summary())
+            plan = make_plan(fabric, request.but(engine=engine.name, root=root))
+            yield Compared(engine.name, CheckedPlan(plan).summary())
         except PlanError as error:
             yield Compared(engine.name, None, str(error))

@@ -1,0 +1,98 @@
+"""The options of a plan, which every command that makes one has; their defaults are the request's.
+
+What they may be is checked by :class:`routing.request.PlanRequest`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import click
+
+from routing.engine import MAX_VCS, SELECTIONS
+from routing.flow_control import AUTO, CHOICES
+from routing.multicast import parse
+from routing.request import PlanRequest
+from routing.vlan import ASSIGNMENTS, TAGGINGS
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _multicast(
+    _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[int, list[str]]:
+    return parse(texts)
+
+
+def _default(name: str) -> Any:
+    return PlanRequest.model_fields[name].default
+
+
+def _one_of(choices: tuple[str, ...]) -> str:
+    return "|".join(choices)
+
+
+_FLOW_CONTROL = "Links that pause (802.3x): none, those to hosts, between switches, or all; or PFC"
+_OPTIONS: Mapping[str, dict[str, Any]] = {
+    "engine": {"help": "Routing engine (? lists them); native: made for the family, else updown."},
+    "vcs": {"type": int, "help": f"Virtual channels that the plan may use (1 to {MAX_VCS})."},
+    "select": {
+        "metavar": _one_of(SELECTIONS),
+        "help": "Among equal paths: spread the hosts of a switch, or low-port first.",
+    },
+    "tagging": {
+        "metavar": _one_of(TAGGINGS),
+        "help": "Who puts the VLAN tag on: switch (by its port) or host.",
+    },
+    "vlans": {
+        "metavar": _one_of(ASSIGNMENTS),
+        "help": "Share a VLAN where next hops agree (default), or where links form a tree (tree).",
+    },
+    "max_vlans": {"type": int, "help": "VLANs that the plan may use."},
+    "root": {"help": "Root switch of engines that have one (else the first)."},
+    "multicast": {
+        "multiple": True,
+        "default": (),
+        "callback": _multicast,
+        "metavar": "N=HOST,...",
+        "help": "Declare multicast group N, MAC 03:00:00:00:NN:NN (in hex), with these members or"
+        " 'all'; may be given several times. What is sent to other groups goes to all hosts.",
+    },
+    "flow_control": {
+        "metavar": _one_of(CHOICES),
+        "help": f"{_FLOW_CONTROL} on all. auto: pfc if the plan uses several virtual channels,"
+        " else pause.",
+    },
+}
+flow_control_option = click.option(
+    "--flow-control",
+    default=AUTO,
+    show_default=True,
+    metavar=_one_of(CHOICES),
+    help=f"{_FLOW_CONTROL} on all. auto: what the fabric uses with --live; else pfc if frames wait"
+    " in several priorities between switches, else pause.",
+)
+
+
+def plan_options(**defaults: str) -> Callable[[Command], Command]:
+    """Give a command the options of a plan, all together as its parameter ``request``.
+
+    ``defaults`` are those of the command where they differ from the request's own.
+    """
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def command(**given: Any) -> Any:
+            choices = {name: given.pop(name) for name in _OPTIONS}
+            return function(request=PlanRequest.of(**choices), **given)
+
+        decorated: Any = command
+        for name, settings in reversed(list(_OPTIONS.items())):
+            option = {"default": defaults.get(name, _default(name)), "show_default": True}
+            flag = f"--{name.replace('_', '-')}"
+            decorated = click.option(flag, name, **{**option, **settings})(decorated)
+        return cast(Command, decorated)
+
+    return decorate

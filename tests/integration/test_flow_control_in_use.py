@@ -1,0 +1,71 @@
+"""``up`` and ``lab``: the flow control of a fabric, and plans that are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulation.names import Names
+from tests.integration.test_lab_up_down import FREE_PORTS, Knotless, Remains, status, up
+
+
+def test_the_flow_control_is_the_one_that_the_plan_needs(knotless: Knotless, names: Names) -> None:
+    where = ("--name", names.name, *FREE_PORTS)
+    done = knotless("up", "torus,5,5", "--engine", "dor", *where)
+    assert done.returncode == 0, done.stderr
+    try:
+        assert done.stdout.endswith("flow control pfc: cannot deadlock under PFC\n")
+        code, shown = status(knotless, names)
+        assert (code, shown["settings"]["flow_control"]) == (0, "pfc")
+        controller = shown["controller"]
+        assert controller["flow_control"] == controller["plan"]["flow_control"] == "pfc"
+        assert (controller["check"]["flow_control"], controller["check"]["acyclic"]) == (
+            "pfc",
+            True,
+        )
+    finally:
+        knotless("down", "--name", names.name)
+
+
+@pytest.mark.parametrize("command", ["up", "lab"])
+def test_a_plan_that_can_deadlock_is_refused(
+    knotless: Knotless, names: Names, remains: Remains, command: str
+) -> None:
+    words = (command, "torus,5,5", "--engine", "dor", "--flow-control", "pause")
+    done = knotless(*words, "--name", names.name, *FREE_PORTS)
+    assert (done.returncode, done.stdout) == (2, "")
+    cycle = " -> ".join([*(f"s{i}:2/0" for i in range(1, 6)), "s1:2/0"])
+    assert done.stderr.startswith(f"knotless: dor on torus,5,5 CAN DEADLOCK under PAUSE: {cycle};")
+    assert "--allow-deadlock" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert remains(names) == []
+
+
+def test_a_plan_that_can_deadlock_is_started_where_that_is_allowed(
+    knotless: Knotless, names: Names
+) -> None:
+    cyclic = ("--engine", "dor", "--vcs", "1", "--select", "low-port", "--allow-deadlock")
+    done = up(knotless, names, *cyclic)
+    assert done.returncode == 0, done.stderr
+    try:
+        ring = "s1:2/0 -> s2:2/0 -> s3:2/0 -> s4:2/0 -> s1:2/0"
+        assert done.stdout.endswith(f"flow control pause: CAN DEADLOCK under PAUSE: {ring}\n")
+        _, shown = status(knotless, names)
+        assert shown["controller"]["check"]["acyclic"] is False
+        live = knotless("check", "--live", "--name", names.name)
+        assert live.returncode == 1
+        assert live.stdout.endswith(f"CAN DEADLOCK under PAUSE: {ring}\n")
+    finally:
+        knotless("down", "--name", names.name)
+
+
+def test_plain_links_have_no_flow_control(knotless: Knotless, names: Names) -> None:
+    plain = ("--links", "plain", "--engine", "dor", "--vcs", "1", "--select", "low-port")
+    wrong = up(knotless, names, *plain, "--flow-control", "host")
+    assert wrong.returncode == 2
+    assert "plain links have no flow control: leave 'host' out" in wrong.stderr
+    done = up(knotless, names, *plain)
+    assert done.returncode == 0, done.stderr
+    try:
+        assert done.stdout.endswith("flow control none: cannot deadlock without flow control\n")
+    finally:
+        knotless("down", "--name", names.name)

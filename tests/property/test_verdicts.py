@@ -1,0 +1,115 @@
+"""Verdicts against the simulator: what is called safe never deadlocks, known rings do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from forwarding.from_plan import state_of_plan
+from routing.engine import engines
+from routing.plan import Plan, make_plan
+from routing.request import PlanRequest
+from simulation import Buffers, Load, Result, Scenario, simulate
+from topologies import load
+from topologies.errors import PlanError
+from verification.check import check, verdict_of
+from verification.checked_plan import CheckedPlan
+
+LINKS = "rate=1000,delay=1"
+PAUSING = ("pause", "pfc", "switch")
+FABRICS = (
+    *("mesh,3,3,hosts=2", "torus,4,3", "torus,5,5", "ring,4", "ring,5,hosts=2", "flat,4"),
+    *("mtree,2,3", "fattree,2,2,2", "fattree2,4", "fattree3,4", "clos,2,hosts=2", "lsft,2"),
+    *("irregular-a", "irregular-b", "random,9,degree=4,hosts=2,seed=3"),
+)
+"""One fabric of each family at least, so small that 500 of its packets take milliseconds."""
+TIGHT = Buffers(xoff=3_100, xon=1_550)
+"""Two packets: senders are paused all the time, and every cycle that can close, closes."""
+DURATION_US = 2_000
+GROUP = 1
+ONE_WAY = {"vcs": 1, "select": "low-port"}
+
+
+def overloaded(plan: Plan, flow_control: str, pattern: str, seed: int) -> Result:
+    """Return what comes of hosts that send as much as their lines carry."""
+    everybody = tuple((host.name, GROUP) for host in plan.fabric.hosts)
+    return simulate(
+        Scenario(
+            plan,
+            pattern,
+            Load("poisson") if pattern == "uniform" else Load("saturate"),
+            senders=everybody if pattern == "broadcast" else (),
+            flow_control=flow_control,
+            buffers=TIGHT,
+            duration_us=DURATION_US,
+            seed=seed,
+        )
+    )
+
+
+def plans(engine: str) -> Iterator[Plan]:
+    """Yield the plans of all fabrics that the engine can route."""
+    for spec in FABRICS:
+        for select in ("spread", "low-port"):
+            request = PlanRequest.of(engine=engine, select=select, multicast={GROUP: ["all"]})
+            try:
+                yield make_plan(load(f"{spec},{LINKS}"), request)
+            except PlanError:
+                assert engine in ("dor", "fattree", "lsft", "smodk"), (engine, spec)
+
+
+@pytest.mark.parametrize("engine", engines())
+def test_what_is_called_safe_never_deadlocks(engine: str) -> None:
+    runs = 0
+    for number, plan in enumerate(plans(engine)):
+        state = state_of_plan(plan)
+        for flow_control in PAUSING:
+            if not verdict_of(state, flow_control).acyclic:
+                continue
+            for pattern in ("uniform", f"shift:{len(plan.fabric.hosts) // 2}", "broadcast"):
+                found = overloaded(plan, flow_control, pattern, seed=number)
+                assert found.report.deadlock is None, (plan.fabric.name, flow_control, pattern)
+                assert found.report.flow_packets.sum() > 0
+                runs += 1
+    assert runs >= 18
+
+
+@pytest.mark.parametrize(
+    ("spec", "engine", "choices", "flow_control", "pattern"),
+    [
+        ("ring,4", "dor", ONE_WAY, "pause", "shift:2"),
+        ("ring,4", "dor", ONE_WAY, "pfc", "shift:2"),
+        ("ring,4", "dor", ONE_WAY, "switch", "shift:2"),
+        ("ring,4", "dor", {"vcs": 2, "select": "low-port"}, "pause", "shift:2"),
+        ("ring,4", "minimal", {"select": "low-port"}, "pause", "shift:2"),
+        ("ring,5", "minimal", {}, "pfc", "shift:2"),
+        ("torus,5,5", "dor", {"vcs": 1}, "pause", "shift:2"),
+        ("torus,5,5", "dor", {"vcs": 1}, "pfc", "shift:2"),
+        ("torus,5,5", "dor", {}, "pause", "shift:2"),
+        ("torus,5,5", "dor", {}, "switch", "shift:2"),
+    ],
+)
+def test_rings_of_channels_deadlock_as_they_were_called(
+    spec: str, engine: str, choices: dict[str, object], flow_control: str, pattern: str
+) -> None:
+    plan = make_plan(load(f"{spec},{LINKS}"), engine, **choices)
+    checked = CheckedPlan(plan)
+    cycle = verdict_of(checked.state, flow_control).cycle
+    assert cycle
+    assert check(plan.fabric, checked.rules, flow_control=flow_control).cycle == cycle
+    assert overloaded(plan, flow_control, pattern, seed=1).knot
+
+
+@pytest.mark.parametrize("flow_control", ["none", "host"])
+def test_without_pause_between_switches_nothing_deadlocks(flow_control: str) -> None:
+    plan = make_plan(load(f"ring,4,{LINKS}"), "dor", **ONE_WAY)
+    assert verdict_of(state_of_plan(plan), flow_control).cycle == []
+    assert not overloaded(plan, flow_control, "shift:2", seed=1).knot
+
+
+def test_where_dimension_order_needs_two_virtual_channels_auto_means_pfc() -> None:
+    assert make_plan(load("torus,4,4"), "dor").flow_control == "pause"
+    plan = make_plan(load("torus,5,5"), "dor")
+    assert (plan.flow_control, CheckedPlan(plan).cycle) == ("pfc", [])
+    assert CheckedPlan(plan).verdict.text == "cannot deadlock under PFC"

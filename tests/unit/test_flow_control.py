@@ -1,0 +1,76 @@
+"""Flow control: one list of choices, what auto means, which channels wait, old names."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from experiments import results
+from experiments.reproduction import stored
+from routing import flow_control as flow
+from routing.flow_control import CHOICES, FLOW_CONTROLS, of_link, resolved, verdict_text, waiting
+from topologies.errors import PlanError
+
+EDGES = [(8, 17), (9, 16)]
+"""From channel 1 to channel 2, in priorities 0 and 1."""
+
+
+def test_auto_is_pfc_where_there_are_several_virtual_channels() -> None:
+    assert [resolved("auto", vcs) for vcs in (1, 2, 8)] == ["pause", "pfc", "pfc"]
+    assert [resolved(name, 2) for name in FLOW_CONTROLS] == list(FLOW_CONTROLS)
+    assert set(CHOICES) == {"auto", *FLOW_CONTROLS}
+    with pytest.raises(PlanError, match="must be one of auto, none, .*, not 'some'"):
+        resolved("some", 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [
+        ("none", set()),
+        ("host", set()),
+        ("switch", {(8, 16)}),
+        ("pause", {(8, 16)}),
+        ("pfc", {(8, 17), (9, 16)}),
+    ],
+)
+def test_only_links_between_switches_that_pause_make_channels_wait(
+    name: str, left: set[tuple[int, int]]
+) -> None:
+    assert waiting(EDGES, name) == left
+    assert (of_link(name, to_host=False) == "off") == (not left)
+
+
+def test_verdicts_name_their_flow_control() -> None:
+    assert verdict_text("none", []) == "cannot deadlock without flow control"
+    assert verdict_text("switch", []) == "cannot deadlock under PAUSE between switches"
+    ring = verdict_text("pause", ["s1:2/0", "s2:2/0"])
+    assert ring == "CAN DEADLOCK under PAUSE: s1:2/0 -> s2:2/0 -> s1:2/0"
+
+
+def test_the_old_name_of_pause_is_accepted_with_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    flow._warn_once.cache_clear()
+    with caplog.at_level(logging.WARNING, logger="knotless"):
+        assert [flow.accepted("all"), flow.accepted("all"), flow.accepted("pfc")] == [
+            *("pause", "pause", "pfc")
+        ]
+    assert [record.getMessage() for record in caplog.records] == [
+        "flow control 'all' is deprecated: write 'pause'"
+    ]
+
+
+def test_stored_runs_are_read_with_todays_names(tmp_path: Path) -> None:
+    kinds = {"flow_control": "string"}
+    with results.Results("deadlock", {}, 1, {"row": "int64", **kinds}, tmp_path) as made:
+        made.add({"flow_control": "all", "valid": True}, [{"row": 0, "flow_control": "all"}])
+    run, samples = results.read(made.directory)
+    assert [row["flow_control"] for row in (*run["rows"], *samples)] == ["pause", "pause"]
+    file = tmp_path / "deadlock-emulation-1.json"
+    old = {"experiment": "deadlock", "id": "1", "rows": [{"flow_control": "all", "valid": True}]}
+    file.write_text(json.dumps(old))
+    (found,) = stored.read(tmp_path).rows("deadlock", "emulation")
+    assert found["flow_control"] == "pause"
