@@ -76,6 +76,11 @@ class CompiledRules(Mapping[str, SwitchRules]):
         """The number of rules of all switches."""
         return int(self.counts.sum())
 
+    @property
+    def groups(self) -> int:
+        """The number of groups of all switches."""
+        return len(self._columns["bucket_ends"])
+
     def _rule(self, columns: Mapping[str, list[int]], i: int) -> Rule:
         match = [Field(key, columns[key][i]) for key in _EXACT if columns[key][i] >= 0]
         for key, all_bits in _ALL_BITS.items():

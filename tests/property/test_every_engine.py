@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forwarding.openflow.compiler import compile_rules
 from routing.channels import channels_of
-from routing.compile import compile_rules
 from routing.engine import MAX_VCS, engines
 from routing.plan import make_plan, shortest_hops
 from tests.property.fabrics import graphs, grids, shuffled

@@ -12,8 +12,8 @@ from controller import state as controller_state
 from controller.config import Config, parse
 from controller.state import FabricState
 from emulation.network import EmulatedFabric
+from forwarding.openflow.compiler import compile_rules
 from knotless.main import main
-from routing.compile import compile_rules
 from routing.plan import make_plan
 from routing.request import PlanRequest
 from simulation import Scenario

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from forwarding.openflow.compiler import compile_rules
 from routing import ofctl
 from routing.channels import Priorities
-from routing.compile import compile_rules
-from routing.matches import vlan_ranges
 from routing.plan import make_plan
 from routing.routes import ExplicitRoutes, Routes
 from routing.rules import COOKIE, Output, SwitchRules
@@ -113,24 +112,6 @@ def test_unnumbered_macs_get_a_rule_each() -> None:
         if field.name == "eth_src" and field.mask is not None
     ]
     assert masked == []
-
-
-@pytest.mark.parametrize("vlans", [1, 2, 3, 7, 64, 100, 4093])
-def test_vlan_ranges_cover_just_the_vlans_in_use(vlans: int) -> None:
-    def covered(vlan: int) -> int:
-        return sum(
-            (vlan | 0x1000) & (0x1FFF if f.mask is None else f.mask) == f.value
-            for f in vlan_ranges(vlans)
-        )
-
-    assert [v for v in range(4096) if covered(v)] == list(range(2, 2 + vlans))
-    assert max(covered(v) for v in range(4096)) == 1
-    assert len(list(vlan_ranges(vlans))) <= 24
-
-
-def with_priorities(routes: Routes, priorities: Priorities) -> Routes:
-    trees = (routes.tree_channels, routes.tree_priorities)
-    return ExplicitRoutes(routes.rows, routes.channels, priorities, *trees)
 
 
 def test_virtual_channels_by_pair_are_set_on_admission() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from routing.compile import compile_rules
+from forwarding.openflow.compiler import compile_rules
 from routing.l2 import export
 from routing.plan import Plan, make_plan
 from topologies import load

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from routing.compile import compile_rules
+from forwarding.openflow.compiler import compile_rules
 from routing.plan import make_plan
 from routing.rules import (
     CONTROLLER,

@@ -116,8 +116,8 @@ def compile_rules(
 ) -> dict[str, NDArray[Any]]:
     """Return the OpenFlow rules of all switches in columns.
 
-    ``macs`` are the addresses of the hosts, ``groups`` those of the multicast groups in the order of
-    the state's. Columns with an entry for each rule, -1 where a field is not matched or set:
+    ``macs`` are the addresses of the hosts, ``groups`` those of the multicast groups in the order
+    of the state's. Columns with an entry for each rule, -1 where a field is not matched or set:
 
     table, priority, in_port, metadata, eth_type, vlan_pcp, write_metadata, goto
     eth_dst, eth_src, vlan_vid, each with NAME_mask: the bits that count, 0 for none
