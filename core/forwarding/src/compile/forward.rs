@@ -135,8 +135,11 @@ pub fn add(
             (vlan, class)
         };
         let differing: Vec<_> = vlans.iter().map(|&vlan| differs(vlan)).collect();
-        of_vlans = listings.exceptions(minimiser, rest, &differing);
-        if together.len() < of_all.len() + of_vlans.len() {
+        let shorter = together.len() <= of_all.len();
+        if !shorter {
+            of_vlans = listings.exceptions(minimiser, rest, &differing);
+        }
+        if shorter || together.len() < of_all.len() + of_vlans.len() {
             (of_all, of_vlans) = (together, Vec::new());
         }
     }

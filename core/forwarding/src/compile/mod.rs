@@ -92,7 +92,7 @@ impl Task<'_> {
     fn compile(&self, by_switch: bool) -> Result<Rules, Stop> {
         let &Task { state, macs, host_tags, .. } = self;
         let space = Space::new(state, macs, by_switch);
-        let vlans = Vlans::new(state);
+        let vlans = Vlans::new(state.hops().iter().map(|hop| hop.label));
         let flood_groups = floods::flood_groups(state, &space, self.groups)?;
         let one_vc = state.hops().iter().all(|hop| hop.vc == 0);
         let floods = Floods { state, space: &space, groups: &flood_groups, one_vc };

@@ -2,7 +2,6 @@
 
 use super::rules::{Masked, Rule, Rules, ADMISSION, FORWARD};
 use super::ternary::{merge, Item, Minimiser};
-use crate::state::State;
 
 /// The bit of a VLAN field that says that there is a tag.
 pub const PRESENT: u64 = 0x1000;
@@ -25,9 +24,9 @@ pub struct Vlans {
 }
 
 impl Vlans {
-    /// Takes the VLANs that packets of a state are in.
-    pub fn new(state: &State) -> Self {
-        let mut used: Vec<u64> = state.hops().iter().map(|hop| u64::from(hop.label)).collect();
+    /// Takes the VLANs in use, in any order; 0 is none.
+    pub fn new(used: impl Iterator<Item = u16>) -> Self {
+        let mut used: Vec<u64> = used.map(u64::from).collect();
         used.sort_unstable();
         used.dedup();
         used.retain(|&vlan| vlan > 0);
@@ -66,5 +65,44 @@ impl Vlans {
         let refuse = |&vlan: &Masked| Rule { vlan, ..Rule::new(ADMISSION, 450) };
         rules.rules.extend(self.outside.iter().map(refuse));
         rules.rules.extend(ports.iter().map(|&port| let_in(port, self.hull)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fits(vlan: u64, of: Masked) -> bool {
+        (vlan ^ of.value) & of.mask == 0
+    }
+
+    #[test]
+    fn just_the_vlans_in_use_are_let_in() {
+        for (count, ports) in [(0, 1), (1, 2), (2, 4), (3, 1), (9, 1), (9, 30), (16, 16), (4093, 5)]
+        {
+            let vlans = Vlans::new(2..2 + count);
+            let mut rules = Rules::default();
+            let ports: Vec<u32> = (1..=ports).collect();
+            vlans.add(&ports, &mut rules);
+            for vlan in (0..=1).chain(PRESENT..2 * PRESENT) {
+                let fitting = rules.rules.iter().filter(|rule| fits(vlan, rule.vlan));
+                let refused = fitting.clone().any(|rule| rule.in_port < 0);
+                let admitted: Vec<i32> =
+                    fitting.map(|rule| rule.in_port).filter(|&port| port > 0).collect();
+                let used = vlan >= PRESENT + 2 && vlan < PRESENT + 2 + u64::from(count);
+                if used {
+                    assert!(!refused && admitted.len() == ports.len(), "{vlan} of {count}");
+                } else {
+                    assert!(refused || admitted.is_empty(), "{vlan} of {count}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_rule_a_port_where_that_is_less() {
+        let mut rules = Rules::default();
+        Vlans::new(2..18).add(&(1..=16).collect::<Vec<u32>>(), &mut rules);
+        assert_eq!(rules.rules.len(), 16 + 4);
     }
 }
