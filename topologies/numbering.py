@@ -3,8 +3,8 @@
 Switch ``i`` (from 0) is ``s{i+1}`` with dpid ``i + 1``. The host on port ``p`` of the switch with
 code ``n`` has MAC ``02:00:00:NN:NN:PP`` and IP ``10.N.N.P``. The code is ``i + 1``, or where a
 family tells the places of its switches (coordinates; pod and position), it has a field of bits for
-each number of a place: rules that match a few bits then mean a row or a pod. Multicast group ``g`` has
-MAC ``03:00:00:00:GG:GG``.
+each number of a place: rules that match a few bits then mean a row or a pod. Multicast group ``g``
+has MAC ``03:00:00:00:GG:GG``.
 """
 
 from __future__ import annotations

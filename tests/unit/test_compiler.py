@@ -37,7 +37,7 @@ def with_any_macs(fabric: Fabric) -> Fabric:
         ("torus,4,4,3", "dor", {"multicast": {1: ["h1", "h7", "h40"], 2: ["all"], 9: ["h3"]}}),
         ("torus,6,6,hosts=2", "dfsssp", {}),
         ("torus,5,5", "lash", {"tagging": "host"}),
-        ("mesh,4,4,hosts=3", "updown", {"vlans": "tree"}),
+        ("mesh,4,4,hosts=3", "updown", {"vlans": "tree", "select": "low-port"}),
         ("mesh,3,3", "sbp", {"multicast": {1: ["h2", "h9"]}}),
         ("fattree3,4", "fattree", {}),
         ("fattree3,6", "smodk", {}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from topologies import SpecError, load
+from topologies.numbering import codes
 from topologies.spec import parse
 
 # spec, switches, hosts, links
@@ -57,9 +58,7 @@ def test_addresses_are_plain_numbers_where_these_do_as_well_or_nothing_else_fits
     assert codes([(x, y) for y in range(3) for x in range(3)]) == [0, 1, 2, 4, 5, 6, 8, 9, 10]
     assert codes([(1 << i, i) for i in range(17)]) == list(range(1, 18))
     fabric = load("fattree3,6")
-    assert [h.mac for h in fabric.hosts_at["s5"].values()][
-        0
-    ] == "02:00:00:00:05:01"  # pod 1, leaf 1
+    assert fabric.hosts_at["s5"][1].mac == "02:00:00:00:05:01"  # pod 1, leaf 1
 
 
 def test_grid_ports_are_hosts_then_positive_and_negative_of_each_dimension() -> None:

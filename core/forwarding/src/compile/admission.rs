@@ -1,6 +1,6 @@
 //! Table admission: what may come in, and with which VLAN and priority it goes on.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 
 use super::forward::HostsDiffer;
 use super::listing::{priorities, Listings, Match};
@@ -97,19 +97,15 @@ impl Admission<'_> {
                 labels.push(0);
             }
             for label in labels {
-                let key = (stands, label, flooded);
-                if !known.contains_key(&key) {
-                    let sent = unicasts.sent.get(&(stands, label));
-                    let made = self.admits(
-                        switch,
-                        sent.map_or(&[], Vec::as_slice),
-                        label,
-                        flooded,
-                        minimiser,
-                    )?;
-                    known.insert(key, made);
-                }
-                self.own(port, host, label, &known[&key], rules);
+                let admits = match known.entry((stands, label, flooded)) {
+                    Entry::Occupied(made) => made.into_mut(),
+                    Entry::Vacant(place) => {
+                        let sent = unicasts.sent.get(&(stands, label));
+                        let sent = sent.map_or(&[][..], Vec::as_slice);
+                        place.insert(self.admits(switch, sent, label, flooded, minimiser)?)
+                    }
+                };
+                self.own(port, host, label, admits, rules);
             }
         }
         self.vlans.add(&ports.switches, rules);

@@ -264,7 +264,7 @@ mod tests {
             let keys: Vec<u64> = (0..1 << bits).filter(|_| next() % 4 < density).collect();
             let items: Vec<Item> =
                 keys.iter().map(|&key| (key, (next() % classes) as u32)).collect();
-            let otherwise = if next() % 2 == 0 { NO_CLASS } else { 0 };
+            let otherwise = if next() & 1 == 0 { NO_CLASS } else { 0 };
             let mut cubes = rules(&items, classes as u32, otherwise);
             let prefixes = cubes.len();
             assert!(prefixes <= items.len());
@@ -305,7 +305,7 @@ mod tests {
     fn prefixes_are_the_fewest() {
         let mut next = random(11);
         for _ in 0..500 {
-            let keys = (0..16).filter(|_| next() % 4 > 0).collect::<Vec<u64>>();
+            let keys = (0..16).filter(|_| next() & 3 > 0).collect::<Vec<u64>>();
             let items: Vec<Item> = keys.iter().map(|&key| (key, (next() % 3) as u32)).collect();
             let found = rules(&items, 3, NO_CLASS).len();
             assert_eq!(found, fewest(&items, 3, 3, None), "{items:?}");
