@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from emulation.network import EmulatedFabric
 from experiments.experiment import SIMULATION, ExperimentError
 from experiments.logp.formulas import LogP
 from experiments.message_simulated import SimulatedPair
-from experiments.routed import judged
+from experiments.routed import emulated, judged
 from routing.plan import Plan
 from topologies import Fabric
 from topologies.fabric import Host
@@ -135,15 +134,7 @@ def running(
     if on == SIMULATION:
         yield SimulatedPair(plan, asker, server, costs)
         return
-    lab = EmulatedFabric.of(
-        plan,
-        name=f"run-{secrets.token_hex(2)}",
-        openflow_port=0,
-        rest_port=0,
-        static_arp=True,
-        progress=say,
-    )
-    with lab:
+    with emulated(plan, static_arp=True, progress=say) as lab:
         pair = Pair(lab, asker, server)
         # The first frames of a flow take a switch's slow path.
         for kind in ("udp", "message"):

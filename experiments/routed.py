@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from routing.plan import Plan, make_plan
 from routing.request import PlanRequest
 from topologies import load
 from topologies.fabric import Fabric
+from verification.checked_plan import CheckedPlan
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
@@ -56,20 +56,26 @@ class Routed:
         low_port = ", low port" if self.request.select == "low-port" else ""
         return f"{self.plan.engine}{several}{low_port}"
 
-    @contextmanager
-    def running(self) -> Iterator[EmulatedFabric]:
-        """Run it on the emulator for the block.
+    def running(self) -> EmulatedFabric:
+        """Return it to be run on the emulator for a block; raises PlanError as :func:`emulated`."""
+        return emulated(self.plan, **{"static_arp": True, **dict(self.settings)})
 
-        Raises PlanError for routes that can deadlock and are not to.
-        """
-        from emulation.network import EmulatedFabric
 
-        settings: dict[str, Any] = {"static_arp": True, **dict(self.settings)}
-        name = f"run-{secrets.token_hex(2)}"
-        with EmulatedFabric.of(
-            self.plan, name=name, openflow_port=0, rest_port=0, **settings
-        ) as lab:
-            yield lab
+def emulated(plan: Plan, **settings: Any) -> EmulatedFabric:
+    """Return the fabric of a plan, to be run on the emulator under a name of its own.
+
+    Raises
+    ------
+    PlanError
+        The plan can deadlock, and ``settings`` do not allow it.
+
+    """
+    from emulation.network import EmulatedFabric
+
+    if not settings.get("allow_deadlock"):
+        CheckedPlan(plan).refuse_deadlock()
+    name = f"run-{secrets.token_hex(2)}"
+    return EmulatedFabric.of(plan, name=name, openflow_port=0, rest_port=0, **settings)
 
 
 def request_of(text: str, **choices: Any) -> PlanRequest:

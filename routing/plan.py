@@ -21,7 +21,6 @@ from routing.request import PlanRequest
 from routing.routes import Routes, TableRoutes
 from routing.trees import pruned
 from routing.vlan import FIRST_VLAN, assign_table_vlans, assign_vlans
-from routing.walks import plain_graph
 from topologies.errors import PlanError
 from topologies.fabric import Fabric
 
@@ -172,11 +171,6 @@ def distinct_rows(*columns: NDArray[Any]) -> list[tuple[int, ...]]:
         rest, column = np.divmod(rest, size)
         unpacked.append(column.tolist())
     return list(zip(*reversed(unpacked), strict=True))
-
-
-def shortest_hops(channels: Channels) -> Ints:
-    """Return (switches, switches): the fewest channels from one switch to another."""
-    return plain_graph(channels).hops()
 
 
 def make_plan(fabric: Fabric, request: PlanRequest | str = NATIVE, **choices: Any) -> Plan:

@@ -25,10 +25,6 @@ def plan_to_json(plan: Plan, summary: Mapping[str, object]) -> dict[str, object]
         paths = {}
         for d, switch in enumerate(plan.fabric.switches):
             if plan.receivers[d] and d != plan.row_switch[row]:
-                taken = routes.channels[row, d].tolist()
-                priorities = routes.priorities[row, d].tolist()
-                paths[switch.name] = [
-                    channels.name(c, p) for c, p in zip(taken, priorities, strict=True) if c >= 0
-                ]
+                paths[switch.name] = [channels.name(c, p) for c, p in routes.path(row, d)]
         sources.append({"hosts": names, "vlan": int(plan.vlans[row]), "paths": paths})
     return {**summary, "sources": sources}

@@ -17,6 +17,8 @@ from topologies.errors import PlanError
 
 MAX_PATH_BYTES = 4 << 30
 """Paths that need more memory than this are not written out."""
+BYTES_PER_HOP = 5
+"""Of a path written out: a channel and a priority."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class TableRoutes:
     The rows of one table follow each other: they are ordered by it.
 
     rows : (hosts,) the row of each source host.
-    of : the channels of the fabric.
+    fabric_channels : the channels that the tables' numbers mean.
     at : (rows,) the switch of each row's hosts.
     table : (rows,) the table that each row follows.
     next_hop : (tables, switches, destination switches) the channel that leaves the switch
@@ -73,7 +75,7 @@ class TableRoutes:
     """
 
     rows: Ints
-    of: Channels
+    fabric_channels: Channels
     at: Ints
     table: Ints
     next_hop: Ints
@@ -86,42 +88,47 @@ class TableRoutes:
     def core(self) -> core.Tables:
         """The same for the kernels of the Rust core."""
         return core.Tables(
-            self.of.core, self.next_hop, self.at, self.table, self.first_priority, self.changes
+            self.fabric_channels.core,
+            self.next_hop,
+            self.at,
+            self.table,
+            self.first_priority,
+            self.changes,
         )
 
     @property
     def channels(self) -> Ints:
-        """(rows, switches, longest) the channels of each path, then -1; see ``_paths``."""
-        return self._paths[0]
-
-    @property
-    def priorities(self) -> Priorities:
-        """Same shape, the priority of each of those channels; see ``_paths``."""
-        return self._paths[1]
-
-    @cached_property
-    def _paths(self) -> tuple[Ints, Priorities]:
-        """The paths, written out once.
+        """(rows, switches, longest) the channels of each path, then -1; written out once.
 
         Raises
         ------
         PlanError
-            They need more than :data:`MAX_PATH_BYTES`.
+            The paths need more memory than :data:`MAX_PATH_BYTES`.
 
         """
+        return self._paths[0]
+
+    @property
+    def priorities(self) -> Priorities:
+        """Same shape, the priority of each of those channels; raises the same error."""
+        return self._paths[1]
+
+    @cached_property
+    def _paths(self) -> tuple[Ints, Priorities]:
         longest = self.core.longest()
-        needed = len(self.at) * len(self.of.names) * longest * 5
+        sources, switches = len(self.at), len(self.fabric_channels.names)
+        needed = sources * switches * longest * BYTES_PER_HOP
         if needed > MAX_PATH_BYTES:
             raise PlanError(
-                f"the paths of {len(self.at)} sources to {len(self.of.names)} switches written out"
-                f" need {needed / 1e9:.1f} GB, at most {MAX_PATH_BYTES / 1e9:.1f} GB are used for"
-                " them; use the next-hop tables"
+                f"the paths from {sources} sources to {switches} switches take"
+                f" {needed / 1e9:.1f} GB when written out, at most {MAX_PATH_BYTES / 1e9:.1f} GB"
+                " are allowed; this can be done on smaller fabrics only"
             )
         return self.core.paths(longest)
 
     def path(self, row: int, destination: int) -> list[tuple[int, int]]:
         """Return the (channel, priority) pairs from the hosts of ``row`` to a switch."""
-        next_hop, head = self.next_hop[self.table[row], :, destination], self.of.head
+        next_hop, head = self.next_hop[self.table[row], :, destination], self.fabric_channels.head
         taken = int(next_hop[self.at[row]])
         priority = int(self.first_priority[self.table[row], destination])
         hops = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from experiments.barrier.case import Case, Ground, Settings, members
 from experiments.barrier.passages import WARM_UP, Passages, by_process, together
 from experiments.barrier.processes import outcomes, running
 from experiments.logp.formulas import LogP, mean_of
+from experiments.routed import emulated
 from knotless_core import programs
 from routing.plan import Plan
 from topologies.fabric import Fabric
@@ -63,14 +63,7 @@ class EmulatedGround:
         plan = ground.plan(settings, wanted)
         made = cls(ground, settings, plan, groups)
         for _ in range(ground.networks):
-            lab = EmulatedFabric.of(
-                plan,
-                name=f"run-{secrets.token_hex(2)}",
-                openflow_port=0,
-                rest_port=0,
-                progress=say,
-            )
-            made.labs.append(lab)
+            made.labs.append(emulated(plan, progress=say))
         return made
 
     def __enter__(self) -> EmulatedGround:

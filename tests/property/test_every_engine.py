@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from forwarding.openflow.compiler import compile_rules
 from routing.channels import channels_of
 from routing.engine import MAX_VCS, engines
-from routing.plan import make_plan, shortest_hops
+from routing.plan import make_plan
+from routing.walks import plain_graph
 from tests.property.fabrics import graphs, grids, shuffled
 from topologies import Fabric, load
 from topologies.errors import FabricError, PlanError
@@ -156,7 +157,7 @@ def promise_holds(promise: Promise, data: st.DataObject) -> bool:
     root = None
     if engines()[promise.engine].has_root:
         root = data.draw(st.sampled_from([None, *(switch.name for switch in fabric.switches)]))
-    diameter = shortest_hops(channels_of(fabric)).max()
+    diameter = plain_graph(channels_of(fabric)).hops().max()
     if promise.engine.startswith("sbp") and diameter > MAX_VCS:
         return False  # refused: see the test of that
     if promise.engine == "fattree" and not joined_by_going_up_and_down(fabric):

@@ -159,35 +159,55 @@ pub fn explore(state: &mut State, behaviour: &mut impl Behaviour, members: &[Vec
     found
 }
 
-/// The hosts whose unicasts are treated the same, in order; the first of each stands for it.
-fn groups(state: &State) -> Vec<Vec<u32>> {
+/// Hosts whose unicasts are treated the same; the first of them stands for all.
+struct Group {
+    hosts: Vec<u32>,
+    /// By which hop they send, where that is the same to everyone.
+    start: Option<HopId>,
+}
+
+fn groups(state: &mut State) -> Vec<Group> {
     let mut of: Vec<Vec<u32>> = vec![Vec::new(); state.stands_for.len()];
     for (host, &first) in state.stands_for.iter().enumerate() {
         of[first as usize].push(host as u32);
     }
-    of.retain(|group| !group.is_empty());
-    of
+    of.retain(|hosts| !hosts.is_empty());
+    let untagged = state.first_labels.is_empty();
+    let mut group = |hosts: Vec<u32>| {
+        let link = state.fabric.host_link(hosts[0]);
+        let start = untagged.then(|| state.hop_id(Hop { link, label: 0, vc: 0 }));
+        Group { hosts, start }
+    };
+    of.into_iter().map(&mut group).collect()
 }
 
 impl<B: Behaviour> Explorer<'_, B> {
     /// Follows what all other hosts send to one host.
-    fn unicasts(&mut self, groups: &[Vec<u32>], destination: u32) {
+    fn unicasts(&mut self, groups: &[Group], destination: u32) {
         self.order.clear();
         let mut starts = Vec::with_capacity(groups.len());
         for group in groups {
-            let Some(&source) = group.iter().find(|&&host| host != destination) else { continue };
-            let label = self.state.first_label(source, destination);
-            let link = self.state.fabric.host_link(self.state.stands_for[source as usize]);
-            let id = self.state.hop_id(Hop { link, label, vc: 0 });
+            let Some(&source) = group.hosts.iter().find(|&&host| host != destination) else {
+                continue;
+            };
+            let id = match group.start {
+                Some(id) => id,
+                None => {
+                    let label = self.state.first_label(source, destination);
+                    let link = self.state.fabric.host_link(group.hosts[0]);
+                    self.state.hop_id(Hop { link, label, vc: 0 })
+                }
+            };
             self.visit(id, source, destination);
             let Visit { outcome, .. } = self.visits[id as usize];
-            let pairs = group.len() as u64 - u64::from(group.contains(&destination));
+            let own = group.hosts.contains(&destination);
+            let pairs = group.hosts.len() as u64 - u64::from(own);
             if outcome.good() {
                 self.visits[id as usize].pairs += pairs as f64;
                 self.found.max_switches = self.found.max_switches.max(outcome.switches);
             } else {
                 self.found.undelivered += pairs;
-                starts.extend(group.iter().filter(|&&host| host != destination));
+                starts.extend(group.hosts.iter().filter(|&&host| host != destination));
             }
         }
         let room = KEPT_FAILURES.saturating_sub(self.found.failed.len());

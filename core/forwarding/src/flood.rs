@@ -90,7 +90,11 @@ impl<'a> Floods<'a> {
         let start = state.hop_id(Hop { link: state.fabric.host_link(source), label, vc: 0 });
         let place = state.fill(start, destination, behaviour);
         let (local, away) = onward(state, place);
-        let mut strange = state.entry(place) == Step::Unsupported || !self.deliver(state, &local);
+        let mut strange = state.entry(place) == Step::Unsupported;
+        for &id in &local {
+            let Hop { link, label, .. } = state.hop(id);
+            strange |= state.fabric.host(link).is_some_and(|host| !self.deliver(host, label));
+        }
         let member = &self.members[group];
         let home = self.at[source as usize] as usize;
         let due = self.members_at[group][home] - u32::from(member[source as usize]);
@@ -115,9 +119,19 @@ impl<'a> Floods<'a> {
             }
             let place = state.fill(id, destination, behaviour);
             edges.note(state, id, place, source, destination);
-            let (hosts, channels) = onward(state, place);
-            strange |= state.entry(place) == Step::Unsupported || !self.deliver(state, &hosts);
-            waiting.extend(channels);
+            match state.entry(place) {
+                Step::Next(_, onward) => {
+                    for &id in onward {
+                        let Hop { link, label, .. } = state.hop(id);
+                        match state.fabric.host(link) {
+                            Some(host) => strange |= !self.deliver(host, label),
+                            None => waiting.push(id),
+                        }
+                    }
+                }
+                Step::Unreached => {}
+                Step::Unsupported => strange = true,
+            }
         }
         let wrong = (0..self.at.len()).filter(|&host| {
             let due = self.members[group][host] && host != source as usize;
@@ -130,20 +144,14 @@ impl<'a> Floods<'a> {
         wrong
     }
 
-    /// Counts copies for hosts; false where one is labelled: it counts as one too many.
-    fn deliver(&mut self, state: &State, hops: &[HopId]) -> bool {
-        let mut plain = true;
-        for &id in hops {
-            let Hop { link, label, .. } = state.hop(id);
-            let Some(host) = state.fabric.host(link) else { continue };
-            let (round, copies) = &mut self.copies[host as usize];
-            if *round != self.round {
-                (*round, *copies) = (self.round, 0);
-            }
-            *copies += if label == 0 { 1 } else { 2 };
-            plain &= label == 0;
+    /// Counts a copy for a host; false where it is labelled: then it counts as one too many.
+    fn deliver(&mut self, host: u32, label: u16) -> bool {
+        let (round, copies) = &mut self.copies[host as usize];
+        if *round != self.round {
+            (*round, *copies) = (self.round, 0);
         }
-        plain
+        *copies += if label == 0 { 1 } else { 2 };
+        label == 0
     }
 
     fn copies_of(&self, host: usize) -> u32 {

@@ -246,42 +246,37 @@ impl Planned {
         }
     }
 
-    /// (switches, destinations): the class of each destination at each switch.
+    /// (destinations, switches): the class of each destination at each switch.
     fn classes(&mut self, fabric: &Fabric) -> Vec<u16> {
         let (switches, hosts) = (self.switches(), self.at.len());
-        let destinations = hosts + self.floods.len();
-        let mut class = vec![0; switches * destinations];
+        let mut class = vec![0; switches * (hosts + self.floods.len())];
         let mut numbers = vec![Numbers::default(); switches];
         for (at, numbers) in numbers.iter_mut().enumerate() {
-            let of_hosts = &mut class[at * destinations..][..hosts];
-            self.unicast_classes(at as u32, numbers, of_hosts);
+            self.unicast_classes(at as u32, numbers, &mut class);
         }
         let mut key = Vec::new();
-        for flood in 0..self.floods.len() {
-            let source = self.at[self.floods[flood].sources[0] as usize];
-            let row_start = source as usize * switches;
-            for at in 0..switches {
+        let mut branches: Vec<Vec<u32>> = vec![Vec::new(); switches];
+        for (flood, class) in class[hosts * switches..].chunks_mut(switches).enumerate() {
+            let Flood { group, sources } = &self.floods[flood];
+            let source = self.at[sources[0] as usize] as usize;
+            let reached = self.reached(fabric, *group as usize, source as u32);
+            let tree = &self.plan.tree[source * switches..][..switches];
+            let priority = &self.plan.tree_priority[source * switches..][..switches];
+            for to in (0..switches).filter(|&to| reached[to] && tree[to] != NONE) {
+                let (at, _) = fabric.leaves(tree[to] as u32);
+                branches[at as usize].extend([tree[to] as u32, u32::from(priority[to])]);
+            }
+            for (at, branches) in branches.iter_mut().enumerate() {
                 key.clear();
-                key.extend([
-                    2,
-                    self.plan.tree[row_start + at] as u32,
-                    u32::from(source as usize == at),
-                ]);
-                if key[1] != NONE as u32 || key[2] == 1 {
-                    key.push(self.floods[flood].group);
-                    for channel in self.onward(fabric, flood, at as u32) {
-                        let (to, _) = fabric.enters(channel);
-                        let priority = self.plan.tree_priority[row_start + to as usize];
-                        key.extend([channel, u32::from(priority)]);
-                    }
-                }
-                class[at * destinations + hosts + flood] = numbers[at].of(&key);
+                key.extend([2, tree[at] as u32, u32::from(source == at), *group]);
+                key.append(branches);
+                class[at] = numbers[at].of(&key);
             }
         }
         class
     }
 
-    /// Sets the class of each host at a switch.
+    /// Sets the class of each host at a switch, in `class` (destinations, switches).
     fn unicast_classes(&self, at: u32, numbers: &mut Numbers, class: &mut [u16]) {
         let switches = self.switches();
         let rows = self.rows_at(at);
@@ -303,7 +298,8 @@ impl Planned {
         }
         for (host, &to) in self.at.iter().enumerate() {
             let own = || [1, host as u32];
-            class[host] = if to == at { numbers.of(&own()) } else { by_switch[to as usize] };
+            class[host * switches + at as usize] =
+                if to == at { numbers.of(&own()) } else { by_switch[to as usize] };
         }
     }
 

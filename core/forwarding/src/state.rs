@@ -95,7 +95,8 @@ pub struct State {
     pub first_labels: Vec<u16>,
     /// By host: the host of the same switch whose unicasts are treated the same and stand for its.
     pub stands_for: Vec<u32>,
-    /// (switches, destinations): the class of each destination at each switch.
+    /// (destinations, switches): the class of each destination at each switch. Packets are followed
+    /// for one destination after the other: its classes lie next to each other.
     class: Vec<u16>,
     class_count: Vec<u32>,
     hops: Vec<Hop>,
@@ -109,12 +110,14 @@ pub struct State {
 }
 
 impl State {
-    /// An empty state. `class` (switches, destinations) numbers the classes of each switch from 0.
+    /// An empty state. `class` (destinations, switches) numbers the classes of each switch from 0.
     pub fn new(fabric: Fabric, floods: Vec<Flood>, class: Vec<u16>) -> Self {
-        let destinations = fabric.hosts() + floods.len();
-        let most =
-            |of_switch: &[u16]| of_switch.iter().max().map_or(0, |&most| u32::from(most) + 1);
-        let class_count = class.chunks(destinations.max(1)).map(most).collect();
+        let mut class_count = vec![0; fabric.switches()];
+        for of_destination in class.chunks(fabric.switches().max(1)) {
+            for (count, &class) in class_count.iter_mut().zip(of_destination) {
+                *count = u32::max(*count, u32::from(class) + 1);
+            }
+        }
         let stands_for = (0..fabric.hosts() as u32).collect();
         Self { fabric, floods, class, class_count, stands_for, ..Self::default() }
     }
@@ -138,7 +141,7 @@ impl State {
     /// The class of a destination at a switch.
     #[inline]
     pub fn class_of(&self, switch: u32, destination: u32) -> u16 {
-        self.class[switch as usize * self.destinations() + destination as usize]
+        self.class[destination as usize * self.fabric.switches() + switch as usize]
     }
 
     /// The number of a hop, given when it is first asked for.

@@ -12,7 +12,15 @@ struct Growing {
     place: Vec<u32>,
     after: Vec<u32>,
     before: Vec<u32>,
-    seen: Vec<bool>,
+    seen: Vec<Side>,
+}
+
+/// Which search has come by a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Neither,
+    Before,
+    After,
 }
 
 impl Growing {
@@ -44,7 +52,7 @@ impl Growing {
             place,
             after: Vec::new(),
             before: Vec::new(),
-            seen: vec![false; nodes],
+            seen: vec![Side::Neither; nodes],
         }
     }
 
@@ -55,13 +63,12 @@ impl Growing {
         }
         let (low, high) = (self.place[b as usize], self.place[a as usize]);
         if low < high {
-            let reaches = self.reached_from(b, a, high);
+            let reaches = self.search(a, b, low, high);
             if !reaches {
-                self.reaching(a, low);
                 self.reorder();
             }
             for &node in self.after.iter().chain(&self.before) {
-                self.seen[node as usize] = false;
+                self.seen[node as usize] = Side::Neither;
             }
             if reaches {
                 return false;
@@ -72,42 +79,46 @@ impl Growing {
         true
     }
 
-    /// Collects what `from` leads to below place `high`; true as soon as that is `goal`.
-    fn reached_from(&mut self, from: u32, goal: u32, high: u32) -> bool {
+    /// Collects what `b` leads to below place `high` in `after`, and what leads to `a` from above
+    /// place `low` in `before`; true as soon as the two meet.
+    fn search(&mut self, a: u32, b: u32, low: u32, high: u32) -> bool {
         self.after.clear();
         self.before.clear();
-        self.after.push(from);
-        self.seen[from as usize] = true;
-        let mut next = 0;
-        while let Some(&node) = self.after.get(next) {
-            next += 1;
-            for &target in &self.following[node as usize] {
-                if target == goal {
-                    return true;
+        self.after.push(b);
+        self.before.push(a);
+        self.seen[b as usize] = Side::After;
+        self.seen[a as usize] = Side::Before;
+        let (mut next_after, mut next_before) = (0, 0);
+        // Both by turns: a cycle is found by the smaller of the two searches.
+        while next_after < self.after.len() || next_before < self.before.len() {
+            if let Some(&node) = self.after.get(next_after) {
+                next_after += 1;
+                for &target in &self.following[node as usize] {
+                    match self.seen[target as usize] {
+                        Side::Before => return true,
+                        Side::Neither if self.place[target as usize] < high => {
+                            self.seen[target as usize] = Side::After;
+                            self.after.push(target);
+                        }
+                        _ => {}
+                    }
                 }
-                if !self.seen[target as usize] && self.place[target as usize] < high {
-                    self.seen[target as usize] = true;
-                    self.after.push(target);
+            }
+            if let Some(&node) = self.before.get(next_before) {
+                next_before += 1;
+                for &source in &self.preceding[node as usize] {
+                    match self.seen[source as usize] {
+                        Side::After => return true,
+                        Side::Neither if self.place[source as usize] > low => {
+                            self.seen[source as usize] = Side::Before;
+                            self.before.push(source);
+                        }
+                        _ => {}
+                    }
                 }
             }
         }
         false
-    }
-
-    /// Collects what leads to `to` from above place `low`.
-    fn reaching(&mut self, to: u32, low: u32) {
-        self.before.push(to);
-        self.seen[to as usize] = true;
-        let mut next = 0;
-        while let Some(&node) = self.before.get(next) {
-            next += 1;
-            for &source in &self.preceding[node as usize] {
-                if !self.seen[source as usize] && self.place[source as usize] > low {
-                    self.seen[source as usize] = true;
-                    self.before.push(source);
-                }
-            }
-        }
     }
 
     /// Gives the places of all collected nodes to `before`, then `after`.

@@ -64,19 +64,21 @@ pub fn tables(
     let tables = if ways.is_choice { tables } else { 1 };
     let mut next_hop = vec![-1; tables * switches * switches];
     let mut search = Search::new(graph);
+    let mut good_edges = Vec::new();
     for destination in (0..switches).filter(|&destination| receives[destination]) {
         search.towards(graph, destination);
         for switch in 0..switches {
-            let good = good(graph, &search, switch);
-            if good.is_empty() {
+            good_edges.clear();
+            good_edges.extend(good(graph, &search, switch));
+            if good_edges.is_empty() {
                 continue;
             }
-            let rises = good.iter().any(|&edge| is_rising(graph, level, edge));
+            let rises = is_rising(graph, level, good_edges[0]);
             let digit = level[switch] as usize;
             let divisor = ways.divisors[if rises { digit } else { digit.saturating_sub(2) }];
             for table in 0..tables {
                 let digit = (number[destination] + table as i64) / divisor % (1 << 20);
-                let edge = good[digit as usize % good.len()];
+                let edge = good_edges[digit as usize % good_edges.len()];
                 next_hop[(table * switches + switch) * switches + destination] =
                     graph.channel[edge];
             }
@@ -105,9 +107,10 @@ impl Ways {
                 if far && receives[destination] && receives[switch] {
                     return Err(Refusal::Apart(destination, switch));
                 }
-                let good = good(graph, &search, switch);
-                is_choice |= receives[destination] && good.len() > 1;
-                let up = good.iter().filter(|&&edge| is_rising(graph, level, edge)).count() as i64;
+                let count = good(graph, &search, switch).count();
+                is_choice |= receives[destination] && count > 1;
+                let rises = |&edge: &usize| is_rising(graph, level, edge);
+                let up = good(graph, &search, switch).filter(rises).count() as i64;
                 let most = &mut most[level[switch] as usize];
                 *most = up.max(*most);
             }
@@ -121,9 +124,13 @@ impl Ways {
 }
 
 /// The edges of shortest walks that leave the start of a switch.
-fn good(graph: &StateGraph, search: &Search, switch: usize) -> Vec<usize> {
+fn good<'a>(
+    graph: &'a StateGraph,
+    search: &'a Search,
+    switch: usize,
+) -> impl Iterator<Item = usize> + 'a {
     let state = graph.start[switch] as usize;
-    graph.leaving(state).filter(|&edge| search.good(graph, state, edge)).collect()
+    graph.leaving(state).filter(move |&edge| search.good(graph, state, edge))
 }
 
 fn is_rising(graph: &StateGraph, level: &[i32], edge: usize) -> bool {

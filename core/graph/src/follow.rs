@@ -1,4 +1,4 @@
-//! From chosen edges to paths.
+//! Paths written out.
 
 use crate::error::Malformed;
 use crate::rows::Rows;
@@ -45,25 +45,5 @@ impl Paths {
         let begin = (row * self.switches + destination) * self.longest;
         let hops = begin..begin + self.longest;
         (&mut self.channels[hops.clone()], &mut self.priorities[hops])
-    }
-
-    /// Writes the path of `row` to `destination`: from `state` along `next` (edges by state).
-    pub fn follow(
-        &mut self,
-        graph: &StateGraph,
-        (row, destination): (usize, usize),
-        mut state: usize,
-        next: &[i32],
-    ) {
-        let (channels, priorities) = self.of(row, destination);
-        for (channel, of_hop) in channels.iter_mut().zip(priorities) {
-            if graph.switch[state] as usize == destination {
-                break;
-            }
-            let edge = next[state] as usize;
-            state = graph.head[edge] as usize;
-            *channel = graph.channel[edge];
-            *of_hop = graph.priority[state];
-        }
     }
 }

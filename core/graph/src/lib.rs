@@ -15,6 +15,7 @@ mod error;
 mod follow;
 pub mod forest;
 mod layers;
+mod order;
 mod rows;
 pub mod shortest;
 pub mod states;

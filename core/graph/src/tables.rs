@@ -3,6 +3,7 @@
 use crate::channels::Channels;
 use crate::error::{long, within, Malformed};
 use crate::follow::Paths;
+use crate::order::Order;
 
 /// Priorities of 802.1Q.
 pub const PRIORITIES: usize = 8;
@@ -22,7 +23,7 @@ pub struct Tables<'a> {
     next_hop: &'a [i32],
     /// `[table][destination]`: the priority on the first channel.
     first_priority: &'a [u8],
-    /// Of each channel, the number of its first turn.
+    /// Of each channel, the number of its first turn; last, how many turns there are.
     first_turn: Vec<u32>,
     /// Of each turn, 0 or the place in `rewrites` plus 1; empty if no priority changes.
     rewrite_of: Vec<u32>,
@@ -56,19 +57,18 @@ impl<'a> Tables<'a> {
                 return Err(Malformed(format!("channel {wrong} does not leave switch {switch}")));
             }
         }
-        let (first_turn, turns) = first_turns(channels);
         let mut tables = Self {
             channels,
             at,
             table,
             next_hop,
             first_priority,
-            first_turn,
+            first_turn: first_turns(channels),
             rewrite_of: Vec::new(),
             rewrites: Vec::new(),
         };
         if !changes.is_empty() {
-            tables.rewrite_of = vec![0; turns];
+            tables.rewrite_of = vec![0; tables.turns()];
         }
         tables.add_changes(changes)?;
         Ok(tables)
@@ -107,7 +107,7 @@ impl<'a> Tables<'a> {
 
     /// How many turns there are.
     pub fn turns(&self) -> usize {
-        first_turns(self.channels).1
+        self.first_turn[self.channels.count()] as usize
     }
 
     /// The priority that `priority` becomes at a turn.
@@ -217,99 +217,13 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// Of each channel, the number of its first turn; and how many turns there are.
-fn first_turns(channels: &Channels) -> (Vec<u32>, usize) {
-    let mut turns = 0;
-    let of_head = |&head: &i32| {
-        let first = turns as u32;
-        turns += channels.of(head as usize).len();
-        first
-    };
-    let first = channels.head.iter().map(of_head).collect();
-    (first, turns)
-}
-
-/// The switches by their distance to one destination along the next hops.
-#[derive(Debug)]
-pub struct Order {
-    /// Channels to the destination; below 0 where the next hops end elsewhere.
-    pub hops: Vec<i32>,
-    /// The switches from which the next hops lead to the destination, farthest first.
-    pub farthest_first: Vec<u32>,
-    first: Vec<u32>,
-    chain: Vec<u32>,
-}
-
-impl Order {
-    const UNKNOWN: i32 = -1;
-    const NO_WAY: i32 = -2;
-    const ON_CHAIN: i32 = -3;
-
-    /// Room for fabrics of so many switches.
-    pub fn new(switches: usize) -> Self {
-        Self {
-            hops: vec![0; switches],
-            farthest_first: vec![0; switches],
-            first: Vec::new(),
-            chain: Vec::new(),
-        }
+/// Of each channel, the number of its first turn; last, how many turns there are.
+fn first_turns(channels: &Channels) -> Vec<u32> {
+    let mut first = vec![0];
+    for &head in &channels.head {
+        first.push(first[first.len() - 1] + channels.of(head as usize).len() as u32);
     }
-
-    /// Orders all switches; refuses next hops that lead round.
-    pub fn towards(
-        &mut self,
-        channels: &Channels,
-        destination: usize,
-        next: &[i32],
-    ) -> Result<(), Malformed> {
-        self.hops.fill(Self::UNKNOWN);
-        self.hops[destination] = 0;
-        let mut most = 0;
-        for switch in 0..next.len() {
-            let mut here = switch;
-            while self.hops[here] == Self::UNKNOWN && next[here] >= 0 {
-                self.hops[here] = Self::ON_CHAIN;
-                self.chain.push(here as u32);
-                here = channels.head[next[here] as usize] as usize;
-            }
-            let mut hops = match self.hops[here] {
-                Self::ON_CHAIN => {
-                    return Err(Malformed(format!("next hops to {destination} lead round")));
-                }
-                Self::UNKNOWN => {
-                    self.hops[here] = Self::NO_WAY;
-                    Self::NO_WAY
-                }
-                hops => hops,
-            };
-            while let Some(before) = self.chain.pop() {
-                hops = if hops == Self::NO_WAY { hops } else { hops + 1 };
-                self.hops[before as usize] = hops;
-            }
-            most = most.max(hops);
-        }
-        self.sort(most as usize);
-        Ok(())
-    }
-
-    fn sort(&mut self, most: usize) {
-        self.first.clear();
-        self.first.resize(most + 2, 0);
-        for &hops in self.hops.iter().filter(|&&hops| hops >= 0) {
-            self.first[most - hops as usize + 1] += 1;
-        }
-        for place in 0..=most {
-            self.first[place + 1] += self.first[place];
-        }
-        self.farthest_first.resize(self.first[most + 1] as usize, 0);
-        for (switch, &hops) in self.hops.iter().enumerate() {
-            if hops >= 0 {
-                let place = &mut self.first[most - hops as usize];
-                self.farthest_first[*place as usize] = switch as u32;
-                *place += 1;
-            }
-        }
-    }
+    first
 }
 
 #[cfg(test)]

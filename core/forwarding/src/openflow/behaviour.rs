@@ -84,9 +84,10 @@ pub fn read(
         source_of = first;
     }
     let destinations = macs.len() + floods.len();
-    let mut class = Vec::with_capacity(switches.len() * destinations);
-    for (switch, sources) in switches.iter().zip(&flood_sources) {
-        classes_at(switch, sources, &macs, &groups, &floods, &mut class)?;
+    let mut class = vec![0; switches.len() * destinations];
+    for (at, (switch, sources)) in switches.iter().zip(&flood_sources).enumerate() {
+        let mut of_switch = class.iter_mut().skip(at).step_by(switches.len());
+        classes_at(switch, sources, &macs, &groups, &floods, &mut of_switch)?;
     }
     let mut state = State::new(fabric, floods.clone(), class);
     let mut labels = Labels::default();
@@ -146,14 +147,14 @@ fn told_apart(classifiers: &[Classifier], addresses: &[u64]) -> (Vec<u32>, Vec<u
     (class, first)
 }
 
-/// Adds the class of each destination at one switch.
-fn classes_at(
+/// Sets the class of each destination at one switch.
+fn classes_at<'a>(
     switch: &Switch,
     sources: &Classifier,
     macs: &[u64],
     groups: &[Group],
     floods: &[Flood],
-    class: &mut Vec<u16>,
+    class: &mut impl Iterator<Item = &'a mut u16>,
 ) -> Result<(), TooManyClasses> {
     let rules = switch.rules().iter();
     let classifier = Classifier::new(rules.flat_map(|rule| rule.matched(Field::EthDst)));
@@ -177,10 +178,10 @@ fn classes_at(
         source.extend(sources.key(macs[flood.sources[0] as usize]));
         (groups[flood.group as usize].address, source)
     });
-    for (address, source) in unicasts.chain(flooded) {
+    for ((address, source), class) in unicasts.chain(flooded).zip(class) {
         let (inexact, exact) = told(address);
         let next = u16::try_from(numbers.len()).map_err(|_| TooManyClasses)?;
-        class.push(*numbers.entry((inexact, exact, source)).or_insert(next));
+        *class = *numbers.entry((inexact, exact, source)).or_insert(next);
     }
     Ok(())
 }

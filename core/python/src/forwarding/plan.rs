@@ -50,8 +50,8 @@ fn conflict(conflict: Conflict) -> PyErr {
 
 type Ends = Vec<(u32, u32)>;
 
-/// See `forwarding.pyi`.
 #[pyfunction]
+#[allow(clippy::too_many_arguments)] // a border: each is an argument of its own in Python
 pub fn of_plan(
     py: Python<'_>,
     switches: usize,

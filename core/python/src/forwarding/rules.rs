@@ -104,6 +104,9 @@ pub fn switch(value: &Bound<'_, PyAny>) -> PyResult<(Switch, BTreeSet<Unfollowed
     Ok((Switch::new(rules, groups), left_out))
 }
 
+/// Copies that leave: the port and the tags of each.
+type Copies = Vec<(u32, Vec<u16>)>;
+
 /// One switch's rules, for single frames; see the class of that name in `forwarding.pyi`.
 #[pyclass(frozen, name = "Switch", module = "knotless_core.forwarding")]
 pub struct PySwitch(Switch);
@@ -122,7 +125,7 @@ impl PySwitch {
         eth_src: u64,
         eth_type: u16,
         tags: Vec<u16>,
-    ) -> PyResult<(Vec<(u32, Vec<u16>)>, Vec<String>)> {
+    ) -> PyResult<(Copies, Vec<String>)> {
         let tags = Tags::new(&tags)
             .ok_or_else(|| PyValueError::new_err("a frame has at most two tags"))?;
         let frame = Frame { eth_dst, eth_src, eth_type, tags };

@@ -6,15 +6,12 @@ use graph::channels::Channels;
 use graph::table_vlans;
 use graph::tables::Tables;
 use graph::vlans::Refusal;
-use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2,
-    PyUntypedArrayMethods,
-};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 
 use super::channels::PyChannels;
-use super::{as_paths, matrix, refused, Ints, Mask, Matrix, PathArrays, Vector};
+use super::{as_paths, matrix, refused, Mask, Matrix, PathArrays, Vector};
 
 /// Next-hop tables; see the class of that name in `graph.pyi`.
 #[pyclass(frozen, name = "Tables", module = "knotless_core.graph")]
@@ -26,9 +23,6 @@ pub struct PyTables {
     first_priority: Py<PyArray2<u8>>,
     changes: Py<PyArray2<i32>>,
 }
-
-/// Loads, the longest path's channels, virtual channels before and after each dependency.
-type UsageArrays<'py> = (Vector<'py, i64>, usize, Vector<'py, i32>, Vector<'py, i32>);
 
 impl PyTables {
     /// Calls `work` with the tables, other threads of Python running meanwhile.
