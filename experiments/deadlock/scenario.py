@@ -11,11 +11,11 @@ from experiments.deadlock import transfers
 from experiments.deadlock.matrix import Case
 from experiments.flows import Flow, fair_mbps, flows_of
 from experiments.routed import Routed
+from forwarding.openflow.compiler import compile_rules
 from forwarding.openflow.reader import state_of_rules
 from forwarding.state import ForwardingState
 from routing.cdg import cycle_names, find_cycle
 from routing.channels import PRIORITIES
-from routing.compile import compile_rules
 from routing.flow_control import waiting
 from routing.plan import Plan
 from routing.rules import FabricRules

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.compile import compile_rules
+from forwarding.openflow.compiler import compile_rules
 from routing.engine import engines
 from routing.flowdir import write_dir
 from routing.plan import make_plan

@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forwarding.openflow.compiler import compile_rules
 from forwarding.openflow.reader import state_of_rules
-from routing.compile import compile_rules
 from routing.flowdir import read_dir, write_dir
 from routing.plan import Plan, make_plan
 from routing.rules import (

@@ -14,7 +14,7 @@ import pytest
 
 from forwarding.dot1q.from_plan import export
 from forwarding.dot1q.verify import verify
-from routing.compile import compile_rules
+from forwarding.openflow.compiler import compile_rules
 from routing.plan import Plan, make_plan
 from topologies import load
 from topologies.errors import PlanError

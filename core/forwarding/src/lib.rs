@@ -4,6 +4,7 @@
 //! our plans) and a virtual channel. A state is filled in by exploring what hosts can send, from
 //! a [`state::Behaviour`]: that of a plan, or that of rules.
 
+pub mod compile;
 pub mod explore;
 pub mod fabric;
 pub mod flood;

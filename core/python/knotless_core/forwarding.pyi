@@ -110,3 +110,27 @@ def of_rules(
     EtherType and receivers; ``tags`` (hosts, hosts and groups) is the VLAN that a host puts on.
     Numbers that fit no field raise OverflowError, arguments that do not fit ValueError.
     """
+
+def compile_rules(
+    state: State, macs: Sequence[int], groups: Sequence[int], host_tags: bool
+) -> dict[str, NDArray[Any]]:
+    """Return the OpenFlow rules of all switches in columns.
+
+    ``macs`` are the addresses of the hosts, ``groups`` those of the multicast groups in the order
+    of the state's. Columns with an entry for each rule, -1 where a field is not matched or set:
+
+    table, priority, in_port, metadata, eth_type, vlan_pcp, write_metadata, goto
+    eth_dst, eth_src, vlan_vid, each with NAME_mask: the bits that count, 0 for none
+    actions : the number of a list of actions
+
+    And ``rule_ends`` and ``group_ends`` (switches,), ``bucket_ends`` (groups,) into ``buckets``,
+    which are lists of actions again, ``list_ends`` (lists,) into ``action_kind`` and
+    ``action_argument``: 0 output to a port, 1 push a tag, 2 pop it, 3 set the VLAN, 4 set the
+    priority, 5 hand to a group of the switch, which are numbered from 1.
+
+    Raises
+    ------
+    LookupError
+        ``(switch, reason)``: its tables cannot express the state.
+
+    """
