@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from knotless_core import forwarding as core
 from routing.rules import (
     COOKIE,
     Action,
@@ -23,9 +24,6 @@ from routing.rules import (
     match_order,
 )
 
-Columns = Mapping[str, NDArray[np.integer]]
-"""What :func:`knotless_core.forwarding.compile_rules` returns."""
-
 _VLAN_PRESENT = 0x1000
 _ALL_BITS = {"eth_dst": (1 << 48) - 1, "eth_src": (1 << 48) - 1, "vlan_vid": 0x1FFF}
 _EXACT = ("in_port", "metadata", "eth_type", "vlan_pcp")
@@ -34,10 +32,11 @@ _EXACT = ("in_port", "metadata", "eth_type", "vlan_pcp")
 class CompiledRules(Mapping[str, SwitchRules]):
     """The rules of every switch by its name; what is asked for is decoded and not kept."""
 
-    def __init__(self, names: tuple[str, ...], columns: Columns) -> None:
+    def __init__(self, names: tuple[str, ...], compiled: core.Compiled) -> None:
+        self.core = compiled
         self._names = names
         self._index = {name: i for i, name in enumerate(names)}
-        self._columns = columns
+        self._columns = compiled.columns()
 
     def __len__(self) -> int:
         """Return the number of switches."""

@@ -47,8 +47,8 @@ def compile_state(state: ForwardingState, *, tagging: str = "switch") -> Compile
     macs = [mac_value(host.mac) for host in state.fabric.hosts]
     groups = [group.address for group in state.groups]
     try:
-        columns = core.compile_rules(state.core, macs, groups, tagging == "host")
+        compiled = core.compile_rules(state.core, macs, groups, tagging == "host")
     except LookupError as refused:
         switch, reason = refused.args
         raise PlanError(f"{state.channels.names[switch]}: {reason}") from None
-    return CompiledRules(state.channels.names, columns)
+    return CompiledRules(state.channels.names, compiled)

@@ -52,7 +52,8 @@ def test_members_get_one_copy_and_nothing_new_waits(engine: str, data: st.DataOb
 
     walker = OneByOne(fabric, rules)
     walker.floods(plan.multicast)
-    assert walker.edges <= edges_of(CheckedPlan(make_plan(fabric, engine)).state)
+    without_groups = edges_of(CheckedPlan(make_plan(fabric, engine)).state)
+    assert walker.edges <= set(map(tuple, without_groups.tolist()))
 
 
 @settings(max_examples=25)

@@ -15,6 +15,7 @@ mod bits;
 mod floods;
 mod forward;
 mod listing;
+mod readable;
 pub mod rules;
 mod sets;
 mod space;

@@ -21,6 +21,17 @@ fn encoded(action: Action) -> (u8, u32) {
     }
 }
 
+/// Compiled rules; see the class of that name in `forwarding.pyi`.
+#[pyclass(frozen, name = "Compiled", module = "knotless_core.forwarding")]
+pub struct PyCompiled(pub Rules);
+
+#[pymethods]
+impl PyCompiled {
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        columns(py, &self.0)
+    }
+}
+
 fn columns<'py>(py: Python<'py>, rules: &Rules) -> PyResult<Bound<'py, PyDict>> {
     let found = PyDict::new(py);
     fn add<T: Element>(
@@ -62,18 +73,18 @@ fn columns<'py>(py: Python<'py>, rules: &Rules) -> PyResult<Bound<'py, PyDict>> 
 
 /// See `forwarding.pyi`.
 #[pyfunction]
-pub fn compile_rules<'py>(
-    py: Python<'py>,
+pub fn compile_rules(
+    py: Python<'_>,
     state: &PyState,
     macs: Vec<u64>,
     groups: Vec<u64>,
     host_tags: bool,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<PyCompiled> {
     let state = state.state();
     if macs.len() != state.fabric.hosts() {
         return Err(pyo3::exceptions::PyValueError::new_err("there is not one MAC for each host"));
     }
     let compiled = py.detach(|| compile(state, &macs, &groups, host_tags));
     let refused = |Refused { switch, reason }| PyLookupError::new_err((switch, reason));
-    columns(py, &compiled.map_err(refused)?)
+    Ok(PyCompiled(compiled.map_err(refused)?))
 }

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<state::PyState>()?;
     module.add_class::<rules::PySwitch>()?;
+    module.add_class::<compile::PyCompiled>()?;
     module.add_function(wrap_pyfunction!(compile::compile_rules, module)?)?;
     module.add_function(wrap_pyfunction!(plan::of_plan, module)?)?;
     module.add_function(wrap_pyfunction!(state::of_rules, module)?)
