@@ -1,7 +1,5 @@
 //! Table forward, unicasts: destination, and VLAN where it matters, -> out port.
 
-use rustc_hash::FxHashMap;
-
 use super::listing::{priorities, Listings, Match};
 use super::rules::{Masked, Rule, Rules, FORWARD, VIRTUAL_CHANNEL};
 use super::sets::Sets;
@@ -21,8 +19,10 @@ const LOCAL: u16 = 200;
 
 /// Where each block's packets go on at a switch.
 struct Ways<'a> {
-    /// By block: in each VLAN, 0 standing for any; None: hosts of one block differ.
+    /// Distinct ways: in each VLAN, 0 standing for any.
     next: Vec<&'a [(u16, Link)]>,
+    /// By block: which way.
+    of_block: Vec<u32>,
     /// The classes of links, ascending, after that of what is dropped.
     links: Vec<Link>,
 }
@@ -32,24 +32,37 @@ impl Ways<'_> {
         self.links.binary_search(&link).map_or(DROPPED, |place| place as u32 + 1)
     }
 
-    /// The commonest class of a block; None where nothing comes by.
-    fn usual(&self, block: usize) -> Option<u32> {
-        let next = self.next[block];
-        let count = |link: Link| next.iter().filter(|of| of.1 == link).count();
-        let usual = next.iter().map(|of| of.1).rev().max_by_key(|&link| count(link));
-        usual.map(|link| self.class(link))
+    /// By way: the commonest class; None where nothing comes by.
+    fn usual(&self) -> Vec<Option<u32>> {
+        let usual = |next: &&[(u16, Link)]| {
+            let count = |link: Link| next.iter().filter(|of| of.1 == link).count();
+            let usual = next.iter().map(|of| of.1).rev().max_by_key(|&link| count(link));
+            usual.map(|link| self.class(link))
+        };
+        self.next.iter().map(usual).collect()
     }
 
-    fn of_vlan(&self, block: usize, vlan: u16) -> Option<u32> {
-        match self.next[block] {
+    /// By way: the class in a VLAN.
+    fn of_vlan(&self, vlan: u16) -> Vec<Option<u32>> {
+        let of = |next: &&[(u16, Link)]| match next {
             [] => None,
             [(0, link)] => Some(self.class(*link)),
             next => next.iter().find(|of| of.0 == vlan).map(|of| self.class(of.1)),
-        }
+        };
+        self.next.iter().map(of).collect()
     }
 
     fn vlans_matter(&self) -> bool {
         self.next.iter().any(|next| next.iter().any(|of| of.1 != next[0].1))
+    }
+
+    /// The VLANs in which packets come by, ascending.
+    fn vlans(&self) -> Vec<u16> {
+        let mut vlans: Vec<u16> =
+            self.next.iter().flat_map(|of| of.iter().map(|of| of.0)).filter(|&v| v > 0).collect();
+        vlans.sort_unstable();
+        vlans.dedup();
+        vlans
     }
 }
 
@@ -63,25 +76,36 @@ fn ways<'a>(
     unicasts: &'a Unicasts,
 ) -> Result<Ways<'a>, HostsDiffer> {
     static OWN: [(u16, Link); 1] = [(0, DROP)];
-    let mut next: Vec<Option<&[(u16, Link)]>> = vec![None; space.blocks.len()];
+    const NOT_YET: u32 = u32::MAX;
+    let mut next: Vec<&[(u16, Link)]> = unicasts.next.iter().map(Vec::as_slice).collect();
+    let own = next.len() as u32;
+    next.push(&OWN);
+    let mut of_block = vec![NOT_YET; space.blocks.len()];
     for (host, &block) in space.block_of.iter().enumerate() {
-        let of = unicasts.next[usize::from(state.class_of(switch, host as u32))].as_slice();
-        let own = space.blocks[block as usize].switch == switch;
-        let of = if own { &OWN } else { of };
-        match &mut next[block as usize] {
-            None => next[block as usize] = Some(of),
-            Some(known) if std::ptr::eq(*known, of) || *known == of => {}
-            Some(known) if known.is_empty() => *known = of,
-            Some(_) if of.is_empty() => {}
-            Some(_) => return Err(HostsDiffer),
+        let block = block as usize;
+        let class = u32::from(state.class_of(switch, host as u32));
+        let of = if space.blocks[block].switch == switch { own } else { class };
+        let known = of_block[block];
+        if known == NOT_YET || known != of && next[known as usize].is_empty() {
+            of_block[block] = of;
+        } else if known != of {
+            let (known, of) = (next[known as usize], next[of as usize]);
+            if known != of && !of.is_empty() {
+                return Err(HostsDiffer);
+            }
         }
     }
-    let next: Vec<&[(u16, Link)]> = next.into_iter().map(Option::unwrap_or_default).collect();
+    // What hosts of this switch get by other rules must not count.
+    let mut used = vec![false; next.len()];
+    of_block.iter().for_each(|&of| used[of as usize] = true);
+    for (next, _) in next.iter_mut().zip(used).filter(|(_, used)| !used) {
+        *next = &[];
+    }
     let mut links: Vec<Link> = next.iter().flat_map(|of| of.iter().map(|of| of.1)).collect();
     links.sort_unstable();
     links.dedup();
     links.retain(|&link| link != DROP);
-    Ok(Ways { next, links })
+    Ok(Ways { next, of_block, links })
 }
 
 /// The usual class of each block, to try orders of bits on.
@@ -92,7 +116,19 @@ pub fn sample(
     unicasts: &Unicasts,
 ) -> Result<Vec<Option<u32>>, HostsDiffer> {
     let ways = ways(state, switch, space, unicasts)?;
-    Ok((0..space.blocks.len()).map(|block| ways.usual(block)).collect())
+    let usual = ways.usual();
+    Ok(ways.of_block.iter().map(|&way| usual[way as usize]).collect())
+}
+
+/// By VLAN: what tells the class of each block.
+fn of_blocks<'a>(
+    ways: &'a Ways<'_>,
+    of_ways: &'a [(u16, Vec<Option<u32>>)],
+) -> Vec<(u16, impl Fn(u32) -> Option<u32> + 'a)> {
+    let of = |(vlan, classes): &'a (u16, Vec<Option<u32>>)| {
+        (*vlan, move |block: u32| classes[ways.of_block[block as usize] as usize])
+    };
+    of_ways.iter().map(of).collect()
 }
 
 /// Adds the rules of a switch.
@@ -106,35 +142,27 @@ pub fn add(
 ) -> Result<(), HostsDiffer> {
     let ways = ways(state, switch, space, unicasts)?;
     let mut sets = Sets::new(ways.links.len() as u32 + 1);
-    let usual: Vec<Option<u32>> = (0..space.blocks.len()).map(|block| ways.usual(block)).collect();
+    let usual = ways.usual();
+    let of_block = |block: u32| ways.of_block[block as usize] as usize;
     let mut of_all =
-        listings.fewest(minimiser, &mut sets, DROPPED, None, |block| usual[block as usize]);
+        listings.fewest(minimiser, &mut sets, DROPPED, None, |block| usual[of_block(block)]);
     let mut of_vlans = Vec::new();
     if ways.vlans_matter() {
-        let mut vlans: Vec<u16> =
-            ways.next.iter().flat_map(|of| of.iter().map(|of| of.0)).filter(|&v| v > 0).collect();
-        vlans.sort_unstable();
-        vlans.dedup();
-        let by_vlan: FxHashMap<u16, Vec<Option<u32>>> = vlans
-            .iter()
-            .map(|&vlan| (vlan, (0..usual.len()).map(|block| ways.of_vlan(block, vlan)).collect()))
-            .collect();
-        let of = |vlan: u16| {
-            let classes = &by_vlan[&vlan];
-            (vlan, move |block: u32| classes[block as usize])
-        };
-        let labelled: Vec<_> = vlans.iter().map(|&vlan| of(vlan)).collect();
+        let by_vlan: Vec<(u16, Vec<Option<u32>>)> =
+            ways.vlans().into_iter().map(|vlan| (vlan, ways.of_vlan(vlan))).collect();
+        let labelled = of_blocks(&ways, &by_vlan);
         let together = listings.fewest_labelled(minimiser, &mut sets, DROPPED, &labelled);
         let rest = ways.links.len() as u32 + 1;
-        let differs = |vlan: u16| {
-            let (classes, usual) = (&by_vlan[&vlan], &usual);
-            let class = move |block: u32| {
-                let class = classes[block as usize];
-                class.map(|class| if usual[block as usize] == Some(class) { rest } else { class })
-            };
-            (vlan, class)
+        let differs = |class: Option<u32>, usual: Option<u32>| {
+            class.map(|class| if usual == Some(class) { rest } else { class })
         };
-        let differing: Vec<_> = vlans.iter().map(|&vlan| differs(vlan)).collect();
+        let differing: Vec<(u16, Vec<Option<u32>>)> = by_vlan
+            .iter()
+            .map(|(vlan, classes)| {
+                (*vlan, classes.iter().zip(&usual).map(|(&a, &b)| differs(a, b)).collect())
+            })
+            .collect();
+        let differing = of_blocks(&ways, &differing);
         let shorter = together.len() <= of_all.len();
         if !shorter {
             of_vlans = listings.exceptions(minimiser, rest, &differing);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use super::rules::{Action, Rule, Rules, NONE, OUTPUT, VIRTUAL_CHANNEL};
 
 type Turn = (u32, u32, u8);
@@ -52,8 +54,9 @@ fn chosen(turns: &BTreeMap<Turn, u8>) -> BTreeMap<Pattern, u8> {
 }
 
 /// Adds the rules of the table.
-pub fn add(turns: &BTreeMap<Turn, u8>, rules: &mut Rules) {
-    for ((in_port, out_port, was), becomes) in chosen(turns) {
+pub fn add(turns: &FxHashMap<Turn, u8>, rules: &mut Rules) {
+    let turns = turns.iter().map(|(&turn, &to)| (turn, to)).collect();
+    for ((in_port, out_port, was), becomes) in chosen(&turns) {
         let port = |port: Option<u32>| port.map_or(NONE, |port| port as i32);
         rules.rules.push(Rule {
             in_port: port(in_port),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use super::Refused;
 use crate::fabric::Link;
 use crate::state::{Choice, Hop, HopId, State, Step};
@@ -68,7 +70,7 @@ pub struct Unicasts {
     /// class that it sends.
     pub sent: BTreeMap<(u32, u16), Vec<Admitted>>,
     /// (in port, out port, priority) -> new priority, between switches and from hosts.
-    pub turns: BTreeMap<(u32, u32, u8), u8>,
+    pub turns: FxHashMap<(u32, u32, u8), u8>,
 }
 
 /// Reads what a switch does with unicasts.
@@ -78,8 +80,11 @@ pub fn unicasts(state: &State, switch: u32, ports: &Ports) -> Result<Unicasts, R
     for host in 0..state.fabric.hosts() as u32 {
         used[usize::from(state.class_of(switch, host))] = true;
     }
-    let mut read =
-        Unicasts { next: vec![Vec::new(); classes], sent: BTreeMap::new(), turns: BTreeMap::new() };
+    let mut read = Unicasts {
+        next: vec![Vec::new(); classes],
+        sent: BTreeMap::new(),
+        turns: FxHashMap::default(),
+    };
     for &id in &ports.entering {
         for class in (0..classes).filter(|&class| used[class]) {
             read.note(state, switch, id, class)?;
