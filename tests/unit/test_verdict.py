@@ -249,3 +249,16 @@ def test_one_packet_is_followed_link_by_link(tmp_path: Path) -> None:
     assert (itself.exit_code, itself.output) == (1, "delivered to nobody\n")
     nobody = run.invoke(main, [*follow, "h9"])
     assert "has no host 'h9'" in nobody.output
+
+
+def test_incomplete_and_contradictory_dumps_are_judged_with_few_words() -> None:
+    fabric = load("mesh,16,16")
+    rules = compile_rules(make_plan(fabric, "dor"))
+    others = compile_rules(make_plan(fabric, "updown"))
+    half = {name: rules[name] for place, name in enumerate(rules) if place % 2}
+    mixed = {name: (rules, others)[place % 2][name] for place, name in enumerate(rules)}
+    for dump in ({}, half, mixed):
+        verdict = check(fabric, dump)
+        assert 0 < verdict.undelivered <= verdict.pairs == 256 * 255
+        assert 0 < len(verdict.problems) < 160
+    assert any("frame goes round" in text for text in check(fabric, mixed).problems)
