@@ -24,6 +24,8 @@ mod turns;
 mod view;
 mod vlans;
 
+use std::panic::resume_unwind;
+
 use admission::{Admission, Stop};
 use floods::Floods;
 use forward::HostsDiffer;
@@ -40,6 +42,8 @@ use crate::state::State;
 const SAMPLED: usize = 8;
 /// Most functions of sources that they are tried on.
 const SAMPLED_SOURCES: usize = 24;
+/// Fewer than these are not worth a thread.
+const FEW_SWITCHES: usize = 64;
 /// The VLAN of frames that never leave their switch, where no other is in use.
 const DEFAULT_VLAN: u16 = 2;
 
@@ -120,19 +124,38 @@ impl Task<'_> {
         let destinations = Listings::of_destinations(&space, &to);
         let sources = Listings::of_sources(&space, &from);
         admission.listings = &destinations;
-        let mut minimiser = Minimiser::default();
+        let add = |switches: &[(u32, &Ports)]| -> Result<Rules, Stop> {
+            let mut minimiser = Minimiser::default();
+            let mut rules = Rules::default();
+            for &(switch, ports) in switches {
+                let unicasts = self.unicasts(switch)?;
+                admission.add(switch, ports, &unicasts, &mut minimiser, &mut rules)?;
+                let (place, addresses) = ((state, switch), (&space, &destinations));
+                let known = (ports, macs);
+                forward::add(place, addresses, &unicasts, known, &mut minimiser, &mut rules)?;
+                floods.add(switch, ports, &sources, &mut minimiser, &mut rules);
+                rules.rules.push(Rule::new(FORWARD, 0));
+                turns::add(&unicasts.turns, &mut rules);
+                output(ports, &mut rules);
+                rules.end_switch();
+            }
+            Ok(rules)
+        };
+        // Switches know nothing of each other: each thread takes as many.
+        let switches: Vec<(u32, &Ports)> = (0..).zip(&self.ports).collect();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = switches.len().div_ceil(threads).max(FEW_SWITCHES);
+        let parts = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                switches.chunks(share).map(|part| scope.spawn(|| add(part))).collect();
+            let joined = threads.into_iter().map(|thread| thread.join());
+            let parts: Vec<_> =
+                joined.map(|part| part.unwrap_or_else(|panic| resume_unwind(panic))).collect();
+            parts
+        });
         let mut rules = Rules::default();
-        for (switch, ports) in (0..).zip(&self.ports) {
-            let unicasts = self.unicasts(switch)?;
-            admission.add(switch, ports, &unicasts, &mut minimiser, &mut rules)?;
-            let place = (state, switch);
-            let addresses = (&space, &destinations);
-            forward::add(place, addresses, &unicasts, (ports, macs), &mut minimiser, &mut rules)?;
-            floods.add(switch, ports, &sources, &mut minimiser, &mut rules);
-            rules.rules.push(Rule::new(FORWARD, 0));
-            turns::add(&unicasts.turns, &mut rules);
-            output(ports, &mut rules);
-            rules.end_switch();
+        for part in parts {
+            rules.append(&part?);
         }
         Ok(rules)
     }

@@ -1,6 +1,6 @@
 //! Compiled rules as those that are read.
 
-use super::rules::{Action, Masked, Rule, Rules};
+use super::rules::{part, Action, Masked, Rule, Rules};
 use crate::openflow::switch::{self, Field, Switch};
 
 /// The bits that a VLAN match has: the number, and whether there is a tag.
@@ -10,10 +10,6 @@ const VLAN_PRESENT: u16 = 0x1000;
 impl Rules {
     /// The rules of all switches, made ready for looking up.
     pub fn switches(&self) -> Vec<Switch> {
-        let part = |ends: &[u32], place: usize| {
-            let first = place.checked_sub(1).map_or(0, |before| ends[before]);
-            first as usize..ends[place] as usize
-        };
         (0..self.ends.len())
             .map(|number| {
                 let rules = &self.rules[part(&self.ends, number)];
@@ -30,9 +26,7 @@ impl Rules {
     }
 
     fn list(&self, number: u32) -> Vec<switch::Action> {
-        let number = number as usize;
-        let first = number.checked_sub(1).map_or(0, |before| self.lists.ends[before]);
-        let list = &self.lists.actions[first as usize..self.lists.ends[number] as usize];
+        let list = &self.lists.actions[part(&self.lists.ends, number as usize)];
         list.iter()
             .map(|&action| match action {
                 Action::Output(port) => switch::Action::Output(port),

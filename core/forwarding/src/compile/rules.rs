@@ -1,5 +1,7 @@
 //! Rules of all switches in columns.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 /// Tables of a switch.
@@ -106,6 +108,12 @@ impl Rule {
     }
 }
 
+/// Where part `number` lies of what ends where `ends` say.
+pub(super) fn part(ends: &[u32], number: usize) -> Range<usize> {
+    let first = number.checked_sub(1).map_or(0, |before| ends[before]);
+    first as usize..ends[number] as usize
+}
+
 /// Lists of actions, each distinct one kept once; 0 is the empty one.
 #[derive(Debug)]
 pub struct ActionLists {
@@ -155,6 +163,24 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Adds the switches of others behind these.
+    pub fn append(&mut self, others: &Self) {
+        let lists: Vec<u32> = (0..others.lists.ends.len())
+            .map(|number| self.lists.id(&others.lists.actions[part(&others.lists.ends, number)]))
+            .collect();
+        let list = |number: u32| lists[number as usize];
+        let moved = |ends: &mut Vec<u32>, others: &[u32]| {
+            let first = ends.last().copied().unwrap_or(0);
+            ends.extend(others.iter().map(|end| first + end));
+        };
+        let rules = others.rules.iter();
+        self.rules.extend(rules.map(|rule| Rule { actions: list(rule.actions), ..*rule }));
+        moved(&mut self.ends, &others.ends);
+        self.buckets.extend(others.buckets.iter().map(|&bucket| list(bucket)));
+        moved(&mut self.bucket_ends, &others.bucket_ends);
+        moved(&mut self.group_ends, &others.group_ends);
+    }
+
     /// Closes a switch: its rules are those added since the last one.
     pub fn end_switch(&mut self) {
         let first = self.ends.last().map_or(0, |&end| end as usize);
