@@ -13,10 +13,10 @@ from experiments.logp.formulas import LogP, mean_of
 from knotless_core import programs, simulator
 from routing.plan import Plan
 from simulation.channels import Buffers, ChannelTable, channel_table
+from simulation.dual_plane import dual_plane
 from simulation.tables import Forwarding, forwarding
 from simulation.traffic import line_bytes
 from simulation.trees import multicast_tree
-from simulation.twice import twice
 
 PS_PER_US = 1_000_000
 FOREVER_PS = 2**64 - 1
@@ -123,7 +123,7 @@ class SimulatedGround:
         tree = multicast_tree(self.plan, self.table, names[0], names)
         table, tables = self.table, replace(self.tables, trees=[tree])
         if self.ground.networks == 2:
-            table, tables = twice(table, tables)
+            table, tables = dual_plane(table, tables)
         simulation = simulator.Simulation(
             len(fabric.switches) * self.ground.networks,
             len(fabric.hosts) * self.ground.networks,

@@ -19,8 +19,8 @@ from experiments.logp.formulas import ALGORITHMS, PAPER_001, LogP, barrier_us
 from knotless_core import programs
 from routing.plan import make_plan
 from simulation.channels import Buffers, channel_table
+from simulation.dual_plane import dual_plane
 from simulation.tables import forwarding
-from simulation.twice import twice
 from topologies import load
 
 SWITCH_OF_001 = ["--fabric", "flat,32", "--rate", "100", "--delay", "2.03"]
@@ -214,12 +214,12 @@ def test_two_networks_share_what_the_master_receives(tmp_path: Path) -> None:
         assert row["valid"]
 
 
-def test_a_fabric_twice_is_two_fabrics() -> None:
+def test_a_dual_plane_is_two_fabrics() -> None:
     plan = make_plan(load("torus,5,5,hosts=2"), "dor")
     table = channel_table(plan.fabric, "pfc", Buffers())
     tables = forwarding(plan, table)
     assert len(tables.changes)
-    both, of_both = twice(table, tables)
+    both, of_both = dual_plane(table, tables)
     assert len(both.names) == 2 * len(table.names)
     place = both.place
     for number, name in enumerate(both.names):

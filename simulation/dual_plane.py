@@ -1,4 +1,4 @@
-"""The same fabric twice, side by side: hosts with an interface on each of two networks."""
+"""A dual-plane fabric: hosts with an interface on each of two equal networks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simulation.channels import ChannelTable
 from simulation.tables import Forwarding
 
 
-def twice(table: ChannelTable, tables: Forwarding) -> tuple[ChannelTable, Forwarding]:
+def dual_plane(table: ChannelTable, tables: Forwarding) -> tuple[ChannelTable, Forwarding]:
     """Return channels and tables of two fabrics that no link joins.
 
     Switches and hosts of the second follow those of the first. Multicast trees stay on the
