@@ -2,7 +2,7 @@
 
 use switch_model::{ChannelId, Frame, Time};
 
-use crate::message::{Kind, Message, Packet, ENDLESS, TO_TREE};
+use crate::message::{Kind, Message, Packet, ENDLESS, ON_TREE};
 use crate::simulation::Simulation;
 use crate::traffic::Target;
 
@@ -75,19 +75,12 @@ impl Simulation {
     ) {
         let message = self.messages.get(number);
         let tree = kind == Kind::Data && matches!(message.to, Target::Tree(_));
-        let to_switch = if tree { TO_TREE } else { self.fabric.at[to as usize] as u16 };
         let packet = Packet {
             born: message.born,
             message: number,
             to,
-            to_switch,
-            vlan: self.tables.host_vlan[host as usize],
+            place: if tree { ON_TREE } else { self.tables.first_place(host, to) },
             payload: payload as u16,
-            first_priority: if tree {
-                0
-            } else {
-                self.tables.first_priority(host, u32::from(to_switch))
-            },
             kind,
         };
         self.world.nics[host as usize].waiting += 1;

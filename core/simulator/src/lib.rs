@@ -21,6 +21,8 @@ mod message;
 mod nic;
 mod random;
 mod report;
+mod routes;
+mod rows;
 mod settings;
 mod sharing;
 mod simulation;
@@ -42,5 +44,5 @@ pub use switch_model::{
     transmission_time, Buffer, ChannelConfig, ChannelCounters, DropCause, FlowControl,
     PriorityCounters, Time, VirtualChannel,
 };
-pub use tables::{Change, Tables};
+pub use tables::Tables;
 pub use traffic::{Arrivals, Flow, Process, Sending, Target, Traffic, Wish};

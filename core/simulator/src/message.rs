@@ -18,18 +18,15 @@ pub(crate) struct Packet {
     pub message: u32,
     /// Destination host, or the number of a multicast tree.
     pub to: u32,
-    /// Switch of the destination; [`TO_TREE`] for multicast.
-    pub to_switch: u16,
-    pub vlan: u16,
+    /// Where the next switch's entries for what comes as it does begin; [`ON_TREE`] for multicast.
+    pub place: u32,
     /// Bytes of the message in it.
     pub payload: u16,
-    /// The priority that it is admitted to the fabric with.
-    pub first_priority: u8,
     pub kind: Kind,
 }
 
-/// [`Packet::to_switch`] of a packet that goes along a multicast tree.
-pub(crate) const TO_TREE: u16 = u16::MAX;
+/// [`Packet::place`] of a packet that goes along a multicast tree.
+pub(crate) const ON_TREE: u32 = u32::MAX;
 /// Bytes of a message that never ends.
 pub(crate) const ENDLESS: u64 = u64::MAX;
 

@@ -3,7 +3,7 @@
 use switch_model::{ChannelId, DropCause, Time};
 
 use crate::hub::{Done, Signal, StationCounters};
-use crate::message::{Kind, Packet, TO_TREE};
+use crate::message::{Kind, Packet, ON_TREE};
 use crate::report::Report;
 use crate::simulation::Simulation;
 use crate::world::{Event, Flight};
@@ -37,14 +37,14 @@ impl Simulation {
             let arrives = at + self.fabric.configs[down.index()].delay;
             self.world.agenda.add_arrival(arrives, flight);
         };
-        if packet.to_switch == TO_TREE {
+        if packet.place == ON_TREE {
             let branches = self.tables.branches(packet.to, hub);
             branches
                 .iter()
                 .map(|branch| ChannelId(branch.0))
                 .filter(|&b| b != back)
                 .for_each(deliver);
-        } else if u32::from(packet.to_switch) == hub {
+        } else if self.fabric.at[packet.to as usize] == hub {
             deliver(self.fabric.down[packet.to as usize]);
         }
         if copies == 0 {

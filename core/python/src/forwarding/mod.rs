@@ -6,8 +6,10 @@ mod state;
 
 use pyo3::prelude::*;
 
+pub(crate) use state::PyState;
+
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<state::PyState>()?;
+    module.add_class::<PyState>()?;
     module.add_class::<rules::PySwitch>()?;
     module.add_function(wrap_pyfunction!(plan::of_plan, module)?)?;
     module.add_function(wrap_pyfunction!(state::of_rules, module)?)

@@ -38,6 +38,11 @@ impl PyState {
         Self { state, found, problems: Vec::new() }
     }
 
+    /// The state itself, explored.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
     fn known(&self, host: u32) -> PyResult<()> {
         let fits = (host as usize) < self.state.fabric.hosts();
         fits.then_some(()).ok_or_else(|| PyValueError::new_err(format!("there is no host {host}")))
