@@ -11,12 +11,14 @@
 #![forbid(unsafe_code)]
 
 mod agenda;
+mod columns;
 mod error;
 mod fabric;
 mod histogram;
 mod hosts;
 mod hub;
 mod lane;
+mod layout;
 mod message;
 mod nic;
 mod random;

@@ -2,14 +2,6 @@
 
 use switch_model::Time;
 
-/// What a packet is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Data,
-    /// Tells the sender that all of its message has arrived.
-    Acknowledgement,
-}
-
 /// What travels: everything that switches look at, and what its receiver needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
@@ -20,10 +12,21 @@ pub(crate) struct Packet {
     pub to: u32,
     /// Where the next switch's entries for what comes as it does begin; [`ON_TREE`] for multicast.
     pub place: u32,
-    /// Bytes of the message in it.
+    /// The destination's column in the tables.
+    pub column: u16,
+    /// Bytes of the message in it; or [`ACKNOWLEDGEMENT`].
     pub payload: u16,
-    pub kind: Kind,
 }
+
+impl Packet {
+    /// Whether it tells the sender that all of its message has arrived.
+    pub fn is_acknowledgement(&self) -> bool {
+        self.payload == ACKNOWLEDGEMENT
+    }
+}
+
+/// [`Packet::payload`] of an acknowledgement: more than any frame holds.
+pub(crate) const ACKNOWLEDGEMENT: u16 = u16::MAX;
 
 /// [`Packet::place`] of a packet that goes along a multicast tree.
 pub(crate) const ON_TREE: u32 = u32::MAX;

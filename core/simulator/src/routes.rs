@@ -44,31 +44,31 @@ pub(crate) struct Routes {
     pub entries: Vec<Entry>,
     /// What [`Entry::OneOf`] chooses from.
     pub choices: Vec<Entry>,
-    /// By host: its row of `first`.
+    /// By host: its row of `places`.
     pub sender: Vec<u32>,
     /// (senders, columns), or (senders, 1) where it does not depend on the destination: where the
     /// entries for what a host sends begin.
-    pub first: Vec<u32>,
-    /// Columns of `first`.
+    pub places: Vec<u32>,
+    /// Columns of `places`.
     pub width: usize,
     /// By switch: how many channels leave it at least.
     pub ports: Vec<u32>,
 }
 
 impl Routes {
-    /// Where the entries for what a host sends to another begin.
+    /// Where the entries for what a host sends to another begin, and the column of the other.
     #[inline]
-    pub fn first_place(&self, from: u32, to: u32) -> u32 {
+    pub fn first(&self, from: u32, to: u32) -> (u32, u16) {
+        let column = self.column[to as usize];
         let row = self.sender[from as usize] as usize * self.width;
-        let column = if self.width == 1 { 0 } else { usize::from(self.column[to as usize]) };
-        self.first[row + column]
+        let place = if self.width == 1 { row } else { row + usize::from(column) };
+        (self.places[place], column)
     }
 
-    /// What becomes at a switch of a packet for a host whose entries begin at `place`.
+    /// What becomes at a switch of a packet to a column, whose entries begin at `place`.
     #[inline]
-    pub fn entry(&self, switch: u32, place: u32, to: u32) -> Entry {
-        let column = usize::from(self.column[to as usize]);
-        let class = self.class[switch as usize * self.columns + column];
+    pub fn entry(&self, switch: u32, place: u32, column: u16) -> Entry {
+        let class = self.class[switch as usize * self.columns + usize::from(column)];
         self.entries[place as usize + usize::from(class)]
     }
 
@@ -83,7 +83,7 @@ impl Routes {
             entries: vec![Entry::Deliver, Entry::Nowhere],
             choices: Vec::new(),
             sender: vec![0; at.len()],
-            first: vec![0],
+            places: vec![0],
             width: 1,
             ports: vec![0; switches],
         }

@@ -3,7 +3,7 @@
 use switch_model::{ChannelId, DropCause, Time};
 
 use crate::hub::{Done, Signal, StationCounters};
-use crate::message::{Kind, Packet, ON_TREE};
+use crate::message::{Packet, ON_TREE};
 use crate::report::Report;
 use crate::simulation::Simulation;
 use crate::world::{Event, Flight};
@@ -16,7 +16,7 @@ impl Simulation {
         self.world.nics[station as usize].waiting -= 1;
         match done {
             Done::Sent { bytes, packet, reaches_hub } => {
-                self.world.packet_hops += u64::from(packet.kind == Kind::Data);
+                self.world.packet_hops += u64::from(!packet.is_acknowledgement());
                 let event = Event::Repeat { station, bytes: bytes as u16, packet };
                 self.world.agenda.add(reaches_hub, event);
             }
@@ -51,7 +51,7 @@ impl Simulation {
             self.model.count_drop(up, DropCause::Unforwarded);
             return self.lose(at, packet);
         }
-        if packet.kind == Kind::Data {
+        if !packet.is_acknowledgement() {
             self.messages.get_mut(packet.message).under_way += copies - 1;
             self.in_network += u64::from(copies - 1);
         }

@@ -3,7 +3,7 @@
 use switch_model::{ChannelId, DropCause, Frame, Time};
 
 use crate::fabric::Node;
-use crate::message::{Kind, Packet, ON_TREE};
+use crate::message::{Packet, ON_TREE};
 use crate::random::mixed;
 use crate::routes::Entry;
 use crate::settings::LinkChange;
@@ -50,7 +50,11 @@ impl Simulation {
         if packet.place == ON_TREE {
             return self.branch(at, (channel, switch), (priority, bytes), tagged, packet);
         }
-        let (out, frame) = match self.onward(switch, &packet) {
+        let mut entry = self.tables.entry(switch, &packet);
+        if let Entry::OneOf { first, count } = entry {
+            entry = self.choose(switch, &packet, first, count);
+        }
+        let (out, frame) = match entry {
             // To hosts, frames keep the priority that they came with.
             Entry::Deliver => {
                 let down = self.fabric.down[packet.to as usize];
@@ -72,15 +76,12 @@ impl Simulation {
         }
     }
 
-    /// What a switch does with a unicast packet. Where it has a choice, all packets from one host to
-    /// another take the same way.
-    #[inline]
-    fn onward(&self, switch: u32, packet: &Packet) -> Entry {
-        let entry = self.tables.entry(switch, packet);
-        let Entry::OneOf { first, count } = entry else { return entry };
+    /// Choose one of `count` entries: for all packets from one host to another the same.
+    #[cold]
+    fn choose(&self, switch: u32, packet: &Packet, first: u32, count: u16) -> Entry {
         let message = self.messages.get(packet.message);
-        let from = match (packet.kind, message.to) {
-            (Kind::Acknowledgement, Target::Host(receiver)) => receiver,
+        let from = match message.to {
+            Target::Host(receiver) if packet.is_acknowledgement() => receiver,
             _ => message.from,
         };
         let drawn = mixed(self.settings.seed, [from, packet.to, switch]);

@@ -6,9 +6,9 @@ use forwarding::state::State;
 use switch_model::PRIORITIES;
 
 use crate::fabric::{Fabric, Node};
+use crate::layout::routes_of;
 use crate::message::Packet;
 use crate::routes::{Entry, Routes};
-use crate::rows::routes_of;
 use crate::Error;
 
 /// One branch of a multicast tree at a switch: the channel that a copy leaves by, and its priority.
@@ -112,16 +112,16 @@ impl Tables {
         &self.trees[tree as usize * self.routes.switches + switch as usize]
     }
 
-    /// The first [`Packet::place`] of what a host sends to another.
+    /// [`Packet::place`] and [`Packet::column`] of what a host sends to another.
     #[inline]
-    pub(crate) fn first_place(&self, from: u32, to: u32) -> u32 {
-        self.routes.first_place(from, to)
+    pub(crate) fn first(&self, from: u32, to: u32) -> (u32, u16) {
+        self.routes.first(from, to)
     }
 
     /// What a switch does with a unicast packet.
     #[inline]
     pub(crate) fn entry(&self, switch: u32, packet: &Packet) -> Entry {
-        self.routes.entry(switch, packet.place, packet.to)
+        self.routes.entry(switch, packet.place, packet.column)
     }
 
     /// What one of the choices of [`Entry::OneOf`] says.
