@@ -23,7 +23,6 @@ def state_of_plan(plan: Plan) -> ForwardingState:
 
     """
     fabric, channels, routes = plan.fabric, plan.channels, plan.routes
-    fabric.refuse_hub("given rules")
     links = links_of(fabric, channels)
     arrays = {
         "row": routes.rows.astype(np.uint32),

@@ -14,6 +14,8 @@ frames in buffers that are not all full."""
 BYTES_A_FLOW = 9_000
 """Its histogram of latencies, some hundred buckets of 8 bytes, and that once more for the report;
 each host is a flow of its own where the traffic has no others."""
+BYTES_A_HOP = 100
+"""A channel between switches in one VLAN: in the state, with its entries, and in the tables."""
 BYTES_A_SENDING = 10
 """A destination in a phase, as the pattern makes it and as the core has it."""
 
@@ -27,9 +29,10 @@ def estimated_bytes(fabric: Fabric, *, vlans: int = 1, in_phases: bool = False) 
     """
     switches, hosts = len(fabric.switches), len(fabric.hosts)
     channels = 2 * (len(fabric.links) + hosts)
-    # One row of next hops for each switch at least, and at most one for each VLAN, too; as made
-    # and as handed over.
-    tables = 2 * 2 * switches * switches + 2 * 4 * switches * vlans
+    # The class of each destination at each switch: in the state, that of each host and of what each
+    # switch with hosts floods; in the tables, mostly that of each switch with hosts.
+    leaves = sum(1 for at in fabric.hosts_at.values() if at)
+    tables = 2 * switches * (hosts + 2 * leaves) + BYTES_A_HOP * 2 * len(fabric.links) * vlans
     return (
         BYTES_AT_LEAST
         + tables

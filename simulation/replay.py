@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from forwarding.from_plan import state_of_plan
 from knotless_core import simulator
 from routing.flow_control import AUTO
 from routing.plan import Plan
@@ -18,7 +19,7 @@ from simulation.errors import SimulationError
 from simulation.memory import check_memory
 from simulation.program import KINDS, Program, waiting
 from simulation.run import FOREVER_PS, SLICE_EVENTS
-from simulation.tables import forwarding
+from simulation.tables import tables_of
 
 PACKET_BYTES = 1500
 
@@ -99,7 +100,8 @@ def replay(
             len(plan.fabric.switches),
             hosts,
             table,
-            forwarding(plan, table),
+            tables_of(state_of_plan(plan), table),
+            [],
             traffic,
             seed=1,
             warm_up_ps=0,

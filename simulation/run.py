@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 from knotless_core import simulator
 from knotless_core.replay import Ends
@@ -19,10 +18,9 @@ from simulation.memory import check_memory
 from simulation.program import waiting
 from simulation.result import Result
 from simulation.scenario import Scenario
-from simulation.tables import forwarding
+from simulation.tables import tables_of, trees_of
 from simulation.tracefile import read_trace
 from simulation.traffic import multicast_traffic, pattern_traffic
-from simulation.trees import trees_of
 
 SLICE_EVENTS = 1 << 20
 """Between two looks at Ctrl-C and at the progress bar: some tens of milliseconds."""
@@ -42,6 +40,8 @@ def simulate(scenario: Scenario, progress: Progress | None = None) -> Result:
         A scenario that makes no sense, or whose memory will not fit.
     PatternError
         A pattern that does not exist or does not fit the fabric.
+    PlanError
+        A plan that no switches can carry out.
 
     """
     began = time.perf_counter()
@@ -86,7 +86,8 @@ def prepare(
         raise SimulationError(
             f"xon {table.xon_bytes.max()} must be below xoff {table.xoff_bytes.min()}"
         )
-    trees = trees_of(plan, table, scenario.senders)
+    state = scenario.forwarding
+    trees = trees_of(state, table, scenario.senders)
     traffic, flows, ends = _traffic(scenario)
     place = table.place
     changes = []
@@ -99,7 +100,8 @@ def prepare(
             len(plan.fabric.switches),
             len(plan.fabric.hosts),
             table,
-            replace(forwarding(plan, table), trees=trees),
+            tables_of(state, table),
+            trees,
             traffic,
             seed=scenario.seed,
             warm_up_ps=_ps(scenario.warm_up_us),

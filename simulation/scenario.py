@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from experiments.patterns import Pattern, pattern_named
+from forwarding.from_plan import state_of_plan
+from forwarding.state import ForwardingState
 from routing.flow_control import AUTO, FLOW_CONTROLS, normalised
 from routing.plan import Plan
 from simulation.channels import Buffers
@@ -39,7 +42,8 @@ class Scenario:
     those of a message in one packet, without the 18 bytes of Ethernet around it.
     ``cut_through`` sends a frame on when so many bytes of it have arrived; 0 is
     store-and-forward. ``senders`` are (host, number of a multicast group of the plan): they
-    send in place of the pattern, which is then but a name.
+    send in place of the pattern, which is then but a name. ``state`` is what the switches do,
+    of the plan's fabric; None is what the plan says.
     """
 
     plan: Plan
@@ -57,6 +61,7 @@ class Scenario:
     duration_us: float | None = None
     seed: int = 1
     senders: tuple[tuple[str, int], ...] = ()
+    state: ForwardingState | None = None
 
     def __post_init__(self) -> None:
         """Settle the flow control."""
@@ -97,8 +102,15 @@ class Scenario:
                 raise SimulationError(f"{name}: {value} bytes are not in 0..2**40 - 1")
         if limits.xon is not None and limits.xoff is not None and limits.xon >= limits.xoff:
             raise SimulationError(f"xon {limits.xon} must be below xoff {limits.xoff}")
+        if self.state is not None and self.state.fabric != self.plan.fabric:
+            raise SimulationError(f"the state is of {self.state.fabric.name}, another fabric")
         if self.duration_us is None and not self.ends:
             raise SimulationError(f"{self.load.arrivals} traffic never ends: give a duration")
+
+    @cached_property
+    def forwarding(self) -> ForwardingState:
+        """What the switches do. Raises PlanError where none can do what the plan wants."""
+        return state_of_plan(self.plan) if self.state is None else self.state
 
     @property
     def ends(self) -> bool:

@@ -6,17 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
+import numpy as np
+from numpy.typing import NDArray
+
 from experiments.barrier.case import Case, Ground, Settings, members
 from experiments.barrier.passages import WARM_UP, Passages, by_process, together
 from experiments.experiment import ExperimentError
 from experiments.logp.formulas import LogP, mean_of
+from forwarding.from_plan import state_of_plan
+from forwarding.state import ForwardingState
 from knotless_core import programs, simulator
 from routing.plan import Plan
 from simulation.channels import Buffers, ChannelTable, channel_table
-from simulation.tables import Forwarding, forwarding
+from simulation.dual_plane import dual_plane
+from simulation.tables import tables_of, trees_of
 from simulation.traffic import line_bytes
-from simulation.trees import multicast_tree
-from simulation.twice import twice
 
 PS_PER_US = 1_000_000
 FOREVER_PS = 2**64 - 1
@@ -34,17 +38,35 @@ class SimulatedGround:
     ground: Ground
     settings: Settings
     plan: Plan
+    state: ForwardingState
+    groups: dict[int | None, int]
+    """The multicast group for each number of hosts."""
     table: ChannelTable
-    tables: Forwarding
+    tables: simulator.Tables
 
     @classmethod
     def build(
-        cls, ground: Ground, settings: Settings, _cases: list[Case], _say: Callable[[str], None]
+        cls, ground: Ground, settings: Settings, cases: list[Case], _say: Callable[[str], None]
     ) -> SimulatedGround:
         """Plan the fabric and fill the tables; raises KnotlessError."""
-        plan = ground.plan(settings)
+        fabric = ground.fabric(settings)
+        counts = dict.fromkeys(case.hosts for case in cases)
+        groups = {count: number for number, count in enumerate(counts, 1)}
+        wanted = {number: members(fabric, count) for count, number in groups.items()}
+        return cls.of(ground, settings, ground.plan(settings, wanted), groups)
+
+    @classmethod
+    def of(
+        cls, ground: Ground, settings: Settings, plan: Plan, groups: dict[int | None, int]
+    ) -> SimulatedGround:
+        """Fill the tables of ``plan``, and those of the second network; raises KnotlessError."""
+        state = state_of_plan(plan)
         table = channel_table(plan.fabric, plan.flow_control, Buffers())
-        return cls(ground, settings, plan, table, forwarding(plan, table))
+        tables = tables_of(state, table)
+        if ground.networks == 2:
+            table = dual_plane(table, len(plan.fabric.switches))
+            tables = tables.repeated(2)
+        return cls(ground, settings, plan, state, groups, table, tables)
 
     def __enter__(self) -> SimulatedGround:
         """Begin."""
@@ -60,12 +82,13 @@ class SimulatedGround:
     def run(self, case: Case) -> tuple[Passages | None, int]:
         """Return the passages of a case, and how many messages were asked for."""
         names = members(self.plan.fabric, case.hosts)
+        trees = trees_of(self.state, self.table, [(names[0], self.groups[case.hosts])])
         if case.algorithm != "unicast" or self.settings.lists == 0:
-            return self._passages(case.algorithm, None, names)
+            return self._passages(case.algorithm, None, names, trees)
         parts, asked = [], 0
         for number in range(self.settings.lists):
             order = programs.random_order(len(names), self.settings.seed + number)
-            part, more = self._passages(case.algorithm, order, names)
+            part, more = self._passages(case.algorithm, order, names, trees)
             asked += more
             if part is None:
                 return None, asked
@@ -86,7 +109,7 @@ class SimulatedGround:
         exactly o_s + L + o_r.
         """
         costs = self.settings.costs
-        passages, _ = self._passages("shuffle", None, [source, target])
+        passages, _ = self._passages("shuffle", None, [source, target], [])
         if passages is None:
             raise ExperimentError(f"{source} and {target} do not reach each other")
         one_way_us = float(passages.durations_us.mean())
@@ -100,7 +123,11 @@ class SimulatedGround:
         return frame_bytes * 8 / fabric.hosts[fabric.host_index[host]].rate_mbps
 
     def _passages(
-        self, algorithm: str, order: list[int] | None, names: list[str]
+        self,
+        algorithm: str,
+        order: list[int] | None,
+        names: list[str],
+        trees: list[NDArray[np.uint32]],
     ) -> tuple[Passages | None, int]:
         fabric, settings = self.plan.fabric, self.settings
         costs = settings.costs
@@ -120,15 +147,12 @@ class SimulatedGround:
             retry_ns=RETRY_NS,
             patience_ns=PATIENCE_NS,
         )
-        tree = multicast_tree(self.plan, self.table, names[0], names)
-        table, tables = self.table, replace(self.tables, trees=[tree])
-        if self.ground.networks == 2:
-            table, tables = twice(table, tables)
         simulation = simulator.Simulation(
             len(fabric.switches) * self.ground.networks,
             len(fabric.hosts) * self.ground.networks,
-            table,
-            tables,
+            self.table,
+            self.tables,
+            trees,
             traffic,
             seed=settings.seed,
             warm_up_ps=0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from experiments import theory
@@ -60,8 +61,6 @@ def simulated(plan: Plan, pair: tuple[str, str], seed: int) -> float:
     from experiments.barrier.case import Ground, Settings
     from experiments.barrier.simulated import SimulatedGround
     from experiments.logp.formulas import LogP
-    from simulation.channels import Buffers, channel_table
-    from simulation.tables import forwarding
 
     settings = Settings(
         barriers=BARRIERS,
@@ -75,6 +74,6 @@ def simulated(plan: Plan, pair: tuple[str, str], seed: int) -> float:
         seed=seed,
     )
     ground = Ground(plan.fabric.name, plan.request, networks=1)
-    table = channel_table(plan.fabric, "pause", Buffers())
-    place = SimulatedGround(ground, settings, plan, table, forwarding(plan, table))
+    paused = replace(plan, request=plan.request.but(flow_control="pause"))
+    place = SimulatedGround.of(ground, settings, paused, {})
     return place.pair(*pair).one_way_us

@@ -16,11 +16,12 @@ from click.testing import CliRunner
 from experiments.barrier import passages, show
 from experiments.barrier.case import members
 from experiments.logp.formulas import ALGORITHMS, PAPER_001, LogP, barrier_us
-from knotless_core import programs
+from forwarding.from_plan import state_of_plan
+from knotless_core import programs, simulator
 from routing.plan import make_plan
 from simulation.channels import Buffers, channel_table
-from simulation.tables import forwarding
-from simulation.twice import twice
+from simulation.dual_plane import dual_plane
+from simulation.tables import tables_of
 from topologies import load
 
 SWITCH_OF_001 = ["--fabric", "flat,32", "--rate", "100", "--delay", "2.03"]
@@ -214,14 +215,11 @@ def test_two_networks_share_what_the_master_receives(tmp_path: Path) -> None:
         assert row["valid"]
 
 
-def test_a_fabric_twice_is_two_fabrics() -> None:
+def test_a_dual_plane_is_two_fabrics() -> None:
     plan = make_plan(load("torus,5,5,hosts=2"), "dor")
     table = channel_table(plan.fabric, "pfc", Buffers())
-    tables = forwarding(plan, table)
-    assert len(tables.changes)
-    both, of_both = twice(table, tables)
+    both = dual_plane(table, len(plan.fabric.switches))
     assert len(both.names) == 2 * len(table.names)
-    place = both.place
     for number, name in enumerate(both.names):
         mark = "'" if name.endswith("'") else ""
         assert both.names[both.back[number]].endswith("'") == bool(mark)
@@ -231,13 +229,32 @@ def test_a_fabric_twice_is_two_fabrics() -> None:
         side = (25 if both.leaves[number] >= 0 else -50) if mark else 0
         assert both.leaves[number] == table.leaves[old] + side
     assert (np.diff(np.where(both.leaves >= 0, both.leaves, 100 - both.leaves)) >= 0).all()
-    half = len(tables.changes)
-    channels = [
-        [place[f"{table.names[c]}'"] for c in row] for row in tables.changes[:, :2].tolist()
-    ]
-    assert of_both.changes[half:, :2].tolist() == channels
-    assert of_both.changes[half:, 2:].tolist() == tables.changes[:, 2:].tolist()
-    assert of_both.rows.shape[0] == 50
+    # The same flows on both planes take the same channels, and no others.
+    hosts = np.arange(50, dtype=np.uint32)
+    sources, targets = np.concatenate([hosts, hosts + 50]), np.roll(hosts, 7).astype(np.int64)
+    simulation = simulator.Simulation(
+        50,
+        100,
+        both,
+        tables_of(state_of_plan(plan), table).repeated(2),
+        [],
+        simulator.Traffic.flows(
+            sources, np.concatenate([targets, targets + 50]), "acknowledged", 0.0, 3, 1000
+        ),
+        seed=1,
+        warm_up_ps=0,
+        end_ps=2**64 - 1,
+        packet_bytes=1500,
+        header_bytes=0,
+        link_changes=[],
+    )
+    while simulation.run(1 << 16):
+        pass
+    report = simulation.report()
+    assert report.flow_packets.tolist() == [3] * 100
+    frames = dict(zip(both.names, report.channel_tx_frames.tolist(), strict=True))
+    assert all(frames[name] == frames[f"{name}'"] for name in table.names)
+    assert sum(frames[name] for name in table.names) > 2 * 3 * 50
 
 
 def _traffic(algorithm: str, order: list[int] | None, places: list[int]) -> None:

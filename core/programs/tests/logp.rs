@@ -36,9 +36,7 @@ fn flat(hosts: usize) -> (Fabric, Tables) {
     let down = (0..hosts).map(|h| (config(false), Node::Switch(0), host(h), (hosts + h) as u32));
     let up = (0..hosts).map(|h| (config(true), host(h), Node::Switch(0), h as u32));
     let fabric = Fabric::new(1, hosts, down.chain(up).collect()).unwrap();
-    let (vlans, rows) = (vec![0; hosts], vec![0; hosts]);
-    let mut tables =
-        Tables::new(&fabric, vec![0], vec![u16::MAX], vlans, rows, vec![0], &[]).unwrap();
+    let mut tables = Tables::without_routes(&fabric);
     let branches: Vec<(u32, u32, u8)> = (0..hosts as u32).map(|h| (0, h, 0)).collect();
     tables.add_tree(&fabric, &branches).unwrap();
     (fabric, tables)

@@ -8,6 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from knotless_core.forwarding import State
+
 def headroom_bytes(rate_bps: int, delay_ps: int, longest_frame_bytes: int) -> int:
     """Return the bytes that an input buffer needs above XOFF to lose nothing."""
 
@@ -56,33 +58,22 @@ class _Channels(Protocol):
     def hubs(self) -> bool:
         """The switches are repeater hubs: half duplex, with collisions."""
 
-class _Forwarding(Protocol):
-    """Which way frames go: what the rules come to."""
+class Tables:
+    """What switches do with unicasts: a forwarding state, laid out for the simulator."""
 
-    @property
-    def rows(self) -> NDArray[np.uint32]:
-        """(switches, VLANs): the row of ``next``."""
-    @property
-    def next(self) -> NDArray[np.uint16]:
-        """(rows, destination switches): the channel to take, 65535 for none.
+    def __new__(cls, state: State, ports: NDArray[np.uint16]) -> Tables:
+        """Lay out a state, without the interpreter's lock.
 
-        Its place among the channels that leave the switch.
+        ``ports`` (the state's channels): which of the channels that leave its switch each is, in
+        the order of the simulator's. A switch that copies unicasts, or does what cannot be
+        followed, is refused.
         """
-    @property
-    def host_vlan(self) -> NDArray[np.uint16]:
-        """By host: the number of its VLAN, from 0."""
-    @property
-    def host_row(self) -> NDArray[np.uint32]:
-        """By host: its row of ``first_priority``."""
-    @property
-    def first_priority(self) -> NDArray[np.uint8]:
-        """(rows, destination switches): the priority that frames are admitted with."""
-    @property
-    def changes(self) -> NDArray[np.uint32]:
-        """Rows of (channel in, channel out, priority, new priority)."""
-    @property
-    def trees(self) -> list[NDArray[np.uint32]]:
-        """Multicast trees: rows of (switch, channel that leaves it, priority)."""
+
+    def repeated(self, copies: int) -> Tables:
+        """Return the same for so many copies of the fabric that no link joins.
+
+        The switches and hosts of each copy follow those of the one before.
+        """
 
 class Traffic:
     """Who sends what to whom; used up by the simulation that it is given to."""
@@ -237,7 +228,8 @@ class Simulation:
         switches: int,
         hosts: int,
         channels: _Channels,
-        tables: _Forwarding,
+        tables: Tables,
+        trees: list[NDArray[np.uint32]],
         traffic: Traffic,
         *,
         seed: int,
@@ -249,6 +241,7 @@ class Simulation:
     ) -> None:
         """``header_bytes`` 0 is store-and-forward, else cut-through after so many bytes.
 
+        ``trees`` are multicast trees: rows of (switch, channel that leaves it, priority).
         ``link_changes`` are (time, one of the link's channels, up again).
         """
 

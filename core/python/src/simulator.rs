@@ -2,20 +2,43 @@
 
 use std::sync::Mutex;
 
-use numpy::PyArray1;
+use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use simulator::{Error, Forwarding, LinkChange, Settings};
+use simulator::{Error, Forwarding, LinkChange, Settings, Tables};
+
+use crate::forwarding::PyState;
 
 mod arrays;
 mod report;
 mod traffic;
 
-use arrays::{Channels, Forward};
+use arrays::{Channels, Tree};
 pub(crate) use traffic::PyTraffic;
 
 fn wrong(error: Error) -> PyErr {
     PyValueError::new_err(error.to_string())
+}
+
+/// What switches do with unicasts; see the `.pyi`.
+#[pyclass(frozen, name = "Tables", module = "knotless_core.simulator")]
+struct PyTables(Tables);
+
+#[pymethods]
+impl PyTables {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        state: &PyState,
+        ports: PyReadonlyArray1<'_, u16>,
+    ) -> PyResult<PyTables> {
+        let ports = ports.as_slice()?;
+        py.detach(|| Tables::new(state.state(), ports)).map(PyTables).map_err(wrong)
+    }
+
+    fn repeated(&self, copies: usize) -> PyTables {
+        PyTables(self.0.repeated(copies))
+    }
 }
 
 /// A simulation; see the `.pyi`.
@@ -31,14 +54,15 @@ impl Simulation {
 #[pymethods]
 impl Simulation {
     #[new]
-    #[pyo3(signature = (switches, hosts, channels, tables, traffic, *, seed, warm_up_ps, end_ps,
+    #[pyo3(signature = (switches, hosts, channels, tables, trees, traffic, *, seed, warm_up_ps, end_ps,
                         packet_bytes, header_bytes, link_changes))]
     #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         switches: usize,
         hosts: usize,
         channels: Channels<'_>,
-        tables: Forward<'_>,
+        tables: &PyTables,
+        trees: Vec<Tree<'_>>,
         traffic: &PyTraffic,
         seed: u64,
         warm_up_ps: u64,
@@ -48,7 +72,8 @@ impl Simulation {
         link_changes: Vec<(u64, u32, bool)>,
     ) -> PyResult<Simulation> {
         let fabric = channels.fabric(switches, hosts)?;
-        let tables = tables.tables(&fabric)?;
+        let mut tables = tables.0.clone();
+        trees.iter().try_for_each(|tree| tree.add(&mut tables, &fabric))?;
         let traffic = traffic.take()?;
         let forwarding = match header_bytes {
             0 => Forwarding::StoreAndForward,
@@ -104,6 +129,7 @@ fn transmission_ps(bytes: u32, rate_bps: u64) -> PyResult<u64> {
 }
 
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyTables>()?;
     module.add_class::<PyTraffic>()?;
     module.add_class::<Simulation>()?;
     module.add_function(wrap_pyfunction!(headroom_bytes, module)?)?;

@@ -31,8 +31,6 @@ pub(crate) struct Head {
     pub node: Node,
     /// The first channel that leaves the switch.
     pub first: u32,
-    /// Which of the channels that leave the switch goes back by the same link.
-    pub port: u32,
     /// The channel comes from a host.
     pub from_host: bool,
 }
@@ -120,7 +118,7 @@ impl Fabric {
         for &(_, from, to, back) in &channels {
             let first = if let Node::Switch(switch) = to { firsts[switch as usize] } else { back };
             let from_host = matches!(from, Node::Host(_));
-            heads.push(Head { node: to, first, port: back - first, from_host });
+            heads.push(Head { node: to, first, from_host });
         }
         Ok(Fabric {
             switches,

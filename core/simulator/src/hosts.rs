@@ -2,7 +2,7 @@
 
 use switch_model::{ChannelId, Frame, Time};
 
-use crate::message::{Kind, Message, Packet, ENDLESS, TO_TREE};
+use crate::message::{Message, Packet, ACKNOWLEDGEMENT, ENDLESS, ON_TREE};
 use crate::simulation::Simulation;
 use crate::traffic::Target;
 
@@ -30,7 +30,7 @@ impl Simulation {
         if let Some(number) = self.world.nics[host as usize].acknowledgements.pop_front() {
             let message = self.messages.get(number);
             let to = message.from;
-            self.inject(at, host, number, to, 0, ACKNOWLEDGEMENT_BYTES, Kind::Acknowledgement);
+            self.inject(at, host, number, to, ACKNOWLEDGEMENT, ACKNOWLEDGEMENT_BYTES);
             return;
         }
         let Some(&number) = self.world.nics[host as usize].messages.front() else { return };
@@ -56,40 +56,17 @@ impl Simulation {
             self.world.nics[host as usize].messages.push_back(number);
         }
         self.in_network += 1;
-        self.inject(at, host, number, to, payload, payload + HEADER_BYTES, Kind::Data);
+        self.inject(at, host, number, to, payload as u16, payload + HEADER_BYTES);
         if done {
             self.message_left(at, host);
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "all of a packet")]
-    fn inject(
-        &mut self,
-        at: Time,
-        host: u32,
-        number: u32,
-        to: u32,
-        payload: u32,
-        bytes: u32,
-        kind: Kind,
-    ) {
+    fn inject(&mut self, at: Time, host: u32, number: u32, to: u32, payload: u16, bytes: u32) {
         let message = self.messages.get(number);
-        let tree = kind == Kind::Data && matches!(message.to, Target::Tree(_));
-        let to_switch = if tree { TO_TREE } else { self.fabric.at[to as usize] as u16 };
-        let packet = Packet {
-            born: message.born,
-            message: number,
-            to,
-            to_switch,
-            vlan: self.tables.host_vlan[host as usize],
-            payload: payload as u16,
-            first_priority: if tree {
-                0
-            } else {
-                self.tables.first_priority(host, u32::from(to_switch))
-            },
-            kind,
-        };
+        let tree = payload != ACKNOWLEDGEMENT && matches!(message.to, Target::Tree(_));
+        let (place, column) = if tree { (ON_TREE, 0) } else { self.tables.first(host, to) };
+        let packet = Packet { born: message.born, message: number, to, place, column, payload };
         self.world.nics[host as usize].waiting += 1;
         if let Some(hubs) = &mut self.hubs {
             return hubs.offer(at, host, bytes, packet, &mut self.world.agenda);
@@ -115,7 +92,7 @@ impl Simulation {
     }
 
     fn delivered(&mut self, at: Time, host: u32, packet: Packet) {
-        if packet.kind == Kind::Acknowledgement {
+        if packet.is_acknowledgement() {
             let message = self.messages.get(packet.message);
             let (flow, born) = (message.flow, message.born);
             self.messages.remove(packet.message);
@@ -139,7 +116,7 @@ impl Simulation {
 
     /// A copy of a packet is lost.
     pub(crate) fn lose(&mut self, at: Time, packet: Packet) {
-        if packet.kind == Kind::Acknowledgement {
+        if packet.is_acknowledgement() {
             let message = self.messages.get(packet.message);
             let flow = message.flow;
             self.messages.remove(packet.message);

@@ -11,16 +11,20 @@
 #![forbid(unsafe_code)]
 
 mod agenda;
+mod columns;
 mod error;
 mod fabric;
 mod histogram;
 mod hosts;
 mod hub;
 mod lane;
+mod layout;
 mod message;
 mod nic;
 mod random;
 mod report;
+mod routes;
+mod rows;
 mod settings;
 mod sharing;
 mod simulation;
@@ -42,5 +46,5 @@ pub use switch_model::{
     transmission_time, Buffer, ChannelConfig, ChannelCounters, DropCause, FlowControl,
     PriorityCounters, Time, VirtualChannel,
 };
-pub use tables::{Change, Tables};
+pub use tables::Tables;
 pub use traffic::{Arrivals, Flow, Process, Sending, Target, Traffic, Wish};

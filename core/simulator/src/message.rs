@@ -2,14 +2,6 @@
 
 use switch_model::Time;
 
-/// What a packet is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Data,
-    /// Tells the sender that all of its message has arrived.
-    Acknowledgement,
-}
-
 /// What travels: everything that switches look at, and what its receiver needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
@@ -18,18 +10,26 @@ pub(crate) struct Packet {
     pub message: u32,
     /// Destination host, or the number of a multicast tree.
     pub to: u32,
-    /// Switch of the destination; [`TO_TREE`] for multicast.
-    pub to_switch: u16,
-    pub vlan: u16,
-    /// Bytes of the message in it.
+    /// Where the next switch's entries for what comes as it does begin; [`ON_TREE`] for multicast.
+    pub place: u32,
+    /// The destination's column in the tables.
+    pub column: u16,
+    /// Bytes of the message in it; or [`ACKNOWLEDGEMENT`].
     pub payload: u16,
-    /// The priority that it is admitted to the fabric with.
-    pub first_priority: u8,
-    pub kind: Kind,
 }
 
-/// [`Packet::to_switch`] of a packet that goes along a multicast tree.
-pub(crate) const TO_TREE: u16 = u16::MAX;
+impl Packet {
+    /// Whether it tells the sender that all of its message has arrived.
+    pub fn is_acknowledgement(&self) -> bool {
+        self.payload == ACKNOWLEDGEMENT
+    }
+}
+
+/// [`Packet::payload`] of an acknowledgement: more than any frame holds.
+pub(crate) const ACKNOWLEDGEMENT: u16 = u16::MAX;
+
+/// [`Packet::place`] of a packet that goes along a multicast tree.
+pub(crate) const ON_TREE: u32 = u32::MAX;
 /// Bytes of a message that never ends.
 pub(crate) const ENDLESS: u64 = u64::MAX;
 

@@ -32,6 +32,17 @@ impl Stream {
     }
 }
 
+/// A number drawn by `seed` for what `numbers` say, always the same: SplitMix64's output function
+/// (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), over each in turn.
+pub(crate) fn mixed(seed: u64, numbers: [u32; 3]) -> u64 {
+    numbers.iter().fold(seed, |state, &number| {
+        let mut mixed = state.wrapping_add(u64::from(number)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

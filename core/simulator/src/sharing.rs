@@ -3,7 +3,7 @@
 use switch_model::{ChannelId, DropCause, Time};
 
 use crate::hub::{Done, Signal, StationCounters};
-use crate::message::{Kind, Packet, TO_TREE};
+use crate::message::{Packet, ON_TREE};
 use crate::report::Report;
 use crate::simulation::Simulation;
 use crate::world::{Event, Flight};
@@ -16,7 +16,7 @@ impl Simulation {
         self.world.nics[station as usize].waiting -= 1;
         match done {
             Done::Sent { bytes, packet, reaches_hub } => {
-                self.world.packet_hops += u64::from(packet.kind == Kind::Data);
+                self.world.packet_hops += u64::from(!packet.is_acknowledgement());
                 let event = Event::Repeat { station, bytes: bytes as u16, packet };
                 self.world.agenda.add(reaches_hub, event);
             }
@@ -37,21 +37,21 @@ impl Simulation {
             let arrives = at + self.fabric.configs[down.index()].delay;
             self.world.agenda.add_arrival(arrives, flight);
         };
-        if packet.to_switch == TO_TREE {
+        if packet.place == ON_TREE {
             let branches = self.tables.branches(packet.to, hub);
             branches
                 .iter()
                 .map(|branch| ChannelId(branch.0))
                 .filter(|&b| b != back)
                 .for_each(deliver);
-        } else if u32::from(packet.to_switch) == hub {
+        } else if self.fabric.at[packet.to as usize] == hub {
             deliver(self.fabric.down[packet.to as usize]);
         }
         if copies == 0 {
             self.model.count_drop(up, DropCause::Unforwarded);
             return self.lose(at, packet);
         }
-        if packet.kind == Kind::Data {
+        if !packet.is_acknowledgement() {
             self.messages.get_mut(packet.message).under_way += copies - 1;
             self.in_network += u64::from(copies - 1);
         }

@@ -57,7 +57,7 @@ impl Simulation {
     /// A simulation that has not begun.
     ///
     /// # Errors
-    /// Traffic or settings that make no sense on this fabric.
+    /// Tables of another fabric; traffic or settings that make no sense on this one.
     pub fn new(
         fabric: Fabric,
         tables: Tables,
@@ -65,6 +65,7 @@ impl Simulation {
         settings: Settings,
     ) -> Result<Simulation, Error> {
         validate(&settings, &fabric)?;
+        tables.check(&fabric)?;
         crate::sources::validate(&traffic, &fabric, &tables, settings.packet_bytes)?;
         let model = Model::new(fabric.configs.iter().copied(), settings.seed);
         let world = World::new(&fabric, settings.forwarding);

@@ -3,9 +3,12 @@
 use switch_model::{ChannelId, DropCause, Frame, Time};
 
 use crate::fabric::Node;
-use crate::message::{Packet, TO_TREE};
+use crate::message::{Packet, ON_TREE};
+use crate::random::mixed;
+use crate::routes::Entry;
 use crate::settings::LinkChange;
 use crate::simulation::Simulation;
+use crate::traffic::Target;
 use crate::world::Flight;
 
 /// An 802.1Q tag, which frames carry between switches.
@@ -44,24 +47,45 @@ impl Simulation {
             Node::Host(host) => return self.reach(at, host, channel, bytes, packet),
         };
         let tagged = if head.from_host { bytes + TAG_BYTES } else { bytes };
-        if packet.to_switch == TO_TREE {
+        if packet.place == ON_TREE {
             return self.branch(at, (channel, switch), (priority, bytes), tagged, packet);
         }
-        let (out, frame) = if u32::from(packet.to_switch) == switch {
-            let down = self.fabric.down[packet.to as usize];
-            (down, Frame { priority, bytes: tagged - TAG_BYTES, payload: packet })
-        } else if let Some((out, priority)) = self.tables.forward(&head, switch, &packet, priority)
-        {
-            (out, Frame { priority, bytes: tagged, payload: packet })
-        } else {
-            self.model.count_drop(channel, DropCause::Unforwarded);
-            return self.lose(at, packet);
+        let mut entry = self.tables.entry(switch, &packet);
+        if let Entry::OneOf { first, count } = entry {
+            entry = self.choose(switch, &packet, first, count);
+        }
+        let (out, frame) = match entry {
+            // To hosts, frames keep the priority that they came with.
+            Entry::Deliver => {
+                let down = self.fabric.down[packet.to as usize];
+                (down, Frame { priority, bytes: tagged - TAG_BYTES, payload: packet })
+            }
+            Entry::Forward { place, port, priority } => {
+                let out = ChannelId(head.first + u32::from(port));
+                (out, Frame { priority, bytes: tagged, payload: Packet { place, ..packet } })
+            }
+            Entry::Nowhere | Entry::OneOf { .. } => {
+                self.model.count_drop(channel, DropCause::Unforwarded);
+                return self.lose(at, packet);
+            }
         };
         let complete = at + self.world.ahead(channel, bytes);
         let (model, world) = (&mut self.model, &mut self.world);
         if model.pass(at, channel, (priority, bytes), out, frame, complete, world).is_err() {
             self.lose(at, packet);
         }
+    }
+
+    /// Choose one of `count` entries: for all packets from one host to another the same.
+    #[cold]
+    fn choose(&self, switch: u32, packet: &Packet, first: u32, count: u16) -> Entry {
+        let message = self.messages.get(packet.message);
+        let from = match message.to {
+            Target::Host(receiver) if packet.is_acknowledgement() => receiver,
+            _ => message.from,
+        };
+        let drawn = mixed(self.settings.seed, [from, packet.to, switch]);
+        self.tables.choice(first + (drawn % u64::from(count)) as u32)
     }
 
     /// A multicast frame goes on by every branch of its tree but the one it came by.

@@ -1,138 +1,64 @@
-//! Which way frames go: what the switches' rules come to, as arrays.
+//! Which way frames go: unicasts by a forwarding state, multicasts by trees.
 
-use switch_model::{ChannelId, PRIORITIES};
+use std::sync::Arc;
 
-use crate::fabric::{Fabric, Head, Node};
+use forwarding::state::State;
+use switch_model::PRIORITIES;
+
+use crate::fabric::{Fabric, Node};
+use crate::layout::routes_of;
 use crate::message::Packet;
+use crate::routes::{Entry, Routes};
 use crate::Error;
-
-const NOWHERE: u16 = u16::MAX;
-
-/// A change of priority: frames that enter a switch by one channel on `was` and leave it by
-/// another go on as `becomes`.
-#[derive(Clone, Copy, Debug)]
-pub struct Change {
-    /// The channel that enters the switch.
-    pub before: u32,
-    /// The channel that leaves it.
-    pub after: u32,
-    /// Priority on entering.
-    pub was: u8,
-    /// Priority on leaving.
-    pub becomes: u8,
-}
 
 /// One branch of a multicast tree at a switch: the channel that a copy leaves by, and its priority.
 pub type Branch = (u32, u8);
 
-/// Forwarding by VLAN and destination, the priority by (in port, out port, priority).
+/// What all switches do. Clones share what unicasts need.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    switches: usize,
-    vlans: usize,
-    /// (switch, VLAN) -> row of `next`.
-    rows: Vec<u32>,
-    /// (row, destination switch) -> which of the channels that leave the switch.
-    next: Vec<u16>,
-    /// By host: its VLAN.
-    pub(crate) host_vlan: Vec<u16>,
-    /// By host: row of `first_priority`.
-    host_row: Vec<u32>,
-    /// (row, destination switch) -> the priority on admission.
-    first_priority: Vec<u8>,
-    /// By switch: (in port, out port) -> the new priority of each; empty where none changes.
-    changes: Vec<Vec<[u8; PRIORITIES]>>,
-    /// By switch: its ports.
-    ports: Vec<u32>,
+    routes: Arc<Routes>,
     /// Multicast trees: (tree, switch) -> branches.
     trees: Vec<Vec<Branch>>,
 }
 
 impl Tables {
-    /// Tables for `fabric`.
-    ///
-    /// `rows` gives for each (switch, VLAN) a row of `next`, `next` for each (row, destination
-    /// switch) which of the channels that leave the switch in order is taken, 65535 for none.
-    /// `host_vlan` and `host_row` give each host its VLAN and its row of `first_priority`,
-    /// which holds the priority that a frame for each destination switch is admitted with.
+    /// What an explored `state` does with unicasts. `ports` has for each of its channels which of
+    /// the channels that leave its switch it is, in the order of a [`Fabric`].
     ///
     /// # Errors
-    /// Sizes or numbers that do not fit the fabric.
-    pub fn new(
-        fabric: &Fabric,
-        rows: Vec<u32>,
-        next: Vec<u16>,
-        host_vlan: Vec<u16>,
-        host_row: Vec<u32>,
-        first_priority: Vec<u8>,
-        changes: &[Change],
-    ) -> Result<Tables, Error> {
-        let switches = fabric.switches;
-        let vlans = rows.len().checked_div(switches).unwrap_or(0);
-        let wrong = |text: &str| Err(Error::new(format!("tables: {text}")));
-        if switches >= usize::from(u16::MAX) || vlans > usize::from(u16::MAX) {
-            return wrong("more switches or VLANs than 16 bits can number");
-        }
-        if rows.len() != vlans * switches
-            || rows.iter().any(|&row| (row as usize + 1) * switches > next.len())
-        {
-            return wrong("a row of `next` is not there");
-        }
-        if host_vlan.len() != fabric.hosts() || host_row.len() != fabric.hosts() {
-            return wrong("each host must have a VLAN and a row");
-        }
-        if host_vlan.iter().any(|&vlan| usize::from(vlan) >= vlans)
-            || host_row.iter().any(|&row| (row as usize + 1) * switches > first_priority.len())
-            || first_priority.iter().any(|&priority| usize::from(priority) >= PRIORITIES)
-        {
-            return wrong("a host's VLAN, row or priority is not there");
-        }
-        let mut ports = vec![0; switches];
+    /// A switch copies unicasts, or does with them what cannot be followed; or there are too many
+    /// channels or destinations.
+    pub fn new(state: &State, ports: &[u16]) -> Result<Tables, Error> {
+        let routes = routes_of(state, ports)?;
+        Ok(Tables { routes: Arc::new(routes), trees: Vec::new() })
+    }
+
+    /// Tables that know no way between switches: enough for one switch or hub, and for trees.
+    pub fn without_routes(fabric: &Fabric) -> Tables {
+        let routes = Routes::none(fabric.switches, &fabric.at);
+        Tables { routes: Arc::new(routes), trees: Vec::new() }
+    }
+
+    /// The same, but for trees, for so many copies of the fabric that no link joins: the switches and
+    /// hosts of each follow those of the one before.
+    pub fn repeated(&self, copies: usize) -> Tables {
+        Tables { routes: Arc::new(self.routes.repeated(copies)), trees: Vec::new() }
+    }
+
+    /// Refuse a fabric that they are not for.
+    pub(crate) fn check(&self, fabric: &Fabric) -> Result<(), Error> {
+        let routes = &self.routes;
+        let mut ports = vec![0; fabric.switches];
         for head in &fabric.heads {
             if let Node::Switch(switch) = head.node {
                 ports[switch as usize] += 1;
             }
         }
-        for (place, &row) in rows.iter().enumerate() {
-            let row = &next[row as usize * switches..][..switches];
-            let most = ports[place / vlans];
-            if row.iter().any(|&port| port != NOWHERE && u32::from(port) >= most) {
-                return wrong("a channel that is not there");
-            }
+        let enough = ports.iter().zip(&routes.ports).all(|(ports, least)| ports >= least);
+        if routes.switches != fabric.switches || routes.column.len() != fabric.hosts() || !enough {
+            return Err(Error::new("the tables are for another fabric"));
         }
-        let mut tables = Tables {
-            switches,
-            vlans,
-            rows,
-            next,
-            host_vlan,
-            host_row,
-            first_priority,
-            changes: vec![Vec::new(); switches],
-            ports,
-            trees: Vec::new(),
-        };
-        for change in changes {
-            tables.add_change(fabric, change)?;
-        }
-        Ok(tables)
-    }
-
-    fn add_change(&mut self, fabric: &Fabric, change: &Change) -> Result<(), Error> {
-        let wrong = || Error::new(format!("tables: {change:?} does not fit the fabric"));
-        let head = fabric.heads.get(change.before as usize).ok_or_else(wrong)?;
-        let Node::Switch(switch) = head.node else { return Err(wrong()) };
-        let ports = self.ports[switch as usize];
-        let out = change.after.checked_sub(head.first).filter(|&out| out < ports);
-        let out = out.ok_or_else(wrong)?;
-        if change.was.max(change.becomes) as usize >= PRIORITIES {
-            return Err(wrong());
-        }
-        let of_switch = &mut self.changes[switch as usize];
-        if of_switch.is_empty() {
-            *of_switch = vec![[0, 1, 2, 3, 4, 5, 6, 7]; (ports * ports) as usize];
-        }
-        of_switch[(head.port * ports + out) as usize][usize::from(change.was)] = change.becomes;
         Ok(())
     }
 
@@ -143,7 +69,7 @@ impl Tables {
     /// A channel that does not leave its switch, or branches that meet again or go in a circle:
     /// frames would arrive twice or go round for ever.
     pub fn add_tree(&mut self, fabric: &Fabric, branches: &[(u32, u32, u8)]) -> Result<(), Error> {
-        let mut tree = vec![Vec::new(); self.switches];
+        let mut tree = vec![Vec::new(); self.routes.switches];
         let mut entered = vec![false; fabric.channels()];
         for &(switch, channel, priority) in branches {
             let back = fabric.back.get(channel as usize).map(|back| fabric.heads[back.index()]);
@@ -157,7 +83,7 @@ impl Tables {
             }
             tree[switch as usize].push((channel, priority));
         }
-        let mut parents: Vec<Option<u32>> = vec![None; self.switches];
+        let mut parents: Vec<Option<u32>> = vec![None; self.routes.switches];
         for &(from, channel, _) in branches {
             if let Node::Switch(switch) = fabric.heads[channel as usize].node {
                 if parents[switch as usize].replace(from).is_some() {
@@ -168,7 +94,7 @@ impl Tables {
         // Each switch is entered once at most, so what has so many ancestors goes in a circle.
         for parent in &parents {
             let mut ancestors = std::iter::successors(*parent, |&at| parents[at as usize]);
-            if let Some(switch) = ancestors.nth(self.switches - 1) {
+            if let Some(switch) = ancestors.nth(self.routes.switches - 1) {
                 return Err(Error::new(format!("tree: it goes in a circle by switch {switch}")));
             }
         }
@@ -178,43 +104,28 @@ impl Tables {
 
     /// How many multicast trees there are.
     pub fn trees(&self) -> usize {
-        self.trees.len() / self.switches.max(1)
+        self.trees.len() / self.routes.switches.max(1)
     }
 
     /// The branches of a tree at a switch.
     pub(crate) fn branches(&self, tree: u32, switch: u32) -> &[Branch] {
-        &self.trees[tree as usize * self.switches + switch as usize]
+        &self.trees[tree as usize * self.routes.switches + switch as usize]
     }
 
-    /// The priority that a frame of `from` for a host on `to_switch` is admitted with.
-    pub(crate) fn first_priority(&self, from: u32, to_switch: u32) -> u8 {
-        let row = self.host_row[from as usize] as usize;
-        self.first_priority[row * self.switches + to_switch as usize]
+    /// [`Packet::place`] and [`Packet::column`] of what a host sends to another.
+    #[inline]
+    pub(crate) fn first(&self, from: u32, to: u32) -> (u32, u16) {
+        self.routes.first(from, to)
     }
 
-    /// Where a unicast packet that came in by a channel with this head goes on, and its priority.
-    pub(crate) fn forward(
-        &self,
-        head: &Head,
-        switch: u32,
-        packet: &Packet,
-        priority: u8,
-    ) -> Option<(ChannelId, u8)> {
-        let row = self.rows[switch as usize * self.vlans + usize::from(packet.vlan)] as usize;
-        let port = self.next[row * self.switches + usize::from(packet.to_switch)];
-        if port == NOWHERE {
-            return None;
-        }
-        let out = ChannelId(head.first + u32::from(port));
-        if head.from_host {
-            return Some((out, packet.first_priority));
-        }
-        let changes = &self.changes[switch as usize];
-        if changes.is_empty() {
-            return Some((out, priority));
-        }
-        let ports = self.ports[switch as usize];
-        let place = (head.port * ports + u32::from(port)) as usize;
-        Some((out, changes[place][usize::from(priority)]))
+    /// What a switch does with a unicast packet.
+    #[inline]
+    pub(crate) fn entry(&self, switch: u32, packet: &Packet) -> Entry {
+        self.routes.entry(switch, packet.place, packet.column)
+    }
+
+    /// What one of the choices of [`Entry::OneOf`] says.
+    pub(crate) fn choice(&self, number: u32) -> Entry {
+        self.routes.choices[number as usize]
     }
 }

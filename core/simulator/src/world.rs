@@ -7,7 +7,7 @@ use switch_model::{
 use crate::agenda;
 use crate::fabric::{Fabric, Forwarding, Head, Node};
 use crate::hub::Signal;
-use crate::message::{Kind, Packet};
+use crate::message::Packet;
 use crate::nic::Nic;
 
 /// What is due when.
@@ -109,7 +109,7 @@ impl Effects<Packet> for World {
     fn started(&mut self, sent: Sent<Packet>) {
         let channel = sent.channel;
         let packet = sent.frame.payload;
-        self.packet_hops += u64::from(packet.kind == Kind::Data);
+        self.packet_hops += u64::from(!packet.is_acknowledgement());
         if channel.0 >= self.first_of_hosts {
             self.nics[(channel.0 - self.first_of_hosts) as usize].waiting -= 1;
         }

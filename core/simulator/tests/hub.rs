@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{channels, config, no_routes, MICROSECOND};
+use common::{channels, config, MICROSECOND};
 use simulator::{
-    Arrivals, Fabric, Flow, Forwarding, LinkChange, Process, Report, Settings, Simulation, Target,
-    Time, Traffic, Wish,
+    Arrivals, Fabric, Flow, Forwarding, LinkChange, Process, Report, Settings, Simulation, Tables,
+    Target, Time, Traffic, Wish,
 };
 
 /// One bit at 10 Mbit/s.
@@ -33,7 +33,7 @@ fn settings(seed: u64, end: Time) -> Settings {
 }
 
 fn run(fabric: Fabric, traffic: Traffic, settings: Settings) -> Report {
-    let tables = no_routes(&fabric, 1);
+    let tables = Tables::without_routes(&fabric);
     let mut simulation = Simulation::new(fabric, tables, traffic, settings).expect("it fits");
     while simulation.run(1 << 16) {}
     simulation.report()
@@ -183,7 +183,7 @@ fn what_is_no_hub_is_refused() {
     let cut = LinkChange { at: 5, channel: 0, up: false };
     let fabric = hub(2, 0);
     let settings = Settings { link_changes: vec![cut], ..settings(1, SECOND / 2) };
-    let tables = no_routes(&fabric, 1);
+    let tables = Tables::without_routes(&fabric);
     let traffic = saturated(2, 1, 1500, Arrivals::Saturate);
     let error = Simulation::new(fabric, tables, traffic, settings).unwrap_err();
     assert!(error.0.contains("links of a hub"));

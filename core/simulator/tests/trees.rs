@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{channel, channels, config, no_routes, MICROSECOND};
+use common::{channel, channels, config, MICROSECOND};
 use simulator::{
-    Fabric, Forwarding, Node, Process, Settings, Simulation, Target, Time, Traffic, Wish,
+    Fabric, Forwarding, Node, Process, Settings, Simulation, Tables, Target, Time, Traffic, Wish,
 };
 
 /// Four switches in a ring, a host each.
@@ -41,7 +41,7 @@ fn a_circle_that_misses_the_root_is_refused() {
     let to = |a, b| (a, channel(&rows, Node::Switch(a), Node::Switch(b)), 0);
     let host = (0, channel(&rows, Node::Switch(0), Node::Host(0)), 0);
     let refused = |branches: &[(u32, u32, u8)]| {
-        no_routes(&fabric, 4).add_tree(&fabric, branches).map_err(|error| error.0)
+        Tables::without_routes(&fabric).add_tree(&fabric, branches).map_err(|error| error.0)
     };
     assert_eq!(refused(&[host, to(0, 1), to(1, 2), to(2, 3)]), Ok(()));
     let both_ways = [host, to(2, 3), to(3, 2)];
@@ -58,7 +58,7 @@ fn a_circle_that_misses_the_root_is_refused() {
 #[test]
 fn each_member_gets_each_message_once_on_the_priorities_of_the_tree() {
     let (rows, fabric) = ring();
-    let mut tables = no_routes(&fabric, 4);
+    let mut tables = Tables::without_routes(&fabric);
     // One way round, the priority rising at each hop.
     let mut branches: Vec<(u32, u32, u8)> = (0..3)
         .map(|s| (s, channel(&rows, Node::Switch(s), Node::Switch(s + 1)), s as u8 + 1))

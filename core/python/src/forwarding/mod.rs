@@ -7,8 +7,10 @@ mod state;
 
 use pyo3::prelude::*;
 
+pub(crate) use state::PyState;
+
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<state::PyState>()?;
+    module.add_class::<PyState>()?;
     module.add_class::<rules::PySwitch>()?;
     module.add_class::<compile::PyCompiled>()?;
     module.add_function(wrap_pyfunction!(compile::compile_rules, module)?)?;

@@ -39,7 +39,7 @@ impl PyState {
         Self { state, found, problems: Vec::new() }
     }
 
-    /// The state itself.
+    /// The state itself, explored.
     pub fn state(&self) -> &State {
         &self.state
     }

@@ -1,9 +1,9 @@
-//! Fabrics and tables, from arrays.
+//! Fabrics and multicast trees, from arrays.
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use simulator::{Buffer, Change, ChannelConfig, Fabric, FlowControl, Node, Tables};
+use simulator::{Buffer, ChannelConfig, Fabric, FlowControl, Node, Tables};
 
 use super::wrong;
 
@@ -99,46 +99,19 @@ fn column<'a, T: numpy::Element>(
     }
 }
 
-/// The arrays of forwarding tables.
+/// The branches of a multicast tree: rows of (switch, channel that leaves it, priority).
 #[derive(FromPyObject)]
-pub struct Forward<'py> {
-    rows: PyReadonlyArray2<'py, u32>,
-    next: PyReadonlyArray2<'py, u16>,
-    host_vlan: PyReadonlyArray1<'py, u16>,
-    host_row: PyReadonlyArray1<'py, u32>,
-    first_priority: PyReadonlyArray2<'py, u8>,
-    changes: PyReadonlyArray2<'py, u32>,
-    trees: Vec<PyReadonlyArray2<'py, u32>>,
-}
+#[pyo3(transparent)]
+pub struct Tree<'py>(PyReadonlyArray2<'py, u32>);
 
-impl Forward<'_> {
-    pub fn tables(&self, fabric: &Fabric) -> PyResult<Tables> {
-        let changes = self.changes.as_array();
-        let changes: Vec<Change> = changes
-            .outer_iter()
-            .map(|row| Change {
-                before: row[0],
-                after: row[1],
-                was: row[2] as u8,
-                becomes: row[3] as u8,
-            })
-            .collect();
-        let mut tables = Tables::new(
-            fabric,
-            self.rows.as_array().iter().copied().collect(),
-            self.next.as_array().iter().copied().collect(),
-            self.host_vlan.as_array().to_vec(),
-            self.host_row.as_array().to_vec(),
-            self.first_priority.as_array().iter().copied().collect(),
-            &changes,
-        )
-        .map_err(wrong)?;
-        for tree in &self.trees {
-            let rows = tree.as_array();
-            let branches: Vec<(u32, u32, u8)> =
-                rows.outer_iter().map(|row| (row[0], row[1], row[2] as u8)).collect();
-            tables.add_tree(fabric, &branches).map_err(wrong)?;
+impl Tree<'_> {
+    pub fn add(&self, tables: &mut Tables, fabric: &Fabric) -> PyResult<()> {
+        let rows = self.0.as_array();
+        if rows.ncols() != 3 {
+            return Err(PyValueError::new_err("a branch is a switch, a channel and a priority"));
         }
-        Ok(tables)
+        let branches: Vec<(u32, u32, u8)> =
+            rows.outer_iter().map(|row| (row[0], row[1], row[2] as u8)).collect();
+        tables.add_tree(fabric, &branches).map_err(wrong)
     }
 }

@@ -1,7 +1,7 @@
 //! Small fabrics for tests.
 #![allow(dead_code, reason = "each file of tests uses some of it")]
 
-use simulator::{Buffer, ChannelConfig, Fabric, FlowControl, Node, Tables, Time};
+use simulator::{Buffer, ChannelConfig, FlowControl, Node, Time};
 
 pub const MICROSECOND: Time = 1_000_000;
 
@@ -57,19 +57,4 @@ pub fn channels(
 pub fn channel(channels: &[(ChannelConfig, Node, Node, u32)], from: Node, to: Node) -> u32 {
     let place = channels.iter().position(|row| row.1 == from && row.2 == to);
     place.expect("the channel is there") as u32
-}
-
-/// Tables that know no way between switches: enough for one switch, and for trees.
-pub fn no_routes(fabric: &Fabric, switches: usize) -> Tables {
-    let hosts = fabric.hosts();
-    Tables::new(
-        fabric,
-        vec![0; switches],
-        vec![u16::MAX; switches],
-        vec![0; hosts],
-        vec![0; hosts],
-        vec![0; switches],
-        &[],
-    )
-    .expect("the sizes fit")
 }
