@@ -1,5 +1,6 @@
 //! `knotless_core.forwarding`.
 
+mod dot1q;
 mod plan;
 mod rules;
 mod state;
@@ -9,6 +10,7 @@ use pyo3::prelude::*;
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<state::PyState>()?;
     module.add_class::<rules::PySwitch>()?;
+    module.add_function(wrap_pyfunction!(dot1q::of_dot1q, module)?)?;
     module.add_function(wrap_pyfunction!(plan::of_plan, module)?)?;
     module.add_function(wrap_pyfunction!(state::of_rules, module)?)
 }
