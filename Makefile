@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint lint-python lint-rust format bench bench-routing bench-sim bench-endpoint fuzz test-primitives test-barriers prove clean
+.PHONY: help setup demo test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint fuzz test-primitives test-barriers prove clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +45,9 @@ format:  ## put everything in the settled format
 
 bench: setup  ## measure the emulated fabric against plain links
 	$(SUDO) $(BIN)/python -m bench
+
+bench-plan: setup  ## time planning, compiling and checking of large fabrics, with peak memory
+	$(BIN)/python -m bench.plan
 
 bench-sim: setup  ## time the simulator, in packets put on links a second
 	$(BIN)/python -m bench.simulation

@@ -12,17 +12,21 @@ Dally and Seitz, Deadlock-free message routing in multiprocessor interconnection
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from knotless_core.graph import is_acyclic, shortest_cycle
 from routing.channels import PRIORITIES, Channels, Ints, Priorities
 from routing.routes import ExplicitRoutes
 
+Number = TypeVar("Number", int, NDArray[np.int64])
 
-def virtual_channel(channel: int, priority: int) -> int:
-    """Return the node of the graph for ``channel`` and ``priority``."""
+
+def virtual_channel(channel: Number, priority: Number) -> Number:
+    """Return the node of the graph for ``channel`` and ``priority``, or for arrays of them."""
     return channel * PRIORITIES + priority
 
 
@@ -48,13 +52,14 @@ def _nodes(channel: Ints, priority: Priorities) -> Ints:
     return nodes.astype(np.int32, copy=False)
 
 
-def find_cycle(edges: Iterable[tuple[int, int]]) -> list[int]:
+def find_cycle(edges: Iterable[tuple[int, int]] | NDArray[np.int64]) -> list[int]:
     """Return a shortest cycle, from its smallest member on, or an empty list.
 
     Of several shortest ones it is that with the smallest members, so equal graphs give equal
     cycles, whatever the order of ``edges``.
     """
-    ends = np.array(list(edges), dtype=np.int32).reshape(-1, 2)
+    listed = edges if isinstance(edges, np.ndarray) else list(edges)
+    ends = np.array(listed, dtype=np.int32).reshape(-1, 2)
     return cycle_among(np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1]))
 
 
@@ -66,6 +71,6 @@ def cycle_among(before: Ints, after: Ints) -> list[int]:
     return shortest_cycle(before.astype(np.int64), after.astype(np.int64))
 
 
-def cycle_names(channels: Channels, cycle: list[int]) -> list[str]:
+def cycle_names(channels: Channels, cycle: Sequence[int]) -> list[str]:
     """Return a cycle as ``SWITCH:PORT/PRIORITY`` texts."""
     return [channels.name(*divmod(node, PRIORITIES)) for node in cycle]

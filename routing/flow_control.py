@@ -12,13 +12,17 @@ choices none, host and switch are those of Otsuka et al., VLAN routing with swit
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from routing.channels import PRIORITIES
 from topologies.errors import PlanError
 
+Edges = NDArray[np.int64]
 FlowControl = Literal["none", "host", "switch", "pause", "pfc"]
 FlowControlChoice = Literal["auto", "none", "host", "switch", "pause", "pfc"]
 FLOW_CONTROLS: tuple[str, ...] = get_args(FlowControl)
@@ -93,19 +97,17 @@ def pauses_between_switches(flow_control: str) -> bool:
     return of_link(flow_control, to_host=False) != "off"
 
 
-def waiting(edges: Iterable[tuple[int, int]], flow_control: str) -> set[tuple[int, int]]:
+def waiting(edges: Edges, flow_control: str) -> Edges:
     """Return the dependencies between virtual channels that remain under a flow control.
 
-    ``edges`` are those under PFC, between nodes of :mod:`routing.cdg`. Only links between
-    switches can close a cycle; where they do not pause, no channel waits for another. PAUSE
-    stops all priorities of a channel together: they form one node, that of priority 0.
+    ``edges`` (dependencies, 2) are those under PFC, between nodes of :mod:`routing.cdg`. Only links
+    between switches can close a cycle; where they do not pause, no channel waits for another.
+    PAUSE stops all priorities of a channel together: they form one node, that of priority 0.
     """
     between_switches = of_link(flow_control, to_host=False)
     if between_switches == "off":
-        return set()
-    if between_switches == "pfc":
-        return set(edges)
-    return {(a - a % PRIORITIES, b - b % PRIORITIES) for a, b in edges}
+        return edges[:0]
+    return edges if between_switches == "pfc" else edges - edges % PRIORITIES
 
 
 def verdict_text(flow_control: str, cycle: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from routing import host_tags, multicast, ofctl
 from routing.collector import collector_paused
 from routing.host_tags import HostTags
 from routing.multicast import MulticastGroup
-from routing.rules import FabricRules
+from routing.rules import FabricRules, SwitchRules
 from topologies.errors import PlanError, RuleError
 from topologies.fabric import Fabric
 from topologies.files import read, to_text
@@ -68,7 +68,7 @@ def read_dir(directory: str | Path) -> tuple[Fabric, FabricRules]:
     """
     folder = Path(directory)
     fabric = read(folder / "fabric.json")
-    rules: FabricRules = {}
+    rules: dict[str, SwitchRules] = {}
     for switch in fabric.switches:
         flows = _text(folder / f"{switch.name}.flows")
         groups = _text(folder / f"{switch.name}.groups")

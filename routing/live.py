@@ -11,7 +11,7 @@ from pathlib import Path
 from routing import ofctl
 from routing.multicast import MulticastGroup, groups_of
 from routing.request import PlanRequest
-from routing.rules import FabricRules
+from routing.rules import FabricRules, SwitchRules
 from topologies.errors import PlanError, RuleError
 from topologies.fabric import Fabric
 from topologies.files import read
@@ -40,7 +40,7 @@ def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
     if not (folder / "fabric.json").exists():
         raise RuleError(f"no fabric {name!r} is running; start one with knotless up")
     fabric = read(folder / "fabric.json")
-    rules: FabricRules = {}
+    rules: dict[str, SwitchRules] = {}
     for switch in fabric.switches:
         flows = _dump(folder / "ovs", switch.name, "dump-flows")
         groups = _dump(folder / "ovs", switch.name, "dump-groups")

@@ -1,13 +1,13 @@
 """OpenFlow 1.3 rules as plain values: what is compiled, installed, written and checked.
 
-The same values are made by :mod:`routing.compile`, turned into messages by the
+The same values are made by :mod:`forwarding.openflow.compiler`, turned into messages by the
 controller, written to and read from ovs-ofctl text by :mod:`routing.ofctl`, and walked by
 :mod:`routing.pipeline`. Nothing here is specific to one make of switch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -124,5 +124,5 @@ class SwitchRules:
 COOKIE = 0x6B6E6F74
 """'knot': the cookie of every rule that Knotless installs."""
 
-FabricRules = dict[str, SwitchRules]
+FabricRules = Mapping[str, SwitchRules]
 """Switch name -> its rules."""

@@ -20,6 +20,7 @@ from topologies.numbering import (
     MAX_HOSTS_PER_SWITCH,
     MAX_LINKS,
     MAX_SWITCHES,
+    codes,
     host_ip,
     host_mac,
 )
@@ -111,11 +112,13 @@ def assemble(
     hosts_per_switch: Sequence[int],
     cables: Sequence[Cable],
     grid: Grid | None = None,
+    places: Sequence[tuple[int, ...]] | None = None,
 ) -> Fabric:
     """Number switches, hosts and ports, and return the fabric.
 
     Host ports come first, from 1; then the cables by their keys. Links are listed by
-    (switch, port) of their end ``a``.
+    (switch, port) of their end ``a``. ``places`` of the switches with hosts, those that come first,
+    lay out addresses: see :func:`topologies.numbering.codes`.
 
     Raises
     ------
@@ -126,13 +129,14 @@ def assemble(
     need_switches(request.name, len(hosts_per_switch))
     _check_hosts(request.name, max(hosts_per_switch, default=0), sum(hosts_per_switch))
     switches = tuple(Switch(f"s{i + 1}", i + 1) for i in range(len(hosts_per_switch)))
+    code = codes(places) if places else range(1, len(switches) + 1)
     hosts: list[Host] = []
-    for i, count in enumerate(hosts_per_switch):
+    for i, count in ((i, count) for i, count in enumerate(hosts_per_switch) if count):
         hosts += [
             Host(
                 f"h{len(hosts) + p}",
-                host_mac(i + 1, p),
-                host_ip(i + 1, p),
+                host_mac(code[i], p),
+                host_ip(code[i], p),
                 switches[i].name,
                 p,
                 request.rate_mbps,

@@ -34,8 +34,10 @@ def build_grid(request: Request, wrap: bool, keep: Keep | None = None) -> Fabric
     need_switches(request.name, prod(dims))
     strides = [prod(dims[:d]) for d in range(len(dims))]
     cables = []
+    places = []
     for backwards in product(*(range(size) for size in reversed(dims))):
         at = backwards[::-1]
+        places.append(at)
         here = sum(x * stride for x, stride in zip(at, strides, strict=True))
         for d, size in enumerate(dims):
             wraps = at[d] == size - 1
@@ -46,4 +48,4 @@ def build_grid(request: Request, wrap: bool, keep: Keep | None = None) -> Fabric
             there = here + (strides[d] if not wraps else -(size - 1) * strides[d])
             cables.append(Cable(here, (d, POSITIVE), there, (d, NEGATIVE)))
     grid = Grid(dims, wrap) if keep is None else None
-    return assemble(request, [request.hosts] * prod(dims), cables, grid)
+    return assemble(request, [request.hosts] * prod(dims), cables, grid, places)

@@ -1,14 +1,20 @@
 """Addresses and names by number, so that a destination address tells its switch.
 
-Switch ``i`` (from 0) is ``s{i+1}`` with dpid ``i + 1``. The host on port ``p`` of the switch
-numbered ``n = i + 1`` has MAC ``02:00:00:NN:NN:PP`` and IP ``10.N.N.P``: rules can then match
-all hosts of a switch by one masked address. Multicast group ``g`` has MAC ``03:00:00:00:GG:GG``.
+Switch ``i`` (from 0) is ``s{i+1}`` with dpid ``i + 1``. The host on port ``p`` of the switch with
+code ``n`` has MAC ``02:00:00:NN:NN:PP`` and IP ``10.N.N.P``. The code is ``i + 1``, or where a
+family tells the places of its switches (coordinates; pod and position), it has a field of bits for
+each number of a place: rules that match a few bits then mean a row or a pod. Multicast group ``g``
+has MAC ``03:00:00:00:GG:GG``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+CODE_BITS = 16
+"""Two bytes of a MAC tell the switch."""
 MAX_SWITCHES = 65_535
-"""Two bytes of a MAC number the switch."""
+"""So many have plain numbers from 1 on."""
 MAX_HOSTS_PER_SWITCH = 254
 """The last byte of an IP numbers the host; 0 and 255 are better left alone."""
 MAX_HOSTS = 262_144
@@ -18,13 +24,26 @@ MAX_LINKS = 1_000_000
 MAX_PORT = 65_279
 """The highest port number that Open vSwitch gives (0xfeff)."""
 
-SWITCH_MAC_MASK = 0xFFFFFFFFFF00
-"""Masks a numbered MAC to its switch."""
 _MAC_PREFIX = 0x02 << 40
 _GROUP_PREFIX = 0x03 << 40
 """A locally administered address with the bit of groups."""
 MAX_GROUPS = 65_535
 """Two bytes of a MAC number the multicast group."""
+
+
+def codes(places: Sequence[tuple[int, ...]]) -> list[int]:
+    """Return the code of each switch from its place, the first number in the lowest bits.
+
+    Plain numbers, from 1, if all fields but the last are full, where they do as well, and if the
+    fields do not fit.
+    """
+    sizes = [max(of) + 1 for of in zip(*places, strict=True)]
+    widths = [(size - 1).bit_length() for size in sizes]
+    full = all(size == 1 << width for size, width in zip(sizes[:-1], widths, strict=False))
+    if full or sum(widths) > CODE_BITS:
+        return list(range(1, len(places) + 1))
+    shifts = [sum(widths[:field]) for field in range(len(widths))]
+    return [sum(x << s for x, s in zip(place, shifts, strict=True)) for place in places]
 
 
 def switch_mac(number: int) -> int:

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forwarding.from_plan import state_of_plan
+from forwarding.openflow.compiled import CompiledRules
+from forwarding.openflow.compiler import compile_state
 from forwarding.openflow.reader import state_of_rules
 from forwarding.state import ForwardingState
-from routing.compile import compile_rules
 from routing.flow_control import verdict_text
 from routing.plan import Plan
-from routing.rules import FabricRules
 from topologies.errors import PlanError
 from verification.check import Verdict, verdict_of
 
@@ -38,13 +38,14 @@ class CheckedPlan:
         return verdict_of(self.state, self.plan.flow_control)
 
     @cached_property
-    def _compiled(self) -> tuple[FabricRules, float]:
+    def _compiled(self) -> tuple[CompiledRules, float]:
+        state = self.state
         began = time.perf_counter()
-        rules = compile_rules(self.plan)
+        rules = compile_state(state, tagging=self.plan.tagging)
         return rules, 1000 * (time.perf_counter() - began)
 
     @property
-    def rules(self) -> FabricRules:
+    def rules(self) -> CompiledRules:
         """The OpenFlow rules of every switch."""
         return self._compiled[0]
 
@@ -89,7 +90,6 @@ class CheckedPlan:
         """
         plan, verdict = self.plan, self.verdict
         rules, compile_ms = self._compiled
-        counts = [len(of_switch.rules) for of_switch in rules.values()]
         return {
             "fabric": plan.fabric.name,
             "engine": plan.engine,
@@ -106,8 +106,8 @@ class CheckedPlan:
             "cycle": verdict.cycle,
             "routing_ms": round(plan.routing_ms, 3),
             "compile_ms": round(compile_ms, 3),
-            "rules": sum(counts),
-            "rules_max_switch": max(counts),
+            "rules": rules.total,
+            "rules_max_switch": int(rules.counts.max()),
         }
 
 

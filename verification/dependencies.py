@@ -20,9 +20,7 @@ import numpy as np
 
 from forwarding.state import ForwardingState
 from routing.cdg import cycle_names, find_cycle, virtual_channel
-from routing.flow_control import waiting
-
-Edge = tuple[int, int]
+from routing.flow_control import Edges, waiting
 
 
 @dataclass(frozen=True)
@@ -42,12 +40,10 @@ class Witness:
         return asdict(self)
 
 
-def edges_of(state: ForwardingState) -> set[Edge]:
-    """Return the dependencies of all packets where each priority waits by itself (PFC)."""
-    return {
-        (virtual_channel(held, p), virtual_channel(wanted, q))
-        for held, p, wanted, q, _, _ in state.dependencies.tolist()
-    }
+def edges_of(state: ForwardingState) -> Edges:
+    """Return (dependencies, 2) nodes: what is held and waited for where priorities wait apart."""
+    rows = state.dependencies
+    return np.stack([virtual_channel(rows[:, 0], rows[:, 1]), virtual_channel(*rows[:, 2:4].T)], 1)
 
 
 def priorities_of(state: ForwardingState) -> int:
@@ -55,17 +51,17 @@ def priorities_of(state: ForwardingState) -> int:
     return len(np.unique(state.dependencies[:, [1, 3]]))
 
 
-def edges_of_pairs(state: ForwardingState, pairs: Iterable[tuple[str, str]]) -> set[Edge]:
+def edges_of_pairs(state: ForwardingState, pairs: Iterable[tuple[str, str]]) -> Edges:
     """Return the dependencies of what the first hosts of ``pairs`` send to the second ones.
 
     Only for states without multipath: each packet takes one link after the other.
     """
-    edges: set[Edge] = set()
+    edges: set[tuple[int, int]] = set()
     for source, destination in pairs:
         hops = state.trace(source, destination).hops
         nodes = [virtual_channel(h.link, h.priority) for h in hops if h.link < len(state.channels)]
         edges.update(pairwise(nodes))
-    return edges
+    return np.array(sorted(edges), dtype=np.int64).reshape(-1, 2)
 
 
 def cycle_of(state: ForwardingState, flow_control: str) -> list[int]:
@@ -77,15 +73,13 @@ def witnesses(
     state: ForwardingState, cycle: Sequence[int], flow_control: str
 ) -> tuple[Witness, ...]:
     """Return for each step of a cycle of :func:`cycle_of` a packet that takes it."""
-    causes: dict[Edge, tuple[int, int]] = {}
-    for held, p, wanted, q, source, destination in state.dependencies.tolist():
-        for edge in waiting({(virtual_channel(held, p), virtual_channel(wanted, q))}, flow_control):
-            causes.setdefault(edge, (source, destination))
-    names = cycle_names(state.channels, list(cycle))
+    edges = waiting(edges_of(state), flow_control)
+    names = cycle_names(state.channels, cycle)
     found = []
-    for place, node in enumerate(cycle):
+    for place, held in enumerate(cycle):
         after = (place + 1) % len(cycle)
-        source, destination = causes[node, cycle[after]]
+        cause = int(np.flatnonzero((edges == (held, cycle[after])).all(axis=1))[0])
+        source, destination = state.dependencies[cause, 4:].tolist()
         sender = state.fabric.hosts[source].name
         found.append(
             Witness(names[place], names[after], sender, state.destination_name(destination))

@@ -11,12 +11,12 @@ from experiments.deadlock import transfers
 from experiments.deadlock.matrix import Case
 from experiments.flows import Flow, fair_mbps, flows_of
 from experiments.routed import Routed
+from forwarding.openflow.compiler import compile_rules
 from forwarding.openflow.reader import state_of_rules
 from forwarding.state import ForwardingState
 from routing.cdg import cycle_names, find_cycle
 from routing.channels import PRIORITIES
-from routing.compile import compile_rules
-from routing.flow_control import waiting
+from routing.flow_control import Edges, waiting
 from routing.plan import Plan
 from routing.rules import FabricRules
 from topologies.fabric import Fabric
@@ -60,7 +60,7 @@ class Scenario:
         name = self.plan.channels.name
         return {
             (name(*divmod(a, PRIORITIES)), name(*divmod(b, PRIORITIES)))
-            for a, b in self._waiting(protocol, flow_control)
+            for a, b in self._waiting(protocol, flow_control).tolist()
         }
 
     def predicted_cycle(self, protocol: theory.Protocol, flow_control: str) -> list[str]:
@@ -83,7 +83,7 @@ class Scenario:
         """What the switches do by their rules."""
         return state_of_rules(self.fabric, self.rules, tags=self.plan.host_tags())
 
-    def _waiting(self, protocol: theory.Protocol, flow_control: str) -> set[tuple[int, int]]:
+    def _waiting(self, protocol: theory.Protocol, flow_control: str) -> Edges:
         """Return the dependencies of the flows' frames."""
         pairs = list(self.pairs)
         if protocol == "tcp":

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from forwarding.openflow.compiled import CompiledRules
 from forwarding.state import ForwardingState, links_of, members_of
 from knotless_core import forwarding as core
 from routing.channels import channels_of
@@ -51,9 +52,10 @@ def state_of_rules(
     members = members_of(fabric, groups)
     addresses = [(BROADCAST, ARP), *((group.address, IPV4) for group in groups)]
     nothing = SwitchRules(())
+    in_order = (rules.get(switch.name, nothing) for switch in fabric.switches)
     try:
         found = core.of_rules(
-            [rules.get(switch.name, nothing) for switch in fabric.switches],
+            rules.core if isinstance(rules, CompiledRules) else in_order,
             links.leaves,
             links.enters,
             links.hosts,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from forwarding.openflow.compiler import compile_rules
 from knotless.commands._options import json_option, print_json, print_table
 from knotless.commands._plan_options import plan_options
-from routing.compile import compile_rules
 from routing.flowdir import write_dir
 from routing.plan import make_plan
 from routing.request import PlanRequest
@@ -41,8 +41,8 @@ def command(
     counts = {
         "directory": out,
         "switches": len(rules),
-        "rules": sum(len(of_switch.rules) for of_switch in rules.values()),
-        "groups": sum(len(of_switch.groups) for of_switch in rules.values()),
+        "rules": rules.total,
+        "groups": rules.groups,
         "vlans": plan.vlan_count,
         "vcs": plan.vcs,
     }

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from routing.compile import compile_rules
+from forwarding.openflow.compiler import compile_rules
 from routing.flowdir import write_dir
 from routing.ofctl import parse
 from routing.plan import make_plan

@@ -10,16 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forwarding.openflow.compiler import compile_rules
+from forwarding.openflow.reader import state_of_rules
 from routing.channels import channels_of
-from routing.compile import compile_rules
 from routing.engine import MAX_VCS, engines
 from routing.plan import make_plan
+from routing.vlan import TAGGINGS
 from routing.walks import plain_graph
 from tests.property.fabrics import graphs, grids, shuffled
 from topologies import Fabric, load
 from topologies.errors import FabricError, PlanError
 from topologies.validate import validate
-from verification.check import check
+from verification.check import check, verdict_of
 from verification.checked_plan import CheckedPlan
 
 
@@ -164,9 +166,13 @@ def promise_holds(promise: Promise, data: st.DataObject) -> bool:
         with pytest.raises(PlanError, match="needs a way up and down"):
             make_plan(fabric, promise.engine, select=select)
         return False
-    plan = make_plan(fabric, promise.engine, select=select, root=root)
-    summary = CheckedPlan(plan).summary()
-    verdict = check(fabric, compile_rules(plan))
+    tagging = data.draw(st.sampled_from(TAGGINGS))
+    plan = make_plan(fabric, promise.engine, select=select, root=root, tagging=tagging)
+    checked = CheckedPlan(plan)
+    summary = checked.summary()
+    read = state_of_rules(fabric, checked.rules, tags=plan.host_tags())
+    assert checked.state.difference(read) == ""
+    verdict = verdict_of(read, "pfc")
     assert verdict.problems == []
     assert (verdict.undelivered, verdict.broadcasts_undelivered) == (0, 0)
     assert verdict.acyclic is summary["acyclic"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from forwarding.dot1q.from_plan import export
-from routing.compile import compile_rules
+from forwarding.openflow.compiler import compile_rules
 from routing.host_tags import EVERYTHING_ELSE
 from routing.plan import Plan, make_plan
 from routing.vlan import FIRST_VLAN, assign_vlans

@@ -28,7 +28,7 @@ def test_plan_prints_the_keys_that_programs_read() -> None:
         " acyclic cycle routing_ms compile_ms rules rules_max_switch"
     )
     assert set(keys.split()) <= set(plan)
-    assert (plan["load_bound"], plan["minimal"], plan["rules"]) == (8.0, True, 704)
+    assert (plan["load_bound"], plan["minimal"], plan["rules"]) == (8.0, True, 468)
 
 
 def test_plan_out_holds_every_path(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from routing.compile import compile_rules
+from forwarding.openflow.compiler import compile_rules
 from routing.flowdir import write_dir
 from routing.plan import Hop, make_plan
 from tests.independent import Walker

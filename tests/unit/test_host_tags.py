@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from forwarding.openflow.compiler import compile_rules
 from knotless.main import main
-from routing.compile import compile_rules
 from routing.host_tags import EVERYTHING_ELSE, from_text, to_text
 from routing.plan import make_plan
 from tests.one_switch import Frame, Pipeline

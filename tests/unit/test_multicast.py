@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from controller.config import ConfigError
 from controller.config import parse as parse_config
 from controller.state import FabricState
+from forwarding.openflow.compiler import compile_rules
 from knotless.main import main
-from routing.compile import compile_rules
 from routing.flowdir import read_multicast, write_dir
 from routing.multicast import from_text, groups_of, parse, to_text
 from routing.plan import make_plan

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from routing.compile import compile_rules
+from forwarding.openflow.compiler import compile_rules
 from routing.flowdir import read_dir, write_dir
 from routing.ofctl import parse, write
 from routing.plan import make_plan

@@ -12,8 +12,8 @@ from controller import state as controller_state
 from controller.config import Config, parse
 from controller.state import FabricState
 from emulation.network import EmulatedFabric
+from forwarding.openflow.compiler import compile_state
 from knotless.main import main
-from routing.compile import compile_rules
 from routing.plan import make_plan
 from routing.request import PlanRequest
 from simulation import Scenario
@@ -112,11 +112,11 @@ def test_the_controller_refuses_a_plan_that_can_deadlock() -> None:
 def test_asking_for_the_status_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[object] = []
 
-    def counting(plan: Any) -> Any:
-        compiled.append(plan)
-        return compile_rules(plan)
+    def counting(state: Any, **choices: Any) -> Any:
+        compiled.append(state)
+        return compile_state(state, **choices)
 
-    monkeypatch.setattr("verification.checked_plan.compile_rules", counting)
+    monkeypatch.setattr("verification.checked_plan.compile_state", counting)
     made: list[object] = []
 
     def planning(*request: Any) -> Any:

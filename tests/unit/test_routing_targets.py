@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from routing.compile import compile_rules
+from forwarding.openflow.compiler import compile_rules
 from routing.plan import make_plan
 from topologies import load
 from verification.checked_plan import CheckedPlan

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 
+from forwarding.openflow.compiler import compile_rules
 from routing import ofctl
 from routing.channels import Priorities
-from routing.compile import compile_rules
-from routing.matches import vlan_ranges
+from routing.flowdir import write_dir
 from routing.plan import make_plan
 from routing.routes import ExplicitRoutes, Routes
-from routing.rules import COOKIE, Output, SwitchRules
+from routing.rules import ADMISSION, COOKIE, Field, Output, SwitchRules
+from tests.independent import Walker
 from tests.one_switch import Frame, Pipeline
 from topologies import load
 from topologies.errors import PlanError
-from topologies.numbering import mac_value
+from topologies.numbering import mac_text, mac_value
 from verification.check import check
 
 H1, H2, H9 = (mac_value(f"02:00:00:00:0{switch}:01") for switch in (1, 2, 9))
+GROUP = 1 << 40
 EVERYONE = 0xFFFFFFFFFFFF
 PAUSE = 0x0180C2000001
 
@@ -96,7 +100,7 @@ def test_rules_have_distinct_keys_and_one_order() -> None:
         assert any(isinstance(action, Output) for action in used)
 
 
-def test_unnumbered_macs_get_a_rule_each() -> None:
+def test_any_macs_can_be_compiled() -> None:
     fabric = load("ring,5,hosts=2")
     hosts = tuple(
         replace(host, mac=f"0a:00:00:00:00:{i + 1:02x}") for i, host in enumerate(fabric.hosts)
@@ -106,26 +110,36 @@ def test_unnumbered_macs_get_a_rule_each() -> None:
     verdict = check(odd, rules)
     assert verdict.good
     assert verdict.problems == []
-    masked = [
-        field
-        for rule in rules["s1"].rules
-        for field in rule.match
-        if field.name == "eth_src" and field.mask is not None
+    admitted = [
+        rule.match for rule in rules["s1"].rules if rule.table == ADMISSION and rule.actions
     ]
-    assert masked == []
+    own = [Field("eth_src", mac_value(host.mac)) for host in hosts[:2]]
+    assert [field for match in admitted for field in match if field.name == "eth_src"] == own
 
 
-@pytest.mark.parametrize("vlans", [1, 2, 3, 7, 64, 100, 4093])
-def test_vlan_ranges_cover_just_the_vlans_in_use(vlans: int) -> None:
-    def covered(vlan: int) -> int:
-        return sum(
-            (vlan | 0x1000) & (0x1FFF if f.mask is None else f.mask) == f.value
-            for f in vlan_ranges(vlans)
+@pytest.mark.parametrize("random_macs", [False, True])
+@pytest.mark.parametrize(
+    ("spec", "engine"), [("torus,5,5", "dor"), ("random,12,hosts=2", "dl"), ("lsft,3", "lsft")]
+)
+def test_what_is_sent_to_nobody_gets_nowhere(
+    spec: str, engine: str, random_macs: bool, tmp_path: Path
+) -> None:
+    fabric = load(spec)
+    random = Random(1)  # noqa: S311 - it only has to be repeatable
+    if random_macs:
+        hosts = tuple(
+            replace(host, mac=mac_text(random.getrandbits(48) & ~GROUP)) for host in fabric.hosts
         )
-
-    assert [v for v in range(4096) if covered(v)] == list(range(2, 2 + vlans))
-    assert max(covered(v) for v in range(4096)) == 1
-    assert len(list(vlan_ranges(vlans))) <= 24
+        fabric = replace(fabric, hosts=hosts)
+    write_dir(fabric, compile_rules(make_plan(fabric, engine)), tmp_path)
+    walker = Walker(tmp_path)
+    taken = {mac_value(host.mac) for host in fabric.hosts}
+    near = {mac ^ 1 << bit for mac in taken for bit in range(16)}
+    anything = {random.getrandbits(48) & ~GROUP for _ in range(100)}
+    for source in walker.fabric["hosts"][::5]:
+        for address in sorted(near | anything)[:: len(taken)]:
+            if address not in taken:
+                assert walker.send(source, mac_text(address)) == []
 
 
 def with_priorities(routes: Routes, priorities: Priorities) -> Routes:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from emulation.wiring import wire
-from routing.compile import compile_rules
+from forwarding.openflow.compiler import compile_rules
 from routing.plan import make_plan
 from simulation import LinkChange, Load, Scenario, simulate
 from topologies import load

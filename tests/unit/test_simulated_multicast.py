@@ -7,8 +7,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from forwarding.openflow.compiler import compile_rules
 from knotless.commands.simulate import command
-from routing.compile import compile_rules
 from routing.plan import Plan, make_plan
 from simulation import Load, Scenario, simulate
 from tests.one_switch import Frame, Pipeline

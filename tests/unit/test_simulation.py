@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from forwarding.openflow.compiler import compile_rules
 from knotless_core.simulator import headroom_bytes
-from routing.compile import compile_rules
 from routing.plan import Plan, make_plan
 from simulation import Buffers, LinkChange, Load, Result, Scenario, simulate
 from tests.one_switch import Frame, Pipeline

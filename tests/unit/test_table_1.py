@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from forwarding.dot1q.from_plan import export
-from routing.compile import compile_rules
+from forwarding.openflow.compiler import compile_rules
 from routing.plan import Plan, make_plan
 from tests.dot1q_exports import verdicts_of
 from topologies import load

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from topologies import SpecError, load
+from topologies.numbering import codes
 from topologies.spec import parse
 
 # spec, switches, hosts, links
@@ -48,7 +49,16 @@ def test_numbering() -> None:
     assert [s.name for s in fabric.switches[:2]] == ["s1", "s2"]
     assert [s.dpid for s in fabric.switches[:2]] == [1, 2]
     host = fabric.hosts_at["s300"][2]
-    assert (host.mac, host.ip, host.name) == ("02:00:00:01:2c:02", "10.1.44.2", "h899")
+    # At (19, 14), five bits for each.
+    assert (host.mac, host.ip, host.name) == ("02:00:00:01:d3:02", "10.1.211.2", "h899")
+
+
+def test_addresses_are_plain_numbers_where_these_do_as_well_or_nothing_else_fits() -> None:
+    assert codes([(x, y) for y in range(3) for x in range(4)]) == list(range(1, 13))
+    assert codes([(x, y) for y in range(3) for x in range(3)]) == [0, 1, 2, 4, 5, 6, 8, 9, 10]
+    assert codes([(1 << i, i) for i in range(17)]) == list(range(1, 18))
+    fabric = load("fattree3,6")
+    assert fabric.hosts_at["s5"][1].mac == "02:00:00:00:05:01"  # pod 1, leaf 1
 
 
 def test_grid_ports_are_hosts_then_positive_and_negative_of_each_dimension() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from routing.compile import compile_rules
+from forwarding.openflow.compiler import compile_rules
 from routing.plan import make_plan
 from routing.rules import (
     CONTROLLER,
@@ -29,6 +29,7 @@ from topologies import load
 from topologies.errors import PlanError, RuleError
 from verification.check import check
 
+H2 = Field("eth_dst", 0x020000000201)
 TO_H2 = Field("eth_dst", 0x020000000200, 0xFFFFFFFFFF00)
 
 
@@ -56,9 +57,9 @@ DAMAGE: list[tuple[str, Callable[[FabricRules], FabricRules], int, str]] = [
     ),
     (
         "a missing rule",
-        lambda rules: _without(rules, "s1", lambda rule: TO_H2 in rule.match),
-        2,
-        "h1 to h2: the frame is dropped at s1",
+        lambda rules: _without(rules, "s2", lambda rule: H2 in rule.match),
+        3,
+        "h1 to h2: the frame is dropped at s2",
     ),
     (
         "the wrong host",
@@ -171,7 +172,7 @@ def test_a_broadcast_that_misses_a_host_is_found() -> None:
     rules = compile_rules(make_plan(fabric, "updown"))
     bit = 0x010000000000
     broken = _without(
-        rules, "s3", lambda rule: Field("eth_dst", bit, bit) in rule.match and rule.priority == 200
+        rules, "s3", lambda rule: Field("eth_dst", bit, bit) in rule.match and rule.priority == 300
     )
     verdict = check(fabric, broken)
     assert verdict.undelivered == 0

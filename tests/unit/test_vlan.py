@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from forwarding.openflow.compiler import compile_rules
 from knotless.main import main
 from routing.channels import Channels, Ints
-from routing.compile import compile_rules
 from routing.plan import make_plan
 from routing.vlan import ASSIGNMENTS, FIRST_VLAN, MOST_VLANS, TAGGINGS, assign_vlans
 from topologies import load

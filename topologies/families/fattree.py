@@ -90,7 +90,9 @@ def build_three_levels(request: Request) -> Fabric:
             middle = leaves + pod * half + place
             cables += [join(pod * half + leaf, middle) for leaf in range(half)]
             cables += [join(middle, 2 * leaves + place * half + top) for top in range(half)]
-    return assemble(request, [request.hosts] * leaves + [0] * (leaves + half * half), cables)
+    hosts = [request.hosts] * leaves + [0] * (leaves + half * half)
+    places = [(leaf % half, leaf // half) for leaf in range(leaves)]
+    return assemble(request, hosts, cables, places=places)
 
 
 FATTREE = Family(

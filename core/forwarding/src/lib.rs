@@ -4,6 +4,7 @@
 //! our plans) and a virtual channel. A state is filled in by exploring what hosts can send, from
 //! a [`state::Behaviour`]: that of a plan, of rules, or of 802.1Q tables.
 
+pub mod compile;
 pub mod dot1q;
 pub mod explore;
 pub mod fabric;

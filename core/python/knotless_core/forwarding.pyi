@@ -1,6 +1,6 @@
 """Forwarding states: made from plans and rules, explored, compared."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -97,7 +97,7 @@ def of_plan(
     """
 
 def of_rules(
-    switches: Sequence[object],
+    rules: Iterable[object] | Compiled,
     leaves: Sequence[End],
     enters: Sequence[End],
     hosts: Sequence[End],
@@ -107,8 +107,9 @@ def of_rules(
 ) -> State:
     """Return the state that rules make, explored.
 
-    ``switches`` are :class:`routing.rules.SwitchRules`; ``groups`` are what is flooded: address,
-    EtherType and receivers; ``tags`` (hosts, hosts and groups) is the VLAN that a host puts on.
+    ``rules`` are a :class:`routing.rules.SwitchRules` for each switch; ``groups`` are what is
+    flooded: address, EtherType and receivers; ``tags`` (hosts, hosts and groups) is the VLAN that a
+    host puts on.
     Numbers that fit no field raise OverflowError, arguments that do not fit ValueError.
     """
 
@@ -125,4 +126,35 @@ def of_dot1q(
     ``switches`` are :class:`forwarding.dot1q.model.L2Switch`; ``macs`` the addresses of the hosts,
     as in their tables; ``tags`` (hosts, hosts and the broadcast) is the VLAN that a host puts on.
     Numbers that fit no field raise OverflowError, arguments that do not fit ValueError.
+    """
+
+class Compiled:
+    """The OpenFlow rules of all switches, made by :func:`compile_rules`."""
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return them in columns, with an entry for each rule, -1 where nothing is matched or set.
+
+        table, priority, in_port, metadata, eth_type, vlan_pcp, write_metadata, goto
+        eth_dst, eth_src, vlan_vid, each with NAME_mask: the bits that count, 0 for none
+        actions : the number of a list of actions
+
+        And ``rule_ends`` and ``group_ends`` (switches,), ``bucket_ends`` (groups,) into
+        ``buckets``, which are lists of actions again, ``list_ends`` (lists,) into ``action_kind``
+        and ``action_argument``: 0 output to a port, 1 push a tag, 2 pop it, 3 set the VLAN, 4 set
+        the priority, 5 hand to a group of the switch, which are numbered from 1.
+        """
+
+def compile_rules(
+    state: State, macs: Sequence[int], groups: Sequence[int], host_tags: bool
+) -> Compiled:
+    """Return the OpenFlow rules of all switches.
+
+    ``macs`` are the addresses of the hosts, ``groups`` those of the multicast groups in the order
+    of the state's.
+
+    Raises
+    ------
+    LookupError
+        ``(switch, reason)``: its tables cannot express the state.
+
     """

@@ -2,7 +2,7 @@
 
 use forwarding::explore::{explore, Found};
 use forwarding::fabric::Fabric;
-use forwarding::openflow::behaviour::{read, Group};
+use forwarding::openflow::behaviour::{read, Group, TooManyClasses};
 use forwarding::openflow::switch::Switch;
 use forwarding::state::{Behaviour, Hop, State};
 use forwarding::trace::{difference, trace};
@@ -10,6 +10,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::compile::PyCompiled;
 use super::rules::switch;
 
 type Ends = Vec<(u32, u32)>;
@@ -36,6 +37,11 @@ impl PyState {
     ) -> Self {
         let found = explore(&mut state, behaviour, members);
         Self { state, found, problems: Vec::new() }
+    }
+
+    /// The state itself.
+    pub fn state(&self) -> &State {
+        &self.state
     }
 
     fn known(&self, host: u32) -> PyResult<()> {
@@ -172,18 +178,35 @@ pub fn fabric(
     Ok(Fabric::new(switches, leaves, enters, hosts))
 }
 
+/// What is flooded: an address, an EtherType and the receivers by host.
+type Flooded = (u64, u16, Vec<bool>);
+
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // a border: each is an array of its own in Python
 pub fn of_rules(
     py: Python<'_>,
-    switches: Vec<Bound<'_, PyAny>>,
+    rules: &Bound<'_, PyAny>,
     leaves: Ends,
     enters: Ends,
     hosts: Ends,
     macs: Vec<u64>,
-    groups: Vec<(u64, u16, Vec<bool>)>,
+    groups: Vec<Flooded>,
     tags: Option<PyReadonlyArray2<'_, u16>>,
 ) -> PyResult<PyState> {
+    let mut switches: Vec<Switch> = Vec::new();
+    let mut problems = Vec::new();
+    if let Ok(compiled) = rules.cast::<PyCompiled>() {
+        switches = compiled.get().0.switches();
+    } else {
+        for (number, rules) in rules.try_iter()?.enumerate() {
+            let (switch, left_out) = switch(&rules?)?;
+            switches.push(switch);
+            problems.extend(left_out.into_iter().map(|(table, field)| {
+                let text = format!("a rule of table {table} matches {field}: not followed here");
+                (number as u32, text)
+            }));
+        }
+    }
     let fabric = fabric(switches.len(), leaves, enters, &hosts)?;
     let tag_shape = [macs.len(), macs.len() + groups.len()];
     if hosts.len() != macs.len()
@@ -192,35 +215,22 @@ pub fn of_rules(
     {
         return Err(PyValueError::new_err("hosts, groups and tags do not fit"));
     }
-    let mut made: Vec<Switch> = Vec::with_capacity(switches.len());
-    let mut problems = Vec::new();
-    for (number, rules) in switches.iter().enumerate() {
-        let (switch, left_out) = switch(rules)?;
-        made.push(switch);
-        problems.extend(left_out.into_iter().map(|(table, field)| {
-            let text = format!("a rule of table {table} matches {field}: not followed here");
-            (number as u32, text)
-        }));
-    }
     let tags = tags.as_ref().map(|tags| tags.as_array());
-    let mut addresses = Vec::with_capacity(groups.len());
-    let mut members = Vec::with_capacity(groups.len());
-    for (address, eth_type, of_group) in groups {
-        addresses.push(Group { address, eth_type });
-        members.push(of_group);
-    }
+    let (addresses, members): (Vec<Group>, Vec<Vec<bool>>) = groups
+        .into_iter()
+        .map(|(address, eth_type, members)| (Group { address, eth_type }, members))
+        .unzip();
     let explored = py.detach(move || {
         let tag = tags.map(|tags| move |from: usize, to: usize| tags[[from, to]]);
         let tag = tag.as_ref().map(|tag| tag as &dyn Fn(usize, usize) -> u16);
-        let (state, mut rules) = read(fabric, made, macs, addresses, tag)?;
-        let mut explored = PyState::explored(state, &mut rules, &members);
+        let (state, mut behaviour) = read(fabric, switches, macs, addresses, tag)?;
+        let mut explored = PyState::explored(state, &mut behaviour, &members);
+        problems.extend(behaviour.problems().map(|(switch, text)| (switch, text.to_owned())));
+        problems.sort();
         explored.problems = problems;
-        let found = rules.problems().map(|(switch, text)| (switch, text.to_owned()));
-        explored.problems.extend(found);
-        explored.problems.sort();
         Ok(explored)
     });
-    explored.map_err(|_: forwarding::openflow::behaviour::TooManyClasses| {
+    explored.map_err(|TooManyClasses| {
         PyValueError::new_err("a switch tells more than 65,535 kinds of packets apart")
     })
 }

@@ -1,0 +1,166 @@
+"""``make bench-plan``: what planning, compiling and checking large fabrics takes.
+
+Each case is a process of its own, so that its peak memory is its own. Times are wall-clock seconds
+of one run: of loading the fabric, the routes and VLANs, the forwarding state with its verdict, the
+compilation to OpenFlow, and reading those rules back with their verdict. The last three cases
+judge what is read from 1,024 switches that hold no rules, half of them, or those of two engines.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+import click
+
+from experiments.machine import machine
+from routing.plan import Plan, make_plan
+from routing.rules import FabricRules
+from topologies import load
+from verification.check import check
+from verification.checked_plan import CheckedPlan
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row. ``rules``, ``seconds`` and ``gb`` are what the project promises.
+
+    That is: rules on the switch that has most; time and memory of the whole.
+    """
+
+    spec: str
+    engine: str
+    rules: int | None = None
+    seconds: float | None = None
+    gb: float | None = None
+    damage: str | None = None
+
+
+CASES = (
+    Case("torus,16,16,hosts=4", "dor", rules=100),
+    Case("random,128,degree=4,hosts=4", "dl", rules=180),
+    Case("lsft,17", "lsft", rules=400),
+    Case("torus,8,8,8", "dfsssp", seconds=2.0),
+    Case("fattree3,32", "fattree", rules=200),
+    Case("torus,16,16,16", "dor", rules=160, seconds=20.0, gb=3.0),
+    Case("fattree3,48", "fattree", seconds=60.0, gb=6.0),
+    Case("torus,32,32,10", "dor", seconds=180.0, gb=6.0),
+    Case("mesh,32,32", "dor", seconds=10.0, damage="no rules"),
+    Case("mesh,32,32", "dor", seconds=10.0, damage="half of the switches"),
+    Case("mesh,32,32", "dor", seconds=10.0, damage="rules of two engines"),
+)
+
+
+def damaged(plan: Plan, rules: FabricRules, damage: str) -> FabricRules:
+    """Return what is left of ``rules``."""
+    if damage == "no rules":
+        return {}
+    if damage == "half of the switches":
+        return {name: rules[name] for place, name in enumerate(rules) if place % 2}
+    others = CheckedPlan(make_plan(plan.fabric, "updown")).rules
+    return {name: (rules, others)[place % 2][name] for place, name in enumerate(rules)}
+
+
+def measure(case: Case) -> dict[str, Any]:
+    """Run one case in this process; return its figures."""
+    marks = [time.perf_counter()]
+
+    def mark() -> None:
+        marks.append(time.perf_counter())
+
+    fabric = load(case.spec)
+    mark()
+    plan = make_plan(fabric, case.engine)
+    mark()
+    checked = CheckedPlan(plan)
+    verdict = checked.verdict
+    mark()
+    rules = checked.rules
+    mark()
+    if case.damage is None:
+        read = checked.rules_verdict
+    else:
+        left = damaged(plan, rules, case.damage)
+        mark()
+        read = check(fabric, left)
+    mark()
+    took = [round(b - a, 2) for a, b in pairwise(marks)]
+    stages = ["load_s", "routes_s", "state_s", "compile_s", "check_s"]
+    if case.damage is not None:
+        stages[-1:] = ["damage_s", "check_s"]
+    return {
+        "fabric": case.spec,
+        "engine": case.engine,
+        "damage": case.damage,
+        "hosts": len(fabric.hosts),
+        "switches": len(fabric.switches),
+        **dict(zip(stages, took, strict=True)),
+        "total_s": round(marks[-1] - marks[0], 2),
+        "peak_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2),
+        "vcs": plan.vcs,
+        "vlans": plan.vlan_count,
+        "rules": rules.total,
+        "rules_max_switch": int(rules.counts.max()),
+        "flow_control": read.flow_control,
+        "acyclic": read.acyclic,
+        "undelivered": read.undelivered + read.broadcasts_undelivered,
+        "problems": len(read.problems),
+        "agrees": case.damage is not None or asdict(read) == asdict(verdict),
+        "targets": {"rules": case.rules, "seconds": case.seconds, "gb": case.gb},
+    }
+
+
+def in_its_own_process(number: int) -> dict[str, Any]:
+    """Measure a case in a new process."""
+    command = [sys.executable, "-m", "bench.plan", "--case", str(number)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=3600)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.option("--case", "number", type=click.IntRange(0, len(CASES) - 1), hidden=True)
+def main(as_json: bool, number: int | None) -> None:
+    """Measure what planning, compiling and checking take; minutes.
+
+    Example: python -m bench.plan --json
+    """
+    if number is not None:
+        click.echo(json.dumps(measure(CASES[number])))
+        return
+    rows = []
+    for index in range(len(CASES)):
+        rows.append(in_its_own_process(index))
+        if not as_json:
+            _show(rows[-1])
+    if as_json:
+        click.echo(json.dumps({"machine": machine(), "rows": rows}, indent=1))
+
+
+def _show(row: dict[str, Any]) -> None:
+    targets = ", ".join(f"{name} {most}" for name, most in row["targets"].items() if most)
+    good = row["acyclic"] and not row["undelivered"]
+    row = {
+        **row,
+        "damage": f", {row['damage']}" if row["damage"] else "",
+        "verdict": "sound" if good else f"not sound, {row['problems']} problems named,",
+        "targets": f"; targets: {targets}" if targets else "",
+    }
+    click.echo(
+        "{fabric} {engine}{damage}: {switches} switches, {hosts} hosts\n"
+        "  load {load_s} + routes {routes_s} + state {state_s} + compile {compile_s}"
+        " + check {check_s} = {total_s} s, peak {peak_gb} GB\n"
+        "  {rules_max_switch} rules on the largest switch, {rules} in all, {vcs} VCs, {vlans} VLANs;"
+        " {verdict} under {flow_control}{targets}".format(**row)
+    )
+
+
+if __name__ == "__main__":
+    main()

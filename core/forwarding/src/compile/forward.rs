@@ -1,0 +1,216 @@
+//! Table forward, unicasts: destination, and VLAN where it matters, -> out port.
+
+use super::listing::{priorities, Listings, Match};
+use super::rules::{Masked, Rule, Rules, FORWARD, VIRTUAL_CHANNEL};
+use super::sets::Sets;
+use super::space::Space;
+use super::ternary::Minimiser;
+use super::view::{Ports, Unicasts, DROP};
+use super::vlans::PRESENT;
+use crate::fabric::Link;
+use crate::state::State;
+
+/// The class of packets that are dropped: what no rule matches is dropped too.
+const DROPPED: u32 = 0;
+
+const USUAL: u16 = 100;
+const OF_VLAN: u16 = 150;
+const LOCAL: u16 = 200;
+
+/// Where each block's packets go on at a switch.
+struct Ways<'a> {
+    /// Distinct ways: in each VLAN, 0 standing for any.
+    next: Vec<&'a [(u16, Link)]>,
+    /// By block: which way.
+    of_block: Vec<u32>,
+    /// The classes of links, ascending, after that of what is dropped.
+    links: Vec<Link>,
+}
+
+impl Ways<'_> {
+    fn class(&self, link: Link) -> u32 {
+        self.links.binary_search(&link).map_or(DROPPED, |place| place as u32 + 1)
+    }
+
+    /// By way: the commonest class; None where nothing comes by.
+    fn usual(&self) -> Vec<Option<u32>> {
+        let usual = |next: &&[(u16, Link)]| {
+            let count = |link: Link| next.iter().filter(|of| of.1 == link).count();
+            let usual = next.iter().map(|of| of.1).rev().max_by_key(|&link| count(link));
+            usual.map(|link| self.class(link))
+        };
+        self.next.iter().map(usual).collect()
+    }
+
+    /// By way: the class in a VLAN.
+    fn of_vlan(&self, vlan: u16) -> Vec<Option<u32>> {
+        let of = |next: &&[(u16, Link)]| match next {
+            [] => None,
+            [(0, link)] => Some(self.class(*link)),
+            next => next.iter().find(|of| of.0 == vlan).map(|of| self.class(of.1)),
+        };
+        self.next.iter().map(of).collect()
+    }
+
+    fn vlans_matter(&self) -> bool {
+        self.next.iter().any(|next| next.iter().any(|of| of.1 != next[0].1))
+    }
+
+    /// The VLANs in which packets come by, ascending.
+    fn vlans(&self) -> Vec<u16> {
+        let mut vlans: Vec<u16> =
+            self.next.iter().flat_map(|of| of.iter().map(|of| of.0)).filter(|&v| v > 0).collect();
+        vlans.sort_unstable();
+        vlans.dedup();
+        vlans
+    }
+}
+
+/// Hosts of one block are treated differently somewhere.
+pub struct HostsDiffer;
+
+fn ways<'a>(
+    state: &State,
+    switch: u32,
+    space: &Space,
+    unicasts: &'a Unicasts,
+) -> Result<Ways<'a>, HostsDiffer> {
+    static OWN: [(u16, Link); 1] = [(0, DROP)];
+    const NOT_YET: u32 = u32::MAX;
+    let mut next: Vec<&[(u16, Link)]> = unicasts.next.iter().map(Vec::as_slice).collect();
+    let own = next.len() as u32;
+    next.push(&OWN);
+    let mut of_block = vec![NOT_YET; space.blocks.len()];
+    for (host, &block) in space.block_of.iter().enumerate() {
+        let block = block as usize;
+        let class = u32::from(state.class_of(switch, host as u32));
+        let of = if space.blocks[block].switch == switch { own } else { class };
+        let known = of_block[block];
+        if known == NOT_YET || known != of && next[known as usize].is_empty() {
+            of_block[block] = of;
+        } else if known != of {
+            let (known, of) = (next[known as usize], next[of as usize]);
+            if known != of && !of.is_empty() {
+                return Err(HostsDiffer);
+            }
+        }
+    }
+    // What hosts of this switch get by other rules must not count.
+    let mut used = vec![false; next.len()];
+    of_block.iter().for_each(|&of| used[of as usize] = true);
+    for (next, _) in next.iter_mut().zip(used).filter(|(_, used)| !used) {
+        *next = &[];
+    }
+    let mut links: Vec<Link> = next.iter().flat_map(|of| of.iter().map(|of| of.1)).collect();
+    links.sort_unstable();
+    links.dedup();
+    links.retain(|&link| link != DROP);
+    Ok(Ways { next, of_block, links })
+}
+
+/// The usual class of each block, to try orders of bits on.
+pub fn sample(
+    state: &State,
+    switch: u32,
+    space: &Space,
+    unicasts: &Unicasts,
+) -> Result<Vec<Option<u32>>, HostsDiffer> {
+    let ways = ways(state, switch, space, unicasts)?;
+    let usual = ways.usual();
+    Ok(ways.of_block.iter().map(|&way| usual[way as usize]).collect())
+}
+
+/// By VLAN: what tells the class of each block.
+fn of_blocks<'a>(
+    ways: &'a Ways<'_>,
+    of_ways: &'a [(u16, Vec<Option<u32>>)],
+) -> Vec<(u16, impl Fn(u32) -> Option<u32> + 'a)> {
+    let of = |(vlan, classes): &'a (u16, Vec<Option<u32>>)| {
+        (*vlan, move |block: u32| classes[ways.of_block[block as usize] as usize])
+    };
+    of_ways.iter().map(of).collect()
+}
+
+/// Adds the rules of a switch.
+pub fn add(
+    (state, switch): (&State, u32),
+    (space, listings): (&Space, &Listings),
+    unicasts: &Unicasts,
+    (ports, macs): (&Ports, &[u64]),
+    minimiser: &mut Minimiser,
+    rules: &mut Rules,
+) -> Result<(), HostsDiffer> {
+    let ways = ways(state, switch, space, unicasts)?;
+    let mut sets = Sets::new(ways.links.len() as u32 + 1);
+    let usual = ways.usual();
+    let of_block = |block: u32| ways.of_block[block as usize] as usize;
+    let mut of_all =
+        listings.fewest(minimiser, &mut sets, DROPPED, None, |block| usual[of_block(block)]);
+    let mut of_vlans = Vec::new();
+    if ways.vlans_matter() {
+        let by_vlan: Vec<(u16, Vec<Option<u32>>)> =
+            ways.vlans().into_iter().map(|vlan| (vlan, ways.of_vlan(vlan))).collect();
+        let labelled = of_blocks(&ways, &by_vlan);
+        let together = listings.fewest_labelled(minimiser, &mut sets, DROPPED, &labelled);
+        let rest = ways.links.len() as u32 + 1;
+        let differs = |class: Option<u32>, usual: Option<u32>| {
+            class.map(|class| if usual == Some(class) { rest } else { class })
+        };
+        let differing: Vec<(u16, Vec<Option<u32>>)> = by_vlan
+            .iter()
+            .map(|(vlan, classes)| {
+                (*vlan, classes.iter().zip(&usual).map(|(&a, &b)| differs(a, b)).collect())
+            })
+            .collect();
+        let differing = of_blocks(&ways, &differing);
+        let shorter = together.len() <= of_all.len();
+        if !shorter {
+            of_vlans = listings.exceptions(minimiser, rest, &differing);
+        }
+        if shorter || together.len() < of_all.len() + of_vlans.len() {
+            (of_all, of_vlans) = (together, Vec::new());
+        }
+    }
+    for (base, matches) in [(USUAL, &of_all), (OF_VLAN, &of_vlans)] {
+        for (priority, found) in priorities(base, matches).into_iter().zip(matches) {
+            rules.rules.push(towards(state, space, &ways, priority, found));
+        }
+    }
+    for &(_, host) in &ports.hosts {
+        let next = &unicasts.next[usize::from(state.class_of(switch, host))];
+        if let Some(&(_, link)) = next.first().filter(|of| of.1 != DROP) {
+            rules.rules.push(Rule {
+                eth_dst: Masked::address(macs[host as usize]),
+                write_metadata: state.fabric.leaves(link).1 as i32,
+                ..Rule::new(FORWARD, LOCAL).goto(VIRTUAL_CHANNEL)
+            });
+        }
+    }
+    Ok(())
+}
+
+fn towards(state: &State, space: &Space, ways: &Ways<'_>, priority: u16, found: &Match) -> Rule {
+    let Masked { value, mask } = found.label;
+    let vlan = if mask == 0 {
+        Masked::default()
+    } else {
+        Masked { value: PRESENT | value, mask: PRESENT | mask }
+    };
+    let rule = Rule {
+        // Addresses that have not what all hosts have are nobody's.
+        eth_dst: Masked {
+            value: found.address.value | space.prefix,
+            mask: found.address.mask | space.constant,
+        },
+        vlan,
+        ..Rule::new(FORWARD, priority)
+    };
+    match found.class {
+        DROPPED => rule,
+        class => {
+            let link = ways.links[class as usize - 1];
+            let write_metadata = state.fabric.leaves(link).1 as i32;
+            Rule { write_metadata, ..rule }.goto(VIRTUAL_CHANNEL)
+        }
+    }
+}

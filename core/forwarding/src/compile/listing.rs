@@ -1,0 +1,271 @@
+//! Addresses in several orders of their bits, and the fewest rules that any of them gives.
+
+use super::bits::{orders, BitOrder, Sample};
+use super::rules::Masked;
+use super::sets::{SetId, Sets};
+use super::space::Space;
+use super::ternary::{merge, Cube, Item, Minimiser};
+
+/// Addresses by their keys in one order of bits.
+#[derive(Debug)]
+pub struct Listing {
+    order: BitOrder,
+    /// Ascending keys and the blocks that they belong to.
+    points: Vec<(u64, u32)>,
+}
+
+/// Addresses in all orders that are tried.
+#[derive(Debug)]
+pub struct Listings {
+    all: Vec<Listing>,
+    /// Addresses that are not listed are to belong to those that they branch off with.
+    branching: bool,
+}
+
+/// What a key has above the bits of the address, or below them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The label is looked at before the address.
+    First,
+    /// The label is looked at after it.
+    Last,
+}
+
+/// A rule: what it matches of an address and of a label.
+#[derive(Debug, Clone, Copy)]
+pub struct Match {
+    /// Rules of higher levels come first.
+    pub level: u32,
+    /// Of the address.
+    pub address: Masked,
+    /// Of the label.
+    pub label: Masked,
+    /// What it gives.
+    pub class: u32,
+}
+
+/// How many bits a label has: a VLAN, or whether an address is that of a group.
+const LABEL_BITS: u32 = 12;
+
+impl Listings {
+    /// The addresses of hosts as destinations: whatever nobody has belongs to somebody.
+    pub fn of_destinations(space: &Space, samples: &[Vec<Option<u32>>]) -> Self {
+        let natural = BitOrder::natural(space.telling);
+        let Some(listed) = &space.listed else {
+            let keys = space.blocks.iter().zip(0..);
+            let points = keys.map(|(block, number)| (natural.key(block.address), number)).collect();
+            return Self { all: vec![Listing { order: natural, points }], branching: true };
+        };
+        let samples: Vec<Sample> = samples
+            .iter()
+            .map(|of| {
+                let class = |&(address, block): &(u64, u32)| {
+                    of[block as usize].map(|class| (address, class))
+                };
+                listed.iter().filter_map(class).collect()
+            })
+            .collect();
+        let all = orders(space.telling, &samples)
+            .into_iter()
+            .map(|order| {
+                let keyed = listed.iter().map(|&(address, block)| (order.key(address), block));
+                let mut points: Vec<(u64, u32)> = keyed.collect();
+                points.sort_unstable();
+                Listing { points: collapsed(&points, order.len() as u32), order }
+            })
+            .collect();
+        Self { all, branching: false }
+    }
+
+    /// The addresses of hosts as sources: no other gets in.
+    pub fn of_sources(space: &Space, samples: &[Vec<Option<u32>>]) -> Self {
+        let samples: Vec<Sample> = samples
+            .iter()
+            .map(|of| {
+                let of_block = space.blocks.iter().zip(of);
+                let class = |(block, class): (&super::space::Block, &Option<u32>)| {
+                    class.map(|class| (block.address & space.telling, class))
+                };
+                of_block.filter_map(class).collect()
+            })
+            .collect();
+        let all = orders(space.telling, &samples)
+            .into_iter()
+            .map(|order| {
+                let keys = space.blocks.iter().zip(0..);
+                let keyed = keys.map(|(block, number)| (order.key(block.address), number));
+                let mut points: Vec<(u64, u32)> = keyed.collect();
+                points.sort_unstable();
+                Listing { order, points }
+            })
+            .collect();
+        Self { all, branching: false }
+    }
+
+    /// The fewest rules for a function of addresses: `set` tells the classes that each block may get.
+    ///
+    /// `extra` is what group addresses get; they have the label 1, all others 0.
+    pub fn fewest(
+        &self,
+        minimiser: &mut Minimiser,
+        sets: &mut Sets,
+        otherwise: u32,
+        extra: Option<SetId>,
+        set: impl Fn(u32) -> Option<SetId>,
+    ) -> Vec<Match> {
+        let (best, _) =
+            self.shortest(|listing, most| minimiser.count(listing.plain(extra, &set), sets, most));
+        let mut cubes = Vec::new();
+        minimiser.prefixes(best.plain(extra, &set), self.branching, sets, otherwise, &mut cubes);
+        best.matches(cubes, Place::First, u32::from(extra.is_some()))
+    }
+
+    /// The same for a function of an address and a label: labels ascend, and each has what tells the
+    /// classes of blocks.
+    pub fn fewest_labelled<F: Fn(u32) -> Option<SetId>>(
+        &self,
+        minimiser: &mut Minimiser,
+        sets: &mut Sets,
+        otherwise: u32,
+        labels: &[(u16, F)],
+    ) -> Vec<Match> {
+        let (first, least) = self
+            .shortest(|listing, most| minimiser.count(listing.labels_first(labels), sets, most));
+        let (last, least_last) =
+            self.shortest(|listing, most| minimiser.count(listing.labels_last(labels), sets, most));
+        let mut cubes = Vec::new();
+        if least_last < least {
+            // The free bits of an address must not count, though those of the label after it do.
+            let items = last.labels_last(labels);
+            minimiser.prefixes(items, true, sets, otherwise, &mut cubes);
+            last.matches(cubes, Place::Last, LABEL_BITS)
+        } else {
+            let items = first.labels_first(labels);
+            minimiser.prefixes(items, self.branching, sets, otherwise, &mut cubes);
+            first.matches(cubes, Place::First, LABEL_BITS)
+        }
+    }
+
+    /// Rules that give exceptions from a class to some addresses with some labels.
+    pub fn exceptions<F: Fn(u32) -> Option<u32>>(
+        &self,
+        minimiser: &mut Minimiser,
+        rest: u32,
+        labels: &[(u16, F)],
+    ) -> Vec<Match> {
+        let all = self.all.iter().map(|listing| {
+            let mut cubes = Vec::new();
+            minimiser.exceptions(listing.labels_last(labels), rest, &mut cubes);
+            (cubes, listing)
+        });
+        let best = all.reduce(|best, next| if next.0.len() < best.0.len() { next } else { best });
+        let (cubes, listing) = best.expect("there is the natural order");
+        listing.matches(cubes, Place::Last, LABEL_BITS)
+    }
+
+    /// The listing with the lowest count, the first of equal ones, and the count. `count` may return
+    /// None for more than the most that is of use.
+    fn shortest(
+        &self,
+        mut count: impl FnMut(&Listing, usize) -> Option<usize>,
+    ) -> (&Listing, usize) {
+        let mut best = (&self.all[0], usize::MAX);
+        for listing in &self.all {
+            if best.1 == 1 {
+                break;
+            }
+            if let Some(count) = count(listing, best.1 - 1) {
+                best = (listing, count);
+            }
+        }
+        best
+    }
+}
+
+impl Listing {
+    fn plain<'a, F: Fn(u32) -> Option<SetId>>(
+        &'a self,
+        extra: Option<SetId>,
+        set: &'a F,
+    ) -> impl Iterator<Item = Item> + 'a {
+        let points = self.points.iter();
+        let items = points.filter_map(|&(key, block)| set(block).map(|set| (key, set)));
+        items.chain(extra.map(|set| (1 << self.order.len(), set)))
+    }
+
+    fn labels_first<'a, F: Fn(u32) -> Option<SetId>>(
+        &'a self,
+        labels: &'a [(u16, F)],
+    ) -> impl Iterator<Item = Item> + 'a {
+        let bits = self.order.len();
+        labels.iter().flat_map(move |(label, set)| {
+            self.points.iter().filter_map(move |&(key, block)| {
+                set(block).map(|set| (u64::from(*label) << bits | key, set))
+            })
+        })
+    }
+
+    fn labels_last<'a, F: Fn(u32) -> Option<SetId>>(
+        &'a self,
+        labels: &'a [(u16, F)],
+    ) -> impl Iterator<Item = Item> + 'a {
+        self.points.iter().flat_map(move |&(key, block)| {
+            labels.iter().filter_map(move |(label, set)| {
+                set(block).map(|set| (key << LABEL_BITS | u64::from(*label), set))
+            })
+        })
+    }
+
+    /// Merges rules, and says what they match of addresses and labels.
+    fn matches(&self, mut cubes: Vec<Cube>, place: Place, label_bits: u32) -> Vec<Match> {
+        merge(&mut cubes);
+        let bits = self.order.len() as u32;
+        let (label_at, address_at) = match place {
+            Place::First => (bits, 0),
+            Place::Last => (0, label_bits),
+        };
+        let low = |bits: u32| (1_u64 << bits) - 1;
+        let part = |cube: &Cube, at: u32, bits: u32| Masked {
+            value: cube.value >> at & low(bits),
+            mask: cube.mask >> at & low(bits),
+        };
+        let of = |cube: &Cube| {
+            let key = part(cube, address_at, bits);
+            let address =
+                Masked { value: self.order.address(key.value), mask: self.order.address(key.mask) };
+            let label = part(cube, label_at, label_bits);
+            Match { level: cube.level, address, label, class: cube.class }
+        };
+        cubes.iter().map(of).collect()
+    }
+}
+
+/// Leaves one of the points of each whole branch that belongs to one block.
+fn collapsed(points: &[(u64, u32)], bits: u32) -> Vec<(u64, u32)> {
+    let mut kept: Vec<(u64, u32, u32)> = Vec::with_capacity(points.len()); // and its free bits
+    for &(key, block) in points {
+        let mut last = (key, block, 0);
+        while let Some(&(before, of, free)) = kept.last() {
+            if of != last.1
+                || free != last.2
+                || before >> free ^ 1 != last.0 >> free
+                || free == bits
+            {
+                break;
+            }
+            kept.pop();
+            last = (before, of, free + 1);
+        }
+        kept.push(last);
+    }
+    kept.into_iter().map(|(key, block, _)| (key, block)).collect()
+}
+
+/// Gives each rule a priority from `base` on, higher for higher levels.
+pub fn priorities(base: u16, matches: &[Match]) -> Vec<u16> {
+    let mut levels: Vec<u32> = matches.iter().map(|of| of.level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    let rank = |level: u32| levels.partition_point(|&other| other < level) as u16;
+    matches.iter().map(|of| base + rank(of.level)).collect()
+}

@@ -1,0 +1,179 @@
+//! From a forwarding state to OpenFlow 1.3 rules: few, ternary, four tables in every switch.
+//!
+//! - admission: a host's own frames get their VLAN and first priority; frames from other switches
+//!   pass when their VLAN is in use; all else is dropped.
+//! - forward: (VLAN,) destination -> output port, kept in the metadata. Broadcast and multicast are
+//!   copied by groups, by in port and source.
+//! - virtual channel: (in port, out port, priority) -> new priority.
+//! - output: untag for a host, or send on.
+//!
+//! Packets that a state does not show do not happen, so that rules may do with them what they like;
+//! only what nobody has as an address needs care: see [`space`].
+
+mod admission;
+mod bits;
+mod floods;
+mod forward;
+mod listing;
+mod readable;
+pub mod rules;
+mod sets;
+mod space;
+mod ternary;
+mod turns;
+mod view;
+mod vlans;
+
+use admission::{Admission, Stop};
+use floods::Floods;
+use forward::HostsDiffer;
+use listing::Listings;
+use rules::{Action, Rule, Rules, FORWARD, OUTPUT};
+use space::Space;
+use ternary::Minimiser;
+use view::{Ports, Unicasts};
+use vlans::Vlans;
+
+use crate::state::State;
+
+/// Switches that orders of bits are tried on.
+const SAMPLED: usize = 8;
+/// Most functions of sources that they are tried on.
+const SAMPLED_SOURCES: usize = 24;
+/// The VLAN of frames that never leave their switch, where no other is in use.
+const DEFAULT_VLAN: u16 = 2;
+
+/// A state that these tables cannot express.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Which switch.
+    pub switch: u32,
+    /// What it cannot do.
+    pub reason: String,
+}
+
+/// Compiles the rules of all switches.
+///
+/// `macs` are the addresses of the hosts, `groups` those of the multicast groups 1, 2 ..; with
+/// `host_tags` hosts send with a VLAN of their choice.
+///
+/// # Errors
+/// A switch does what the tables cannot express.
+pub fn compile(
+    state: &State,
+    macs: &[u64],
+    groups: &[u64],
+    host_tags: bool,
+) -> Result<Rules, Refused> {
+    let task = Task { state, macs, groups, host_tags, ports: view::ports(state) };
+    match task.compile(true) {
+        Err(Stop::HostsDiffer) => match task.compile(false) {
+            Err(Stop::HostsDiffer) => unreachable!("each host is a block of its own"),
+            Err(Stop::Refused(refused)) => Err(refused),
+            Ok(rules) => Ok(rules),
+        },
+        Err(Stop::Refused(refused)) => Err(refused),
+        Ok(rules) => Ok(rules),
+    }
+}
+
+struct Task<'a> {
+    state: &'a State,
+    macs: &'a [u64],
+    groups: &'a [u64],
+    host_tags: bool,
+    ports: Vec<Ports>,
+}
+
+impl Task<'_> {
+    fn unicasts(&self, switch: u32) -> Result<Unicasts, Stop> {
+        view::unicasts(self.state, switch, &self.ports[switch as usize]).map_err(Stop::Refused)
+    }
+
+    fn compile(&self, by_switch: bool) -> Result<Rules, Stop> {
+        let &Task { state, macs, host_tags, .. } = self;
+        let space = Space::new(state, macs, by_switch);
+        let vlans = Vlans::new(state.hops().iter().map(|hop| hop.label));
+        let flood_groups = floods::flood_groups(state, &space, self.groups)?;
+        let one_vc = state.hops().iter().all(|hop| hop.vc == 0);
+        let floods = Floods { state, space: &space, groups: &flood_groups, one_vc };
+        let mut floods_of = vec![Vec::new(); macs.len()];
+        for (number, flood) in (state.fabric.hosts() as u32..).zip(&state.floods) {
+            for &source in &flood.sources {
+                floods_of[source as usize].push(number);
+            }
+        }
+        let default_vlan =
+            state.hops().iter().map(|hop| hop.label).filter(|&label| label > 0).min();
+        let no_listings = Listings::of_destinations(&space, &[]);
+        let mut admission = Admission {
+            state,
+            space: &space,
+            listings: &no_listings,
+            macs,
+            host_tags,
+            vlans: &vlans,
+            floods_of: &floods_of,
+            default_tag: (default_vlan.unwrap_or(DEFAULT_VLAN), 0),
+        };
+        let (to, from) = self.samples(&space, &admission, &floods)?;
+        let destinations = Listings::of_destinations(&space, &to);
+        let sources = Listings::of_sources(&space, &from);
+        admission.listings = &destinations;
+        let mut minimiser = Minimiser::default();
+        let mut rules = Rules::default();
+        for (switch, ports) in (0..).zip(&self.ports) {
+            let unicasts = self.unicasts(switch)?;
+            admission.add(switch, ports, &unicasts, &mut minimiser, &mut rules)?;
+            let place = (state, switch);
+            let addresses = (&space, &destinations);
+            forward::add(place, addresses, &unicasts, (ports, macs), &mut minimiser, &mut rules)?;
+            floods.add(switch, ports, &sources, &mut minimiser, &mut rules);
+            rules.rules.push(Rule::new(FORWARD, 0));
+            turns::add(&unicasts.turns, &mut rules);
+            output(ports, &mut rules);
+            rules.end_switch();
+        }
+        Ok(rules)
+    }
+
+    /// What some switches do by destination and by source.
+    #[allow(clippy::type_complexity)] // two lists of functions of blocks
+    fn samples(
+        &self,
+        space: &Space,
+        admission: &Admission<'_>,
+        floods: &Floods<'_>,
+    ) -> Result<(Vec<Vec<Option<u32>>>, Vec<Vec<Option<u32>>>), HostsDiffer> {
+        let (mut to, mut from) = (Vec::new(), Vec::new());
+        let switches = self.ports.len();
+        let step = switches.div_ceil(SAMPLED).max(1);
+        for switch in (0..switches).step_by(step) {
+            let ports = &self.ports[switch];
+            let Ok(unicasts) = self.unicasts(switch as u32) else { continue };
+            to.push(forward::sample(self.state, switch as u32, space, &unicasts)?);
+            if let Some(sent) = unicasts.sent.values().next() {
+                to.push(admission.sample(switch as u32, sent)?);
+            }
+            if from.len() < SAMPLED_SOURCES {
+                from.extend(floods.samples(switch as u32, ports));
+            }
+        }
+        from.truncate(SAMPLED_SOURCES);
+        Ok((to, from))
+    }
+}
+
+/// Adds the rules of table output.
+fn output(ports: &Ports, rules: &mut Rules) {
+    let to = |port: u32| Rule { metadata: port as i32, ..Rule::new(OUTPUT, 100) };
+    for &(port, _) in &ports.hosts {
+        let actions = rules.lists.id(&[Action::PopVlan, Action::Output(port)]);
+        rules.rules.push(Rule { vlan: vlans::TAGGED, actions, ..to(port) });
+    }
+    for &port in &ports.switches {
+        let actions = rules.lists.id(&[Action::Output(port)]);
+        rules.rules.push(Rule { actions, ..to(port) });
+    }
+    rules.rules.push(Rule::new(OUTPUT, 0));
+}

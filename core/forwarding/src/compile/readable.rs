@@ -1,0 +1,77 @@
+//! Compiled rules as those that are read.
+
+use super::rules::{Action, Masked, Rule, Rules};
+use crate::openflow::switch::{self, Field, Switch};
+
+/// The bits that a VLAN match has: the number, and whether there is a tag.
+const VLAN_BITS: u64 = 0x1FFF;
+const VLAN_PRESENT: u16 = 0x1000;
+
+impl Rules {
+    /// The rules of all switches, made ready for looking up.
+    pub fn switches(&self) -> Vec<Switch> {
+        let part = |ends: &[u32], place: usize| {
+            let first = place.checked_sub(1).map_or(0, |before| ends[before]);
+            first as usize..ends[place] as usize
+        };
+        (0..self.ends.len())
+            .map(|number| {
+                let rules = &self.rules[part(&self.ends, number)];
+                let groups = (1..).zip(part(&self.group_ends, number)).map(|(id, group)| {
+                    let buckets = self.buckets[part(&self.bucket_ends, group)].iter();
+                    (id, buckets.map(|&list| self.list(list)).collect())
+                });
+                Switch::new(
+                    rules.iter().map(|rule| self.readable(rule)).collect(),
+                    groups.collect(),
+                )
+            })
+            .collect()
+    }
+
+    fn list(&self, number: u32) -> Vec<switch::Action> {
+        let number = number as usize;
+        let first = number.checked_sub(1).map_or(0, |before| self.lists.ends[before]);
+        let list = &self.lists.actions[first as usize..self.lists.ends[number] as usize];
+        list.iter()
+            .map(|&action| match action {
+                Action::Output(port) => switch::Action::Output(port),
+                Action::PushVlan => switch::Action::PushVlan,
+                Action::PopVlan => switch::Action::PopVlan,
+                Action::SetVlan(vlan) => switch::Action::SetVid(VLAN_PRESENT | vlan),
+                Action::SetPriority(priority) => switch::Action::SetPcp(priority),
+                Action::Group(group) => switch::Action::Group(group),
+            })
+            .collect()
+    }
+
+    fn readable(&self, rule: &Rule) -> switch::Rule {
+        let mut fields = Vec::new();
+        for (field, value) in [
+            (Field::InPort, rule.in_port),
+            (Field::Metadata, rule.metadata),
+            (Field::EthType, rule.eth_type),
+            (Field::VlanPcp, rule.vlan_pcp),
+        ] {
+            fields.extend(u64::try_from(value).ok().map(|value| (field, value, None)));
+        }
+        let all = Masked::address(0).mask;
+        for (field, Masked { value, mask }, all) in [
+            (Field::EthDst, rule.eth_dst, all),
+            (Field::EthSrc, rule.eth_src, all),
+            (Field::VlanVid, rule.vlan, VLAN_BITS),
+        ] {
+            if mask != 0 {
+                fields.push((field, value, (mask != all).then_some(mask)));
+            }
+        }
+        switch::Rule {
+            table: rule.table,
+            priority: rule.priority.into(),
+            fields,
+            actions: self.list(rule.actions),
+            metadata: u64::try_from(rule.write_metadata).ok(),
+            goto: u8::try_from(rule.goto).ok(),
+        }
+    }
+}

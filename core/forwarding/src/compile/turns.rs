@@ -1,0 +1,109 @@
+//! Table virtual channel: few rules that change the priority.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::rules::{Action, Rule, Rules, NONE, OUTPUT, VIRTUAL_CHANNEL};
+
+type Turn = (u32, u32, u8);
+
+/// What a rule matches: in port, out port and priority, each any if None.
+type Pattern = (Option<u32>, Option<u32>, Option<u8>);
+
+fn fits(pattern: Pattern, turn: Turn) -> bool {
+    pattern.0.is_none_or(|port| port == turn.0)
+        && pattern.1.is_none_or(|port| port == turn.1)
+        && pattern.2.is_none_or(|priority| priority == turn.2)
+}
+
+fn patterns(turn: Turn) -> impl Iterator<Item = Pattern> {
+    (0..8).map(move |kept| {
+        let (a, b, c) = turn;
+        ((kept & 1 != 0).then_some(a), (kept & 2 != 0).then_some(b), (kept & 4 != 0).then_some(c))
+    })
+}
+
+/// Chooses patterns of turns that give all that they match one priority.
+///
+/// The one that changes most turns which no chosen one does comes next; of equal ones, the first in
+/// their order.
+fn chosen(turns: &BTreeMap<Turn, u8>) -> BTreeMap<Pattern, u8> {
+    let mut missing: Vec<(Turn, u8)> =
+        turns.iter().map(|(&turn, &to)| (turn, to)).filter(|(turn, to)| turn.2 != *to).collect();
+    let mut known: BTreeMap<Pattern, u8> = BTreeMap::new();
+    for &(turn, to) in &missing {
+        for pattern in patterns(turn) {
+            if turns.iter().all(|(&other, &becomes)| becomes == to || !fits(pattern, other)) {
+                known.insert(pattern, to);
+            }
+        }
+    }
+    let mut chosen = BTreeMap::new();
+    while !missing.is_empty() {
+        let count = |pattern| missing.iter().filter(|(turn, _)| fits(pattern, *turn)).count();
+        let (&pattern, &to) = known
+            .iter()
+            .rev()
+            .max_by_key(|(&pattern, _)| count(pattern))
+            .expect("each turn is a pattern of its own");
+        chosen.insert(pattern, to);
+        missing.retain(|&(turn, _)| !fits(pattern, turn));
+    }
+    chosen
+}
+
+/// Adds the rules of the table.
+pub fn add(turns: &FxHashMap<Turn, u8>, rules: &mut Rules) {
+    let turns = turns.iter().map(|(&turn, &to)| (turn, to)).collect();
+    for ((in_port, out_port, was), becomes) in chosen(&turns) {
+        let port = |port: Option<u32>| port.map_or(NONE, |port| port as i32);
+        rules.rules.push(Rule {
+            in_port: port(in_port),
+            metadata: port(out_port),
+            vlan: super::vlans::TAGGED,
+            vlan_pcp: was.map_or(NONE, i32::from),
+            actions: rules.lists.id(&[Action::SetPriority(becomes)]),
+            ..Rule::new(VIRTUAL_CHANNEL, 100).goto(OUTPUT)
+        });
+    }
+    rules.rules.push(Rule::new(VIRTUAL_CHANNEL, 0).goto(OUTPUT));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_rule_for_what_always_changes() {
+        let turns = [((1, 4, 0), 0), ((2, 4, 0), 1), ((3, 4, 0), 1), ((2, 5, 0), 0)];
+        let found = chosen(&turns.into_iter().collect());
+        // From port 2 to port 5 nothing changes, from port 3 everything.
+        assert_eq!(found.len(), 2);
+        for (turn, to) in turns {
+            let changed = found.iter().find(|(&pattern, _)| fits(pattern, turn));
+            assert_eq!(changed.map_or(turn.2, |(_, &to)| to), to);
+        }
+    }
+
+    #[test]
+    fn turns_of_all_kinds_are_kept() {
+        let mut seed = 9_u32;
+        let mut next = |below: u32| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) % below
+        };
+        for _ in 0..300 {
+            let turns: BTreeMap<Turn, u8> = (0..next(40))
+                .map(|_| ((next(4), 4 + next(4), next(3) as u8), next(3) as u8))
+                .collect();
+            let found = chosen(&turns);
+            for (&turn, &to) in &turns {
+                let changed: Vec<u8> =
+                    found.iter().filter(|(&p, _)| fits(p, turn)).map(|(_, &to)| to).collect();
+                assert!(changed.iter().all(|&becomes| becomes == to));
+                assert!(!changed.is_empty() || to == turn.2);
+            }
+        }
+    }
+}

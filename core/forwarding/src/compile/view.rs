@@ -1,0 +1,185 @@
+//! What one switch does, read from the state for the compiler.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::Refused;
+use crate::fabric::Link;
+use crate::state::{Choice, Hop, HopId, State, Step};
+
+/// Where packets of a class go on: nowhere.
+pub const DROP: Link = Link::MAX;
+
+/// A VLAN and a priority.
+pub type Tag = (u16, u8);
+
+/// What becomes of what a host sends for a class of destinations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admitted {
+    /// Nothing is known: nobody sends it.
+    Unsent,
+    /// It is dropped.
+    Dropped,
+    /// It stays at this switch: any tag will do (where hosts tag, this VLAN).
+    Local(u16),
+    /// It goes on with this tag.
+    As(Tag),
+}
+
+/// The ports of a switch.
+#[derive(Debug, Default, Clone)]
+pub struct Ports {
+    /// Its hosts and their ports, by port.
+    pub hosts: Vec<(u32, u32)>,
+    /// Those to other switches, ascending.
+    pub switches: Vec<u32>,
+    /// The hops by which packets come in.
+    pub entering: Vec<HopId>,
+}
+
+/// The ports of all switches.
+pub fn ports(state: &State) -> Vec<Ports> {
+    let fabric = &state.fabric;
+    let mut all = vec![Ports::default(); fabric.switches()];
+    for channel in 0..fabric.channels() as Link {
+        let (switch, port) = fabric.enters(channel);
+        all[switch as usize].switches.push(port);
+    }
+    for host in 0..fabric.hosts() as u32 {
+        let (switch, port) = fabric.enters(fabric.host_link(host));
+        all[switch as usize].hosts.push((port, host));
+    }
+    for (id, hop) in state.hops().iter().enumerate() {
+        all[fabric.enters(hop.link).0 as usize].entering.push(id as HopId);
+    }
+    for ports in &mut all {
+        ports.switches.sort_unstable();
+        ports.hosts.sort_unstable();
+        ports.entering.sort_unstable_by_key(|&id| state.hop(id));
+    }
+    all
+}
+
+/// What a switch does with unicasts.
+#[derive(Debug)]
+pub struct Unicasts {
+    /// By class: where its packets go on in each VLAN, 0 standing for any, ascending.
+    pub next: Vec<Vec<(u16, Link)>>,
+    /// By host that stands for others and VLAN that it tags with, 0 for none: what becomes of each
+    /// class that it sends.
+    pub sent: BTreeMap<(u32, u16), Vec<Admitted>>,
+    /// (in port, out port, priority) -> new priority, between switches and from hosts.
+    pub turns: FxHashMap<(u32, u32, u8), u8>,
+}
+
+/// Reads what a switch does with unicasts.
+pub fn unicasts(state: &State, switch: u32, ports: &Ports) -> Result<Unicasts, Refused> {
+    let classes = state.class_count(switch) as usize;
+    let mut used = vec![false; classes];
+    for host in 0..state.fabric.hosts() as u32 {
+        used[usize::from(state.class_of(switch, host))] = true;
+    }
+    let mut read = Unicasts {
+        next: vec![Vec::new(); classes],
+        sent: BTreeMap::new(),
+        turns: FxHashMap::default(),
+    };
+    for &id in &ports.entering {
+        for class in (0..classes).filter(|&class| used[class]) {
+            read.note(state, switch, id, class)?;
+        }
+    }
+    for next in &mut read.next {
+        next.sort_unstable();
+        next.dedup();
+        let clash = next.windows(2).find(|pair| pair[0].0 == pair[1].0);
+        let anywhere = next.first().filter(|first| first.0 == 0).copied();
+        let clash = clash.map(|pair| (pair[0], pair[1])).or_else(|| {
+            anywhere.and_then(|first| next.iter().find(|of| of.1 != first.1).map(|of| (first, *of)))
+        });
+        if let Some(((_, one), (vlan, other))) = clash {
+            let port = |link: Link| match link {
+                DROP => "nowhere".into(),
+                link => format!("to port {}", state.fabric.leaves(link).1),
+            };
+            let reason = format!(
+                "frames for one destination in VLAN {vlan} would have to go both {} and {}",
+                port(one),
+                port(other)
+            );
+            return Err(Refused { switch, reason });
+        }
+    }
+    Ok(read)
+}
+
+impl Unicasts {
+    fn note(&mut self, state: &State, switch: u32, id: HopId, class: usize) -> Result<(), Refused> {
+        let refused = |reason: String| Err(Refused { switch, reason });
+        let Hop { link, label, vc } = state.hop(id);
+        let (_, in_port) = state.fabric.enters(link);
+        let out = match state.step(id, class as u16) {
+            Step::Unreached => return Ok(()),
+            Step::Next(_, []) => None,
+            Step::Next(_, &[one]) => Some(state.hop(one)),
+            Step::Next(Choice::OneOf, _) => {
+                return refused(format!("frames from port {in_port} may take one of several ways"))
+            }
+            // The entry of a flood that is in this class too.
+            Step::Next(Choice::All, _) => return Ok(()),
+            Step::Unsupported => {
+                return refused(format!("frames from port {in_port} cannot be followed"))
+            }
+        };
+        let delivered = out.is_some_and(|out| state.fabric.host(out.link).is_some());
+        let Some(host) = state.fabric.host(link) else {
+            if let Some(out) = out.filter(|_| !delivered) {
+                if out.label != label {
+                    return refused(format!("frames from port {in_port} would change their VLAN"));
+                }
+                return self.turn(state, switch, id, out).map(|()| {
+                    self.next[class].push((label, out.link));
+                });
+            }
+            self.next[class].push((label, out.map_or(DROP, |out| out.link)));
+            return Ok(());
+        };
+        if state.stands_for[host as usize] != host {
+            return Ok(());
+        }
+        let classes = self.next.len();
+        let sent =
+            self.sent.entry((host, label)).or_insert_with(|| vec![Admitted::Unsent; classes]);
+        sent[class] = match out {
+            None => Admitted::Dropped,
+            Some(out) if delivered => {
+                self.next[class].push((0, out.link));
+                Admitted::Local(label)
+            }
+            Some(out) => {
+                self.next[class].push((out.label, out.link));
+                let (_, out_port) = state.fabric.leaves(out.link);
+                self.turns.insert((in_port, out_port, out.vc), out.vc);
+                Admitted::As((out.label, out.vc))
+            }
+        };
+        debug_assert_eq!(vc, 0, "hosts send on virtual channel 0");
+        Ok(())
+    }
+
+    fn turn(&mut self, state: &State, switch: u32, id: HopId, out: Hop) -> Result<(), Refused> {
+        let Hop { link, vc, .. } = state.hop(id);
+        let (in_port, out_port) = (state.fabric.enters(link).1, state.fabric.leaves(out.link).1);
+        let known = *self.turns.entry((in_port, out_port, vc)).or_insert(out.vc);
+        if known == out.vc {
+            return Ok(());
+        }
+        let reason = format!(
+            "frames from port {in_port} to port {out_port} on priority {vc} would have to go on as \
+             both {known} and {}",
+            out.vc
+        );
+        Err(Refused { switch, reason })
+    }
+}

@@ -1,0 +1,135 @@
+"""Compiled rules in columns, decoded switch by switch when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless_core import forwarding as core
+from routing.rules import (
+    COOKIE,
+    Action,
+    Field,
+    Group,
+    Output,
+    PopVlan,
+    PushVlan,
+    Rule,
+    SetField,
+    SwitchRules,
+    ToGroup,
+    match_order,
+)
+
+_VLAN_PRESENT = 0x1000
+_ALL_BITS = {"eth_dst": (1 << 48) - 1, "eth_src": (1 << 48) - 1, "vlan_vid": 0x1FFF}
+_EXACT = ("in_port", "metadata", "eth_type", "vlan_pcp")
+
+
+class CompiledRules(Mapping[str, SwitchRules]):
+    """The rules of every switch by its name; what is asked for is decoded and not kept."""
+
+    def __init__(self, names: tuple[str, ...], compiled: core.Compiled) -> None:
+        self.core = compiled
+        self._names = names
+        self._index = {name: i for i, name in enumerate(names)}
+        self._columns = compiled.columns()
+
+    def __len__(self) -> int:
+        """Return the number of switches."""
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of the switches, in the order of the fabric."""
+        return iter(self._names)
+
+    def __getitem__(self, name: str) -> SwitchRules:
+        """Return the rules of a switch."""
+        switch = self._index[name]
+        first, end = _part(self._columns["rule_ends"], switch)
+        columns = {
+            key: self._columns[key][first:end].tolist()
+            for key in (
+                *("table", "priority", "actions", "write_metadata", "goto", *_EXACT, *_ALL_BITS),
+                *(f"{key}_mask" for key in _ALL_BITS),
+            )
+        }
+        rules = [self._rule(columns, i) for i in range(end - first)]
+        rules.sort(key=lambda rule: rule.order)
+        return SwitchRules(tuple(rules), self._groups(switch))
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """(switches,) the number of rules of each."""
+        return np.diff(self._columns["rule_ends"], prepend=0).astype(np.int64)
+
+    def count(self, name: str) -> int:
+        """Return the number of rules of a switch."""
+        return int(self.counts[self._index[name]])
+
+    @property
+    def total(self) -> int:
+        """The number of rules of all switches."""
+        return int(self.counts.sum())
+
+    @property
+    def groups(self) -> int:
+        """The number of groups of all switches."""
+        return len(self._columns["bucket_ends"])
+
+    def _rule(self, columns: Mapping[str, list[int]], i: int) -> Rule:
+        match = [Field(key, columns[key][i]) for key in _EXACT if columns[key][i] >= 0]
+        for key, all_bits in _ALL_BITS.items():
+            mask = columns[f"{key}_mask"][i]
+            if mask:
+                match.append(Field(key, columns[key][i], None if mask == all_bits else mask))
+        metadata, goto = columns["write_metadata"][i], columns["goto"][i]
+        return Rule(
+            columns["table"][i],
+            columns["priority"][i],
+            match_order(match),
+            self._lists[columns["actions"][i]],
+            metadata if metadata >= 0 else None,
+            goto if goto >= 0 else None,
+            COOKIE,
+        )
+
+    @cached_property
+    def _lists(self) -> list[tuple[Action, ...]]:
+        kinds = self._columns["action_kind"].tolist()
+        arguments = self._columns["action_argument"].tolist()
+        actions = [_action(*of) for of in zip(kinds, arguments, strict=True)]
+        ends = self._columns["list_ends"].tolist()
+        return [tuple(actions[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
+
+    def _groups(self, switch: int) -> tuple[Group, ...]:
+        groups = []
+        first, end = _part(self._columns["group_ends"], switch)
+        for number, group in enumerate(range(first, end), 1):
+            buckets = slice(*_part(self._columns["bucket_ends"], group))
+            lists = self._columns["buckets"][buckets].tolist()
+            groups.append(Group(number, tuple(self._lists[of] for of in lists)))
+        return tuple(groups)
+
+
+def _part(ends: NDArray[np.integer], i: int) -> tuple[int, int]:
+    return (int(ends[i - 1]) if i else 0), int(ends[i])
+
+
+def _action(kind: int, argument: int) -> Action:
+    match kind:
+        case 0:
+            return Output(argument)
+        case 1:
+            return PushVlan()
+        case 2:
+            return PopVlan()
+        case 3:
+            return SetField("vlan_vid", _VLAN_PRESENT | argument)
+        case 4:
+            return SetField("vlan_pcp", argument)
+        case _:
+            return ToGroup(argument)
