@@ -157,7 +157,8 @@ def _show(row: dict[str, Any]) -> None:
         "{fabric} {engine}{damage}: {switches} switches, {hosts} hosts\n"
         "  load {load_s} + routes {routes_s} + state {state_s} + compile {compile_s}"
         " + check {check_s} = {total_s} s, peak {peak_gb} GB\n"
-        "  {rules_max_switch} rules on the largest switch, {rules} in all, {vcs} VCs, {vlans} VLANs;"
+        "  {rules_max_switch} rules on the largest switch, {rules} in all, {vcs} VCs,"
+        " {vlans} VLANs;"
         " {verdict} under {flow_control}{targets}".format(**row)
     )
 

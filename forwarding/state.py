@@ -134,11 +134,19 @@ class ForwardingState:
         return Trace([Hop(*hop) for hop in found[0]], *found[1:])
 
     def destination_name(self, number: int) -> str:
-        """Return the name of a destination: a host, ``all`` or ``group N``."""
+        """Return the name of a destination: a host, ``all`` or ``multicast:N``."""
         if number < len(self.fabric.hosts):
             return self.fabric.hosts[number].name
         group, _ = self.core.floods[number - len(self.fabric.hosts)]
-        return "all" if group == 0 else f"group {self.groups[group - 1].number}"
+        return "all" if group == 0 else f"multicast:{self.groups[group - 1].number}"
+
+    def destination_number(self, source: str, name: str) -> int | None:
+        """Return the number of what ``source`` calls by the name of a destination, if there is."""
+        names = {f"multicast:{group.number}": place for place, group in enumerate(self.groups, 1)}
+        group = {"all": 0, **names}.get(name)
+        if group is None:
+            return self.fabric.host_index.get(name)
+        return self.core.flood_of(self.fabric.host_index[source], group)
 
     def difference(self, other: ForwardingState) -> str:
         """Return a packet that two states of one fabric treat differently, or an empty text."""

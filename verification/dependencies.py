@@ -27,7 +27,7 @@ from routing.flow_control import Edges, waiting
 class Witness:
     """A packet that holds one channel of a cycle while it waits for the next (``s1:2/0`` ..).
 
-    ``destination`` is a host, ``all`` or ``group N``.
+    ``destination`` is a host, ``all`` or ``multicast:N``.
     """
 
     held: str

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from forwarding.openflow.compiler import compile_rules
+from knotless.main import main
 from routing.plan import make_plan
 from routing.rules import (
     CONTROLLER,
@@ -208,3 +212,57 @@ def test_problems_are_a_bounded_number_of_lines() -> None:
     assert verdict.undelivered == verdict.pairs == 600
     assert len(verdict.problems) < 160
     assert verdict.problems[-1].startswith("and ")
+
+
+def test_each_step_of_a_cycle_has_a_packet_that_takes_it(tmp_path: Path) -> None:
+    run = CliRunner()
+    folder = str(tmp_path)
+    words = ["flows", "ring,5", "--engine", "minimal", "--multicast", "3=h1,h4", "--out", folder]
+    assert run.invoke(main, words).exit_code == 0
+    checked = run.invoke(main, ["check", folder, "--json"])
+    assert checked.exit_code == 1
+    verdict = json.loads(checked.output)
+    assert len(verdict["witnesses"]) == len(verdict["cycle"]) == 5
+    for step in verdict["witnesses"]:
+        followed = run.invoke(main, [*step["command"].split()[1:], "--json"])
+        assert followed.exit_code == 0
+        links = [link["link"] for link in json.loads(followed.output)["links"]]
+        place = links.index(step["held"])
+        assert links[place + 1] == step["wanted"]
+
+
+def test_one_packet_is_followed_link_by_link(tmp_path: Path) -> None:
+    run, folder = CliRunner(), str(tmp_path)
+    words = ["flows", "mesh,3,1", "--engine", "dor", "--multicast", "3=h1,h3", "--out", folder]
+    assert run.invoke(main, words).exit_code == 0
+    follow = ["check", folder, "--pair", "h1"]
+    alone = run.invoke(main, [*follow, "h3"])
+    assert alone.output.splitlines() == [
+        "s1:2/0  VLAN 2",
+        "s2:2/0  VLAN 2",
+        "h3",
+        "delivered to h3",
+    ]
+    assert run.invoke(main, [*follow, "all"]).output.endswith("delivered to h2, h3\n")
+    assert run.invoke(main, [*follow, "multicast:3"]).output.endswith("delivered to h3\n")
+    itself = run.invoke(main, [*follow, "h1"])
+    assert (itself.exit_code, itself.output) == (1, "delivered to nobody\n")
+    nobody = run.invoke(main, [*follow, "h9"])
+    assert "has no host 'h9'" in nobody.output
+
+
+def test_incomplete_and_contradictory_dumps_are_judged_with_few_words() -> None:
+    fabric = load("mesh,16,16")
+    rules = compile_rules(make_plan(fabric, "dor"))
+    others = compile_rules(make_plan(fabric, "updown"))
+    half = {name: rules[name] for place, name in enumerate(rules) if place % 2}
+    mixed = {name: (rules, others)[place % 2][name] for place, name in enumerate(rules)}
+    for dump in ({}, half):
+        verdict = check(fabric, dump)
+        assert 0 < verdict.undelivered <= verdict.pairs == 256 * 255
+        assert 0 < len(verdict.problems) < 160
+    verdict = check(fabric, mixed)
+    assert verdict.broadcasts_undelivered > 0
+    assert not verdict.acyclic
+    assert any("goes round for ever" in text for text in verdict.problems)
+    assert len(verdict.problems) < 160

@@ -28,6 +28,8 @@ impl Outcome {
 struct Visit {
     /// In which round it was visited, from 1.
     round: u32,
+    /// The place of its entry then.
+    place: u32,
     done: bool,
     outcome: Outcome,
     /// Delivered pairs that pass.
@@ -123,7 +125,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         }
         self.found.switches_passed += local;
         self.found.max_switches = self.found.max_switches.max(u32::from(local > 0.0));
-        self.count(destination);
+        self.count();
         true
     }
 
@@ -145,7 +147,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
                 self.keep_failures(&group.hosts, destination);
             }
         }
-        self.count(destination);
+        self.count();
     }
 
     fn begin(&mut self) {
@@ -220,7 +222,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
             self.visits.resize(self.state.hops().len(), Visit::default());
         }
         self.edges.note(self.state, id, place, source, destination);
-        self.visits[id as usize] = Visit { round, ..Visit::default() };
+        self.visits[id as usize] = Visit { round, place: place as u32, ..Visit::default() };
         self.stack.push((id, place, 0));
         true
     }
@@ -257,15 +259,14 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
     }
 
     /// Adds up the loads of what arrives.
-    fn count(&mut self, destination: u32) {
+    fn count(&mut self) {
         for &id in self.order.iter().rev() {
-            let pairs = self.visits[id as usize].pairs;
+            let Visit { pairs, place, .. } = self.visits[id as usize];
             if pairs == 0.0 {
                 continue;
             }
             self.found.switches_passed += pairs;
-            let place = self.state.place(id, destination);
-            let Step::Next(choice, onward) = self.state.entry(place) else { continue };
+            let Step::Next(choice, onward) = self.state.entry(place as usize) else { continue };
             let share = match choice {
                 Choice::All => pairs,
                 Choice::OneOf => pairs / onward.len() as f64,

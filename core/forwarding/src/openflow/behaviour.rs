@@ -66,26 +66,25 @@ pub fn read(
         };
         switches.iter().enumerate().map(matched).collect()
     };
-    let flood_sources = by_source(false);
-    let (flood_class, first) = told_apart(&flood_sources, &macs);
-    let sources = |class: usize| -> Vec<u32> {
-        let of_class = (0..macs.len()).filter(|&host| flood_class[host] as usize == class);
-        of_class.map(|host| host as u32).collect()
-    };
-    let by_class: Vec<Vec<u32>> = (0..first.len()).map(sources).collect();
+    let mut flood_sources = by_source(false);
+    let (flood_class, first) = told_apart(&mut flood_sources, &macs);
+    let mut by_class: Vec<Vec<u32>> = vec![Vec::new(); first.len()];
+    for (host, &class) in flood_class.iter().enumerate() {
+        by_class[class as usize].push(host as u32);
+    }
     let floods: Vec<Flood> = (0..groups.len() as u32)
         .flat_map(|group| by_class.iter().map(move |of| Flood { group, sources: of.clone() }))
         .collect();
-    let unicast_sources = by_source(true);
+    let mut unicast_sources = by_source(true);
     let (mut source, mut source_of) = (vec![0; macs.len()], Vec::new());
     if unicast_sources.iter().any(|classifier| !classifier.is_empty()) {
-        let (classes, first) = told_apart(&unicast_sources, &macs);
+        let (classes, first) = told_apart(&mut unicast_sources, &macs);
         source = classes.into_iter().map(|class| class + 1).collect();
         source_of = first;
     }
     let destinations = macs.len() + floods.len();
     let mut class = vec![0; switches.len() * destinations];
-    for (at, (switch, sources)) in switches.iter().zip(&flood_sources).enumerate() {
+    for (at, (switch, sources)) in switches.iter().zip(&mut flood_sources).enumerate() {
         let mut of_switch = class.iter_mut().skip(at).step_by(switches.len());
         classes_at(switch, sources, &macs, &groups, &floods, &mut of_switch)?;
     }
@@ -129,19 +128,19 @@ fn only_from_a_host(fabric: &Fabric, switch: u32, rule: &Rule) -> bool {
 }
 
 /// Returns the class of each address that all switches treat alike, and an address of each class.
-fn told_apart(classifiers: &[Classifier], addresses: &[u64]) -> (Vec<u32>, Vec<usize>) {
+fn told_apart(classifiers: &mut [Classifier], addresses: &[u64]) -> (Vec<u32>, Vec<usize>) {
     let mut class = vec![0; addresses.len()];
     let mut first = vec![0];
-    for classifier in classifiers.iter().filter(|classifier| !classifier.is_empty()) {
-        let mut finer: FxHashMap<(u32, Vec<u32>), u32> = FxHashMap::default();
+    for classifier in classifiers.iter_mut().filter(|classifier| !classifier.is_empty()) {
+        let mut finer: FxHashMap<(u32, u32), u32> = FxHashMap::default();
         first.clear();
         for (number, &address) in addresses.iter().enumerate() {
             let next = first.len() as u32;
-            let of = *finer.entry((class[number], classifier.key(address))).or_insert(next);
-            if of == next {
+            let key = (class[number], classifier.number(address));
+            class[number] = *finer.entry(key).or_insert(next);
+            if class[number] == next {
                 first.push(number);
             }
-            class[number] = of;
         }
     }
     (class, first)
@@ -150,38 +149,24 @@ fn told_apart(classifiers: &[Classifier], addresses: &[u64]) -> (Vec<u32>, Vec<u
 /// Sets the class of each destination at one switch.
 fn classes_at<'a>(
     switch: &Switch,
-    sources: &Classifier,
+    sources: &mut Classifier,
     macs: &[u64],
     groups: &[Group],
     floods: &[Flood],
     class: &mut impl Iterator<Item = &'a mut u16>,
 ) -> Result<(), TooManyClasses> {
     let rules = switch.rules().iter();
-    let classifier = Classifier::new(rules.flat_map(|rule| rule.matched(Field::EthDst)));
-    let bits = classifier.bits();
-    let mut alike: FxHashMap<u64, u32> = FxHashMap::default();
-    let mut by_seen: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
-    let mut seen = Vec::new();
-    let mut told = |address: u64| -> (u32, u32) {
-        let inexact = *alike.entry(address & bits).or_insert_with(|| {
-            classifier.seen(address, &mut seen);
-            let next = by_seen.len() as u32;
-            *by_seen.entry(seen.clone()).or_insert(next)
-        });
-        (inexact, classifier.exactly(address))
-    };
-    let mut numbers: FxHashMap<(u32, u32, Vec<u32>), u16> = FxHashMap::default();
-    let unicasts = macs.iter().map(|&mac| (mac, Vec::new()));
+    let mut classifier = Classifier::new(rules.flat_map(|rule| rule.matched(Field::EthDst)));
+    let unicasts = macs.iter().map(|&mac| (mac, 0));
     let flooded = floods.iter().map(|flood| {
         // From 1, so that no flood is in a class with a unicast.
-        let mut source = vec![1];
-        source.extend(sources.key(macs[flood.sources[0] as usize]));
+        let source = sources.number(macs[flood.sources[0] as usize]) + 1;
         (groups[flood.group as usize].address, source)
     });
+    let mut numbers: FxHashMap<(u32, u32), u16> = FxHashMap::default();
     for ((address, source), class) in unicasts.chain(flooded).zip(class) {
-        let (inexact, exact) = told(address);
         let next = u16::try_from(numbers.len()).map_err(|_| TooManyClasses)?;
-        *class = *numbers.entry((inexact, exact, source)).or_insert(next);
+        *class = *numbers.entry((classifier.number(address), source)).or_insert(next);
     }
     Ok(())
 }

@@ -6,12 +6,18 @@ use rustc_hash::FxHashMap;
 
 const ALL_48: u64 = (1 << 48) - 1;
 
-/// Tells addresses apart by the (value, mask) pairs that rules match.
+/// Numbers addresses such that those get one number that the (value, mask) pairs of rules treat alike.
 #[derive(Debug, Default)]
 pub struct Classifier {
     /// By mask, each value that is matched and its number, from 1. Exact values are apart.
     masks: Vec<(u64, FxHashMap<u64, u32>)>,
     exact: FxHashMap<u64, u32>,
+    /// All bits that masks have.
+    bits: u64,
+    /// What masks tell of addresses that agree in these bits, by number.
+    alike: FxHashMap<u64, u32>,
+    inexact: FxHashMap<Box<[u32]>, u32>,
+    numbers: FxHashMap<(u32, u32), u32>,
 }
 
 impl Classifier {
@@ -24,7 +30,8 @@ impl Classifier {
             values.entry(value & mask).or_insert(next);
         }
         let exact = by_mask.remove(&ALL_48).unwrap_or_default();
-        Self { masks: by_mask.into_iter().collect(), exact }
+        let bits = by_mask.keys().fold(0, |bits, mask| bits | mask);
+        Self { masks: by_mask.into_iter().collect(), exact, bits, ..Self::default() }
     }
 
     /// Whether nothing is matched.
@@ -32,29 +39,23 @@ impl Classifier {
         self.masks.is_empty() && self.exact.is_empty()
     }
 
-    /// All bits that masks have; addresses that agree in them differ in exact values only.
-    pub fn bits(&self) -> u64 {
-        self.masks.iter().fold(0, |bits, (mask, _)| bits | mask)
-    }
-
-    /// What masks tell of an address: equal for those that they treat alike.
-    pub fn seen(&self, address: u64, seen: &mut Vec<u32>) {
-        seen.clear();
-        seen.extend(
-            self.masks.iter().map(|(mask, values)| *values.get(&(address & mask)).unwrap_or(&0)),
-        );
-    }
-
-    /// The number of an address that is matched exactly, else 0.
-    pub fn exactly(&self, address: u64) -> u32 {
-        self.exact.get(&address).copied().unwrap_or(0)
-    }
-
-    /// What can be told of an address, in all.
-    pub fn key(&self, address: u64) -> Vec<u32> {
-        let mut seen = Vec::new();
-        self.seen(address, &mut seen);
-        seen.push(self.exactly(address));
-        seen
+    /// The number of what can be told of an address, from 0 in the order of first use.
+    pub fn number(&mut self, address: u64) -> u32 {
+        let masked = address & self.bits;
+        let inexact = match self.alike.get(&masked) {
+            Some(&inexact) => inexact,
+            None => {
+                let parts = self.masks.iter();
+                let parts =
+                    parts.map(|(mask, values)| *values.get(&(address & mask)).unwrap_or(&0));
+                let next = self.inexact.len() as u32;
+                let inexact = *self.inexact.entry(parts.collect()).or_insert(next);
+                self.alike.insert(masked, inexact);
+                inexact
+            }
+        };
+        let exact = self.exact.get(&address).copied().unwrap_or(0);
+        let next = self.numbers.len() as u32;
+        *self.numbers.entry((inexact, exact)).or_insert(next)
     }
 }
