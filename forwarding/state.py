@@ -2,8 +2,9 @@
 
 To a switch, a packet is a destination, a label (the VLAN of our plans) and a virtual channel. The
 state says, for each link by which packets enter a switch, where each of them goes on. It comes from
-a plan (:mod:`forwarding.from_plan`) or from rules (:mod:`forwarding.openflow.reader`); the Rust
-core holds it in columns, and fills in what packets can reach while it follows them.
+a plan (:mod:`forwarding.from_plan`), from rules (:mod:`forwarding.openflow.reader`) or from the
+tables of 802.1Q switches (:mod:`forwarding.dot1q.state`); the Rust core holds it in columns, and
+fills in what packets can reach while it follows them.
 
 Links are numbered: the channels between switches, then for each host the link to and from it.
 Destinations are numbered: the hosts, then the floods (what is sent to all hosts or to a group, once
@@ -85,7 +86,8 @@ class ForwardingState:
     """A fabric's state.
 
     ``groups`` are the declared multicast groups, beside 'all hosts'; ``silent`` are the switches
-    of which nothing is known: they drop everything.
+    of which nothing is known: they drop everything. ``beside`` are states whose packets are under
+    way at the same time, through the same channels.
     """
 
     fabric: Fabric
@@ -93,6 +95,7 @@ class ForwardingState:
     groups: tuple[MulticastGroup, ...]
     core: core.State
     silent: tuple[str, ...] = ()
+    beside: tuple[ForwardingState, ...] = ()
 
     @property
     def pairs(self) -> int:
@@ -109,12 +112,12 @@ class ForwardingState:
 
     @cached_property
     def dependencies(self) -> NDArray[np.int64]:
-        """(dependencies, 6) which virtual channel is held while which is waited for, sorted.
+        """(dependencies, 6) which virtual channel is held while which is waited for.
 
         Columns: channel and priority that are held; those that are waited for; a source (host) and
-        a destination whose packets do it.
+        a destination whose packets do it. Those of the states ``beside`` follow.
         """
-        return self.core.edges
+        return np.concatenate([self.core.edges, *(state.dependencies for state in self.beside)])
 
     def trace(self, source: str, destination: str) -> Trace:
         """Follow what one host sends to another (names)."""

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from topologies.errors import RuleError
 from topologies.fabric import Fabric
@@ -42,3 +46,13 @@ def from_text(fabric: Fabric, text: str) -> HostTags:
             if not isinstance(vlan, int) or isinstance(vlan, bool) or not 1 <= vlan <= 4094:
                 raise RuleError(f"host {host}: the VLAN of {mac[:20]!r} must be 1 to 4094")
     return {str(host): dict(vlans) for host, vlans in read.items()}
+
+
+def tag_table(fabric: Fabric, tags: HostTags, addresses: Sequence[str]) -> NDArray[np.uint16]:
+    """Return (hosts, addresses): the VLAN that each host puts on what it sends to each address."""
+    table = np.empty((len(fabric.hosts), len(addresses)), dtype=np.uint16)
+    for row, host in zip(table, fabric.hosts, strict=True):
+        own = tags[host.name]
+        other = own[EVERYTHING_ELSE]
+        row[:] = [own.get(address, other) for address in addresses]
+    return table

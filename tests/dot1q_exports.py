@@ -8,7 +8,10 @@ from typing import Any
 
 from click.testing import CliRunner
 
+from forwarding.dot1q.model import L2Fabric
+from forwarding.dot1q.state import states_of_dot1q
 from knotless.main import main
+from verification.check import Verdict, verdict_of
 
 FABRICS = [
     # The fabric, and an engine with tagging by switches and one with tagging by hosts: on many
@@ -48,3 +51,14 @@ def export_to(folder: Path, arguments: str) -> dict[str, Any]:
     assert done.exit_code == 0, done.stderr
     said: dict[str, Any] = json.loads(done.stdout)
     return said
+
+
+def verdicts_of(exported: L2Fabric) -> dict[str, Verdict]:
+    """Return the verdicts under PAUSE on what hosts send untagged and, if they tag, tagged."""
+    states = states_of_dot1q(exported)
+    return {how: verdict_of(state, "pause") for how, state in states.items()}
+
+
+def is_good(exported: L2Fabric) -> bool:
+    """Return whether all is delivered, tagged and untagged, and nothing can deadlock."""
+    return all(verdict.good for verdict in verdicts_of(exported).values())

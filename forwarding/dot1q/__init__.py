@@ -1,6 +1,5 @@
 """Plans on ordinary IEEE 802.1Q switches: PVIDs, VLAN membership and static MAC tables.
 
 ``from_plan`` says what each switch is given, ``targets`` write it as files, ``reader`` reads those
-files back, ``semantics`` is what a switch does with a frame, and ``verify`` follows frames through
-the fabric of what was read.
+files back, and ``state`` is what the switches then do with frames.
 """

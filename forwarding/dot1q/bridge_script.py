@@ -1,7 +1,7 @@
 """Reading NAME.bridge back: what a new Linux bridge is like after its script has run.
 
 Only what such a script needs is understood; anything else is refused, and so is a script after
-which the bridge would not do what :mod:`forwarding.dot1q.semantics` says: one that learns, that
+which the bridge would not do what ``core/forwarding/src/dot1q.rs`` says: one that learns, that
 does not filter VLANs, or that brings a port up before all is applied.
 """
 

@@ -10,15 +10,15 @@ from forwarding.dot1q.folder import README, files_of
 from forwarding.dot1q.from_plan import export
 from forwarding.dot1q.model import L2Fabric
 from forwarding.dot1q.reader import KINDS, read_files
-from forwarding.dot1q.verify import Verdict, verify
+from forwarding.dot1q.state import states_of_dot1q
 from knotless.commands._options import json_option, print_json, print_table
 from knotless.commands._plan_options import plan_options
 from routing import host_tags
-from routing.flow_control import pauses_between_switches, verdict_text
 from routing.plan import make_plan
 from routing.request import PlanRequest
 from topologies import load
 from topologies.errors import KnotlessError, PlanError
+from verification.check import Verdict, verdict_of
 from verification.checked_plan import refuse_deadlock
 
 
@@ -55,11 +55,14 @@ def command(
     plan = make_plan(load(spec), request)
     files = files_of(export(plan))
     read = _read_back(files)
-    verdict = verify(read)
-    cycle = verdict.cycle if pauses_between_switches(plan.flow_control) else []
-    _refuse_losses(plan.fabric.name, verdict)
+    states = states_of_dot1q(read)
+    verdicts = {how: verdict_of(state, plan.flow_control) for how, state in states.items()}
+    for how, of_frames in verdicts.items():
+        _refuse_losses(of_frames, how)
+    # Of what hosts tag, if they do: then it counts what they send untagged, too.
+    verdict = next(iter(verdicts.values()))
     if not allow_deadlock:
-        refuse_deadlock(plan, cycle)
+        refuse_deadlock(plan, verdict.cycle)
     _write(Path(out), files)
     macs = [sum(map(len, switch.macs.values())) for switch in read.switches]
     counts = {
@@ -73,8 +76,8 @@ def command(
         "undelivered": verdict.undelivered,
         "broadcasts_undelivered": verdict.broadcasts_undelivered,
         "flow_control": plan.flow_control,
-        "acyclic": not cycle,
-        "cycle": cycle,
+        "acyclic": verdict.acyclic,
+        "cycle": verdict.cycle,
     }
     if as_json:
         print_json(counts)
@@ -82,7 +85,7 @@ def command(
     print_table(f"{plan.engine} on {plan.fabric.name} for ordinary switches", counts)
     click.echo(f"Apply all tables before any port comes up: see {Path(out) / README}.")
     click.echo("Read back: every unicast and every broadcast arrives exactly once.")
-    click.echo(verdict_text(plan.flow_control, cycle))
+    click.echo(verdict.text)
 
 
 def _read_back(files: dict[str, str]) -> L2Fabric:
@@ -95,13 +98,13 @@ def _read_back(files: dict[str, str]) -> L2Fabric:
     return first
 
 
-def _refuse_losses(fabric: str, verdict: Verdict) -> None:
-    """Raise PlanError unless the tables deliver everything."""
-    if not verdict.delivers:
-        what = verdict.problems[0] if verdict.problems else f"a loop at {verdict.loops[0]}"
+def _refuse_losses(verdict: Verdict, how: str) -> None:
+    """Raise PlanError unless the tables deliver everything that hosts send tagged, or untagged."""
+    if verdict.failed:
         raise PlanError(
-            f"{fabric}: the tables would not deliver everything exactly once"
-            f" ({verdict.undelivered} pairs, {verdict.broadcasts_undelivered} broadcasts): {what}"
+            f"{verdict.fabric}: the tables would not deliver everything that hosts send {how}"
+            f" exactly once ({verdict.undelivered} pairs, {verdict.broadcasts_undelivered}"
+            f" broadcasts): {verdict.problems[0]}"
         )
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from forwarding.dot1q.from_plan import export
-from forwarding.dot1q.verify import verify
 from forwarding.openflow.compiler import compile_rules
 from routing.host_tags import EVERYTHING_ELSE
 from routing.plan import Plan, make_plan
 from routing.vlan import FIRST_VLAN, assign_vlans
+from tests.dot1q_exports import is_good, verdicts_of
 from topologies import load
 from verification.check import check
 from verification.checked_plan import CheckedPlan
@@ -33,11 +33,11 @@ def planned(spec: str, engine: str = "updown") -> Plan:
 @pytest.mark.parametrize(("spec", "missed"), MISSED)
 def test_the_vlan_of_most_paths_does_not_reach_every_host(spec: str, missed: int) -> None:
     plan = planned(spec)
-    assert verify(export(plan)).good
+    assert is_good(export(plan))
     used = np.where((plan.receivers > 0)[None, :, None], plan.routes.channels, -1).astype(np.int32)
     vlans = assign_vlans(plan.channels, used, assignment="tree", tagging="host")
-    verdict = verify(export(replace(plan, pair_vlans=vlans, broadcast_links={})))
-    assert verdict.broadcasts_undelivered == missed
+    verdicts = verdicts_of(export(replace(plan, pair_vlans=vlans, broadcast_links={})))
+    assert verdicts["tagged"].broadcasts_undelivered == missed
 
 
 @pytest.mark.parametrize(("spec", "missed"), MISSED)
@@ -60,14 +60,14 @@ def test_where_no_vlan_of_the_paths_will_do_there_is_one_more() -> None:
     assert vlan == FIRST_VLAN + plan.vlan_count - 1
     paths = (plan.routes.channels >= 0).any(axis=2) & (plan.receivers > 0)
     assert vlan not in plan.pair_vlans[paths]
-    assert verify(export(plan)).good
+    assert is_good(export(plan))
 
 
 def test_where_no_tree_serves_all_hosts_each_tree_of_the_plan_has_a_vlan() -> None:
     plan = planned("random,9,degree=4,seed=267,hosts=1", "smodk")
     assert not CheckedPlan(plan).cycle
     assert len(plan.broadcast_links) == 9
-    assert verify(export(plan)).good
+    assert is_good(export(plan))
     for source, row in zip(plan.row_switch.tolist(), range(9), strict=True):
         tree = plan.routes.tree_channels[source]
         links = np.minimum(tree, plan.channels.reverse[tree])[tree >= 0]

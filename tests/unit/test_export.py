@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from forwarding.dot1q.from_plan import export
+from forwarding.dot1q.model import L2Fabric
 from forwarding.dot1q.reader import KINDS, read_folder
-from forwarding.dot1q.verify import Verdict, verify
 from knotless.main import main
 from routing.flowdir import read_tags
 from routing.ofctl import parse
-from routing.plan import make_plan
-from tests.dot1q_exports import EXPORTS, FABRICS, export_to
+from routing.plan import Plan, make_plan
+from tests.dot1q_exports import EXPORTS, FABRICS, export_to, verdicts_of
 from tests.dumb_switch import flows_of
 from topologies import load
 from topologies.errors import PlanError
@@ -79,7 +79,11 @@ def test_exported_files_deliver_everything_once_and_cannot_deadlock(
     said = export_to(tmp_path, arguments)
     plain, bridges = (read_folder(tmp_path, kind) for kind in KINDS)
     assert plain == bridges
-    assert verify(plain) == Verdict(pairs=said["pairs"])
+    verdicts = verdicts_of(plain)
+    assert list(verdicts) == (["tagged"] if "--tagging host" in arguments else []) + ["untagged"]
+    for verdict in verdicts.values():
+        assert (verdict.pairs, verdict.failed) == (said["pairs"], 0), verdict.problems
+        assert (verdict.cycle, verdict.problems) == ([], [])
     hosts = len(plain.fabric.hosts)
     assert said["pairs"] == hosts * (hosts - 1)
     assert (said["undelivered"], said["broadcasts_undelivered"], said["cycle"]) == (0, 0, [])
@@ -137,6 +141,24 @@ def test_what_ordinary_switches_cannot_do_is_refused(
     assert says in done.stderr
     assert (done.stderr.count("\n"), done.stdout) == (1, "")
     assert not (tmp_path / "out").exists()
+
+
+def test_tables_that_do_not_deliver_are_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without static entries every unicast is flooded: it arrives, but not there alone."""
+
+    def without_macs(plan: Plan) -> L2Fabric:
+        meant = export(plan)
+        return replace(meant, switches=tuple(replace(s, macs={}) for s in meant.switches))
+
+    monkeypatch.setattr("knotless.commands.export.export", without_macs)
+    for tagging, how in (("switch", "untagged"), ("host", "tagged")):
+        done = run(f"mesh,2,2,hosts=2 --engine dor --tagging {tagging}", tmp_path / "out")
+        assert done.exit_code == 2
+        assert f"everything that hosts send {how} exactly once (56 pairs, 0 broad" in done.stderr
+        assert ": the frame arrives at h" in done.stderr
+        assert not (tmp_path / "out").exists()
 
 
 def test_paths_that_part_by_their_source_are_refused() -> None:

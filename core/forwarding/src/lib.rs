@@ -2,9 +2,10 @@
 //!
 //! To a switch, a packet is a destination, a label (whatever else switches look at: the VLAN of
 //! our plans) and a virtual channel. A state is filled in by exploring what hosts can send, from
-//! a [`state::Behaviour`]: that of a plan, or that of rules.
+//! a [`state::Behaviour`]: that of a plan, of rules, or of 802.1Q tables.
 
 pub mod compile;
+pub mod dot1q;
 pub mod explore;
 pub mod fabric;
 pub mod flood;

@@ -16,7 +16,8 @@ Trace = tuple[list[Hop], list[tuple[int, int]], list[int], list[int], bool]
 class State:
     """The forwarding state of a fabric, filled in by following everything that hosts can send.
 
-    Made by :func:`of_plan` or :func:`of_rules`. Destinations are the hosts, then the floods.
+    Made by :func:`of_plan`, :func:`of_rules` or :func:`of_dot1q`. Destinations are the hosts, then
+    the floods.
     """
 
     undelivered: int
@@ -109,6 +110,21 @@ def of_rules(
     ``rules`` are a :class:`routing.rules.SwitchRules` for each switch; ``groups`` are what is
     flooded: address, EtherType and receivers; ``tags`` (hosts, hosts and groups) is the VLAN that a
     host puts on.
+    Numbers that fit no field raise OverflowError, arguments that do not fit ValueError.
+    """
+
+def of_dot1q(
+    switches: Sequence[object],
+    leaves: Sequence[End],
+    enters: Sequence[End],
+    hosts: Sequence[End],
+    macs: Sequence[str],
+    tags: NDArray[np.uint16] | None,
+) -> State:
+    """Return the state that the tables of 802.1Q switches make, explored.
+
+    ``switches`` are :class:`forwarding.dot1q.model.L2Switch`; ``macs`` the addresses of the hosts,
+    as in their tables; ``tags`` (hosts, hosts and the broadcast) is the VLAN that a host puts on.
     Numbers that fit no field raise OverflowError, arguments that do not fit ValueError.
     """
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from forwarding.dot1q.model import L2Fabric, L2Port, L2Switch
-from forwarding.dot1q.semantics import UNTAGGED, tables_of
+from forwarding.dot1q.state import state_of_dot1q
 from topologies import load
 
-KNOWN, ASIDE, UNKNOWN = "02:00:00:00:00:01", "02:00:00:00:00:04", "02:00:00:00:00:99"
+UNTAGGED = 0
+FABRIC = load("flat,4")
+UNKNOWN, ASIDE, _, KNOWN = (host.mac for host in FABRIC.hosts)
 SWITCH = L2Switch(
     "s1",
     (
@@ -23,15 +24,16 @@ SWITCH = L2Switch(
 
 
 def sent(port: int, tag: int, mac: str | None) -> set[tuple[int, int]]:
-    """The copies (port, tag) of a frame that comes in by ``port``."""
-    tables = tables_of(L2Fabric(load("flat,4"), (SWITCH,), None))
-    one = np.array([port - 1, port - 1], dtype=np.int32), np.array([tag, tag], dtype=np.int32)
-    out = tables.send(tables.next_ports(mac), *one)
-    pairs = list(zip(out.frame.tolist(), out.port.tolist(), out.tag.tolist(), strict=True))
-    of_first, of_second = ({(p + 1, t) for f, p, t in pairs if f == n} for n in (0, 1))
-    assert of_first == of_second
-    assert len(pairs) == 2 * len(of_first)
-    return of_first
+    """The copies (port, tag) of a frame that the host at ``port`` sends to ``mac``, or to all."""
+    tags = {host.name: {"default": tag} for host in FABRIC.hosts}
+    state = state_of_dot1q(L2Fabric(FABRIC, (SWITCH,), None), tags)
+    to = {host.mac: host.name for host in FABRIC.hosts}
+    name = f"h{port}"
+    hops = (state.flood(name) if mac is None else state.trace(name, to[mac])).hops
+    copies = {(FABRIC.hosts[hop.link - len(state.channels)].port, hop.label) for hop in hops}
+    assert len(copies) == len(hops)
+    assert {hop.priority for hop in hops} <= {0}
+    return copies
 
 
 @pytest.mark.parametrize(
