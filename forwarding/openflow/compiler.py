@@ -44,6 +44,7 @@ def compile_state(state: ForwardingState, *, tagging: str = "switch") -> Compile
         The switches' tables cannot express the state.
 
     """
+    state.fabric.refuse_hub("given rules")
     macs = [mac_value(host.mac) for host in state.fabric.hosts]
     groups = [group.address for group in state.groups]
     try:

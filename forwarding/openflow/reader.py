@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from forwarding.openflow.compiled import CompiledRules
 from forwarding.state import ForwardingState, links_of, members_of
 from knotless_core import forwarding as core
 from routing.channels import channels_of
-from routing.host_tags import EVERYTHING_ELSE, HostTags
+from routing.host_tags import HostTags, tag_table
 from routing.multicast import MulticastGroup
 from routing.rules import FabricRules, SwitchRules
 from topologies.errors import RuleError
@@ -51,6 +48,7 @@ def state_of_rules(
     links = links_of(fabric, channels)
     members = members_of(fabric, groups)
     addresses = [(BROADCAST, ARP), *((group.address, IPV4) for group in groups)]
+    to = [*(host.mac for host in fabric.hosts), *(mac_text(address) for address, _ in addresses)]
     nothing = SwitchRules(())
     in_order = (rules.get(switch.name, nothing) for switch in fabric.switches)
     try:
@@ -61,21 +59,9 @@ def state_of_rules(
             links.hosts,
             [mac_value(host.mac) for host in fabric.hosts],
             [(*address, of) for address, of in zip(addresses, members, strict=True)],
-            None if tags is None else _tag_table(fabric, tags, [mac for mac, _ in addresses]),
+            None if tags is None else tag_table(fabric, tags, to),
         )
     except (OverflowError, ValueError) as error:
         raise RuleError(f"a number of a rule fits no field: {error}") from None
     silent = tuple(switch.name for switch in fabric.switches if switch.name not in rules)
     return ForwardingState(fabric, channels, tuple(groups), found, silent)
-
-
-def _tag_table(fabric: Fabric, tags: HostTags, groups: Sequence[int]) -> NDArray[np.uint16]:
-    """Return (hosts, hosts and groups): the VLAN that each host puts on what it sends there."""
-    to = [*(host.mac for host in fabric.hosts), *map(mac_text, groups)]
-    return np.array(
-        [
-            [tags[host.name].get(mac, tags[host.name][EVERYTHING_ELSE]) for mac in to]
-            for host in fabric.hosts
-        ],
-        dtype=np.uint16,
-    )

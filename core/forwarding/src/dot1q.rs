@@ -16,8 +16,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::fabric::Fabric;
-use crate::openflow::behaviour::TooManyClasses;
-use crate::state::{Behaviour, Choice, Flood, Hop, State, Unsupported};
+use crate::state::{Behaviour, Choice, Flood, Hop, State, TooManyClasses, Unsupported};
 
 /// A port and the VLANs that it is a member of.
 #[derive(Debug, Clone, PartialEq, Eq)]

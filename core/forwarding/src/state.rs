@@ -33,6 +33,10 @@ pub enum Choice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unsupported;
 
+/// More kinds of destinations at one switch than are counted.
+#[derive(Debug, Clone, Copy)]
+pub struct TooManyClasses;
+
 /// What switches do, asked one packet at a time.
 pub trait Behaviour {
     /// Adds to `out` where a packet for `destination` goes on that came by `hop`.

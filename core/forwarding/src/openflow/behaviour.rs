@@ -9,7 +9,7 @@ use super::classes::Classifier;
 use super::labels::{Labels, Meaning};
 use super::switch::{Field, Frame, Rule, Switch, Tags};
 use crate::fabric::Fabric;
-use crate::state::{Behaviour, Choice, Flood, Hop, State, Unsupported};
+use crate::state::{Behaviour, Choice, Flood, Hop, State, TooManyClasses, Unsupported};
 
 const IPV4: u16 = 0x0800;
 /// The bit that broadcast and multicast addresses have.
@@ -23,10 +23,6 @@ pub struct Group {
     /// What the frames carry.
     pub eth_type: u16,
 }
-
-/// More kinds of destinations at one switch than are counted.
-#[derive(Debug, Clone, Copy)]
-pub struct TooManyClasses;
 
 /// The behaviour of switches by their rules, with what is wrong with them.
 pub struct Rules {

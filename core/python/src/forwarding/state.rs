@@ -2,9 +2,9 @@
 
 use forwarding::explore::{explore, Found};
 use forwarding::fabric::Fabric;
-use forwarding::openflow::behaviour::{read, Group, TooManyClasses};
+use forwarding::openflow::behaviour::{read, Group};
 use forwarding::openflow::switch::Switch;
-use forwarding::state::{Behaviour, Hop, State};
+use forwarding::state::{Behaviour, Hop, State, TooManyClasses};
 use forwarding::trace::{difference, trace};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
