@@ -67,7 +67,7 @@ pub fn of_dot1q(
         let (state, mut behaviour) = bridges(fabric, tables, tags)?;
         Ok(PyState::explored(state, &mut behaviour, &members))
     });
-    explored.map_err(|_: forwarding::openflow::behaviour::TooManyClasses| {
+    explored.map_err(|_: forwarding::state::TooManyClasses| {
         PyValueError::new_err("a switch tells more than 65,535 kinds of destinations apart")
     })
 }
