@@ -11,6 +11,7 @@ pub mod fabric;
 pub mod flood;
 pub mod openflow;
 pub mod plan;
+pub mod planned;
 pub mod state;
 pub mod trace;
 mod unicast;

@@ -7,7 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::classes::Classifier;
 use super::labels::{Labels, Meaning};
-use super::switch::{Field, Frame, Rule, Switch, Tags};
+use super::switch::{Field, Frame, Rule, Switch};
+use super::tags::Tags;
 use crate::fabric::Fabric;
 use crate::state::{Behaviour, Choice, Flood, Hop, State, TooManyClasses, Unsupported};
 

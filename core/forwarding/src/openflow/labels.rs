@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::switch::Tags;
+use super::tags::Tags;
 
 const FIRST_OTHER: u16 = 4096;
 

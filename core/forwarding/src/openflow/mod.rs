@@ -3,5 +3,7 @@
 pub mod behaviour;
 mod classes;
 mod labels;
+pub mod problem;
 pub mod switch;
 mod table;
+pub mod tags;

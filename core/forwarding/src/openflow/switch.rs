@@ -1,11 +1,12 @@
 //! What one switch does with a frame, by its rules.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use rustc_hash::FxHashMap;
 
+use super::problem::Problem;
 use super::table::{Key, Table};
+use super::tags::Tags;
 
 const VLAN_PRESENT: u64 = 0x1000;
 const ALL_48: u64 = (1 << 48) - 1;
@@ -15,73 +16,6 @@ const CONTROLLER: u32 = 0xFFFF_FFFD;
 const MOST_NESTED_GROUPS: usize = 8;
 /// Of one frame in one switch: rules that we did not make may multiply without end.
 const MOST_ACTIONS: usize = 100_000;
-
-/// The 802.1Q tags of a frame, the outermost first; two at most are followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Tags {
-    depth: u8,
-    tags: [u16; 2],
-}
-
-impl Tags {
-    /// One tag.
-    pub fn one(tag: u16) -> Self {
-        Self { depth: 1, tags: [tag, 0] }
-    }
-
-    /// Tags from the outermost on; None where there are more than two.
-    pub fn new(tags: &[u16]) -> Option<Self> {
-        let mut made = Self { depth: tags.len() as u8, tags: [0; 2] };
-        made.tags.get_mut(..tags.len())?.copy_from_slice(tags);
-        Some(made)
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(self) -> bool {
-        self.depth == 0
-    }
-
-    /// The priority that flow control sees: that of the outer tag, or 0.
-    pub fn priority(self) -> u8 {
-        (self.tags[0] >> 13) as u8
-    }
-
-    /// How many there are.
-    pub fn depth(self) -> u8 {
-        self.depth
-    }
-
-    /// The outer tag, and the inner one; 0 where there is none.
-    pub fn both(self) -> [u16; 2] {
-        self.tags
-    }
-
-    /// The same with another priority in the outer tag.
-    #[must_use]
-    pub fn with_priority(mut self, priority: u8) -> Self {
-        self.tags[0] = self.tags[0] & 0x1FFF | u16::from(priority) << 13;
-        self
-    }
-
-    fn outer(&mut self) -> Option<&mut u16> {
-        (self.depth > 0).then_some(&mut self.tags[0])
-    }
-
-    fn push(&mut self) -> Result<(), Problem> {
-        match self.depth {
-            0 => self.tags = [0, 0],
-            1 => self.tags = [self.tags[0], self.tags[0]],
-            _ => return Err(Problem::ThreeTags),
-        }
-        self.depth += 1;
-        Ok(())
-    }
-
-    fn pop(&mut self) {
-        self.tags = [self.tags[1], 0];
-        self.depth = self.depth.saturating_sub(1);
-    }
-}
 
 /// The headers of a frame.
 #[derive(Debug, Clone, Copy)]
@@ -98,11 +32,11 @@ pub struct Frame {
 
 impl Frame {
     fn key(&self, in_port: u32, metadata: u64) -> Key {
-        let tag = u64::from(self.tags.tags[0]);
+        let tag = u64::from(self.tags.both()[0]);
         let vlan = if self.tags.is_empty() { 0 } else { VLAN_PRESENT | tag & 0xFFF };
         let priority = u64::from(self.tags.priority());
         // Open vSwitch, unless told otherwise, takes a second tag for payload.
-        let eth_type = if self.tags.depth > 1 { 0x8100 } else { self.eth_type };
+        let eth_type = if self.tags.depth() > 1 { 0x8100 } else { self.eth_type };
         [
             self.eth_dst | vlan << 48 | priority << 61,
             self.eth_src | u64::from(eth_type) << 48,
@@ -212,48 +146,6 @@ impl Rule {
             }
         }
         Some((value, mask))
-    }
-}
-
-/// What rules do that cannot be followed, or that a switch would not do.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)] // their texts say what they are
-pub enum Problem {
-    ToController,
-    GoesBack { table: u8, to: u8 },
-    NoGroup(u32),
-    EndlessGroups(u32),
-    UntaggedPop,
-    UntaggedSet(&'static str),
-    SetsOther(String),
-    OtherAction,
-    ThreeTags,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ToController => {
-                write!(f, "a rule sends frames to the controller; they are not followed")
-            }
-            Self::GoesBack { table, to } => {
-                write!(f, "a rule of table {table} goes back to table {to}")
-            }
-            Self::NoGroup(group) => write!(f, "a rule uses group {group}, which is not there"),
-            Self::EndlessGroups(group) => write!(f, "group {group} uses groups without end"),
-            Self::UntaggedPop => write!(f, "a rule takes the tag off an untagged frame"),
-            Self::UntaggedSet(name) => write!(f, "a rule sets {name} of an untagged frame"),
-            Self::SetsOther(name) => write!(f, "a rule sets {name}, which is not followed here"),
-            Self::OtherAction => write!(f, "a rule has an action that is not followed here"),
-            Self::ThreeTags => write!(f, "a rule puts on a third tag, which is not followed here"),
-        }
-    }
-}
-
-impl Problem {
-    /// Whether it is unknown what becomes of the frame.
-    fn ends_it(&self) -> bool {
-        matches!(self, Self::SetsOther(_) | Self::OtherAction | Self::ThreeTags)
     }
 }
 

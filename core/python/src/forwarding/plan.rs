@@ -1,6 +1,7 @@
 //! A state from the arrays of a plan.
 
-use forwarding::plan::{planned, Conflict, NextHops, Paths, Plan};
+use forwarding::plan::{Conflict, NextHops, Paths, Plan};
+use forwarding::planned::planned;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyLookupError, PyValueError};
 use pyo3::prelude::*;

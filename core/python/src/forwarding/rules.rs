@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use forwarding::openflow::switch::{Action, Field, Frame, Problem, Rule, Switch, Tags};
+use forwarding::openflow::problem::Problem;
+use forwarding::openflow::switch::{Action, Field, Frame, Rule, Switch};
+use forwarding::openflow::tags::Tags;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
