@@ -1,0 +1,45 @@
+//! What can be wrong with rules.
+
+use std::fmt;
+
+/// What rules do that cannot be followed, or that a switch would not do.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)] // their texts say what they are
+pub enum Problem {
+    ToController,
+    GoesBack { table: u8, to: u8 },
+    NoGroup(u32),
+    EndlessGroups(u32),
+    UntaggedPop,
+    UntaggedSet(&'static str),
+    SetsOther(String),
+    OtherAction,
+    ThreeTags,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ToController => {
+                write!(f, "a rule sends frames to the controller; they are not followed")
+            }
+            Self::GoesBack { table, to } => {
+                write!(f, "a rule of table {table} goes back to table {to}")
+            }
+            Self::NoGroup(group) => write!(f, "a rule uses group {group}, which is not there"),
+            Self::EndlessGroups(group) => write!(f, "group {group} uses groups without end"),
+            Self::UntaggedPop => write!(f, "a rule takes the tag off an untagged frame"),
+            Self::UntaggedSet(name) => write!(f, "a rule sets {name} of an untagged frame"),
+            Self::SetsOther(name) => write!(f, "a rule sets {name}, which is not followed here"),
+            Self::OtherAction => write!(f, "a rule has an action that is not followed here"),
+            Self::ThreeTags => write!(f, "a rule puts on a third tag, which is not followed here"),
+        }
+    }
+}
+
+impl Problem {
+    /// Whether it is unknown what becomes of the frame.
+    pub(super) fn ends_it(&self) -> bool {
+        matches!(self, Self::SetsOther(_) | Self::OtherAction | Self::ThreeTags)
+    }
+}

@@ -1,0 +1,285 @@
+//! What switches are to do by a plan: the behaviour that rules are compiled from.
+
+use rustc_hash::FxHashMap;
+
+use crate::fabric::Fabric;
+use crate::plan::{NextHops, Plan, NONE};
+use crate::state::{Behaviour, Choice, Flood, Hop, State, Unsupported};
+
+/// A plan as a behaviour: what is asked of it fills a state.
+#[derive(Debug)]
+pub struct Planned {
+    plan: Plan,
+    /// By host: its switch.
+    at: Vec<u32>,
+    /// By switch: its hosts.
+    hosts: Vec<Vec<u32>>,
+    floods: Vec<Flood>,
+    /// By switch: the channels that leave it.
+    leaving: Vec<Vec<u32>>,
+    /// Which switches the flood last asked for has to reach: its number, and by switch.
+    needed: (usize, Vec<bool>),
+}
+
+/// Numbers of the classes of one switch, by what tells them apart.
+#[derive(Debug, Default, Clone)]
+struct Numbers(FxHashMap<Vec<u32>, u16>);
+
+impl Numbers {
+    fn of(&mut self, key: &[u32]) -> u16 {
+        if let Some(&number) = self.0.get(key) {
+            return number;
+        }
+        let next = self.0.len() as u16;
+        self.0.insert(key.to_vec(), next);
+        next
+    }
+}
+
+/// Makes an empty state for a plan and what fills it.
+///
+/// # Panics
+/// Where the arrays do not have their shapes.
+pub fn planned(fabric: Fabric, plan: Plan) -> (State, Planned) {
+    let switches = fabric.switches();
+    let hosts_count = fabric.hosts();
+    let at: Vec<u32> =
+        (0..hosts_count as u32).map(|host| fabric.enters(fabric.host_link(host)).0).collect();
+    let mut hosts = vec![Vec::new(); switches];
+    for (host, &switch) in at.iter().enumerate() {
+        hosts[switch as usize].push(host as u32);
+    }
+    let mut leaving = vec![Vec::new(); switches];
+    for channel in 0..fabric.channels() as u32 {
+        leaving[fabric.leaves(channel).0 as usize].push(channel);
+    }
+    let floods: Vec<Flood> = (0..plan.members.len() as u32)
+        .flat_map(|group| {
+            let sources = hosts.iter().filter(|at| !at.is_empty());
+            sources.map(move |at| Flood { group, sources: at.clone() })
+        })
+        .collect();
+    let needed = (usize::MAX, Vec::new());
+    let mut planned = Planned { plan, at, hosts, floods, leaving, needed };
+    let class = planned.classes(&fabric);
+    let mut state = State::new(fabric, planned.floods.clone(), class);
+    if planned.plan.host_tags {
+        for host in 0..hosts_count as u32 {
+            let label = |destination| planned.host_label(host, destination);
+            state.first_labels.extend((0..state.destinations()).map(label));
+        }
+    }
+    for of_switch in &planned.hosts {
+        for &host in of_switch {
+            let row = |host: u32| planned.plan.row[host as usize];
+            let first = of_switch.iter().copied().find(|&first| row(first) == row(host));
+            state.stands_for[host as usize] = first.unwrap_or(host);
+        }
+    }
+    (state, planned)
+}
+
+impl Planned {
+    fn switches(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Which flood a destination is.
+    fn flood(&self, destination: u32) -> Option<usize> {
+        (destination as usize).checked_sub(self.at.len())
+    }
+
+    /// The VLAN that a host puts on by itself.
+    fn host_label(&self, host: u32, destination: usize) -> u16 {
+        let row = self.plan.row[host as usize];
+        match self.at.get(destination) {
+            Some(&to) => self.plan.first_tag(row, to, self.switches()).0,
+            None => self.plan.flood_vlan[row as usize],
+        }
+    }
+
+    /// (destinations, switches): the class of each destination at each switch.
+    fn classes(&mut self, fabric: &Fabric) -> Vec<u16> {
+        let (switches, hosts) = (self.switches(), self.at.len());
+        let mut class = vec![0; switches * (hosts + self.floods.len())];
+        let mut numbers = vec![Numbers::default(); switches];
+        for (at, numbers) in numbers.iter_mut().enumerate() {
+            self.unicast_classes(at as u32, numbers, &mut class);
+        }
+        let mut key = Vec::new();
+        let mut branches: Vec<Vec<u32>> = vec![Vec::new(); switches];
+        for (flood, class) in class[hosts * switches..].chunks_mut(switches).enumerate() {
+            let Flood { group, sources } = &self.floods[flood];
+            let source = self.at[sources[0] as usize] as usize;
+            let reached = self.reached(fabric, *group as usize, source as u32);
+            let tree = &self.plan.tree[source * switches..][..switches];
+            let priority = &self.plan.tree_priority[source * switches..][..switches];
+            for to in (0..switches).filter(|&to| reached[to] && tree[to] != NONE) {
+                let (at, _) = fabric.leaves(tree[to] as u32);
+                branches[at as usize].extend([tree[to] as u32, u32::from(priority[to])]);
+            }
+            for (at, branches) in branches.iter_mut().enumerate() {
+                key.clear();
+                key.extend([2, tree[at] as u32, u32::from(source == at), *group]);
+                key.append(branches);
+                class[at] = numbers[at].of(&key);
+            }
+        }
+        class
+    }
+
+    /// Sets the class of each host at a switch, in `class` (destinations, switches).
+    fn unicast_classes(&self, at: u32, numbers: &mut Numbers, class: &mut [u16]) {
+        let switches = self.switches();
+        let rows = self.rows_at(at);
+        let listed = self.listed(at);
+        let mut by_switch = vec![0; switches];
+        let mut key = Vec::new();
+        for to in (0..switches as u32).filter(|&to| !self.hosts[to as usize].is_empty()) {
+            key.clear();
+            key.push(0);
+            match &listed {
+                None => self.plan.next.key(switches, at, to, &mut key),
+                Some(listed) => key.extend(&listed[to as usize]),
+            }
+            for &row in &rows {
+                let (vlan, priority) = self.plan.first_tag(row, to, switches);
+                key.push(u32::from(priority) << 16 | u32::from(vlan));
+            }
+            by_switch[to as usize] = numbers.of(&key);
+        }
+        for (host, &to) in self.at.iter().enumerate() {
+            let own = || [1, host as u32];
+            class[host * switches + at as usize] =
+                if to == at { numbers.of(&own()) } else { by_switch[to as usize] };
+        }
+    }
+
+    /// The rows of the hosts of a switch.
+    fn rows_at(&self, switch: u32) -> Vec<u32> {
+        let hosts = &self.hosts[switch as usize];
+        let mut rows: Vec<u32> = hosts.iter().map(|&host| self.plan.row[host as usize]).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        rows
+    }
+
+    /// By destination switch: (VLAN, channel), one after the other, that are listed at a switch.
+    fn listed(&self, at: u32) -> Option<Vec<Vec<u32>>> {
+        let NextHops::Listed(next) = &self.plan.next else { return None };
+        let mut entries: Vec<(u32, u16, u32)> =
+            next[at as usize].iter().map(|(&(vlan, to), &channel)| (to, vlan, channel)).collect();
+        entries.sort_unstable();
+        let mut listed = vec![Vec::new(); self.switches()];
+        for (to, vlan, channel) in entries {
+            listed[to as usize].extend([u32::from(vlan), channel]);
+        }
+        Some(listed)
+    }
+
+    /// The channels by which a flood leaves a switch.
+    fn onward(&mut self, fabric: &Fabric, flood: usize, at: u32) -> Vec<u32> {
+        let Flood { group, sources } = &self.floods[flood];
+        let source = self.at[sources[0] as usize];
+        if self.needed.0 != flood {
+            self.needed = (flood, self.reached(fabric, *group as usize, source));
+        }
+        let enters = |&channel: &u32| fabric.enters(channel).0 as usize;
+        let row_start = source as usize * self.switches();
+        let branches = self.leaving[at as usize].iter().copied();
+        let branches = branches
+            .filter(|channel| self.plan.tree[row_start + enters(channel)] == *channel as i32);
+        branches.filter(|channel| self.needed.1[enters(channel)]).collect()
+    }
+
+    /// Which switches a flood must reach: those with members, and those on the way to them.
+    fn reached(&self, fabric: &Fabric, group: usize, source: u32) -> Vec<bool> {
+        let switches = self.switches();
+        let mut reached = vec![false; switches];
+        let member = &self.plan.members[group];
+        let with_members = (0..member.len()).filter(|&host| member[host]);
+        for mut at in with_members.map(|host| self.at[host]) {
+            while !std::mem::replace(&mut reached[at as usize], true) {
+                let channel = self.plan.tree[source as usize * switches + at as usize];
+                if channel == NONE {
+                    break;
+                }
+                at = fabric.leaves(channel as u32).0;
+            }
+        }
+        reached
+    }
+}
+
+impl Behaviour for Planned {
+    fn next(
+        &mut self,
+        fabric: &Fabric,
+        hop: Hop,
+        destination: u32,
+        out: &mut Vec<Hop>,
+    ) -> Result<Choice, Unsupported> {
+        match self.flood(destination) {
+            None => out.extend(self.unicast(fabric, hop, destination)),
+            Some(flood) => self.copies(fabric, hop, flood, out),
+        }
+        Ok(Choice::All)
+    }
+}
+
+impl Planned {
+    fn unicast(&self, fabric: &Fabric, hop: Hop, destination: u32) -> Option<Hop> {
+        let switches = self.switches();
+        let (at, _) = fabric.enters(hop.link);
+        let to = self.at[destination as usize];
+        let (vlan, priority) = match fabric.host(hop.link) {
+            None => (hop.label, None),
+            Some(host) => {
+                let row = self.plan.row[host as usize];
+                let (vlan, priority) = self.plan.first_tag(row, to, switches);
+                if hop.label != if self.plan.host_tags { vlan } else { 0 } {
+                    return None;
+                }
+                (vlan, Some(priority))
+            }
+        };
+        if to == at {
+            // No host sends to itself: where a packet comes by its link, it is another's it stands for.
+            return Some(Hop { link: fabric.host_link(destination), label: 0, vc: 0 });
+        }
+        let link = self.plan.next.get(switches, vlan, at, to)?;
+        let changed = || *self.plan.changes.get(&(hop.link, link, hop.vc)).unwrap_or(&hop.vc);
+        let vc = priority.unwrap_or_else(changed);
+        Some(Hop { link, label: vlan, vc })
+    }
+
+    fn copies(&mut self, fabric: &Fabric, hop: Hop, flood: usize, out: &mut Vec<Hop>) {
+        let Flood { group, sources } = &self.floods[flood];
+        let (group, source) = (*group as usize, self.at[sources[0] as usize]);
+        let (at, _) = fabric.enters(hop.link);
+        let switches = self.switches();
+        let row_start = source as usize * switches;
+        let label = match fabric.host(hop.link) {
+            Some(host) => {
+                let vlan = self.plan.flood_vlan[self.plan.row[host as usize] as usize];
+                if at != source || hop.label != if self.plan.host_tags { vlan } else { 0 } {
+                    return;
+                }
+                vlan
+            }
+            None if self.plan.tree[row_start + at as usize] == hop.link as i32 => hop.label,
+            None => return,
+        };
+        let member = &self.plan.members[group];
+        for &host in &self.hosts[at as usize] {
+            let link = fabric.host_link(host);
+            if member[host as usize] && link != hop.link {
+                out.push(Hop { link, label: 0, vc: 0 });
+            }
+        }
+        for link in self.onward(fabric, flood, at) {
+            let vc = self.plan.tree_priority[row_start + fabric.enters(link).0 as usize];
+            out.push(Hop { link, label, vc });
+        }
+    }
+}
