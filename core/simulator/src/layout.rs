@@ -172,7 +172,7 @@ mod tests {
         let (leaves, enters) = up.chain(down).unzip();
         let hosts: Vec<(u32, u32)> = (0..8).map(|host| (host / 2, 3 + host % 2)).collect();
         let class = |at, host: u16| if host / 2 == at { 4 + host % 2 } else { host / 2 };
-        let class = (0..4).flat_map(|at| (0..8).map(move |host| class(at, host))).collect();
+        let class = (0..8).flat_map(|host| (0..4).map(move |at| class(at, host))).collect();
         let mut state = State::new(Fabric::new(4, leaves, enters, &hosts), Vec::new(), class);
         explore(&mut state, &mut Line, &[]);
         assert!(state.hops().len() > 24, "hops of eight labels");

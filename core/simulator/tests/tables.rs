@@ -70,7 +70,7 @@ fn of(mut outer: Outer) -> (Vec<u32>, Fabric, Result<Tables, Error>) {
     let enters = both_ways.clone().zip(&numbers).map(|((_, b), &number)| (b, number)).collect();
     let hosts: Vec<(u32, u32)> = (100..).zip(HOSTS).map(|(port, at)| (at, port)).collect();
     let links = forwarding::fabric::Fabric::new(4, leaves, enters, &hosts);
-    let class = (0..4).flat_map(|_| 0..HOSTS.len() as u16).collect();
+    let class = (0..HOSTS.len() as u16).flat_map(|host| [host; 4]).collect();
     let mut state = State::new(links, Vec::new(), class);
     explore(&mut state, &mut outer, &[]);
     let first = |switch| rows.iter().position(|row| row.1 == Node::Switch(switch)).unwrap() as u32;
