@@ -90,10 +90,10 @@ impl<'a> Floods<'a> {
         let start = state.hop_id(Hop { link: state.fabric.host_link(source), label, vc: 0 });
         let place = state.fill(start, destination, behaviour);
         let (local, away) = onward(state, place);
-        let mut strange = state.entry(place) == Step::Unsupported;
+        let mut irregular = state.entry(place) == Step::Unsupported;
         for &id in &local {
             let Hop { link, label, .. } = state.hop(id);
-            strange |= state.fabric.host(link).is_some_and(|host| !self.deliver(host, label));
+            irregular |= state.fabric.host(link).is_some_and(|host| !self.deliver(host, label));
         }
         let member = &self.members[group];
         let home = self.at[source as usize] as usize;
@@ -103,7 +103,7 @@ impl<'a> Floods<'a> {
             host.is_some_and(|host| host != source && member[host as usize])
         };
         // Hosts of one switch mostly hand their copies to the same hops: those are followed once.
-        let fits = !strange && local.len() == due as usize && local.iter().all(meant);
+        let fits = !irregular && local.len() == due as usize && local.iter().all(meant);
         if fits && clean.contains(&away) {
             return 0;
         }
@@ -124,20 +124,20 @@ impl<'a> Floods<'a> {
                     for &id in onward {
                         let Hop { link, label, .. } = state.hop(id);
                         match state.fabric.host(link) {
-                            Some(host) => strange |= !self.deliver(host, label),
+                            Some(host) => irregular |= !self.deliver(host, label),
                             None => waiting.push(id),
                         }
                     }
                 }
                 Step::Unreached => {}
-                Step::Unsupported => strange = true,
+                Step::Unsupported => irregular = true,
             }
         }
         let wrong = (0..self.at.len()).filter(|&host| {
             let due = self.members[group][host] && host != source as usize;
             self.copies_of(host) != u32::from(due)
         });
-        let wrong = (wrong.count() as u32).max(u32::from(looped || strange));
+        let wrong = (wrong.count() as u32).max(u32::from(looped || irregular));
         if wrong == 0 && fits {
             clean.insert(away);
         }
