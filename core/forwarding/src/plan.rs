@@ -62,14 +62,17 @@ impl NextHops {
         }
     }
 
-    /// Adds what tells destination `to` from others at a switch.
-    pub(crate) fn key(&self, switches: usize, at: u32, to: u32, key: &mut Vec<u32>) {
-        if let Self::Tables(vlans, tables) = self {
-            for table in 0..vlans.len() {
-                let place = (table * switches + at as usize) * switches + to as usize;
-                key.push(tables[place] as u32);
+    /// (destination switches, tables): the next hops at a switch; None where they are listed.
+    pub(crate) fn at(&self, switches: usize, at: u32) -> Option<Vec<u32>> {
+        let Self::Tables(vlans, tables) = self else { return None };
+        let mut found = vec![0; switches * vlans.len()];
+        for table in 0..vlans.len() {
+            let row = &tables[(table * switches + at as usize) * switches..][..switches];
+            for (to, &channel) in row.iter().enumerate() {
+                found[to * vlans.len() + table] = channel as u32;
             }
         }
+        Some(found)
     }
 }
 

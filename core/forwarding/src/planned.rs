@@ -132,15 +132,19 @@ impl Planned {
     fn unicast_classes(&self, at: u32, numbers: &mut Numbers, class: &mut [u16]) {
         let switches = self.switches();
         let rows = self.rows_at(at);
+        let tables = self.plan.next.at(switches, at);
         let listed = self.listed(at);
         let mut by_switch = vec![0; switches];
         let mut key = Vec::new();
         for to in (0..switches as u32).filter(|&to| !self.hosts[to as usize].is_empty()) {
             key.clear();
             key.push(0);
-            match &listed {
-                None => self.plan.next.key(switches, at, to, &mut key),
-                Some(listed) => key.extend(&listed[to as usize]),
+            if let Some(listed) = &listed {
+                key.extend(&listed[to as usize]);
+            }
+            if let Some(tables) = &tables {
+                let width = tables.len() / switches;
+                key.extend(&tables[to as usize * width..][..width]);
             }
             for &row in &rows {
                 let (vlan, priority) = self.plan.first_tag(row, to, switches);

@@ -111,6 +111,10 @@ pub struct State {
     steps: Vec<StepHops>,
     step_hops: Vec<HopId>,
     step_ids: FxHashMap<(Choice, Box<[HopId]>), u32>,
+    /// By hop: the step that is this hop alone.
+    alone: Vec<u32>,
+    /// Room for what is asked.
+    out: Vec<Hop>,
 }
 
 impl State {
@@ -213,26 +217,49 @@ impl State {
 
     #[cold]
     fn ask(&mut self, id: HopId, destination: u32, behaviour: &mut impl Behaviour) -> u32 {
-        let mut out = Vec::new();
-        match behaviour.next(&self.fabric, self.hop(id), destination, &mut out) {
+        let mut out = std::mem::take(&mut self.out);
+        out.clear();
+        let step = match behaviour.next(&self.fabric, self.hop(id), destination, &mut out) {
             Err(Unsupported) => UNSUPPORTED,
-            Ok(choice) => {
-                let ids: Vec<HopId> = out.into_iter().map(|hop| self.hop_id(hop)).collect();
-                self.step_id(choice, &ids)
-            }
-        }
+            Ok(choice) => match out[..] {
+                [only] => self.step_alone(only),
+                _ => {
+                    let ids: Box<[HopId]> = out.iter().map(|&hop| self.hop_id(hop)).collect();
+                    self.step_id(choice, ids)
+                }
+            },
+        };
+        self.out = out;
+        step
     }
 
-    fn step_id(&mut self, choice: Choice, hops: &[HopId]) -> u32 {
-        if let Some(&id) = self.step_ids.get(&(choice, hops.into())) {
+    /// The step by one hop alone, where there is nothing to choose.
+    fn step_alone(&mut self, hop: Hop) -> u32 {
+        let id = self.hop_id(hop);
+        if self.alone.len() < self.hops.len() {
+            self.alone.resize(self.hops.len(), UNREACHED);
+        }
+        if self.alone[id as usize] == UNREACHED {
+            self.alone[id as usize] = self.new_step(Choice::All, &[id]);
+        }
+        self.alone[id as usize]
+    }
+
+    fn step_id(&mut self, choice: Choice, hops: Box<[HopId]>) -> u32 {
+        let key = (choice, hops);
+        if let Some(&id) = self.step_ids.get(&key) {
             return id;
         }
-        let id = self.steps.len() as u32;
+        let id = self.new_step(choice, &key.1);
+        self.step_ids.insert(key, id);
+        id
+    }
+
+    fn new_step(&mut self, choice: Choice, hops: &[HopId]) -> u32 {
         let (first, count) = (self.step_hops.len() as u32, hops.len() as u32);
         self.steps.push(StepHops { choice, first, count });
         self.step_hops.extend(hops);
-        self.step_ids.insert((choice, hops.into()), id);
-        id
+        self.steps.len() as u32 - 1
     }
 
     /// What an entry says, by its place.
