@@ -36,7 +36,7 @@ def test_live_rules_are_judged_as_they_are(knotless: Knotless, names: Names) -> 
         )
         broken = knotless(*check, "--flow-control", "pfc")
         assert broken.returncode == 1
-        assert "h1 to h2: the frame is dropped" in json.loads(broken.stdout)["problems"]
+        assert "h1 to h2: the frame is dropped at s1" in json.loads(broken.stdout)["problems"]
     finally:
         down = knotless("down", "--name", names.name)
     assert down.returncode == 0, down.stderr
