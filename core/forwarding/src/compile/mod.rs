@@ -25,6 +25,7 @@ mod view;
 mod vlans;
 
 use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use admission::{Admission, Stop};
 use floods::Floods;
@@ -42,8 +43,8 @@ use crate::state::State;
 const SAMPLED: usize = 8;
 /// Most functions of sources that they are tried on.
 const SAMPLED_SOURCES: usize = 24;
-/// Fewer than these are not worth a thread.
-const FEW_SWITCHES: usize = 64;
+/// How many switches a thread takes at a time.
+const SWITCHES_AT_A_TIME: usize = 16;
 /// The VLAN of frames that never leave their switch, where no other is in use.
 const DEFAULT_VLAN: u16 = 2;
 
@@ -124,16 +125,14 @@ impl Task<'_> {
         let destinations = Listings::of_destinations(&space, &to);
         let sources = Listings::of_sources(&space, &from);
         admission.listings = &destinations;
-        let add = |switches: &[(u32, &Ports)]| -> Result<Rules, Stop> {
-            let mut minimiser = Minimiser::default();
+        let add = |switches: &[(u32, &Ports)], minimiser: &mut Minimiser| -> Result<Rules, Stop> {
             let mut rules = Rules::default();
             for &(switch, ports) in switches {
                 let unicasts = self.unicasts(switch)?;
-                admission.add(switch, ports, &unicasts, &mut minimiser, &mut rules)?;
+                admission.add(switch, ports, &unicasts, minimiser, &mut rules)?;
                 let (place, addresses) = ((state, switch), (&space, &destinations));
-                let known = (ports, macs);
-                forward::add(place, addresses, &unicasts, known, &mut minimiser, &mut rules)?;
-                floods.add(switch, ports, &sources, &mut minimiser, &mut rules);
+                forward::add(place, addresses, &unicasts, (ports, macs), minimiser, &mut rules)?;
+                floods.add(switch, ports, &sources, minimiser, &mut rules);
                 rules.rules.push(Rule::new(FORWARD, 0));
                 turns::add(&unicasts.turns, &mut rules);
                 output(ports, &mut rules);
@@ -141,20 +140,31 @@ impl Task<'_> {
             }
             Ok(rules)
         };
-        // Switches know nothing of each other: each thread takes as many.
+        // Switches know nothing of each other: each thread takes the next few.
         let switches: Vec<(u32, &Ports)> = (0..).zip(&self.ports).collect();
+        let parts: Vec<&[(u32, &Ports)]> = switches.chunks(SWITCHES_AT_A_TIME).collect();
+        let next = AtomicUsize::new(0);
+        let take = || {
+            let (mut minimiser, mut made) = (Minimiser::default(), Vec::new());
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(part) = parts.get(number) else { return made };
+                made.push((number, add(part, &mut minimiser)));
+            }
+        };
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let share = switches.len().div_ceil(threads).max(FEW_SWITCHES);
-        let parts = std::thread::scope(|scope| {
+        let mut made = std::thread::scope(|scope| {
             let threads: Vec<_> =
-                switches.chunks(share).map(|part| scope.spawn(|| add(part))).collect();
-            let joined = threads.into_iter().map(|thread| thread.join());
-            let parts: Vec<_> =
-                joined.map(|part| part.unwrap_or_else(|panic| resume_unwind(panic))).collect();
-            parts
+                (1..threads.min(parts.len())).map(|_| scope.spawn(take)).collect();
+            let mut made = take();
+            for thread in threads {
+                made.extend(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            }
+            made
         });
+        made.sort_by_key(|&(number, _)| number);
         let mut rules = Rules::default();
-        for part in parts {
+        for (_, part) in made {
             rules.append(&part?);
         }
         Ok(rules)
