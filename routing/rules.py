@@ -1,8 +1,8 @@
 """OpenFlow 1.3 rules as plain values: what is compiled, installed, written and checked.
 
 The same values are made by :mod:`forwarding.openflow.compiler`, turned into messages by the
-controller, written to and read from ovs-ofctl text by :mod:`routing.ofctl`, and walked by
-:mod:`routing.pipeline`. Nothing here is specific to one make of switch.
+controller, written to and read from ovs-ofctl text by :mod:`routing.ofctl`, and read as a
+forwarding state by :mod:`forwarding.openflow.reader`. Nothing here is specific to one make of switch.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@
 - output: untag for a host, or send on.
 
 Rules are ternary and as few as the Rust core finds (``core/forwarding/src/compile``): addresses are
-matched in the bits that matter at a switch, and packets that cannot come by are treated as suits.
+matched in the bits that matter at a switch, and packets that cannot occur need no rules.
 """
 
 from __future__ import annotations

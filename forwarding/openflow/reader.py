@@ -37,8 +37,8 @@ def state_of_rules(
     Raises
     ------
     RuleError
-        A rule has a number that fits no field, or there are rules for a switch that the fabric
-        does not have.
+        A rule has a number that fits no field, there are rules for a switch that the fabric does
+        not have, or a switch tells too many kinds of packets apart.
 
     """
     for name in rules:
@@ -61,7 +61,9 @@ def state_of_rules(
             [(*address, of) for address, of in zip(addresses, members, strict=True)],
             None if tags is None else tag_table(fabric, tags, to),
         )
-    except (OverflowError, ValueError) as error:
+    except OverflowError as error:
         raise RuleError(f"a number of a rule fits no field: {error}") from None
+    except ValueError as error:
+        raise RuleError(str(error)) from None
     silent = tuple(switch.name for switch in fabric.switches if switch.name not in rules)
     return ForwardingState(fabric, channels, tuple(groups), found, silent)

@@ -42,8 +42,6 @@ pub struct Found {
     pub switches_passed: f64,
     /// The most switches that a packet of a delivered pair can pass.
     pub max_switches: u32,
-    /// Whether some packet has a choice of hops.
-    pub multipath: bool,
     /// The dependencies between virtual channels, sorted; labels do not matter to them.
     pub edges: Vec<Edge>,
 }

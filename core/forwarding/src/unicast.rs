@@ -271,7 +271,6 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
                 Choice::All => pairs,
                 Choice::OneOf => pairs / onward.len() as f64,
             };
-            self.found.multipath |= choice == Choice::OneOf && onward.len() > 1;
             for &next in onward {
                 let link = self.state.hop(next).link;
                 if let Some(load) = self.found.loads.get_mut(link as usize) {

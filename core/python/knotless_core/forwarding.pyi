@@ -30,8 +30,6 @@ class State:
     """By the packets of all delivered pairs."""
     max_switches: int
     """On a path of a delivered pair."""
-    multipath: bool
-    """Whether some packet has a choice."""
     edges: NDArray[np.int64]
     """(edges, 6) dependencies: held channel and priority, wanted ones, source, destination."""
     failed: list[tuple[int, int]]
@@ -42,8 +40,6 @@ class State:
     """What is wrong with the rules of switches that packets meet, sorted."""
     floods: list[tuple[int, list[int]]]
     """The destinations after the hosts: (group, sources); group 0 is all hosts."""
-    entries: int
-    """How many (link, label, priority, class of destinations) there is room for."""
 
     def flood_of(self, source: int, group: int) -> int:
         """Return the destination that a host's floods to a group have; ValueError if none."""

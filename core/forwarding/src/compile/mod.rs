@@ -7,7 +7,7 @@
 //! - virtual channel: (in port, out port, priority) -> new priority.
 //! - output: untag for a host, or send on.
 //!
-//! Packets that a state does not show do not happen, so that rules may do with them what they like;
+//! Packets that a state does not hold cannot occur: rules may treat them in any way;
 //! only what nobody has as an address needs care: see [`space`].
 
 mod admission;

@@ -82,11 +82,6 @@ impl PyState {
     }
 
     #[getter]
-    fn multipath(&self) -> bool {
-        self.found.multipath
-    }
-
-    #[getter]
     fn edges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
         let columns = |edge: &forwarding::explore::Edge| {
             let (before, held) = edge.before;
@@ -122,11 +117,6 @@ impl PyState {
     #[getter]
     fn floods(&self) -> Vec<(u32, Vec<u32>)> {
         self.state.floods.iter().map(|flood| (flood.group, flood.sources.clone())).collect()
-    }
-
-    #[getter]
-    fn entries(&self) -> usize {
-        self.state.entry_count()
     }
 
     fn flood_of(&self, source: u32, group: u32) -> PyResult<u32> {

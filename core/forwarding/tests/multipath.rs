@@ -1,0 +1,71 @@
+//! Packets that have a choice: every choice must arrive, loads are shared, all dependencies count.
+
+use forwarding::explore::{explore, Found};
+use forwarding::fabric::Fabric;
+use forwarding::state::{Behaviour, Choice, Hop, State, Unsupported};
+
+/// Channels of a diamond: 0 to 1 and 2, those on to 3, and from 3 on to 4.
+const LINKS: [(u32, u32); 5] = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)];
+
+/// Host 0 on switch 0 sends to host 1 on switch 4 by either side, or by both.
+struct Diamond {
+    at_the_fork: Choice,
+    /// The channel that drops what comes by it.
+    broken: Option<u32>,
+}
+
+impl Behaviour for Diamond {
+    fn next(
+        &mut self,
+        fabric: &Fabric,
+        hop: Hop,
+        destination: u32,
+        out: &mut Vec<Hop>,
+    ) -> Result<Choice, Unsupported> {
+        let (at, _) = fabric.enters(hop.link);
+        if destination == 0 || Some(hop.link) == self.broken {
+            return Ok(Choice::All);
+        }
+        let by = |link| Hop { link, label: 0, vc: 0 };
+        match at {
+            0 => out.extend([by(0), by(1)]),
+            4 => out.push(by(fabric.host_link(1))),
+            _ => out.push(by(at + 1)),
+        }
+        Ok(if at == 0 { self.at_the_fork } else { Choice::All })
+    }
+}
+
+fn found(at_the_fork: Choice, broken: Option<u32>) -> Found {
+    let port = |link: usize| 10 + link as u32;
+    let leaves = LINKS.iter().enumerate().map(|(link, &(from, _))| (from, port(link))).collect();
+    let enters = LINKS.iter().enumerate().map(|(link, &(_, to))| (to, port(link))).collect();
+    let fabric = Fabric::new(5, leaves, enters, &[(0, 1), (4, 1)]);
+    let class = [0; 5].into_iter().chain([1; 5]).collect();
+    let mut state = State::new(fabric, Vec::new(), class);
+    explore(&mut state, &mut Diamond { at_the_fork, broken }, &[])
+}
+
+#[test]
+fn a_choice_arrives_once_and_shares_its_load() {
+    let found = found(Choice::OneOf, None);
+    assert_eq!(found.failed, [(1, 0)], "nobody sends back");
+    assert_eq!(found.loads, [0.5, 0.5, 0.5, 0.5, 1.0]);
+    assert_eq!((found.switches_passed, found.max_switches), (4.0, 4));
+    let edges: Vec<(u32, u32)> =
+        found.edges.iter().map(|edge| (edge.before.0, edge.after.0)).collect();
+    assert_eq!(edges, [(0, 2), (1, 3), (2, 4), (3, 4)], "both sides wait");
+}
+
+#[test]
+fn a_choice_that_can_be_lost_is_not_delivered() {
+    let found = found(Choice::OneOf, Some(1));
+    assert_eq!(found.undelivered, 2);
+    assert_eq!(found.loads, [0.0; 5]);
+}
+
+#[test]
+fn a_copy_by_each_side_arrives_twice() {
+    assert_eq!(found(Choice::All, None).undelivered, 2);
+    assert_eq!(found(Choice::All, Some(1)).undelivered, 1, "one copy is lost, the other arrives");
+}
