@@ -2,7 +2,8 @@
 
 The same values are made by :mod:`forwarding.openflow.compiler`, turned into messages by the
 controller, written to and read from ovs-ofctl text by :mod:`routing.ofctl`, and read as a
-forwarding state by :mod:`forwarding.openflow.reader`. Nothing here is specific to one make of switch.
+forwarding state by :mod:`forwarding.openflow.reader`. Nothing here is specific to one make of
+switch.
 """
 
 from __future__ import annotations
