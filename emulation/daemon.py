@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
+from common.errors import EmulationError
 from emulation.names import REPOSITORY
 from emulation.runtime import Runtime
-from topologies.errors import EmulationError
 
 BINARY = REPOSITORY / "core" / "target" / "release" / "knotless-emulator"
 REQUEST_LIMIT_S = 20.0

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from topologies.errors import KnotlessError
+from common.errors import KnotlessError
 from topologies.fabric import Fabric
 
 Point = tuple[float, float]

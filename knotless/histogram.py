@@ -8,9 +8,9 @@ import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.plots import BLUE, GREEN, STYLE, new_figure
+from common.errors import KnotlessError
 from knotless.drawing import check_format
-from topologies.errors import KnotlessError
+from runs.plots import BLUE, GREEN, STYLE, new_figure
 
 
 def draw_histogram(

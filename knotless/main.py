@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import knotless.commands
-from topologies.errors import KnotlessError
+from common.errors import KnotlessError
 
 
 class Commands(click.Group):

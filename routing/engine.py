@@ -16,9 +16,9 @@ from typing import Literal, get_args
 import numpy as np
 
 import routing.engines
-from routing.channels import Channels, Ints
+from common.errors import PlanError
+from routing.graphs.channels import Channels, Ints
 from routing.routes import Routes
-from topologies.errors import PlanError
 from topologies.fabric import Fabric
 
 Selection = Literal["spread", "low-port"]

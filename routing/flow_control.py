@@ -19,8 +19,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.channels import PRIORITIES
-from topologies.errors import PlanError
+from common.errors import PlanError
+from routing.graphs.channels import PRIORITIES
 
 Edges = NDArray[np.int64]
 FlowControl = Literal["none", "host", "switch", "pause", "pfc"]
@@ -100,9 +100,10 @@ def pauses_between_switches(flow_control: str) -> bool:
 def waiting(edges: Edges, flow_control: str) -> Edges:
     """Return the dependencies between virtual channels that remain under a flow control.
 
-    ``edges`` (dependencies, 2) are those under PFC, between nodes of :mod:`routing.cdg`. Only links
-    between switches can close a cycle; where they do not pause, no channel waits for another.
-    PAUSE stops all priorities of a channel together: they form one node, that of priority 0.
+    ``edges`` (dependencies, 2) are those under PFC, between nodes of
+    :mod:`routing.graphs.dependencies`. Only links between switches can close a cycle; where they do
+    not pause, no channel waits for another. PAUSE stops all priorities of a channel together: they
+    form one node, that of priority 0.
     """
     between_switches = of_link(flow_control, to_host=False)
     if between_switches == "off":

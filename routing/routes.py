@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
+from common.errors import PlanError
 from knotless_core import graph as core
-from routing.channels import Channels, Ints, Priorities
-from topologies.errors import PlanError
+from routing.graphs.channels import Channels, Ints, Priorities
 
 MAX_PATH_BYTES = 4 << 30
 """Paths that need more memory than this are not written out."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from experiments.compare import Spread
-from experiments.experiment import ANALYSIS, EMULATION, SIMULATION
+from experiments.framework.compare import Spread
+from experiments.framework.experiment import ANALYSIS, EMULATION, SIMULATION
 from experiments.reproduction.claim import Claim
 from experiments.reproduction.claims import CLAIMS
 from experiments.reproduction.elsewhere import ELSEWHERE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from experiments.compare import Spread, spread_of
-from experiments.experiment import ANALYSIS, SIMULATION
+from experiments.framework.compare import Spread, spread_of
+from experiments.framework.experiment import ANALYSIS, SIMULATION
 from experiments.reproduction.claim import Claim, Compute
 from experiments.reproduction.figures import Row, Test, best, ratios, typical, values, where
 

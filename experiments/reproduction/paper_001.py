@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.compare import Spread
-from experiments.experiment import SIMULATION
+from experiments.framework.compare import Spread
+from experiments.framework.experiment import SIMULATION
 from experiments.reproduction.claim import Claim, Compute
 from experiments.reproduction.figures import Row, ratios, typical, values, where
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from experiments import theory
-from experiments.compare import Spread, spread_of
-from experiments.experiment import ANALYSIS, EMULATION, SIMULATION
-from experiments.hops.show import slope
+from experiments.framework.compare import Spread, spread_of
+from experiments.framework.experiment import ANALYSIS, EMULATION, SIMULATION
 from experiments.reproduction.claim import Claim, Compute
 from experiments.reproduction.figures import Row, ratios, typical, values, where
-from experiments.traffic.cases import TABLE_1
+from experiments.studies.hops.show import slope
+from experiments.studies.traffic.cases import TABLE_1
+from traffic import theory
 
 LINE_MBPS_004 = 958.0
 """What the paper's UDP had on a line of 1 Gbit/s that nobody shares."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments import results
-from topologies.errors import KnotlessError
+from common.errors import KnotlessError
+from runs import results
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "runs"
 _LEFT_OUT = ("earlier_attempts",)

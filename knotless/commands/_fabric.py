@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from experiments.options import FiniteRange
+from experiments.framework.options import FiniteRange
 from knotless.commands._options import json_option
 from knotless.commands._plan_options import plan_options
 from routing.flow_control import AUTO

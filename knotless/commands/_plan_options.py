@@ -15,7 +15,7 @@ from routing.engine import MAX_VCS, SELECTIONS
 from routing.flow_control import AUTO, CHOICES
 from routing.multicast import parse
 from routing.request import PlanRequest
-from routing.vlan import ASSIGNMENTS, TAGGINGS
+from routing.vlans.assignment import ASSIGNMENTS, TAGGINGS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from experiments.agreement import page as agreement
 from experiments.reproduction import page, stored
+from experiments.studies.agreement import page as agreement
 from knotless.commands._options import json_option, print_json, write_text
 
 DEFAULT_PAGE = stored.FOLDER.parent / "reproduction.md"

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from routing.balance import rows_in
-from routing.channels import Ints, Priorities
+from common.errors import PlanError
 from routing.engine import Engine, Task
+from routing.graphs.balance import rows_in
+from routing.graphs.channels import Ints, Priorities
 from routing.routes import Routes, TableRoutes
-from topologies.errors import PlanError
 from topologies.fabric import Grid
 
 

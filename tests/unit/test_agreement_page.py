@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from experiments.agreement import page
 from experiments.reproduction import stored
 from experiments.reproduction.stored import Stored
+from experiments.studies.agreement import page
 from knotless.commands.reproduction import AGREEMENT, DEFAULT_PAGE
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from experiments import experiment as catalogue
-from experiments.experiment import SIMULATION, Experiment, ExperimentError
-from experiments.hops import EXPERIMENT as HOPS
+from experiments.framework import experiment as catalogue
+from experiments.framework.experiment import SIMULATION, Experiment, ExperimentError
+from experiments.studies.hops import EXPERIMENT as HOPS
 from knotless.main import main
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import results
+from common.errors import PlanError
 from experiments.reproduction import stored
 from routing import flow_control as flow
 from routing.flow_control import CHOICES, FLOW_CONTROLS, of_link, resolved, verdict_text, waiting
-from topologies.errors import PlanError
+from runs import results
 
 EDGES = [(8, 17), (9, 16)]
 """From channel 1 to channel 2, in priorities 0 and 1."""

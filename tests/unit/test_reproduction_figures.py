@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.compare import Spread
+from experiments.framework.compare import Spread
 from experiments.reproduction import page
 from experiments.reproduction.claim import Claim
 from experiments.reproduction.claims import CLAIMS

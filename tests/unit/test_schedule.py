@@ -13,10 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 from knotless.main import main
-from routing.contention import Contention, Lines, contention
-from routing.latin_square import latin_square, latin_square_of
 from routing.plan import make_plan
-from routing.schedule import (
+from topologies import load
+from topologies.fabric import Fabric
+from topologies.formats.files import from_text, to_text
+from traffic.contention import Contention, Lines, contention
+from traffic.schedules.latin_square import latin_square, latin_square_of
+from traffic.schedules.schedule import (
     Schedule,
     ScheduleError,
     first_column,
@@ -24,9 +27,6 @@ from routing.schedule import (
     triple,
     vector_table,
 )
-from topologies import load
-from topologies.fabric import Fabric
-from topologies.files import from_text, to_text
 
 ORDERS = [2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17]
 
