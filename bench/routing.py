@@ -16,8 +16,9 @@ from rich.table import Table
 
 from bench.opensm import Network, Routed, missing, network, roots_file, torus_file
 from common.errors import KnotlessError
-from routing.engine import MAX_VCS, Task, engine_named
+from routing.engine import engine_named
 from routing.graphs.channels import channels_of
+from routing.graphs.task import MAX_VCS, Task
 from routing.plan import make_plan
 from runs import machine
 from topologies import Fabric, load

@@ -136,7 +136,7 @@ class Daemon:
     ) -> None:
         """Empty every queue and set every counter to zero; change settings where given.
 
-        ``flow_control`` is one of :data:`routing.flow_control.FLOW_CONTROLS`, for all links at
+        ``flow_control`` is one of :data:`common.flow_control.FLOW_CONTROLS`, for all links at
         once; ``links`` holds changes by link name.
         """
         fields: dict[str, Any] = {}

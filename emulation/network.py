@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from common.errors import EmulationError
+from common.flow_control import AUTO
 from emulation import controller as control
 from emulation import daemon as emulator
 from emulation import namespaces, wiring
@@ -31,7 +32,7 @@ from emulation.ovs import PrivateOvs
 from emulation.runtime import Runtime, claim
 from emulation.switch import EmulatedSwitch
 from emulation.tools import require_tools
-from routing.flow_control import AUTO, resolved
+from routing.flow_control import resolved
 from routing.plan import Plan, make_plan
 from routing.request import PlanRequest
 from topologies.fabric import Fabric, Host, Switch

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import KnotlessError
-from knotless.drawing import check_format
-from runs.plots import BLUE, GREEN, STYLE, new_figure
+from runs.plots import BLUE, GREEN, STYLE, check_format, new_figure
 
 
 def draw_histogram(

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from common.errors import PlanError
 from routing.default_engine import NATIVE, engine_for
-from routing.engine import MAX_VCS, Task, engine_named
+from routing.engine import engine_named
 from routing.flow_control import resolved
 from routing.graphs.broadcast_trees import pruned
 from routing.graphs.channels import Channels, Ints, channels_of
+from routing.graphs.task import MAX_VCS, Task
 from routing.multicast import MulticastGroup, groups_of
 from routing.request import PlanRequest
 from routing.routes import Routes, TableRoutes

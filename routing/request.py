@@ -15,10 +15,10 @@ from pydantic import (
 )
 
 from common.errors import PlanError
+from common.flow_control import AUTO, FlowControlChoice, accepted, normalised
 from common.yaml_file import complaint
 from routing.default_engine import NATIVE
-from routing.engine import MAX_VCS, Selection
-from routing.flow_control import AUTO, FlowControlChoice, accepted, normalised
+from routing.graphs.task import MAX_VCS, Selection
 from routing.vlans.assignment import MOST_VLANS, Assignment, Tagging
 
 Groups = tuple[tuple[int, tuple[str, ...]], ...]

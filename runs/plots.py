@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from common.errors import KnotlessError
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -18,6 +20,7 @@ BLUE = "#1f5fa8"
 GREEN = "#2e8b57"
 AMBER = "#d98600"
 PNG_DPI = 160
+_FORMATS = (".svg", ".png", ".pdf")
 
 STYLE = {
     "font.family": "DejaVu Sans",
@@ -40,6 +43,12 @@ STYLE = {
     "figure.facecolor": "white",
     "svg.hashsalt": "knotless",
 }
+
+
+def check_format(path: str) -> None:
+    """Raise KnotlessError when a drawing cannot be written with this ending."""
+    if Path(path).suffix.lower() not in _FORMATS:
+        raise KnotlessError(f"{path!r}: a drawing ends in one of {' '.join(_FORMATS)}")
 
 
 def new_figure(width_in: float, height_in: float) -> Figure:

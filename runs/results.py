@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from common.errors import KnotlessError
-from routing.flow_control import normalised
+from common.flow_control import normalised
 from runs import machine
 
 DEFAULT_FOLDER = Path("results")

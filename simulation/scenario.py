@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from common.flow_control import AUTO, FLOW_CONTROLS, normalised
 from forwarding.from_plan import state_of_plan
 from forwarding.state import ForwardingState
-from routing.flow_control import AUTO, FLOW_CONTROLS, normalised
 from routing.plan import Plan
 from simulation.channels import Buffers
 from simulation.errors import SimulationError

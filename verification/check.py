@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from common.flow_control import AUTO
 from forwarding.openflow.reader import state_of_rules
 from forwarding.openflow.rules import FabricRules
 from forwarding.state import ForwardingState
-from routing.flow_control import AUTO, resolved, verdict_text
+from routing.flow_control import resolved, verdict_text
 from routing.graphs.dependencies import cycle_names
 from routing.multicast import MulticastGroup
 from routing.vlans.host_tags import HostTags

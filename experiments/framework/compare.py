@@ -8,18 +8,9 @@ from statistics import fmean
 from typing import Any
 
 from experiments.framework.experiment import Experiment, ExperimentError
+from runs.spread import Spread, spread_of
 
 Run = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The mean of a figure over the valid rows of a case, its least and greatest, and how many."""
-
-    mean: float
-    least: float
-    most: float
-    count: int
 
 
 @dataclass(frozen=True)
@@ -52,13 +43,6 @@ def figure(row: Mapping[str, Any], measure: str) -> float | None:
     if isinstance(value, list):
         return fmean(value) if value else None
     return float(value) if isinstance(value, int | float) else None
-
-
-def spread_of(values: Sequence[float]) -> Spread | None:
-    """Return the spread of some values, None of none."""
-    if not values:
-        return None
-    return Spread(fmean(values), min(values), max(values), len(values))
 
 
 def compare(experiment: Experiment, runs: Sequence[Run]) -> list[Line]:

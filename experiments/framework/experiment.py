@@ -8,15 +8,14 @@ plots, theory, iperf) and the folders of :data:`_SHARED` are what they share.
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-import experiments.studies
 from common.errors import KnotlessError
+from common.plugins import module_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -144,8 +143,7 @@ class Experiment:
 
 def names() -> list[str]:
     """Return the experiments' names, in alphabetical order."""
-    found = pkgutil.iter_modules(experiments.studies.__path__)
-    return sorted(module.name.replace("_", "-") for module in found)
+    return sorted(name.replace("_", "-") for name in module_names("experiments.studies"))
 
 
 def load(name: str) -> Experiment:

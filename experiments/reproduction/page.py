@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from experiments.framework.compare import Spread
 from experiments.framework.experiment import ANALYSIS, EMULATION, SIMULATION
 from experiments.reproduction.claim import Claim
 from experiments.reproduction.claims import CLAIMS
 from experiments.reproduction.elsewhere import ELSEWHERE
-from experiments.reproduction.stored import Stored
+from runs.spread import Spread
+from runs.stored import Stored
 
 PLACES = (EMULATION, SIMULATION, ANALYSIS)
 PAPERS = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from experiments.framework.compare import Spread, spread_of
 from experiments.framework.experiment import ANALYSIS, SIMULATION
 from experiments.reproduction.claim import Claim, Compute
 from experiments.reproduction.figures import Row, Test, best, ratios, typical, values, where
+from runs.spread import Spread, spread_of
 
 ENGINES_WHY = (
     "Irregular fabrics A and B are drawn only as pictures in the paper; ours have the properties "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.framework.compare import Spread
 from experiments.framework.experiment import ANALYSIS, EMULATION, SIMULATION
 from experiments.reproduction.claim import Claim, Compute
 from experiments.reproduction.figures import Row, ratios, typical, values, where
+from runs.spread import Spread
 
 
 def _exchange(configuration: str) -> Compute:

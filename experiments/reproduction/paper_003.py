@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.framework.compare import Spread
 from experiments.framework.experiment import SIMULATION
 from experiments.framework.routed import Routed
 from experiments.reproduction.claim import Claim
 from experiments.reproduction.figures import Row, values, where
+from runs.spread import Spread
 
 LATENCY_US = 8.1 + 1.0
 """Of 8 bytes, one way: the interfaces' and, around them, the software's."""

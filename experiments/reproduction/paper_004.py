@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from experiments.framework.compare import Spread, spread_of
 from experiments.framework.experiment import ANALYSIS, EMULATION, SIMULATION
+from experiments.framework.fabrics import TABLE_1
 from experiments.reproduction.claim import Claim, Compute
 from experiments.reproduction.figures import Row, ratios, typical, values, where
 from experiments.studies.hops.show import slope
-from experiments.studies.traffic.cases import TABLE_1
+from runs.spread import Spread, spread_of
 from traffic import theory
 
 LINE_MBPS_004 = 958.0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.framework.compare import Spread
 from experiments.framework.experiment import EMULATION, SIMULATION
 from experiments.framework.routed import Routed
 from experiments.reproduction.claim import Claim, Compute
 from experiments.reproduction.figures import Row, ratios, typical, where
+from runs.spread import Spread
 
 DL, UPDOWN = where(engine="dl", vcs=2), where(engine="updown", vcs=1)
 

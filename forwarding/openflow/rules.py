@@ -14,7 +14,6 @@ from operator import attrgetter
 
 IN_PORT = 0xFFFFFFF8
 CONTROLLER = 0xFFFFFFFD
-ALL_TABLES = ("admission", "forward", "virtual_channel", "output")
 ADMISSION, FORWARD, VIRTUAL_CHANNEL, OUTPUT = range(4)
 
 

@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.framework import experiment as catalogue
-from experiments.framework.compare import Line, Run, Spread, compare
+from experiments.framework.compare import Line, Run, compare
 from knotless.commands._options import json_option, print_json, write_text
 from runs import results
+from runs.spread import Spread
 
 
 @click.command(name="report")

@@ -10,7 +10,7 @@ import click
 
 from knotless.commands._options import json_option, print_json
 from knotless.commands._progress import Bar, terminated_as_interrupted
-from knotless.drawing import check_format
+from runs.plots import check_format
 from sweeps import cluster, grid
 from sweeps.figures import ERROR
 from sweeps.folder import Folder

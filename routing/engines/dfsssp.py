@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from routing.engine import MAX_VCS, Engine, Task
+from routing.engine import Engine
 from routing.graphs.balance import balanced_paths
 from routing.graphs.channels import Ints, Priorities
 from routing.graphs.layers import ShortestPaths, layered_paths, shortest_paths
 from routing.graphs.state_graph import plain_graph
+from routing.graphs.task import MAX_VCS, Task
 from routing.graphs.turn_model import legal_turns
 from routing.graphs.turns import along_tree, grow_acyclic
 from routing.routes import ExplicitRoutes, Routes

@@ -12,9 +12,10 @@ from __future__ import annotations
 import numpy as np
 
 from common.errors import PlanError
-from routing.engine import Engine, Task
+from routing.engine import Engine
 from routing.graphs.balance import rows_in
 from routing.graphs.channels import Ints, Priorities
+from routing.graphs.task import Task
 from routing.routes import Routes, TableRoutes
 from topologies.fabric import Grid
 

@@ -13,10 +13,11 @@ import numpy as np
 
 from common.errors import PlanError
 from knotless_core.graph import StateGraph
-from routing.engine import Engine, Task
+from routing.engine import Engine
 from routing.graphs.balance import rows_in
 from routing.graphs.channels import Ints
 from routing.graphs.state_graph import up_down_graph
+from routing.graphs.task import Task
 from routing.routes import Routes, TableRoutes, no_changes
 
 

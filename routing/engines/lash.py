@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from routing.engine import Engine, Task
+from routing.engine import Engine
 from routing.graphs.layers import layered_paths, shortest_paths
+from routing.graphs.task import Task
 from routing.routes import ExplicitRoutes, Routes
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import PlanError
-from routing.engine import Engine, Task
+from routing.engine import Engine
 from routing.graphs.channels import Channels, Ints
+from routing.graphs.task import Task
 from routing.routes import ExplicitRoutes, Routes
 
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from routing.engine import Engine, Task
+from routing.engine import Engine
 from routing.graphs.balance import balanced_paths
 from routing.graphs.simple_paths import without_revisits
 from routing.graphs.spanning_tree import spanning_tree
+from routing.graphs.task import Task
 from routing.graphs.turn_model import LEFT_UP, RIGHT_DOWN, legal_turns
 from routing.graphs.turns import all_turns, turn_graph
 from routing.routes import ExplicitRoutes, Routes

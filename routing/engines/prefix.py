@@ -11,10 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.engine import Engine, Task
+from routing.engine import Engine
 from routing.graphs.balance import rows_in
 from routing.graphs.channels import Ints
 from routing.graphs.spanning_tree import SpanningTree, spanning_tree
+from routing.graphs.task import Task
 from routing.routes import Routes, TableRoutes, no_changes
 
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.engine import Engine, Task
+from routing.engine import Engine
 from routing.graphs.balance import balanced_paths
 from routing.graphs.channels import Channels, Ints, Priorities
 from routing.graphs.state_graph import plain_graph
+from routing.graphs.task import Task
 from routing.routes import ExplicitRoutes, Routes
 
 

@@ -14,13 +14,14 @@ import numpy as np
 
 from common.errors import PlanError
 from knotless_core.graph import is_acyclic, last_hops
-from routing.engine import Engine, Task
+from routing.engine import Engine
 from routing.graphs.balance import Rows, rows_in
 from routing.graphs.broadcast_trees import pruned
 from routing.graphs.channels import Channels, Ints
-from routing.graphs.dependencies import dependencies, virtual_channel
+from routing.graphs.dependencies import virtual_channel
 from routing.graphs.state_graph import plain_graph
-from routing.routes import ExplicitRoutes, Routes
+from routing.graphs.task import Task
+from routing.routes import ExplicitRoutes, Routes, dependencies
 
 MOST = 1 << 40
 """More than there are hosts: further digits are 0."""

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless_core.graph import StateGraph
-from routing.engine import Engine, Task
+from routing.engine import Engine
 from routing.graphs.balance import balanced_paths
 from routing.graphs.channels import Ints
 from routing.graphs.spanning_tree import spanning_tree
 from routing.graphs.state_graph import up_down_graph
+from routing.graphs.task import Task
 from routing.graphs.tree_levels import joined, tiers
 from routing.routes import ExplicitRoutes, Routes
 

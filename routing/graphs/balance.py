@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from knotless_core import graph as core
-from routing.engine import Task
 from routing.graphs.channels import Ints, Priorities
+from routing.graphs.task import Task
 
 ROUNDS = 2
 """A third round lowers the largest load by about 1 %, measured on tori and random graphs."""

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless_core.graph import is_acyclic, shortest_cycle
-from routing.graphs.channels import PRIORITIES, Channels, Ints, Priorities
-from routing.routes import ExplicitRoutes
+from routing.graphs.channels import PRIORITIES, Channels, Ints
 
 Number = TypeVar("Number", int, NDArray[np.int64])
 
@@ -28,28 +27,6 @@ Number = TypeVar("Number", int, NDArray[np.int64])
 def virtual_channel(channel: Number, priority: Number) -> Number:
     """Return the node of the graph for ``channel`` and ``priority``, or for arrays of them."""
     return channel * PRIORITIES + priority
-
-
-def dependencies(channels: Channels, routes: ExplicitRoutes, receivers: Ints) -> tuple[Ints, Ints]:
-    """Return the edges of unicasts to hosts and of broadcasts together, as (from, to) arrays.
-
-    ``receivers`` are the hosts of each switch. An edge may come more than once.
-    """
-    paths = _nodes(routes.channels, routes.priorities)[:, receivers > 0]
-    before, after = paths[:, :, :-1], paths[:, :, 1:]
-    trees = _nodes(routes.tree_channels, routes.tree_priorities)
-    source, target = np.nonzero(trees >= 0)
-    below = trees[source, target]
-    above = trees[source, channels.tail[below // PRIORITIES]]
-    return (
-        np.concatenate([before[after >= 0], above[above >= 0]]),
-        np.concatenate([after[after >= 0], below[above >= 0]]),
-    )
-
-
-def _nodes(channel: Ints, priority: Priorities) -> Ints:
-    nodes = np.where(channel >= 0, channel * PRIORITIES + priority, -1)
-    return nodes.astype(np.int32, copy=False)
 
 
 def find_cycle(edges: Iterable[tuple[int, int]] | NDArray[np.int64]) -> list[int]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from knotless_core import graph as core
-from routing.engine import Task
 from routing.graphs.balance import Rows, balanced_paths
 from routing.graphs.channels import Channels, Ints, Priorities
 from routing.graphs.spanning_tree import SpanningTree, spanning_tree
+from routing.graphs.task import Task
 from routing.graphs.turns import Mask, Turns
 
 

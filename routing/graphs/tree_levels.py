@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from knotless_core.graph import StateGraph
-from routing.engine import Task
 from routing.graphs.channels import Ints
 from routing.graphs.state_graph import FAR
+from routing.graphs.task import Task
 
 
 def tiers(task: Task) -> Ints | None:

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from common.errors import FabricError, PlanError
 from forwarding.openflow.compiler import compile_rules
 from forwarding.openflow.reader import state_of_rules
-from routing.engine import MAX_VCS, engines
+from routing.engine import engines
 from routing.graphs.channels import channels_of
 from routing.graphs.state_graph import plain_graph
+from routing.graphs.task import MAX_VCS
 from routing.plan import make_plan
 from routing.vlans.assignment import TAGGINGS
 from tests.property.fabrics import graphs, grids, shuffled

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiments.reproduction import stored
-from experiments.reproduction.stored import Stored
 from experiments.studies.agreement import page
 from knotless.commands.reproduction import AGREEMENT, DEFAULT_PAGE
+from runs import stored
+from runs.stored import Stored
 
 
 def test_the_page_in_the_repository_is_what_its_runs_say() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from common.errors import KnotlessError
 from experiments.framework.routed import Routed, request_of, with_options
-from experiments.workloads.messenger import pieces
+from experiments.workloads.messages.messenger import pieces
 from routing.request import PlanRequest
 from traffic import theory
 from traffic.contention import Lines

@@ -11,7 +11,7 @@ from common.errors import KnotlessError
 from experiments.framework.experiment import EMULATION, SIMULATION, Common
 from experiments.studies.parallel import EXPERIMENT, cases, show
 from experiments.studies.parallel.measure import Case, row_of
-from experiments.workloads.program_campaign import ProgramCampaign
+from experiments.workloads.programs.campaign import ProgramCampaign
 from tests.unit.experiment_rows import rows_of
 
 DEFAULTS: dict[str, Any] = {

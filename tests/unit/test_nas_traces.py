@@ -11,18 +11,18 @@ import pytest
 from common.errors import KnotlessError
 from experiments.framework.experiment import SIMULATION, Common
 from experiments.studies.nas import EXPERIMENT, show
-from experiments.studies.nas.communicator import Communicator
-from experiments.studies.nas.local import run_local
 from experiments.studies.nas.program import measured, read_part, write_part
-from experiments.studies.nas.trace import (
+from experiments.workloads.programs.campaign import places
+from experiments.workloads.programs.communicator import Communicator
+from experiments.workloads.programs.local import run_local
+from experiments.workloads.programs.openmpi import agent_script, mpirun_command
+from experiments.workloads.programs.trace import (
     Event,
     Recorder,
     volumes,
     write_message_trace,
     write_program_trace,
 )
-from experiments.workloads.openmpi import agent_script, mpirun_command
-from experiments.workloads.program_campaign import places
 from routing.plan import make_plan
 from simulation.errors import SimulationError
 from simulation.replay import replay

@@ -10,16 +10,18 @@ import pytest
 from click.testing import CliRunner
 
 from experiments.framework import experiment as catalogue
-from experiments.framework.compare import Spread, compare
+from experiments.framework.compare import compare
 from experiments.framework.experiment import EMULATION, ExperimentError
-from experiments.reproduction import page, stored
+from experiments.reproduction import page
 from experiments.reproduction.claims import CLAIMS
 from experiments.reproduction.figures import best, ratios, typical, where
-from experiments.reproduction.stored import FOLDER, Stored, StoredError
 from experiments.studies.hops import EXPERIMENT as HOPS
 from experiments.studies.primitives.stages import STAGES
 from knotless.commands.reproduction import DEFAULT_PAGE
 from knotless.main import main
+from runs import stored
+from runs.spread import Spread
+from runs.stored import FOLDER, Stored, StoredError
 
 
 def run(name: str, rows: list[dict[str, Any]], **others: Any) -> dict[str, Any]:

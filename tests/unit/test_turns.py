@@ -10,12 +10,12 @@ import pytest
 
 from common.errors import PlanError
 from knotless_core import graph as core
-from routing.engine import Task
 from routing.graphs.channels import Ints, channels_of
 from routing.graphs.layers import shortest_paths
 from routing.graphs.simple_paths import without_revisits
 from routing.graphs.spanning_tree import spanning_tree
 from routing.graphs.state_graph import FAR
+from routing.graphs.task import Task
 from routing.graphs.turn_model import LEFT_UP, RIGHT_DOWN, legal_turns
 from routing.graphs.turns import Turns, all_turns, along_tree, grow_acyclic, turn_graph
 from routing.plan import make_plan

@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-import traffic.patterns
 from common.errors import KnotlessError
+from common.plugins import plugins
 from topologies.fabric import Fabric
 
 Flows = NDArray[np.int32]
@@ -70,11 +68,7 @@ class Pattern:
 @cache
 def patterns() -> Mapping[str, Pattern]:
     """Return the patterns by name, in the order of their names."""
-    found: dict[str, Pattern] = {}
-    for module in iter_modules(traffic.patterns.__path__):
-        values = vars(import_module(f"traffic.patterns.{module.name}")).values()
-        found.update({value.name: value for value in values if isinstance(value, Pattern)})
-    return dict(sorted(found.items()))
+    return plugins("traffic.patterns", Pattern)
 
 
 def pattern_named(text: str) -> Pattern:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from routing.default_engine import family_of
 from routing.graphs.channels import Ints
@@ -36,19 +35,6 @@ class LatinSquare:
     def leaves(self) -> int:
         """How many leaves there are, on all sides."""
         return self.sides * len(self.lines)
-
-    def up_link(self) -> NDArray[np.int16]:
-        """Return (points, points): the place, at the first point, of the line through both.
-
-        Where the two are the same point it is 0 and means nothing.
-        """
-        size = len(self.points)
-        place = np.zeros((size, size), dtype=np.int16)
-        for line in range(size):
-            on_it = self.points[line]
-            place[on_it[:, None], on_it[None, :]] = self.at_point[line][:, None]
-        np.fill_diagonal(place, 0)
-        return place
 
 
 def latin_square_of(fabric: Fabric) -> LatinSquare | None:

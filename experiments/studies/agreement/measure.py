@@ -13,7 +13,7 @@ from experiments.framework.routed import Measured, judged
 from experiments.studies.agreement.cases import Case
 from experiments.studies.agreement.row import Row
 from experiments.workloads import open_loop
-from experiments.workloads.exchange import ExchangeError, Messenger
+from experiments.workloads.messages.exchange import ExchangeError, Messenger
 from simulation import Result, Scenario, simulate
 from simulation.detail import by_channel
 from traffic import theory

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from experiments.framework.experiment import EMULATION
-from experiments.reproduction.stored import Stored
 from experiments.studies.agreement import show
+from runs.stored import Stored
 
 HEAD = """\
 # One model, two clocks: how far emulator and simulator agree

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from common.flow_control import NAMES
 from experiments.framework.experiment import Plot, Presentation
 from experiments.framework.findings import of_validity
-from routing.flow_control import NAMES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,7 +10,7 @@ from experiments.framework.experiment import ANALYSIS, EMULATION, SIMULATION
 from experiments.framework.routed import Measured, judged, unjudged
 from experiments.studies.all_to_all.cases import Case
 from experiments.workloads import open_loop
-from experiments.workloads.exchange import Messenger
+from experiments.workloads.messages.exchange import Messenger
 from topologies.fabric import Fabric
 from traffic import theory
 from traffic.contention import Lines, contention

@@ -27,10 +27,10 @@ from experiments.framework.experiment import (
 )
 from experiments.framework.options import FiniteRange, within
 from experiments.framework.routed import in_time
-from experiments.studies.barrier.case import Case, Settings, cases, members
-from experiments.studies.barrier.row import SAMPLE_TYPES
+from experiments.workloads.barriers.case import Case, Settings, cases, members
+from experiments.workloads.barriers.row import SAMPLE_TYPES
 from experiments.workloads.logp import LogP
-from experiments.workloads.overheads import costs_of, logp_options
+from experiments.workloads.logp_options import costs_of, logp_options
 from topologies import load
 
 DEFAULT_BARRIERS = 100
@@ -64,7 +64,7 @@ class BarrierCampaign:
 
     def run(self, record: Record, progress: Progress) -> None:
         """Run every case, one ground after the other."""
-        from experiments.studies.barrier import measure
+        from experiments.workloads.barriers import measure
 
         row = 0
         for ground, of_ground in groupby(self.cases, key=lambda case: case.ground):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from common.flow_control import FLOW_CONTROLS
 from experiments.framework.campaign import Campaign
 from experiments.framework.experiment import EMULATION, SIMULATION, Common, Experiment, shown_by
 from experiments.framework.options import duration_of, list_option, within
@@ -23,7 +24,6 @@ from experiments.studies.deadlock.matrix import (
     cases,
 )
 from experiments.studies.deadlock.row import SAMPLE_TYPES
-from routing.flow_control import FLOW_CONTROLS
 from routing.vlans.assignment import TAGGINGS
 
 if TYPE_CHECKING:

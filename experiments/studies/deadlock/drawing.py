@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import cos, hypot, pi, sin
 from typing import TYPE_CHECKING, Any
 
+from common.flow_control import NAMES
 from experiments.studies.deadlock import scenario
 from experiments.studies.deadlock.matrix import Case
 from runs import plots
@@ -25,13 +26,6 @@ CORNER = 2**0.5
 HOST_AWAY = 0.62
 CHANNEL_APART = 0.13
 SWITCH_RADIUS = 0.27
-WORDS = {
-    "none": "no flow control",
-    "host": "PAUSE on host links",
-    "switch": "PAUSE on switch links",
-    "pause": "PAUSE on all links",
-    "pfc": "PFC on all links",
-}
 
 
 def places(fabric: Fabric) -> dict[str, tuple[Point, Point]]:
@@ -97,7 +91,7 @@ def _fabric(axes: Axes, row: Row, planned: scenario.Scenario) -> None:
     )
     axes.text(0, -edge, _outcome(row), ha="center", va="center", fontsize=11)
     state = "frozen" if row["deadlock"] else "running"
-    axes.set_title(f"{row['routes'].capitalize()} routes, {WORDS[row['flow_control']]}: {state}")
+    axes.set_title(f"{row['routes'].capitalize()} routes, {NAMES[row['flow_control']]}: {state}")
     axes.set(xlim=(-edge, edge), ylim=(-edge - 0.15, edge - 0.15), aspect="equal")
     axes.axis("off")
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from common.flow_control import FLOW_CONTROLS, NAMES
 from experiments.studies.deadlock import transfers
-from experiments.studies.deadlock.drawing import WORDS
-from routing.flow_control import FLOW_CONTROLS
 from runs import plots
 
 if TYPE_CHECKING:
@@ -178,7 +177,7 @@ def _timeline(axes: Axes, row: Row, samples: Sequence[Mapping[str, Any]]) -> Non
     axes.axvspan(max(window) - row["window_s"], max(window), color=plots.GRID, alpha=0.6, zorder=0)
     axes.plot(times, [total[t] for t in times], color=COLOURS[row["routes"]], linewidth=1.8)
     axes.axhline(sum(row["theory_flows_mbps"]), color=plots.MUTED, linewidth=1, linestyle="--")
-    axes.set_title(f"{row['routes'].capitalize()} routes, {WORDS[row['flow_control']]}")
+    axes.set_title(f"{row['routes'].capitalize()} routes, {NAMES[row['flow_control']]}")
     if row["deadlock"] and row["frozen_after_s"] is not None:
         axes.axvline(row["frozen_after_s"], color=plots.INK, linewidth=1, linestyle=":")
         axes.annotate(

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from common.flow_control import CHOICES, FLOW_CONTROLS, accepted
 from experiments.framework.experiment import EMULATION, Common, ExperimentError
 from experiments.framework.options import choice, listed
 from experiments.framework.routed import Routed, with_options
 from experiments.studies.deadlock import transfers
 from experiments.studies.deadlock.transfers import ACYCLIC, CYCLIC, DATELINE, RING_4
-from routing.flow_control import CHOICES, FLOW_CONTROLS, accepted, is_lossless, resolved
+from routing.flow_control import is_lossless, resolved
 from routing.request import PlanRequest
 from routing.vlans.assignment import TAGGINGS
 from traffic.theory import Protocol

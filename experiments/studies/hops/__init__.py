@@ -39,7 +39,7 @@ from experiments.studies.hops.measure import (
     TAGGINGS,
     UNTAGGED,
 )
-from experiments.studies.traffic.cases import message_size
+from experiments.workloads.messages.size import message_size
 from routing.request import PlanRequest
 
 if TYPE_CHECKING:

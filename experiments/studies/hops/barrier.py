@@ -25,7 +25,7 @@ LIMIT_S = 60.0
 def emulated(lab: EmulatedFabric, pair: tuple[str, str], barriers: int) -> list[float]:
     """Return the times (us) of barriers between processes in two hosts of a running fabric."""
     from emulation.names import NETNS_DIRECTORY
-    from experiments.studies.barrier.processes import outcomes, running
+    from experiments.workloads.barriers.processes import outcomes, running
     from topologies.numbering import group_mac, mac_text
 
     hosts = [lab.fabric.hosts[lab.fabric.host_index[name]] for name in pair]
@@ -58,8 +58,8 @@ def simulated(plan: Plan, pair: tuple[str, str], seed: int) -> float:
 
     All barriers of it take the same.
     """
-    from experiments.studies.barrier.case import Ground, Settings
-    from experiments.studies.barrier.simulated import SimulatedGround
+    from experiments.workloads.barriers.case import Ground, Settings
+    from experiments.workloads.barriers.simulated import SimulatedGround
     from experiments.workloads.logp import LogP
 
     settings = Settings(

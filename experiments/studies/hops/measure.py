@@ -10,7 +10,7 @@ from experiments.framework.experiment import EMULATION, SIMULATION, ExperimentEr
 from experiments.framework.routed import Measured, Routed, judged, unjudged
 from experiments.studies.hops import barrier
 from experiments.workloads import open_loop
-from experiments.workloads.exchange import Messenger
+from experiments.workloads.messages.exchange import Messenger
 from topologies.fabric import Fabric
 from traffic import theory
 from traffic.flows import channels_of, lines, way_us

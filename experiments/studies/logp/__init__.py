@@ -22,10 +22,10 @@ from experiments.framework.experiment import (
 )
 from experiments.framework.options import FiniteRange, within
 from experiments.workloads.logp import ALGORITHMS, barrier_us
-from experiments.workloads.overheads import costs_of, logp_options
+from experiments.workloads.logp_options import costs_of, logp_options
 
 if TYPE_CHECKING:  # that package needs the formulas of this one
-    from experiments.studies.barrier.case import Case, Settings
+    from experiments.workloads.barriers.case import Case, Settings
 
 PAIRS, QUICK_PAIRS, MAX_PAIRS = 8, 2, 10_000
 LIMITS_MBPS = (0.001, 1e6)
@@ -60,7 +60,7 @@ class LogPCampaign:
 
     def run(self, record: Record, progress: Progress) -> None:
         """Measure pair after pair."""
-        from experiments.studies.barrier import measure
+        from experiments.workloads.barriers import measure
 
         ground = self.case.ground
         progress.begin(f"building {ground}")
@@ -99,7 +99,7 @@ class LogPCampaign:
 def prepare(common: Common, options: Mapping[str, Any]) -> LogPCampaign:
     """Check the settings; raises ExperimentError or another KnotlessError."""
     from experiments.framework.routed import request_of
-    from experiments.studies.barrier.case import Case, Ground, Settings, members
+    from experiments.workloads.barriers.case import Case, Ground, Settings, members
 
     if common.duration_s is not None:
         raise ExperimentError("--duration: say how many --pairs instead")

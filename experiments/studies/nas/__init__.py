@@ -21,7 +21,7 @@ from experiments.framework.experiment import (
     ExperimentError,
     shown_by,
 )
-from experiments.workloads.program_campaign import ProgramCampaign, program_options
+from experiments.workloads.programs.campaign import ProgramCampaign, program_options
 
 if TYPE_CHECKING:
     from experiments.framework.campaign import Campaign

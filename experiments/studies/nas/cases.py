@@ -10,7 +10,7 @@ from experiments.framework.experiment import SIMULATION
 from experiments.framework.options import choice
 from experiments.workloads.nas_kernels import KERNELS, find
 from experiments.workloads.nas_kernels.kernel import KernelError
-from experiments.workloads.program_campaign import ProgramCampaign, ProgramCase
+from experiments.workloads.programs.campaign import ProgramCampaign, ProgramCase
 
 
 @dataclass(frozen=True)

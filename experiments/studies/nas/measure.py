@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Any
 from experiments.framework.experiment import EMULATION, SIMULATION
 from experiments.framework.routed import Measured, judged, unjudged
 from experiments.studies.nas.cases import Case
-from experiments.studies.nas.local import run_local
 from experiments.studies.nas.program import Part, measured, read_part
-from experiments.studies.nas.trace import Event, volumes, write_message_trace, write_program_trace
-from experiments.workloads import mpi_run
+from experiments.workloads.programs import mpi_run
+from experiments.workloads.programs.local import run_local
+from experiments.workloads.programs.trace import (
+    Event,
+    volumes,
+    write_message_trace,
+    write_program_trace,
+)
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric

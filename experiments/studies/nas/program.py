@@ -12,10 +12,10 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from experiments.studies.nas.communicator import Communicator
-from experiments.studies.nas.trace import Event, Recorder
 from experiments.workloads.nas_kernels import find
 from experiments.workloads.nas_kernels.kernel import Verification
+from experiments.workloads.programs.communicator import Communicator
+from experiments.workloads.programs.trace import Event, Recorder
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ def write_part(path: Path, part: Part) -> None:
 
 def main() -> None:
     """Run as a process of MPI."""
-    from experiments.studies.nas.mpi import MpiCommunicator
-    from experiments.workloads.openmpi import synchronised
+    from experiments.workloads.programs.mpi import MpiCommunicator
+    from experiments.workloads.programs.openmpi import synchronised
 
     folder, kernel, problem_class = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     communicator = MpiCommunicator()

@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.framework.experiment import Plot, Presentation
 from experiments.framework.routed import Routed
-from experiments.workloads.program_campaign import ground_of
+from experiments.workloads.programs.campaign import ground_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

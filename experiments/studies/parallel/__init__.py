@@ -13,7 +13,7 @@ import click
 
 from experiments.framework.experiment import EMULATION, SIMULATION, Common, Experiment, shown_by
 from experiments.framework.options import choice, list_option, numbers
-from experiments.workloads.program_campaign import ProgramCampaign, program_options
+from experiments.workloads.programs.campaign import ProgramCampaign, program_options
 
 if TYPE_CHECKING:
     from experiments.framework.campaign import Campaign

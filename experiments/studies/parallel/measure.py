@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from experiments.framework.experiment import EMULATION
 from experiments.framework.routed import Measured, judged
 from experiments.studies.parallel.program import RESULT
-from experiments.workloads import mpi_run
-from experiments.workloads.program_campaign import ProgramCase
+from experiments.workloads.programs import mpi_run
+from experiments.workloads.programs.campaign import ProgramCase
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric

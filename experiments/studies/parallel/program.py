@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.studies.nas.communicator import Communicator
-from experiments.studies.nas.mpi import MpiCommunicator, wait
+from experiments.workloads.programs.communicator import Communicator
+from experiments.workloads.programs.mpi import MpiCommunicator, wait
 
 RESULT = "times.json"
 
@@ -86,7 +86,7 @@ def times(communicator: MpiCommunicator, once: Callable[[], None], count: int) -
 
 def main() -> None:
     """Run as a process of MPI."""
-    from experiments.workloads.openmpi import synchronised
+    from experiments.workloads.programs.openmpi import synchronised
 
     folder, warm, repeats = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     communicator = MpiCommunicator()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.framework.experiment import EMULATION, SIMULATION, Plot, Presentation
 from experiments.framework.routed import Routed
-from experiments.workloads.program_campaign import ground_of
+from experiments.workloads.programs.campaign import ground_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

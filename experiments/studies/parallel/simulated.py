@@ -1,7 +1,7 @@
 """The measurements in simulation: their messages, recorded here and replayed there.
 
-PingPong and SendRecv are the same messages as over MPI. For Alltoall and Barrier Open MPI
-chooses the messages by itself; here they are those of :mod:`experiments.studies.nas.communicator`:
+PingPong and SendRecv are the same messages as over MPI. For Alltoall and Barrier Open MPI chooses
+the messages by itself; here they are those of :mod:`experiments.workloads.programs.communicator`:
 pairwise exchange, and dissemination.
 """
 
@@ -13,11 +13,11 @@ import numpy as np
 
 from experiments.framework.experiment import SIMULATION
 from experiments.framework.routed import Measured, unjudged
-from experiments.studies.nas.communicator import Communicator, require_power_of_two
-from experiments.studies.nas.local import run_local
-from experiments.studies.nas.trace import Event, Recorder
 from experiments.studies.parallel.measure import Case, row_of
 from experiments.studies.parallel.program import pingpong, sendrecv
+from experiments.workloads.programs.communicator import Communicator, require_power_of_two
+from experiments.workloads.programs.local import run_local
+from experiments.workloads.programs.trace import Event, Recorder
 
 
 def alltoall(communicator: Communicator, size: int) -> Callable[[], None]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.framework.experiment import Common
+from experiments.framework.fabrics import ENGINES, GRIDS, IRREGULAR
 from experiments.framework.options import choice, listed
 from experiments.framework.routed import Routed, request_of
-from experiments.studies.traffic.cases import ENGINES, GRIDS, IRREGULAR
 from routing.default_engine import NATIVE
-from routing.engine import SELECTIONS
+from routing.graphs.task import SELECTIONS
 from routing.request import PlanRequest
 from routing.vlans.assignment import ASSIGNMENTS
 

@@ -16,10 +16,10 @@ from experiments.framework.experiment import (
     shown_by,
 )
 from experiments.framework.routed import Measured, in_time
-from experiments.workloads.message_campaign import MessageCampaign, fabric_options
+from experiments.workloads.messages.campaign import MessageCampaign, fabric_options
 
 if TYPE_CHECKING:
-    from experiments.workloads.message_pair import Exchanging
+    from experiments.workloads.messages.pair import Exchanging
 
 KINDS = ("message", "acknowledged", "udp")
 LONGEST = {"message": 1 << 20, "acknowledged": 1 << 20, "udp": 1472}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.framework.experiment import Plot, Presentation
-from experiments.workloads.message_pair import lines
+from experiments.workloads.messages.pair import lines
 
 COLUMNS = ("on", "kind", "bytes", "median_us", "p99_us", "messages_per_s", "mbit_per_s", "valid")
 
@@ -18,10 +18,10 @@ def present(
     rows = run["rows"]
     plots = []
     if draw and rows:
-        from experiments.workloads import message_figures
+        from experiments.workloads.messages import figures
 
         caption = "Half a round trip, and the one-way rate, over the size of a message."
-        plots.append(Plot("over-size", caption, message_figures.over_size(rows, "kind")))
+        plots.append(Plot("over-size", caption, figures.over_size(rows, "kind")))
     return Presentation(
         title="Messages between two hosts",
         lead=(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.framework.experiment import Plot, Presentation
-from experiments.workloads.message_pair import lines
+from experiments.workloads.messages.pair import lines
 
 COLUMNS = ("on", "operation", "bytes", "median_us", "p99_us", "mbit_per_s", "valid")
 
@@ -25,7 +25,7 @@ def present(
     ]
     plots = []
     if draw:
-        from experiments.workloads import message_figures as figures
+        from experiments.workloads.messages import figures as figures
 
         if over_size:
             caption = "From the call until it is known to be done there, over the bytes moved."

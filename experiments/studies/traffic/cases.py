@@ -8,13 +8,14 @@ from functools import cache
 from typing import Any
 
 from experiments.framework.experiment import EMULATION, Common, ExperimentError
+from experiments.framework.fabrics import ENGINES, GRIDS, IRREGULAR, TABLE_1
 from experiments.framework.options import choice, listed
 from experiments.framework.routed import Routed, request_of, with_options
+from experiments.workloads.messages.size import message_size
 from routing.default_engine import NATIVE
-from routing.engine import SELECTIONS
+from routing.graphs.task import SELECTIONS
 from topologies import load
 from topologies.fabric import Fabric
-from traffic import theory
 from traffic.flows import Flow, flows_of
 from traffic.patterns import PatternError, pattern_named
 
@@ -23,27 +24,7 @@ PARTS = (ACKNOWLEDGED, OPEN_LOOP)
 PATTERNS = ("bit-reversal", "transpose", "butterfly", "complement")
 SIZES = (64, 256, 512, 1024, 1472, 1792)
 """Bytes of a message: to 1,792, the longest packet of RHiNET-2."""
-LEAST_BYTES, MOST_BYTES = 16, 8192
-SENDER_RANKS = 4
-"""Hosts on each switch of RHiNET-2; one of them sends, one receives."""
 
-IRREGULAR = ("irregular-a", "irregular-b")
-GRIDS = ("mesh,4,4,hosts=4", "torus,4,4,hosts=4")
-TABLE_1 = (
-    "mesh,4,2,hosts=2",
-    "torus,4,2,hosts=2",
-    "clos,4,hosts=2",
-    "mtree,4,4",
-    "mesh,4,4",
-    "torus,4,4",
-    "fattree,2,4,2",
-    "flat,16",
-)
-"""Paper 004's seven topologies with 16 hosts, and the one switch that they are held against."""
-ENGINES = (
-    *("updown", "updown:2", "updown:4", "prefix", "lturn", "rturn"),
-    *("sbp", "sbp-reduced", "lash", "dl:2", "dfsssp"),
-)
 BOTH_WAYS = ("dl:2", "sbp", "dor")
 """Engines that the whole experiment runs with low-port, too."""
 
@@ -205,20 +186,3 @@ def _sizes(text: str | None, usual: Sequence[int]) -> tuple[int, ...]:
     for part in listed(text, [str(size) for size in usual]):
         sizes.append(message_size(part))
     return tuple(sizes)
-
-
-def message_size(text: str) -> int:
-    """Read the bytes of a message; raises ExperimentError for what cannot be one.
-
-    Every datagram of a message has a head, the last one, too.
-    """
-    if not (text.isascii() and text.isdigit() and LEAST_BYTES <= int(text[:6]) <= MOST_BYTES):
-        raise ExperimentError(
-            f"--size: {text[:20]!r} is no number of bytes from {LEAST_BYTES} to {MOST_BYTES}"
-        )
-    if 0 < int(text) % theory.UDP_PAYLOAD_BYTES < LEAST_BYTES:
-        raise ExperimentError(
-            f"--size: the last of the {theory.UDP_PAYLOAD_BYTES}-byte datagrams of {text} bytes "
-            f"would have under {LEAST_BYTES}"
-        )
-    return int(text)

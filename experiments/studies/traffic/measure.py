@@ -12,7 +12,7 @@ from experiments.framework.routed import Measured, judged, unjudged
 from experiments.studies.traffic.cases import ACKNOWLEDGED, Case
 from experiments.studies.traffic.row import Row
 from experiments.workloads import open_loop
-from experiments.workloads.exchange import Messenger
+from experiments.workloads.messages.exchange import Messenger
 from topologies.fabric import Fabric
 from traffic import theory
 from traffic.flows import Flow, exchange_us, fair_mbps, paths_on_channels

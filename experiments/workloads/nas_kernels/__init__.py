@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from experiments.studies.nas.communicator import require_power_of_two
 from experiments.workloads.nas_kernels import (
     conjugate_gradient,
     embarrassingly_parallel,
@@ -12,6 +11,7 @@ from experiments.workloads.nas_kernels import (
     multigrid,
 )
 from experiments.workloads.nas_kernels.kernel import Kernel, KernelError
+from experiments.workloads.programs.communicator import require_power_of_two
 
 KERNELS: dict[str, Kernel] = {
     module.KERNEL.name: module.KERNEL

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.studies.nas.communicator import Communicator, distances
 from experiments.workloads.nas_kernels.kernel import Kernel, Verification
 from experiments.workloads.nas_kernels.randoms import SEED, uniform
+from experiments.workloads.programs.communicator import Communicator, distances
 
 CONDITION = 0.1
 OUTER_ITERATIONS = 15

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.studies.nas.communicator import Communicator
 from experiments.workloads.nas_kernels.kernel import Kernel, Verification
 from experiments.workloads.nas_kernels.randoms import jump, uniform
+from experiments.workloads.programs.communicator import Communicator
 
 Sums = NDArray[np.float64]
 

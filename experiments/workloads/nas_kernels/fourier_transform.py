@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.studies.nas.communicator import Communicator
 from experiments.workloads.nas_kernels.kernel import Kernel, Verification
 from experiments.workloads.nas_kernels.randoms import SEED, jump, uniform
+from experiments.workloads.programs.communicator import Communicator
 
 ALPHA = 1e-6
 SAMPLES = 1024

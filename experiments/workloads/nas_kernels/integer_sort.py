@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.studies.nas.communicator import Communicator
 from experiments.workloads.nas_kernels.kernel import Kernel, Verification
 from experiments.workloads.nas_kernels.randoms import SEED, jump, uniform
+from experiments.workloads.programs.communicator import Communicator
 
 Keys = NDArray[np.int32]
 Ranks = NDArray[np.int64]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from common.errors import KnotlessError
-from experiments.studies.nas.communicator import Communicator
+from experiments.workloads.programs.communicator import Communicator
 
 
 class KernelError(KnotlessError):

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.studies.nas.communicator import Array, Communicator
 from experiments.workloads.nas_kernels import navier_stokes as flow
 from experiments.workloads.nas_kernels.kernel import Kernel, Verification
 from experiments.workloads.nas_kernels.navier_stokes import Jacobian, State
 from experiments.workloads.nas_kernels.wavefront import LOWER, UPPER, Wavefront, X, Y
+from experiments.workloads.programs.communicator import Array, Communicator
 
 RELAXATION = 1.2
 DIFFUSION = (1.0, 0.75, 0.75)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.studies.nas.communicator import Communicator
 from experiments.workloads.nas_kernels.kernel import Kernel, Verification
 from experiments.workloads.nas_kernels.randoms import SEED, uniform
+from experiments.workloads.programs.communicator import Communicator
 
 Block = NDArray[np.float64]
 Weights = tuple[float, float, float, float]

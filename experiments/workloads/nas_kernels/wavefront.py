@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.studies.nas.communicator import Communicator
+from experiments.workloads.programs.communicator import Communicator
 
 Values = NDArray[np.float64]
 LOWER, UPPER = -1, 1

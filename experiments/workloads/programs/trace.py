@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.studies.nas.communicator import Array, Communicator
+from experiments.workloads.programs.communicator import Array, Communicator
 
 COLUMNS = ("process", "kind", "peer", "bytes", "seconds")
 MESSAGE_COLUMNS = ("time_us", "source", "destination", "bytes")

@@ -15,7 +15,7 @@ from emulation.network import EmulatedFabric
 from experiments.framework.experiment import SIMULATION, ExperimentError
 from experiments.framework.routed import emulated, judged
 from experiments.workloads.logp import LogP
-from experiments.workloads.message_simulated import SimulatedPair
+from experiments.workloads.messages.simulated import SimulatedPair
 from routing.plan import Plan
 from topologies import Fabric
 from topologies.fabric import Host

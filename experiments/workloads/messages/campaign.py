@@ -11,10 +11,10 @@ import click
 
 from experiments.framework.experiment import EMULATION, SIMULATION, Common, ExperimentError
 from experiments.workloads.logp import LogP
-from experiments.workloads.overheads import costs_of, overhead_options
+from experiments.workloads.logp_options import costs_of, overhead_options
 
 if TYPE_CHECKING:
-    from experiments.workloads.message_pair import Exchanging
+    from experiments.workloads.messages.pair import Exchanging
     from routing.plan import Plan
 
 
@@ -44,14 +44,14 @@ class MessageCampaign:
     def of(cls, common: Common, options: Mapping[str, Any], longest: int) -> Self:
         """Check the settings; raises ExperimentError or another KnotlessError."""
         from emulation.wiring import wire
-        from experiments.workloads import message_pair
+        from experiments.workloads.messages import pair
         from routing.plan import make_plan
         from topologies import load
 
         if common.duration_s is not None or common.rate_mbps is not None:
             raise ExperimentError("--duration and --rate: say --count, and rates in the fabric")
         fabric = load(options["fabric"])
-        message_pair.chosen(fabric, options["hosts"])
+        pair.chosen(fabric, options["hosts"])
         if common.on == EMULATION:
             wire(fabric)
         text = options["sizes"]
@@ -62,7 +62,7 @@ class MessageCampaign:
             engine=options["engine"],
             plan=make_plan(fabric, options["engine"]),
             hosts=options["hosts"],
-            sizes=message_pair.sizes_of(usual if text is None else text, longest),
+            sizes=pair.sizes_of(usual if text is None else text, longest),
             count=options["count"] or times,
             repeats=common.repeats,
             costs=costs_of(options),
@@ -84,9 +84,9 @@ class MessageCampaign:
 
     def running(self, say: Callable[[str], None]) -> AbstractContextManager[Exchanging]:
         """Return the fabric to be entered, with its two hosts."""
-        from experiments.workloads import message_pair
+        from experiments.workloads.messages import pair
 
-        return message_pair.running(self.on, self.plan, self.hosts, self.costs, say)
+        return pair.running(self.on, self.plan, self.hosts, self.costs, say)
 
     def cases(self) -> list[tuple[str, int]]:
         """Return what is measured at which size, as often as it is repeated."""

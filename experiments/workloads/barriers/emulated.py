@@ -13,9 +13,9 @@ import numpy as np
 from emulation.names import NETNS_DIRECTORY
 from emulation.network import EmulatedFabric
 from experiments.framework.routed import emulated
-from experiments.studies.barrier.case import Case, Ground, Settings, members
-from experiments.studies.barrier.passages import WARM_UP, Passages, by_process, together
-from experiments.studies.barrier.processes import outcomes, running
+from experiments.workloads.barriers.case import Case, Ground, Settings, members
+from experiments.workloads.barriers.passages import WARM_UP, Passages, by_process, together
+from experiments.workloads.barriers.processes import outcomes, running
 from experiments.workloads.logp import LogP, mean_of
 from knotless_core import programs
 from routing.plan import Plan

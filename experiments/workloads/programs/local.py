@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from experiments.studies.nas.communicator import Array, Communicator, CommunicatorError
+from experiments.workloads.programs.communicator import Array, Communicator, CommunicatorError
 
 Result = TypeVar("Result")
 Pipe = SimpleQueue[bytes | None]

@@ -127,7 +127,7 @@ class ProgramCampaign:
         virtual: Callable[[Case], Measured],
     ) -> Campaign[Case]:
         """Return the campaign of some cases; raises OpenMpiError where there is none for it."""
-        from experiments.workloads import openmpi
+        from experiments.workloads.programs import openmpi
 
         if self.common.on == EMULATION:
             openmpi.require_openmpi()

@@ -31,7 +31,7 @@ class Messenger:
         self._index = lab.fabric.host_index
         self._run = 0
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "experiments.workloads.messenger"],
+            [sys.executable, "-m", "experiments.workloads.messages.messenger"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from experiments.framework.experiment import SIMULATION
 from experiments.framework.routed import Measured
-from experiments.studies.barrier.case import Case, Ground, Settings, mean_switches, members
-from experiments.studies.barrier.passages import Passages
-from experiments.studies.barrier.row import Row
+from experiments.workloads.barriers.case import Case, Ground, Settings, mean_switches, members
+from experiments.workloads.barriers.passages import Passages
+from experiments.workloads.barriers.row import Row
 from experiments.workloads.logp import LogP, barrier_us
 from routing.plan import Plan
 
@@ -50,10 +50,10 @@ def built(
 ) -> AbstractContextManager[Place]:
     """Return the place for ``cases``, which are all on ``ground``."""
     if on == SIMULATION:
-        from experiments.studies.barrier.simulated import SimulatedGround
+        from experiments.workloads.barriers.simulated import SimulatedGround
 
         return SimulatedGround.build(ground, settings, cases, say)
-    from experiments.studies.barrier.emulated import EmulatedGround
+    from experiments.workloads.barriers.emulated import EmulatedGround
 
     return EmulatedGround.build(ground, settings, cases, say)
 

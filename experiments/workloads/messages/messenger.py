@@ -1,9 +1,9 @@
 """One process that sends and receives UDP messages as all hosts of a running fabric.
 
-``python -m experiments.workloads.messenger`` reads requests as lines of JSON on standard input and
-answers each with a line; the first line gives the hosts. It opens a socket in each host's
-network namespace and stays one process, because two for each host would use up the machine
-that is to be measured. :mod:`experiments.workloads.exchange` is the other end.
+``python -m experiments.workloads.messages.messenger`` reads requests as lines of JSON on standard
+input and answers each with a line; the first line gives the hosts. It opens a socket in each host's
+network namespace and stays one process, because two for each host would use up the machine that is
+to be measured. :mod:`experiments.workloads.messages.exchange` is the other end.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.studies.nas.communicator import Array, Communicator
+from experiments.workloads.programs.communicator import Array, Communicator
 
 SHORTEST_SLEEP_S, LONGEST_SLEEP_S = 50e-6, 500e-6
 """Open MPI waits by polling without rest. With many processes on few cores that would keep

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.framework.experiment import ExperimentError
-from experiments.studies.barrier.case import Case, Ground, Settings, members
-from experiments.studies.barrier.passages import WARM_UP, Passages, by_process, together
+from experiments.workloads.barriers.case import Case, Ground, Settings, members
+from experiments.workloads.barriers.passages import WARM_UP, Passages, by_process, together
 from experiments.workloads.logp import LogP, mean_of
 from forwarding.from_plan import state_of_plan
 from forwarding.state import ForwardingState

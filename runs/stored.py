@@ -11,7 +11,7 @@ from typing import Any
 from common.errors import KnotlessError
 from runs import results
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "runs"
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "runs"
 _LEFT_OUT = ("earlier_attempts",)
 """Row keys that the page has no use for, and that would make the stored files large."""
 

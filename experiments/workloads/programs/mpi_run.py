@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from emulation.names import Names
-from experiments.workloads import openmpi
+from experiments.workloads.programs import openmpi
 from topologies.fabric import Host
 
 LOOK_EVERY_S = 0.25
