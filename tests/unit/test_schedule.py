@@ -28,7 +28,8 @@ from traffic.schedules.schedule import (
     vector_table,
 )
 
-ORDERS = [2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17]
+LARGE = [pytest.param(order, marks=pytest.mark.long) for order in (16, 17)]
+ORDERS = [2, 3, 4, 5, 7, 8, 9, 11, 13]
 
 # Order, and the (k, m) with which a part of its hosts take part: the paper's table 5.
 PARTS_OF_TABLE_5 = [
@@ -95,7 +96,7 @@ def sends_all_to_all(schedule: Schedule) -> bool:
     )
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", [*ORDERS, *LARGE])
 def test_triples_are_free_of_contention(order: int) -> None:
     square = latin_square(order, sides=1, hosts=order + 1)
     found = measured(f"lsft,{order}", triple(square))
