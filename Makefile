@@ -58,10 +58,11 @@ bench-routing: setup  ## time our routing engines beside OpenSM's, where it is i
 bench-endpoint: setup  ## measure messages beside UDP sockets and Open MPI, over one veth
 	$(SUDO) $(BIN)/python -m bench.endpoint
 
-fuzz:  ## forge a million requests and frames of messages of each kind (make test: 20,000)
+fuzz: setup  ## forge a million messages of hosts, and of switches to the controller (make test: 20,000)
 	PROPTEST_CASES=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --lib
 	KNOTLESS_FORGED=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test forged \
 	    --test protocol
+	KNOTLESS_FORGED=1000000 $(BIN)/pytest -q tests/unit/test_southbound_guard.py
 
 test-primitives:  ## a million random operations on remote memory (make test: 20,000)
 	KNOTLESS_OPERATIONS=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test primitives
