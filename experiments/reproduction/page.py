@@ -46,9 +46,14 @@ def lines(stored: Stored) -> Iterator[str]:
     rows, invalid = stored.counts()
     yield "# The papers' figures compared with ours"
     yield ""
+    yield "Compare the figures of five papers with ours, or repeat an experiment and add its run:"
+    yield ""
+    yield "    knotless run paths --quick"
+    yield "    knotless reproduction results/paths-TIME-ID"
+    yield ""
     yield (
         "`knotless reproduction` writes this page from the [stored runs](runs); none of our "
-        "figures was typed. `knotless run NAME` repeats an experiment."
+        "figures was typed."
     )
     yield ""
     yield (
