@@ -60,7 +60,7 @@ def command(
     plot: str | None,
     as_json: bool,
 ) -> int:
-    """Run every combination of the settings that FILE.yaml gives; see docs/simulator.md.
+    """Run every combination of the settings that FILE.yaml gives; see docs/sweeps.md.
 
     What is found is in DIR/samples.parquet. When it is stopped, the same command goes on where it
     was; points that failed are tried again. Exit status 1 when some points failed.

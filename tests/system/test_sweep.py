@@ -151,4 +151,4 @@ def test_the_example_of_the_documentation_runs_and_draws(tmp_path: Path) -> None
         assert all(spread.count == 2 for spread in by_load.values())
     assert "<svg" in plot.read_text()
     _, _, shown = EXAMPLE.read_text().partition("\n")
-    assert f"```yaml\n{shown}```" in (EXAMPLE.parents[1] / "simulator.md").read_text()
+    assert f"```yaml\n{shown}```" in (EXAMPLE.parents[1] / "sweeps.md").read_text()

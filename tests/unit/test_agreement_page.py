@@ -35,5 +35,5 @@ def test_rows_that_are_not_valid_are_left_out_and_counted() -> None:
     ]
     text = page.text(Stored(runs))
     left_out = len(known.rows("agreement", "emulation"))
-    assert f"Left out: {left_out} rows that are not valid" in text
+    assert f"Skipped: {left_out} rows that are not valid" in text
     assert "| ring,4 |" not in text

@@ -114,7 +114,7 @@ def test_what_is_shown_fits_its_columns() -> None:
     assert all(len(line) == len(show.COLUMNS) for line in show.table(rows))
     (agreed, frozen, same) = show.sentences(rows)
     assert agreed.startswith("2 of 2 cases agree")
-    assert "1 of them in the emulator" in frozen
+    assert "1 of them deadlocked in the emulator" in frozen
     assert "to the byte" in same
 
 

@@ -1,34 +1,45 @@
-"""``docs/agreement.md``: the stored runs of the agreement, and why the two differ where they do."""
+"""``docs/agreement.md``: the stored runs of the experiment, and the reasons for differences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from experiments.framework import markdown
 from experiments.framework.experiment import EMULATION
 from experiments.studies.agreement import show
 from runs.stored import Stored
 
 HEAD = """\
-# One model, two clocks: how far emulator and simulator agree
+# Agreement of emulator and simulator
 
-This page is written by `knotless reproduction` from the runs of `sudo knotless run agreement` in
-[runs](runs): no figure on it was typed. Each case is described once, as one object (fabric, plan,
-flows, packet size, flow control), and run twice: by the [emulator](emulation.md), with real frames
-of real programs through Open vSwitch, and by the [simulator](simulator.md), under a virtual clock.
+Run the same cases in the emulator and in the simulator, and compare every counter:
+
+    sudo knotless run agreement
+
+Each case is one object (fabric, plan, flows, packet size, flow control). The
+[emulator](emulation.md) runs it with real frames of real programs through Open vSwitch, and the
+[simulator](simulator.md) in virtual time. `knotless reproduction` writes this page from the
+[stored runs](runs); no figure on it was typed.
 """
 TABLE = (
     *("fabric", "routes", "pattern", "flow control", "run", "ratio", "worst flow"),
-    *("frames apart", "knot simulated", "knot emulated", "pauses emulated", "pauses simulated"),
-    *("pauses apart", "stopped emulated", "stopped simulated", "peak emulated"),
-    *("peak simulated", "peaks that differ", "agrees"),
+    *("frame difference", "knot simulated", "knot emulated", "pauses emulated"),
+    *("pauses simulated", "pause difference", "paused emulated", "paused simulated"),
+    *("peak emulated", "peak simulated", "peaks that differ", "agrees"),
 )
 READING = """\
-'Ratio' is what all flows delivered in the emulator over what they did in the simulator, 'worst
-flow' that of the flow that is farthest from 1, and 'frames apart' by how many frames a flow differs
-at most. Pauses are those of all channels together, 'pauses apart' by how many a channel differs at
-most, and 'stopped' how long all channels together were paused. 'Peak' is that of the fullest
-account, in bytes, and 'peaks that differ' says on how many of the channels that carried frames the
-peak was not equal to the byte. `samples.parquet` of a run has every channel.
+| column | meaning |
+|---|---|
+| ratio | bytes delivered by all flows in the emulator, over those in the simulator |
+| worst flow | the same ratio for the flow whose ratio is farthest from 1 |
+| frame difference | largest difference of a flow, in frames |
+| pauses | number of pauses of all channels together |
+| pause difference | largest difference of a channel |
+| paused | time for which channels were paused, added over all channels |
+| peak | largest ingress buffer occupancy of any channel, in bytes |
+| peaks that differ | channels that carried frames and whose peak is not equal to the byte |
+
+`samples.parquet` of a run has every channel.
 """
 
 
@@ -42,8 +53,8 @@ def lines(stored: Stored) -> Iterator[str]:
         yield f"- {sentence}"
     if left_out:
         yield (
-            f"- Left out: {left_out} rows that are not valid, because the machine was too late for "
-            "them or something else went wrong."
+            f"- Skipped: {left_out} rows that are not valid, because the emulator was late or "
+            "something else went wrong."
         )
     yield ""
     cells = [dict(zip(show.COLUMNS, line, strict=True)) for line in show.table(rows)]
@@ -56,13 +67,13 @@ def lines(stored: Stored) -> Iterator[str]:
     if apart := [(line, row["peaks_apart"]) for line, row in zip(cells, rows, strict=True)]:
         named = [one for one in apart if one[1]]
         if named:
-            yield "Peaks that differ (emulated less simulated, bytes):"
+            yield "Peaks that differ (emulated minus simulated, bytes):"
             yield ""
             for line, peaks in named:
                 case = ", ".join(line[key] for key in TABLE[:5])
                 yield f"- {case}: {'; '.join(peaks)}"
             yield ""
-    yield "## Why they differ where they do"
+    yield "## How to read the differences"
     for title, text in show.NOTES:
         yield ""
         yield f"**{title}.** {text}"
@@ -81,4 +92,4 @@ def _line(cells: Sequence[str]) -> str:
 
 def text(stored: Stored) -> str:
     """Return the whole page."""
-    return "\n".join(lines(stored)) + "\n"
+    return markdown.page(lines(stored))

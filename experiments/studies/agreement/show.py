@@ -1,4 +1,4 @@
-"""What the agreement found, in sentences, a table, plots, and the notes of its report."""
+"""The results of the agreement as sentences, a table, plots, and the notes of its report."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 COLUMNS = (
     *("fabric", "routes", "pattern", "flow control", "run", "flows"),
-    *("Mbit/s emulated", "Mbit/s simulated", "ratio", "worst flow", "frames apart"),
-    *("knot emulated", "knot simulated", "pauses emulated", "pauses simulated", "pauses apart"),
-    *("stopped emulated", "stopped simulated", "peak emulated", "peak simulated"),
+    *("Mbit/s emulated", "Mbit/s simulated", "ratio", "worst flow", "frame difference"),
+    *("knot emulated", "knot simulated", "pauses emulated", "pauses simulated"),
+    *("pause difference", "paused emulated", "paused simulated"),
+    *("peak emulated", "peak simulated"),
     *("peaks that differ", "lateness p99", "agrees", "valid", "remarks"),
 )
 BRIEF = (
     *("fabric", "routes", "pattern", "flow control"),
-    *("ratio", "frames apart", "agrees", "valid"),
+    *("ratio", "frame difference", "agrees", "valid"),
 )
 
 
@@ -61,7 +62,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def pattern_of(row: Row) -> str:
-    """Return the pattern, with its seed where that matters."""
+    """Return the pattern, with its seed if it is random."""
     drawn = row["pattern"] == "permutation"
     return f"{row['pattern']} (seed {row['seed']})" if drawn else str(row["pattern"])
 
@@ -72,87 +73,88 @@ def knot_of(knot: Sequence[str]) -> str:
 
 
 def sentences(rows: Sequence[Row]) -> Iterator[str]:
-    """Say what was found, of the valid rows."""
+    """Yield the results of the valid rows, in sentences."""
     good = [row for row in rows if row["valid"]]
     if good:
         least, most = (f(row["ratio"] for row in good) for f in (min, max))
         worst = max((row["worst_ratio"] for row in good), key=lambda ratio: abs(ratio - 1))
         agreed = sum(row["agrees"] for row in good)
         yield (
-            f"{agreed} of {len(good)} cases agree. Of what the simulator delivered the emulator "
-            f"delivered {least:.4f} to {most:.4f}; the flow that is farthest off, {worst:.4f}, by "
-            f"{max(row['apart_frames'] for row in good)} frames at most."
+            f"{agreed} of {len(good)} cases agree. The emulator delivered {least:.4f} to "
+            f"{most:.4f} of what the simulator delivered. The ratio of the worst flow is "
+            f"{worst:.4f}; no flow differs by more than "
+            f"{max(row['apart_frames'] for row in good)} frames."
         )
         if frozen := [row for row in good if row["simulated_deadlock"]]:
             same = sum(row["emulated_knot"] == row["simulated_knot"] for row in frozen)
             yield (
-                f"{len(frozen)} cases froze in the simulator, {same} of them in the emulator, too, "
-                "and in the same knot."
+                f"{len(frozen)} cases deadlocked in the simulator; {same} of them deadlocked in "
+                "the emulator with the same knot."
             )
         apart = sum(len(row["peaks_apart"]) for row in good)
         channels = sum(row["channels"] for row in good)
         yield (
-            f"The accounts of {channels - apart} of {channels} channels had the same peak, to "
-            f"the byte; the emulator counted {sum(row['emulated_pauses'] for row in good):,} "
-            f"pauses, the simulator {sum(row['simulated_pauses'] for row in good):,}."
+            f"The peak ingress buffer occupancy of {channels - apart} of {channels} channels is "
+            f"equal to the byte. The emulator counted "
+            f"{sum(row['emulated_pauses'] for row in good):,} pauses, the simulator "
+            f"{sum(row['simulated_pauses'] for row in good):,}."
         )
 
 
 NOTES = (
     (
         "One description",
-        "A case is one object: a plan of a fabric, who sends to whom, packets of 1,500 bytes, "
-        "and the flow control. Links and limits of accounts are the same for both. In the "
-        "emulator real UDP datagrams of a real program go through Open vSwitch. When all flows "
-        "send, all queues are emptied and all counters set to zero at once, so that both begin "
-        "with an empty fabric and all senders ready. The simulator runs as long as the "
-        "emulator's clock said.",
+        "A case is one object: a plan of a fabric, the flows, packets of 1,500 bytes, and the "
+        "flow control. Links and buffer limits are the same for both. In the emulator, UDP "
+        "datagrams of a real program pass through Open vSwitch. When all flows send, one request "
+        "empties all queues and resets all counters. So both begin with an empty fabric and all "
+        "senders ready. The simulator runs for the time that the emulator's clock measured.",
     ),
     (
-        "Frames apart",
-        "A flow agrees when it is within 1 % or two frames: at either edge of the window one "
-        "frame may have been in for one and not yet for the other. The moment of the reset is "
-        "known to within the time that the request took (start_known_us in run.json), and a "
-        "host's first frame comes a wake-up of the daemon later, up to a millisecond; a full "
-        "frame takes 1.2 ms at 10 Mbit/s and 2.5 ms at 5.",
+        "Frame difference",
+        "A flow agrees if it differs by at most 1 % or two frames. At each end of the measuring "
+        "window, a frame may be counted by one and not yet by the other. The time of the reset is "
+        "known to within the duration of the request (start_known_us in run.json). The first "
+        "frame of a host starts when the daemon wakes, up to a millisecond later. A full frame "
+        "takes 1.2 ms at 10 Mbit/s and 2.5 ms at 5.",
     ),
     (
-        "Pauses and time stopped",
-        "Of all channels that carried frames together. 802.3x stops a link as a whole: here "
-        "that counts once, though the emulator's own counters have it under each of the eight "
-        "priorities. Where the window's edge falls between the two, a channel's count differs "
-        "by one.",
+        "Pauses and paused time",
+        "Both are sums over all channels that carried frames. 802.3x stops a link as a whole, "
+        "which counts once here; the emulator's own counters show it under each of the eight "
+        "priorities. If the window ends between the emulated and the simulated pause, the counts "
+        "of a channel differ by one.",
     ),
     (
-        "Peaks of accounts",
-        "The most bytes of one input port and priority that were in a switch at once; "
-        "channels count as different unless the two are equal to the byte, and remarks name "
-        "them with the difference (emulated less simulated). A frame that Open vSwitch gives "
-        "back late stays on its account for so much longer, and in each frame's time of it "
-        "one more may come: so the peak is higher by whole frames, the more the later the "
-        "latest frame was (which the 99th percentile does not tell), and where none is later "
-        "than a frame's time all peaks are equal. Queues of hosts' interfaces are not "
-        "compared: a real sender keeps up to 16 KiB there, a simulated one its next frame "
-        "alone.",
+        "Peaks of ingress buffer occupancy",
+        "The peak is the largest number of bytes of one input port and priority in a switch at "
+        "the same time. Channels differ unless both peaks are equal to the byte; the remarks give "
+        "the difference (emulated minus simulated). A frame that Open vSwitch returns late stays "
+        "in the ingress buffer for that much longer, and one more frame can arrive in each frame "
+        "time of lateness. So a peak is higher by whole frames, depending on the latest frame "
+        "(not on the 99th percentile). If no frame is later than a frame time, all peaks are "
+        "equal. Queues of host interfaces are not compared: a real sender keeps up to 16 KiB "
+        "there, a simulated one only its next frame.",
     ),
     (
-        "When it froze",
-        "The emulator's detector looks every 50 ms and says since which look it has seen the "
-        "knot; the simulator says when the last channel of the knot stopped (emulated_frozen_ms "
-        "and simulated_frozen_ms in run.json). Hence up to some 50 ms between the two.",
+        "Time of the deadlock",
+        "The emulator's detector checks every 50 ms and reports the first check that saw the "
+        "knot. The simulator reports when the last channel of the knot stopped. "
+        "(emulated_frozen_ms and simulated_frozen_ms in run.json.) So the two times differ by up "
+        "to about 50 ms.",
     ),
 )
 
 
 def plots(samples: Sequence[Mapping[str, Any]]) -> list[Plot]:
-    """Draw every channel's counters by one against those by the other."""
+    """Draw the counters of every channel, emulated over simulated."""
     if not samples:
         return []
     return [
         Plot(
             "channels",
-            "Each dot is a channel of a case: what the emulator counted against what the simulator "
-            "did. On the line both are the same.",
+            "Each dot is a channel of a case: the emulator's counter over the simulator's. On the "
+            "line both are equal.",
             _channels(samples),
         )
     ]
@@ -166,7 +168,7 @@ def _channels(samples: Sequence[Mapping[str, Any]]) -> Figure:
     shown = (
         ("frames", "frames sent"),
         ("pauses", "pauses"),
-        ("account_peak_bytes", "peak of the account, bytes"),
+        ("account_peak_bytes", "peak ingress bytes"),
     )
     for axes, (key, words) in zip(panels, shown, strict=True):
         both = [(one[f"simulated_{key}"], one[f"emulated_{key}"]) for one in samples]
@@ -180,12 +182,12 @@ def _channels(samples: Sequence[Mapping[str, Any]]) -> Figure:
 def present(
     run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
 ) -> Presentation:
-    """Put the presentation of a run together; plots only where ``draw``."""
+    """Return the presentation of a run, with plots if ``draw``."""
     rows = run["rows"]
     return Presentation(
-        title="One model, two clocks: the emulator beside the simulator",
-        lead="The same fabrics, plans, flows and flow control: with real frames through Open "
-        "vSwitch, and under a virtual clock.",
+        title="One model, two clocks: emulator and simulator compared",
+        lead="The same fabrics, plans, flows and flow control, with real frames through Open "
+        "vSwitch and in virtual time.",
         sentences=[*sentences(rows), *of_validity(rows)],
         columns=COLUMNS,
         brief=BRIEF,
