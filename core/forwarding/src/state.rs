@@ -66,9 +66,16 @@ pub enum Step<'a> {
     Next(Choice, &'a [HopId]),
 }
 
+/// What an entry holds: one of these two, [`LISTED`] plus the number of a step, or, where a packet
+/// goes on by one hop alone, that hop's number.
 const UNREACHED: u32 = u32::MAX;
 const UNSUPPORTED: u32 = u32::MAX - 1;
-const NO_TABLE: u32 = u32::MAX;
+const LISTED: u32 = 1 << 31;
+
+/// Classes whose entries lie together. Most hops are reached by packets of a few classes only, so
+/// entries exist in pages, and a page exists if an entry of it was asked for.
+const PAGE: usize = 16;
+const NO_PAGE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 struct StepHops {
@@ -105,14 +112,16 @@ pub struct State {
     class_count: Vec<u32>,
     hops: Vec<Hop>,
     hop_ids: FxHashMap<Hop, HopId>,
-    /// By hop: where its entries begin, one for each class of the switch that it enters.
-    table: Vec<u32>,
+    /// By hop: where the pages for the classes of the switch that it enters begin in `pages`.
+    first_page: Vec<u32>,
+    /// Numbers of pages; NO_PAGE: all entries of that page are unreached.
+    pages: Vec<u32>,
+    /// The entries of all pages, one after the other.
     entries: Vec<u32>,
+    /// The steps that are not one hop alone.
     steps: Vec<StepHops>,
     step_hops: Vec<HopId>,
     step_ids: FxHashMap<(Choice, Box<[HopId]>), u32>,
-    /// By hop: the step that is this hop alone.
-    alone: Vec<u32>,
     /// Room for what is asked.
     out: Vec<Hop>,
 }
@@ -163,13 +172,11 @@ impl State {
 
     /// The number of a hop, given when it is first asked for.
     pub fn hop_id(&mut self, hop: Hop) -> HopId {
-        if let Some(&id) = self.hop_ids.get(&hop) {
-            return id;
+        let id = *self.hop_ids.entry(hop).or_insert(self.hops.len() as HopId);
+        if id as usize == self.hops.len() {
+            self.hops.push(hop);
+            self.first_page.push(NO_PAGE);
         }
-        let id = self.hops.len() as HopId;
-        self.hops.push(hop);
-        self.hop_ids.insert(hop, id);
-        self.table.push(NO_TABLE);
         id
     }
 
@@ -189,26 +196,40 @@ impl State {
         &self.hops
     }
 
-    /// The place of the entry of what comes by a hop for a destination: equal for equal entries.
-    ///
-    /// The hop must enter a switch where something was asked for before: see [`Self::fill`].
+    /// The place of the entry of a class at the switch that a hop enters.
     #[inline]
-    pub fn place(&mut self, id: HopId, destination: u32) -> usize {
-        let (switch, _) = self.fabric.enters(self.hop(id).link);
-        let mut first = self.table[id as usize];
-        if first == NO_TABLE {
-            first = self.entries.len() as u32;
-            self.table[id as usize] = first;
-            let classes = self.class_count(switch) as usize;
-            self.entries.resize(self.entries.len() + classes, UNREACHED);
+    fn place(&mut self, id: HopId, switch: u32, class: u16) -> usize {
+        let mut first = self.first_page[id as usize];
+        if first == NO_PAGE {
+            first = self.pages.len() as u32;
+            self.first_page[id as usize] = first;
+            let count = (self.class_count(switch) as usize).div_ceil(PAGE);
+            self.pages.resize(self.pages.len() + count, NO_PAGE);
         }
-        first as usize + usize::from(self.class_of(switch, destination))
+        let page = &mut self.pages[first as usize + usize::from(class) / PAGE];
+        if *page == NO_PAGE {
+            *page = (self.entries.len() / PAGE) as u32;
+            self.entries.extend([UNREACHED; PAGE]);
+        }
+        *page as usize * PAGE + usize::from(class) % PAGE
     }
 
-    /// Asks for what becomes of a packet unless it is known; returns the place of the entry.
+    /// The switch that a hop enters, and the numbers of the pages of its entries, if there are any.
+    fn pages_of(&self, id: HopId) -> (u32, &[u32]) {
+        let (switch, _) = self.fabric.enters(self.hop(id).link);
+        let count = (self.class_count(switch) as usize).div_ceil(PAGE);
+        match self.first_page[id as usize] {
+            NO_PAGE => (switch, &[]),
+            first => (switch, &self.pages[first as usize..first as usize + count]),
+        }
+    }
+
+    /// Asks for what becomes of a packet unless it is known; returns the place of the entry, which is
+    /// equal for equal entries. The hop must enter a switch.
     #[inline]
     pub fn fill(&mut self, id: HopId, destination: u32, behaviour: &mut impl Behaviour) -> usize {
-        let place = self.place(id, destination);
+        let (switch, _) = self.fabric.enters(self.hop(id).link);
+        let place = self.place(id, switch, self.class_of(switch, destination));
         if self.entries[place] == UNREACHED {
             self.entries[place] = self.ask(id, destination, behaviour);
         }
@@ -222,7 +243,7 @@ impl State {
         let step = match behaviour.next(&self.fabric, self.hop(id), destination, &mut out) {
             Err(Unsupported) => UNSUPPORTED,
             Ok(choice) => match out[..] {
-                [only] => self.step_alone(only),
+                [only] => self.hop_id(only),
                 _ => {
                     let ids: Box<[HopId]> = out.iter().map(|&hop| self.hop_id(hop)).collect();
                     self.step_id(choice, ids)
@@ -233,43 +254,29 @@ impl State {
         step
     }
 
-    /// The step by one hop alone, where there is nothing to choose.
-    fn step_alone(&mut self, hop: Hop) -> u32 {
-        let id = self.hop_id(hop);
-        if self.alone.len() < self.hops.len() {
-            self.alone.resize(self.hops.len(), UNREACHED);
-        }
-        if self.alone[id as usize] == UNREACHED {
-            self.alone[id as usize] = self.new_step(Choice::All, &[id]);
-        }
-        self.alone[id as usize]
-    }
-
+    /// The entry for hops that are not one alone.
     fn step_id(&mut self, choice: Choice, hops: Box<[HopId]>) -> u32 {
         let key = (choice, hops);
         if let Some(&id) = self.step_ids.get(&key) {
             return id;
         }
-        let id = self.new_step(choice, &key.1);
+        let (first, count) = (self.step_hops.len() as u32, key.1.len() as u32);
+        self.step_hops.extend(&key.1);
+        let id = LISTED + self.steps.len() as u32;
+        self.steps.push(StepHops { choice, first, count });
         self.step_ids.insert(key, id);
         id
-    }
-
-    fn new_step(&mut self, choice: Choice, hops: &[HopId]) -> u32 {
-        let (first, count) = (self.step_hops.len() as u32, hops.len() as u32);
-        self.steps.push(StepHops { choice, first, count });
-        self.step_hops.extend(hops);
-        self.steps.len() as u32 - 1
     }
 
     /// What an entry says, by its place.
     #[inline]
     pub fn entry(&self, place: usize) -> Step<'_> {
-        match self.entries[place] {
-            UNREACHED => Step::Unreached,
-            UNSUPPORTED => Step::Unsupported,
+        match &self.entries[place] {
+            &UNREACHED => Step::Unreached,
+            &UNSUPPORTED => Step::Unsupported,
+            hop if *hop < LISTED => Step::Next(Choice::All, std::slice::from_ref(hop)),
             step => {
-                let StepHops { choice, first, count } = self.steps[step as usize];
+                let StepHops { choice, first, count } = self.steps[(step - LISTED) as usize];
                 Step::Next(choice, &self.step_hops[first as usize..(first + count) as usize])
             }
         }
@@ -277,10 +284,22 @@ impl State {
 
     /// What a switch does with packets of one of its classes that come by a hop.
     pub fn step(&self, id: HopId, class: u16) -> Step<'_> {
-        match self.table[id as usize] {
-            NO_TABLE => Step::Unreached,
-            first => self.entry(first as usize + usize::from(class)),
+        match self.pages_of(id).1.get(usize::from(class) / PAGE) {
+            None | Some(&NO_PAGE) => Step::Unreached,
+            Some(&page) => self.entry(page as usize * PAGE + usize::from(class) % PAGE),
         }
+    }
+
+    /// What a switch does with packets that come by a hop: the classes that were asked for, ascending.
+    pub fn steps(&self, id: HopId) -> impl Iterator<Item = (u16, Step<'_>)> {
+        let pages = self.pages_of(id).1.iter().enumerate();
+        let known = pages.filter(|(_, &page)| page != NO_PAGE);
+        let entries = known.flat_map(move |(number, &page)| {
+            let of_page = page as usize * PAGE..(page as usize + 1) * PAGE;
+            of_page.enumerate().map(move |(i, place)| ((number * PAGE + i) as u16, place))
+        });
+        let reached = entries.filter(|&(_, place)| self.entries[place] != UNREACHED);
+        reached.map(|(class, place)| (class, self.entry(place)))
     }
 
     /// What becomes of a packet for a destination that comes by a hop.
@@ -291,25 +310,20 @@ impl State {
 
     /// Whether two hops into one switch have the same entries, but for the `skipped` classes.
     pub fn same_entries(&self, a: HopId, b: HopId, skipped: &[Option<u16>]) -> bool {
-        let (switch, _) = self.fabric.enters(self.hop(a).link);
-        let entries = |id: HopId| {
-            let first = self.table[id as usize] as usize;
-            &self.entries[first..first + self.class_count(switch) as usize]
-        };
-        let pairs = entries(a).iter().zip(entries(b)).enumerate();
-        pairs.into_iter().all(|(class, (a, b))| a == b || skipped.contains(&Some(class as u16)))
+        let counted = |id| self.steps(id).filter(|(class, _)| !skipped.contains(&Some(*class)));
+        counted(a).eq(counted(b))
     }
 
     /// Lets the unicasts of `first` stand for those of `host`, whose entry for class `own`, in which
     /// `first` is alone, they take over.
     pub fn stand_for(&mut self, host: u32, first: u32, own: Option<u16>) {
         self.stands_for[host as usize] = first;
-        let start = |host: u32| {
-            let hop = Hop { link: self.fabric.host_link(host), label: 0, vc: 0 };
-            self.known_hop(hop).map(|id| self.table[id as usize] as usize)
-        };
+        let start =
+            |host: u32| self.known_hop(Hop { link: self.fabric.host_link(host), label: 0, vc: 0 });
         if let (Some(class), Some(to), Some(from)) = (own, start(first), start(host)) {
-            self.entries[to + usize::from(class)] = self.entries[from + usize::from(class)];
+            let (switch, _) = self.fabric.enters(self.hop(to).link);
+            let [to, from] = [to, from].map(|id| self.place(id, switch, class));
+            self.entries[to] = self.entries[from];
         }
     }
 

@@ -220,8 +220,9 @@ impl Floods<'_> {
                 }
                 continue;
             }
-            for class in (0..classes).filter(|&class| used[class]) {
-                if let Step::Next(_, onward) = state.step(id, class as u16) {
+            for (class, step) in state.steps(id) {
+                let class = usize::from(class);
+                if let (true, Step::Next(_, onward)) = (used[class], step) {
                     let place = come.iter().position(|of| of.0 == port).unwrap_or_else(|| {
                         come.push((port, Vec::new()));
                         come.len() - 1

@@ -42,12 +42,15 @@ impl Ways<'_> {
         self.next.iter().map(usual).collect()
     }
 
-    /// By way: the class in a VLAN.
-    fn of_vlan(&self, vlan: u16) -> Vec<Option<u32>> {
+    /// By way: the class in each VLAN in which packets come by, ascending.
+    fn of_vlans(&self) -> Vec<Vec<(u16, u32)>> {
+        let vlans = self.vlans();
         let of = |next: &&[(u16, Link)]| match next {
-            [] => None,
-            [(0, link)] => Some(self.class(*link)),
-            next => next.iter().find(|of| of.0 == vlan).map(|of| self.class(of.1)),
+            [(0, link)] => vlans.iter().map(|&vlan| (vlan, self.class(*link))).collect(),
+            next => {
+                let labelled = next.iter().filter(|of| of.0 > 0);
+                labelled.map(|&(vlan, link)| (vlan, self.class(link))).collect()
+            }
         };
         self.next.iter().map(of).collect()
     }
@@ -120,17 +123,6 @@ pub fn sample(
     Ok(ways.of_block.iter().map(|&way| usual[way as usize]).collect())
 }
 
-/// By VLAN: what tells the class of each block.
-fn of_blocks<'a>(
-    ways: &'a Ways<'_>,
-    of_ways: &'a [(u16, Vec<Option<u32>>)],
-) -> Vec<(u16, impl Fn(u32) -> Option<u32> + 'a)> {
-    let of = |(vlan, classes): &'a (u16, Vec<Option<u32>>)| {
-        (*vlan, move |block: u32| classes[ways.of_block[block as usize] as usize])
-    };
-    of_ways.iter().map(of).collect()
-}
-
 /// Adds the rules of a switch.
 pub fn add(
     (state, switch): (&State, u32),
@@ -148,24 +140,17 @@ pub fn add(
         listings.fewest(minimiser, &mut sets, DROPPED, None, |block| usual[of_block(block)]);
     let mut of_vlans = Vec::new();
     if ways.vlans_matter() {
-        let by_vlan: Vec<(u16, Vec<Option<u32>>)> =
-            ways.vlans().into_iter().map(|vlan| (vlan, ways.of_vlan(vlan))).collect();
-        let labelled = of_blocks(&ways, &by_vlan);
-        let together = listings.fewest_labelled(minimiser, &mut sets, DROPPED, &labelled);
-        let rest = ways.links.len() as u32 + 1;
-        let differs = |class: Option<u32>, usual: Option<u32>| {
-            class.map(|class| if usual == Some(class) { rest } else { class })
-        };
-        let differing: Vec<(u16, Vec<Option<u32>>)> = by_vlan
-            .iter()
-            .map(|(vlan, classes)| {
-                (*vlan, classes.iter().zip(&usual).map(|(&a, &b)| differs(a, b)).collect())
-            })
-            .collect();
-        let differing = of_blocks(&ways, &differing);
+        let mut classes = ways.of_vlans();
+        let together = listings
+            .fewest_labelled(minimiser, &mut sets, DROPPED, |block| &classes[of_block(block)]);
         let shorter = together.len() <= of_all.len();
         if !shorter {
-            of_vlans = listings.exceptions(minimiser, rest, &differing);
+            let rest = ways.links.len() as u32 + 1;
+            for (classes, usual) in classes.iter_mut().zip(&usual) {
+                let as_usual = classes.iter_mut().filter(|(_, class)| *usual == Some(*class));
+                as_usual.for_each(|(_, class)| *class = rest);
+            }
+            of_vlans = listings.exceptions(minimiser, rest, |block| &classes[of_block(block)]);
         }
         if shorter || together.len() < of_all.len() + of_vlans.len() {
             (of_all, of_vlans) = (together, Vec::new());

@@ -120,42 +120,43 @@ impl Listings {
         best.matches(cubes, Place::First, u32::from(extra.is_some()))
     }
 
-    /// The same for a function of an address and a label: labels ascend, and each has what tells the
-    /// classes of blocks.
-    pub fn fewest_labelled<F: Fn(u32) -> Option<SetId>>(
+    /// The same for a function of an address and a label: `set` tells with which labels packets for
+    /// each block come, ascending, and the classes that they may get.
+    pub fn fewest_labelled<'a>(
         &self,
         minimiser: &mut Minimiser,
         sets: &mut Sets,
         otherwise: u32,
-        labels: &[(u16, F)],
+        set: impl Fn(u32) -> &'a [(u16, SetId)],
     ) -> Vec<Match> {
-        let (first, least) = self
-            .shortest(|listing, most| minimiser.count(listing.labels_first(labels), sets, most));
+        let (first, least) =
+            self.shortest(|listing, most| minimiser.count(listing.labels_first(&set), sets, most));
         let (last, least_last) =
-            self.shortest(|listing, most| minimiser.count(listing.labels_last(labels), sets, most));
+            self.shortest(|listing, most| minimiser.count(listing.labels_last(&set), sets, most));
         let mut cubes = Vec::new();
         if least_last < least {
             // The free bits of an address must not count, though those of the label after it do.
-            let items = last.labels_last(labels);
+            let items = last.labels_last(&set);
             minimiser.prefixes(items, true, sets, otherwise, &mut cubes);
             last.matches(cubes, Place::Last, LABEL_BITS)
         } else {
-            let items = first.labels_first(labels);
+            let items = first.labels_first(&set);
             minimiser.prefixes(items, self.branching, sets, otherwise, &mut cubes);
             first.matches(cubes, Place::First, LABEL_BITS)
         }
     }
 
-    /// Rules that give exceptions from a class to some addresses with some labels.
-    pub fn exceptions<F: Fn(u32) -> Option<u32>>(
+    /// Rules that give exceptions from a class to some addresses with some labels; see
+    /// [`Self::fewest_labelled`].
+    pub fn exceptions<'a>(
         &self,
         minimiser: &mut Minimiser,
         rest: u32,
-        labels: &[(u16, F)],
+        class: impl Fn(u32) -> &'a [(u16, u32)],
     ) -> Vec<Match> {
         let all = self.all.iter().map(|listing| {
             let mut cubes = Vec::new();
-            minimiser.exceptions(listing.labels_last(labels), rest, &mut cubes);
+            minimiser.exceptions(listing.labels_last(&class), rest, &mut cubes);
             (cubes, listing)
         });
         let best = all.reduce(|best, next| if next.0.len() < best.0.len() { next } else { best });
@@ -193,27 +194,29 @@ impl Listing {
         items.chain(extra.map(|set| (1 << self.order.len(), set)))
     }
 
-    fn labels_first<'a, F: Fn(u32) -> Option<SetId>>(
-        &'a self,
-        labels: &'a [(u16, F)],
-    ) -> impl Iterator<Item = Item> + 'a {
+    fn labels_first<'a>(&self, set: impl Fn(u32) -> &'a [(u16, SetId)]) -> Vec<Item> {
         let bits = self.order.len();
-        labels.iter().flat_map(move |(label, set)| {
-            self.points.iter().filter_map(move |&(key, block)| {
-                set(block).map(|set| (u64::from(*label) << bits | key, set))
-            })
-        })
+        let key = |key: u64, label: u16| u64::from(label) << bits | key;
+        let mut items = self.labelled(key, set);
+        items.sort_unstable_by_key(|&(key, _)| key);
+        items
     }
 
-    fn labels_last<'a, F: Fn(u32) -> Option<SetId>>(
-        &'a self,
-        labels: &'a [(u16, F)],
-    ) -> impl Iterator<Item = Item> + 'a {
-        self.points.iter().flat_map(move |&(key, block)| {
-            labels.iter().filter_map(move |(label, set)| {
-                set(block).map(|set| (key << LABEL_BITS | u64::from(*label), set))
-            })
-        })
+    fn labels_last<'a>(&self, set: impl Fn(u32) -> &'a [(u16, SetId)]) -> Vec<Item> {
+        self.labelled(|key, label| key << LABEL_BITS | u64::from(label), set)
+    }
+
+    /// All addresses with the labels that they have, in the order of the addresses.
+    fn labelled<'a>(
+        &self,
+        key: impl Fn(u64, u16) -> u64,
+        set: impl Fn(u32) -> &'a [(u16, SetId)],
+    ) -> Vec<Item> {
+        let mut items = Vec::new();
+        for &(address, block) in &self.points {
+            items.extend(set(block).iter().map(|&(label, set)| (key(address, label), set)));
+        }
+        items
     }
 
     /// Merges rules, and says what they match of addresses and labels.

@@ -6,8 +6,6 @@
 //! those of equal length that differ in one bit are merged. The first rule that matches counts:
 //! longer prefixes come first.
 
-use rustc_hash::FxHashMap;
-
 use super::sets::{SetId, Sets};
 
 /// A rule: keys equal to `value` in the bits of `mask` get `class`.
@@ -196,6 +194,7 @@ impl Minimiser {
 /// The bit in which most can be merged comes first, of equal ones the lowest.
 pub fn merge(cubes: &mut Vec<Cube>) {
     loop {
+        cubes.sort_unstable_by_key(|cube| (cube.level, cube.class, cube.mask, cube.value));
         let bits = cubes.iter().fold(0, |bits, cube| bits | cube.mask);
         let bits = (0..u64::BITS).map(|bit| 1 << bit).filter(|bit| bits & bit != 0);
         let pairs = bits.map(|bit| pairs(cubes, bit));
@@ -214,14 +213,27 @@ pub fn merge(cubes: &mut Vec<Cube>) {
     cubes.sort_unstable_by_key(|cube| (std::cmp::Reverse(cube.level), cube.mask, cube.value));
 }
 
-/// The pairs of rules that differ in nothing but one bit of their value.
+/// The pairs of rules that differ in nothing but one bit of their value: the places of the one without
+/// and of the one with it. Rules are sorted by level, class, mask and value.
 fn pairs(cubes: &[Cube], bit: u64) -> Vec<(usize, usize)> {
-    let mut first: FxHashMap<Cube, usize> = FxHashMap::default();
     let mut found = Vec::new();
-    for (i, &cube) in cubes.iter().enumerate().filter(|(_, cube)| cube.mask & bit != 0) {
-        let wide = Cube { value: cube.value & !bit, mask: cube.mask & !bit, ..cube };
-        if let Some(other) = first.insert(wide, i) {
-            found.push((other, i));
+    let mut end = 0;
+    for alike in cubes.chunk_by(|a, b| (a.level, a.class, a.mask) == (b.level, b.class, b.mask)) {
+        let begin = end;
+        end += alike.len();
+        let mut high = begin;
+        if alike[0].mask & bit == 0 {
+            continue;
+        }
+        for low in (begin..end).filter(|&low| cubes[low].value & bit == 0) {
+            // Both kinds ascend: what was passed is nobody's partner.
+            let partner = cubes[low].value | bit;
+            while high < end && cubes[high].value < partner {
+                high += 1;
+            }
+            if high < end && cubes[high].value == partner {
+                found.push((low, high));
+            }
         }
     }
     found

@@ -86,8 +86,8 @@ pub fn unicasts(state: &State, switch: u32, ports: &Ports) -> Result<Unicasts, R
         turns: FxHashMap::default(),
     };
     for &id in &ports.entering {
-        for class in (0..classes).filter(|&class| used[class]) {
-            read.note(state, switch, id, class)?;
+        for (class, step) in state.steps(id).filter(|&(class, _)| used[usize::from(class)]) {
+            read.note(state, switch, id, usize::from(class), step)?;
         }
     }
     for next in &mut read.next {
@@ -115,11 +115,18 @@ pub fn unicasts(state: &State, switch: u32, ports: &Ports) -> Result<Unicasts, R
 }
 
 impl Unicasts {
-    fn note(&mut self, state: &State, switch: u32, id: HopId, class: usize) -> Result<(), Refused> {
+    fn note(
+        &mut self,
+        state: &State,
+        switch: u32,
+        id: HopId,
+        class: usize,
+        step: Step<'_>,
+    ) -> Result<(), Refused> {
         let refused = |reason: String| Err(Refused { switch, reason });
         let Hop { link, label, vc } = state.hop(id);
         let (_, in_port) = state.fabric.enters(link);
-        let out = match state.step(id, class as u16) {
+        let out = match step {
             Step::Unreached => return Ok(()),
             Step::Next(_, []) => None,
             Step::Next(_, &[one]) => Some(state.hop(one)),
