@@ -38,22 +38,55 @@ pub struct Plan {
 /// The way to each destination switch in each VLAN.
 #[derive(Debug)]
 pub enum NextHops {
-    /// By switch: (VLAN, destination switch) -> channel.
-    Listed(Vec<FxHashMap<(u16, u32), u32>>),
+    /// The next hops of explicit paths.
+    Listed(ListedHops),
     /// Tables (VLANs, switches, destination switches), and the VLAN of each.
     Tables(Vec<u16>, Vec<i32>),
 }
 
 impl Default for NextHops {
     fn default() -> Self {
-        Self::Listed(Vec::new())
+        Self::Listed(ListedHops::default())
+    }
+}
+
+/// The next hops of explicit paths. Packets are followed for one destination after the other: all that
+/// lead to one destination lie next to each other.
+#[derive(Debug, Default)]
+pub struct ListedHops {
+    /// (destination switches, switches): where the next hops at a switch end.
+    ends: Vec<u32>,
+    /// See [`Self::at`].
+    hops: Vec<(u16, u32)>,
+}
+
+impl ListedHops {
+    /// (VLAN, channel): the next hops at a switch to another, ascending.
+    pub(crate) fn at(&self, switches: usize, at: u32, to: u32) -> &[(u16, u32)] {
+        let place = to as usize * switches + at as usize;
+        let first = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.hops[first as usize..self.ends[place] as usize]
+    }
+
+    /// Adds the next hops to one more destination: (switch, VLAN, channel).
+    fn push(&mut self, switches: usize, hops: impl Iterator<Item = (u32, u16, u32)>) {
+        let mut hops: Vec<(u32, u16, u32)> = hops.collect();
+        hops.sort_unstable();
+        let first = self.hops.len();
+        self.hops.extend(hops.iter().map(|&(_, vlan, channel)| (vlan, channel)));
+        let end = |at: u32| first + hops.partition_point(|of| of.0 <= at);
+        self.ends.extend((0..switches as u32).map(|at| end(at) as u32));
     }
 }
 
 impl NextHops {
     pub(crate) fn get(&self, switches: usize, vlan: u16, at: u32, to: u32) -> Option<u32> {
         match self {
-            Self::Listed(of) => of[at as usize].get(&(vlan, to)).copied(),
+            Self::Listed(listed) => {
+                let here = listed.at(switches, at, to);
+                let place = here.binary_search_by_key(&vlan, |of| of.0).ok()?;
+                Some(here[place].1)
+            }
             Self::Tables(vlans, tables) => {
                 let table = vlans.iter().position(|&of| of == vlan)?;
                 let channel = tables[(table * switches + at as usize) * switches + to as usize];
@@ -119,36 +152,38 @@ impl Plan {
     ) -> Result<(), Conflict> {
         let switches = fabric.switches();
         let Paths { channels, priorities, longest } = paths;
-        let mut next: Vec<FxHashMap<(u16, u32), u32>> = vec![FxHashMap::default(); switches];
+        let mut next = ListedHops::default();
+        let mut towards: FxHashMap<(u32, u16), u32> = FxHashMap::default();
         let mut seen: FxHashMap<(u32, u32, u8), u8> = FxHashMap::default();
         let rows = self.flood_vlan.len();
         self.first = (0..rows as u32).collect();
         self.first_priority = vec![0; rows * switches];
-        for place in 0..rows * switches {
-            let (row, to) = ((place / switches) as u32, (place % switches) as u32);
-            if !wanted[to as usize] {
-                continue;
-            }
-            let (vlan, _) = self.first_tag(row, to, switches);
-            let mut before: Option<(u32, u8)> = None;
-            for hop in place * longest..(place + 1) * longest {
-                let Ok(channel) = u32::try_from(channels[hop]) else { break };
-                let priority = priorities[hop];
-                let (at, _) = fabric.leaves(channel);
-                let known = *next[at as usize].entry((vlan, to)).or_insert(channel);
-                if known != channel {
-                    return Err(Conflict::NextHop(at, vlan, to, [known, channel]));
-                }
-                if let Some((held, was)) = before {
-                    let known = *seen.entry((held, channel, was)).or_insert(priority);
-                    if known != priority {
-                        return Err(Conflict::Priority(held, channel, was, [known, priority]));
+        for to in 0..switches as u32 {
+            let rows = if wanted[to as usize] { rows } else { 0 };
+            for row in 0..rows as u32 {
+                let place = row as usize * switches + to as usize;
+                let (vlan, _) = self.first_tag(row, to, switches);
+                let mut before: Option<(u32, u8)> = None;
+                for hop in place * longest..(place + 1) * longest {
+                    let Ok(channel) = u32::try_from(channels[hop]) else { break };
+                    let priority = priorities[hop];
+                    let (at, _) = fabric.leaves(channel);
+                    let known = *towards.entry((at, vlan)).or_insert(channel);
+                    if known != channel {
+                        return Err(Conflict::NextHop(at, vlan, to, [known, channel]));
                     }
-                } else {
-                    self.first_priority[place] = priority;
+                    if let Some((held, was)) = before {
+                        let known = *seen.entry((held, channel, was)).or_insert(priority);
+                        if known != priority {
+                            return Err(Conflict::Priority(held, channel, was, [known, priority]));
+                        }
+                    } else {
+                        self.first_priority[place] = priority;
+                    }
+                    before = Some((channel, priority));
                 }
-                before = Some((channel, priority));
             }
+            next.push(switches, towards.drain().map(|((at, vlan), channel)| (at, vlan, channel)));
         }
         self.next = NextHops::Listed(next);
         self.changes = seen.into_iter().filter(|&((_, _, was), becomes)| was != becomes).collect();

@@ -133,14 +133,14 @@ impl Planned {
         let switches = self.switches();
         let rows = self.rows_at(at);
         let tables = self.plan.next.at(switches, at);
-        let listed = self.listed(at);
         let mut by_switch = vec![0; switches];
         let mut key = Vec::new();
         for to in (0..switches as u32).filter(|&to| !self.hosts[to as usize].is_empty()) {
             key.clear();
             key.push(0);
-            if let Some(listed) = &listed {
-                key.extend(&listed[to as usize]);
+            if let NextHops::Listed(listed) = &self.plan.next {
+                let here = listed.at(switches, at, to).iter();
+                key.extend(here.flat_map(|&(vlan, channel)| [u32::from(vlan), channel]));
             }
             if let Some(tables) = &tables {
                 let width = tables.len() / switches;
@@ -166,19 +166,6 @@ impl Planned {
         rows.sort_unstable();
         rows.dedup();
         rows
-    }
-
-    /// By destination switch: (VLAN, channel), one after the other, that are listed at a switch.
-    fn listed(&self, at: u32) -> Option<Vec<Vec<u32>>> {
-        let NextHops::Listed(next) = &self.plan.next else { return None };
-        let mut entries: Vec<(u32, u16, u32)> =
-            next[at as usize].iter().map(|(&(vlan, to), &channel)| (to, vlan, channel)).collect();
-        entries.sort_unstable();
-        let mut listed = vec![Vec::new(); self.switches()];
-        for (to, vlan, channel) in entries {
-            listed[to as usize].extend([u32::from(vlan), channel]);
-        }
-        Some(listed)
     }
 
     /// The channels by which a flood leaves a switch.
