@@ -4,11 +4,11 @@ use rustc_hash::FxHashMap;
 
 use crate::fabric::Fabric;
 
-/// Entry of an array of channels: none.
+/// In an array of channels: no channel.
 pub(crate) const NONE: i32 = -1;
 
-/// The tables and trees of a plan. Shapes are in brackets; a row is what hosts with the same paths
-/// have in common, a channel of -1 is none.
+/// The tables and trees of a plan. Shapes are in brackets. A row is a set of hosts with the same
+/// paths; a channel of -1 means none.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// (hosts): the row of each.
@@ -17,17 +17,18 @@ pub struct Plan {
     pub vlan: Vec<u16>,
     /// Hosts put the VLAN on themselves.
     pub host_tags: bool,
-    /// (rows): the row of `first_priority` that holds for each.
+    /// (rows): the row of `first_priority` that applies to each.
     pub first: Vec<u32>,
     /// (distinct rows, switches): the priority with which frames to a switch are admitted.
     pub first_priority: Vec<u8>,
     /// (rows): the VLAN of their broadcasts.
     pub flood_vlan: Vec<u16>,
-    /// The way to each switch in each VLAN.
+    /// The next hops to each switch in each VLAN.
     pub next: NextHops,
     /// (channel before, channel after, priority before) -> priority after, where it changes.
     pub changes: FxHashMap<(u32, u32, u8), u8>,
-    /// (switches, switches): the channel by which what a switch floods enters another.
+    /// (switches, switches): entry [u, v] is the channel on which a flood of switch u enters switch
+    /// v.
     pub tree: Vec<i32>,
     /// (switches, switches): the priority of that channel.
     pub tree_priority: Vec<u8>,
@@ -35,7 +36,7 @@ pub struct Plan {
     pub members: Vec<Vec<bool>>,
 }
 
-/// The way to each destination switch in each VLAN.
+/// The next hops to each destination switch in each VLAN.
 #[derive(Debug)]
 pub enum NextHops {
     /// The next hops of explicit paths.
@@ -50,11 +51,11 @@ impl Default for NextHops {
     }
 }
 
-/// The next hops of explicit paths. Packets are followed for one destination after the other: all that
-/// lead to one destination lie next to each other.
+/// The next hops of explicit paths, ordered by destination: packets are followed for one
+/// destination after the other.
 #[derive(Debug, Default)]
 pub struct ListedHops {
-    /// (destination switches, switches): where the next hops at a switch end.
+    /// (destination switches, switches): where the next hops at a switch end in `hops`.
     ends: Vec<u32>,
     /// See [`Self::at`].
     hops: Vec<(u16, u32)>,
@@ -109,28 +110,28 @@ impl NextHops {
     }
 }
 
-/// Explicit paths: (rows, switches, longest) channels, then -1, and the priority of each.
+/// Explicit paths.
 #[derive(Debug, Clone, Copy)]
 pub struct Paths<'a> {
-    /// See there.
+    /// (rows, switches, longest): the channels of each path, then -1.
     pub channels: &'a [i32],
-    /// See there.
+    /// Same shape: the priority of each of those channels.
     pub priorities: &'a [u8],
-    /// How many hops the longest has.
+    /// The channels of the longest path.
     pub longest: usize,
 }
 
-/// Two paths that no switch can tell apart.
+/// Two paths between which a switch cannot distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conflict {
     /// A VLAN has two next hops at a switch to another: (switch, VLAN, destination, channels).
     NextHop(u32, u16, u32, [u32; 2]),
-    /// A frame would have to go on with two priorities: (channels before, after, priority, two).
+    /// A frame would need two priorities at once: (channel before, channel after, priority, both).
     Priority(u32, u32, u8, [u8; 2]),
 }
 
 impl Plan {
-    /// The VLAN and the priority with which frames of a row to a switch go on from admission.
+    /// The VLAN and the priority that frames of a row to a switch get at admission.
     pub(crate) fn first_tag(&self, row: u32, to: u32, switches: usize) -> (u16, u8) {
         let (row, to) = (row as usize, to as usize);
         let wide = self.vlan.len() > self.first.len();
@@ -138,8 +139,8 @@ impl Plan {
         (vlan, self.first_priority[self.first[row] as usize * switches + to])
     }
 
-    /// Takes next hops, first priorities and changes of priority from explicit paths to the switches
-    /// that have hosts (`wanted`). The VLANs must be set.
+    /// Takes next hops, first priorities and changes of priority from explicit paths to the
+    /// switches that have hosts (`wanted`). The VLANs must be set.
     ///
     /// # Errors
     /// Switches that forward by (VLAN, destination), and change priorities by (channel before,

@@ -24,20 +24,20 @@ pub struct Cube {
 /// A key, and the classes of which it may get any.
 pub type Item = (u64, SetId);
 
-/// No class: what keys have that no rule matches, where nothing else was agreed.
+/// No class: that of keys that no rule matches, by default.
 pub const NO_CLASS: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 struct Node {
     set: SetId,
-    /// A key below; the bit that tells the children apart.
+    /// A key below it, and the bit in which its children differ.
     key: u64,
     bit: u32,
     /// The children, those with the bit 0 and 1; no leaf is anybody's child 0.
     children: Option<(u32, u32)>,
 }
 
-/// Room for the trie, used again for each function.
+/// The trie of one function; its memory is reused for the next.
 #[derive(Debug, Default)]
 pub struct Minimiser {
     nodes: Vec<Node>,
@@ -80,7 +80,8 @@ impl Minimiser {
         }
     }
 
-    /// How many rules [`Self::prefixes`] would give, one if they are none; None if more than `most`.
+    /// How many rules [`Self::prefixes`] would give, one if they are none; None if more than
+    /// `most`.
     ///
     /// Two branches without a common class need one rule more than together.
     pub fn count(
@@ -124,8 +125,8 @@ impl Minimiser {
     }
 
     /// Adds to `out` prefix rules of one level for the items that have another class than `rest`,
-    /// and for no item that has it; the classes of items are single ones. Only bits in which items part
-    /// count.
+    /// and for no item that has it; the classes of items are single ones. Only bits in which items
+    /// part count.
     pub fn exceptions(
         &mut self,
         items: impl IntoIterator<Item = Item>,
@@ -213,8 +214,8 @@ pub fn merge(cubes: &mut Vec<Cube>) {
     cubes.sort_unstable_by_key(|cube| (std::cmp::Reverse(cube.level), cube.mask, cube.value));
 }
 
-/// The pairs of rules that differ in nothing but one bit of their value: the places of the one without
-/// and of the one with it. Rules are sorted by level, class, mask and value.
+/// The pairs of rules that differ in nothing but one bit of their value: the places of the one
+/// without and of the one with it. Rules are sorted by level, class, mask and value.
 fn pairs(cubes: &[Cube], bit: u64) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut end = 0;
@@ -226,7 +227,7 @@ fn pairs(cubes: &[Cube], bit: u64) -> Vec<(usize, usize)> {
             continue;
         }
         for low in (begin..end).filter(|&low| cubes[low].value & bit == 0) {
-            // Both kinds ascend: what was passed is nobody's partner.
+            // Partners ascend as `low` does: none of those passed is needed again.
             let partner = cubes[low].value | bit;
             while high < end && cubes[high].value < partner {
                 high += 1;
