@@ -7,11 +7,11 @@
 //! - Any other address, unknown, broadcast or group, goes out of all other members (flooding).
 //! - It goes out without a tag where the port's membership is untagged.
 //!
-//! Nothing is learned and no priority is changed. The label of a hop is the VLAN of the tag, 0 where
-//! there is none; its virtual channel is always 0. See IEEE 802.1Q-2018, clauses 6.9 and 8.6.
+//! Nothing is learned and no priority is changed. The label of a hop is the VLAN of the tag, 0
+//! where there is none; its virtual channel is always 0. See IEEE 802.1Q-2018, clauses 6.9 and 8.6.
 //!
-//! Nothing depends on the sender, so that one flood stands for the broadcasts of all hosts. It stands
-//! for frames to addresses that no table knows, too: they go where broadcasts go.
+//! Nothing depends on the sender, so one flood represents the broadcasts of all hosts. It also
+//! represents frames to addresses in no table, which are flooded in the same way.
 
 use rustc_hash::FxHashMap;
 
@@ -31,7 +31,7 @@ pub struct Port {
     pub tagged: Vec<u16>,
 }
 
-/// What a switch is given.
+/// The configuration of a switch.
 #[derive(Debug, Default)]
 pub struct Tables {
     /// Its ports.
@@ -40,7 +40,7 @@ pub struct Tables {
     pub entries: Vec<(u32, u16, u32)>,
 }
 
-/// (VLAN, port), sorted: where a class of destinations is known to be.
+/// (VLAN, port), sorted: the table entries for a class of destinations.
 type Known = Vec<(u16, u32)>;
 
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Switch {
         }
     }
 
-    /// The port to a class of destinations in a VLAN; None: it is unknown there.
+    /// The port to a class of destinations in a VLAN; None: the VLAN has no entry for it.
     fn port_to(&self, class: u16, vlan: u16) -> Option<u32> {
         let known = &self.known[usize::from(class)];
         let place = known.binary_search_by_key(&vlan, |&(of, _)| of).ok()?;
@@ -84,7 +84,7 @@ impl Switch {
     }
 }
 
-/// 802.1Q switches as a behaviour: what is asked of them fills a state.
+/// 802.1Q switches as a behaviour, from which a state is filled.
 #[derive(Debug)]
 pub struct Bridges {
     switches: Vec<Switch>,
@@ -92,12 +92,12 @@ pub struct Bridges {
     class: Vec<u16>,
 }
 
-/// Makes an empty state for switches and what fills it.
+/// Returns an empty state for switches, and the behaviour from which it is filled.
 ///
 /// `tags` (hosts, hosts and the flood) are the VLANs that hosts put on; empty: they send untagged.
 ///
 /// # Errors
-/// A switch tells more than 65,535 kinds of destinations apart.
+/// A switch distinguishes more than 65,535 classes of destinations.
 pub fn bridges(
     fabric: Fabric,
     tables: Vec<Tables>,
@@ -122,10 +122,10 @@ pub fn bridges(
     Ok((state, bridges))
 }
 
-/// Sets the class at one switch of each host, and of the flood; returns where each class is known.
+/// Sets the class at one switch of each host and of the flood. Returns the entries of each class.
 ///
-/// Hosts with the same ports in all VLANs are one class. Each of the switch's own is one by itself,
-/// since its frames to itself, unlike others, stand for those of hosts treated alike.
+/// Hosts with the same ports in all VLANs are one class. Each host of the switch itself is a class
+/// of its own: the host that represents others sends to itself on their behalf.
 fn classes<'a>(
     hosts: usize,
     own: impl Fn(u32) -> bool,
@@ -150,7 +150,7 @@ fn classes<'a>(
     Ok(by_class)
 }
 
-/// Finds the hosts of each switch whose unicasts are treated the same.
+/// Finds the hosts of each switch whose unicasts are treated alike.
 fn group_hosts(state: &mut State, bridges: &Bridges) {
     let mut groups: Vec<Vec<Vec<u32>>> = vec![Vec::new(); bridges.switches.len()];
     for host in 0..state.fabric.hosts() as u32 {
@@ -194,8 +194,8 @@ impl Bridges {
         self.class[destination as usize * self.switches.len() + switch as usize]
     }
 
-    /// Whether the switch of a host knows where to send its frames to every other host, by another
-    /// port than the host's: then it does not matter by which port they come.
+    /// Whether the switch of a host has an entry for every other host, with another port than the
+    /// host's own: then the port on which its frames arrive does not matter.
     fn forwards_all(&self, state: &State, host: u32) -> bool {
         let (at, in_port) = state.fabric.enters(state.fabric.host_link(host));
         let switch = &self.switches[at as usize];
@@ -224,7 +224,7 @@ impl Behaviour for Bridges {
             return Ok(Choice::All);
         }
         let known = switch.port_to(self.class_of(at, destination), vlan);
-        // No host sends to itself: where a frame comes by its link, it is another's it stands for.
+        // No host sends to itself: a frame on its link is one of a host that it represents.
         let stands_in = fabric.host(hop.link) == Some(destination);
         for &(port, tagged) in members {
             let sent = known.is_none_or(|known| known == port) && (port != in_port || stands_in);

@@ -1,7 +1,7 @@
 //! Follows every packet that hosts can send through a forwarding state, destination by destination.
 //!
-//! Packets for one destination that meet on a hop go on together, so that the work grows with the
-//! hops that lead to a destination and not with the lengths of all paths.
+//! Packets for one destination that meet on a hop are followed as one from there on, so the work
+//! grows with the number of hops that lead to a destination, not with the lengths of all paths.
 
 use rustc_hash::FxHashMap;
 
@@ -9,7 +9,7 @@ use crate::flood::{FloodFailure, Floods};
 use crate::state::{Behaviour, Hop, HopId, State, Step};
 use crate::unicast::Unicasts;
 
-/// Failed pairs and floods of which the ends are kept.
+/// The most failed pairs, and the most failed floods, that are listed by name.
 pub const KEPT_FAILURES: usize = 1000;
 
 /// One virtual channel is held while another is waited for.
@@ -19,24 +19,26 @@ pub struct Edge {
     pub before: (u32, u8),
     /// Those that are waited for.
     pub after: (u32, u8),
-    /// A host that can cause it.
+    /// A host whose packets cause it.
     pub source: u32,
-    /// The destination that it sends to.
+    /// The destination of those packets.
     pub destination: u32,
 }
 
 /// What exploration shows.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Ordered pairs of different hosts whose packets do not all arrive once, alone and untagged.
+    /// Ordered pairs of different hosts for which some packet does not arrive exactly once,
+    /// untagged.
     pub undelivered: u64,
     /// Some of them: (source, destination).
     pub failed: Vec<(u32, u32)>,
-    /// By group: the receivers that floods reach not at all, twice, or though not meant for them.
+    /// By group: the receivers with missing, duplicate or unwanted copies.
     pub floods_undelivered: Vec<u64>,
     /// Some of the floods that fail.
     pub failed_floods: Vec<FloodFailure>,
-    /// By channel: the delivered pairs whose packets take it; of one that has a choice, shares.
+    /// By channel: the delivered pairs whose packets take it. If switches have a choice, each hop
+    /// gets an equal share.
     pub loads: Vec<f64>,
     /// The switches that the packets of all delivered pairs pass.
     pub switches_passed: f64,
@@ -50,12 +52,12 @@ pub struct Found {
 #[derive(Debug, Default)]
 pub(crate) struct Edges {
     known: FxHashMap<(u64, u64), (u32, u32)>,
-    /// By place of an entry: whether its edges are known.
+    /// By place of an entry: whether its edges were added.
     seen: Vec<bool>,
 }
 
 impl Edges {
-    /// Notes what a packet of `source` for `destination` holds and waits for at an entry.
+    /// Adds the edges between the hop on which a packet arrives and those that it takes next.
     #[inline]
     pub fn note(&mut self, state: &State, id: HopId, place: usize, source: u32, destination: u32) {
         if self.seen.len() < state.entry_count() {
@@ -95,8 +97,9 @@ impl Edges {
     }
 }
 
-/// Follows everything that hosts can send: to each other, and what is flooded. What is not known yet
-/// is asked of `behaviour`. `members` are the receivers of each group by host: first all hosts.
+/// Follows everything that hosts can send: unicasts and floods. Entries that are not filled yet are
+/// filled from `behaviour`. `members` are the receivers of each group by host; group 0 is all
+/// hosts.
 pub fn explore(state: &mut State, behaviour: &mut impl Behaviour, members: &[Vec<bool>]) -> Found {
     let mut found = Found { loads: vec![0.0; state.fabric.channels()], ..Found::default() };
     let mut edges = Edges::default();

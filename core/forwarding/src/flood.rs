@@ -1,4 +1,4 @@
-//! Follows what is sent to all hosts or to a group: each member must get one copy, nobody else any.
+//! Follows broadcasts and multicasts: each member must get exactly one copy, other hosts none.
 
 use rustc_hash::FxHashSet;
 
@@ -10,20 +10,20 @@ use crate::state::{Behaviour, Hop, HopId, State, Step};
 pub struct FloodFailure {
     /// Its destination in the state.
     pub destination: u32,
-    /// Who sends it.
+    /// The host that sends it.
     pub source: u32,
 }
 
-/// What the walks of floods share.
+/// What is kept while floods are followed one after the other.
 pub(crate) struct Floods<'a> {
     members: &'a [Vec<bool>],
     /// (group, switch): how many members a switch has.
     members_at: Vec<Vec<u32>>,
     /// By host: its switch.
     at: Vec<u32>,
-    /// By host: how many copies it got in which round.
+    /// By host: the last round in which it got copies, and how many.
     copies: Vec<(u32, u32)>,
-    /// By hop: the round in which a copy last took it.
+    /// By hop: the last round in which a copy took it.
     taken: Vec<u32>,
     round: u32,
 }
@@ -61,7 +61,7 @@ impl<'a> Floods<'a> {
         for number in 0..state.floods.len() {
             let destination = (state.fabric.hosts() + number) as u32;
             let group = state.floods[number].group as usize;
-            // Hosts of one switch mostly hand their copies to the same hops.
+            // The hosts of one switch mostly send their copies on the same hops.
             let mut clean: FxHashSet<Vec<HopId>> = FxHashSet::default();
             for source in state.floods[number].sources.clone() {
                 let wrong =
@@ -102,7 +102,7 @@ impl<'a> Floods<'a> {
             let host = state.fabric.host(state.hop(id).link);
             host.is_some_and(|host| host != source && member[host as usize])
         };
-        // Hosts of one switch mostly hand their copies to the same hops: those are followed once.
+        // Copies on the same hops as those of an earlier source have the same fate.
         let fits = !irregular && local.len() == due as usize && local.iter().all(meant);
         if fits && clean.contains(&away) {
             return 0;
@@ -144,7 +144,8 @@ impl<'a> Floods<'a> {
         wrong
     }
 
-    /// Counts a copy for a host; false where it is labelled: then it counts as one too many.
+    /// Counts a copy for a host. Returns false if the copy is labelled: it then counts as two, so
+    /// that the host has a wrong number of copies.
     fn deliver(&mut self, host: u32, label: u16) -> bool {
         let (round, copies) = &mut self.copies[host as usize];
         if *round != self.round {
@@ -162,7 +163,7 @@ impl<'a> Floods<'a> {
     }
 }
 
-/// The hops of an entry: to hosts, and to further switches.
+/// The next hops of an entry: those to hosts, and those to switches.
 fn onward(state: &State, place: usize) -> (Vec<HopId>, Vec<HopId>) {
     let Step::Next(_, onward) = state.entry(place) else { return Default::default() };
     onward.iter().partition(|&&id| state.fabric.host(state.hop(id).link).is_some())

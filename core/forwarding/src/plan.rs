@@ -4,11 +4,11 @@ use rustc_hash::FxHashMap;
 
 use crate::fabric::Fabric;
 
-/// Entry of an array of channels: none.
+/// In an array of channels: no channel.
 pub(crate) const NONE: i32 = -1;
 
-/// The tables and trees of a plan. Shapes are in brackets; a row is what hosts with the same paths
-/// have in common, a channel of -1 is none.
+/// The tables and trees of a plan. Shapes are in brackets. A row is a set of hosts with the same
+/// paths; a channel of -1 means none.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// (hosts): the row of each.
@@ -17,17 +17,18 @@ pub struct Plan {
     pub vlan: Vec<u16>,
     /// Hosts put the VLAN on themselves.
     pub host_tags: bool,
-    /// (rows): the row of `first_priority` that holds for each.
+    /// (rows): the row of `first_priority` that applies to each.
     pub first: Vec<u32>,
     /// (distinct rows, switches): the priority with which frames to a switch are admitted.
     pub first_priority: Vec<u8>,
     /// (rows): the VLAN of their broadcasts.
     pub flood_vlan: Vec<u16>,
-    /// The way to each switch in each VLAN.
+    /// The next hops to each switch in each VLAN.
     pub next: NextHops,
     /// (channel before, channel after, priority before) -> priority after, where it changes.
     pub changes: FxHashMap<(u32, u32, u8), u8>,
-    /// (switches, switches): the channel by which what a switch floods enters another.
+    /// (switches, switches): entry [u, v] is the channel on which a flood of switch u enters switch
+    /// v.
     pub tree: Vec<i32>,
     /// (switches, switches): the priority of that channel.
     pub tree_priority: Vec<u8>,
@@ -35,25 +36,58 @@ pub struct Plan {
     pub members: Vec<Vec<bool>>,
 }
 
-/// The way to each destination switch in each VLAN.
+/// The next hops to each destination switch in each VLAN.
 #[derive(Debug)]
 pub enum NextHops {
-    /// By switch: (VLAN, destination switch) -> channel.
-    Listed(Vec<FxHashMap<(u16, u32), u32>>),
+    /// The next hops of explicit paths.
+    Listed(ListedHops),
     /// Tables (VLANs, switches, destination switches), and the VLAN of each.
     Tables(Vec<u16>, Vec<i32>),
 }
 
 impl Default for NextHops {
     fn default() -> Self {
-        Self::Listed(Vec::new())
+        Self::Listed(ListedHops::default())
+    }
+}
+
+/// The next hops of explicit paths, ordered by destination: packets are followed for one
+/// destination after the other.
+#[derive(Debug, Default)]
+pub struct ListedHops {
+    /// (destination switches, switches): where the next hops at a switch end in `hops`.
+    ends: Vec<u32>,
+    /// See [`Self::at`].
+    hops: Vec<(u16, u32)>,
+}
+
+impl ListedHops {
+    /// (VLAN, channel): the next hops at a switch to another, ascending.
+    pub(crate) fn at(&self, switches: usize, at: u32, to: u32) -> &[(u16, u32)] {
+        let place = to as usize * switches + at as usize;
+        let first = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.hops[first as usize..self.ends[place] as usize]
+    }
+
+    /// Adds the next hops to one more destination: (switch, VLAN, channel).
+    fn push(&mut self, switches: usize, hops: impl Iterator<Item = (u32, u16, u32)>) {
+        let mut hops: Vec<(u32, u16, u32)> = hops.collect();
+        hops.sort_unstable();
+        let first = self.hops.len();
+        self.hops.extend(hops.iter().map(|&(_, vlan, channel)| (vlan, channel)));
+        let end = |at: u32| first + hops.partition_point(|of| of.0 <= at);
+        self.ends.extend((0..switches as u32).map(|at| end(at) as u32));
     }
 }
 
 impl NextHops {
     pub(crate) fn get(&self, switches: usize, vlan: u16, at: u32, to: u32) -> Option<u32> {
         match self {
-            Self::Listed(of) => of[at as usize].get(&(vlan, to)).copied(),
+            Self::Listed(listed) => {
+                let here = listed.at(switches, at, to);
+                let place = here.binary_search_by_key(&vlan, |of| of.0).ok()?;
+                Some(here[place].1)
+            }
             Self::Tables(vlans, tables) => {
                 let table = vlans.iter().position(|&of| of == vlan)?;
                 let channel = tables[(table * switches + at as usize) * switches + to as usize];
@@ -76,28 +110,28 @@ impl NextHops {
     }
 }
 
-/// Explicit paths: (rows, switches, longest) channels, then -1, and the priority of each.
+/// Explicit paths.
 #[derive(Debug, Clone, Copy)]
 pub struct Paths<'a> {
-    /// See there.
+    /// (rows, switches, longest): the channels of each path, then -1.
     pub channels: &'a [i32],
-    /// See there.
+    /// Same shape: the priority of each of those channels.
     pub priorities: &'a [u8],
-    /// How many hops the longest has.
+    /// The channels of the longest path.
     pub longest: usize,
 }
 
-/// Two paths that no switch can tell apart.
+/// Two paths between which a switch cannot distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conflict {
     /// A VLAN has two next hops at a switch to another: (switch, VLAN, destination, channels).
     NextHop(u32, u16, u32, [u32; 2]),
-    /// A frame would have to go on with two priorities: (channels before, after, priority, two).
+    /// A frame would need two priorities at once: (channel before, channel after, priority, both).
     Priority(u32, u32, u8, [u8; 2]),
 }
 
 impl Plan {
-    /// The VLAN and the priority with which frames of a row to a switch go on from admission.
+    /// The VLAN and the priority that frames of a row to a switch get at admission.
     pub(crate) fn first_tag(&self, row: u32, to: u32, switches: usize) -> (u16, u8) {
         let (row, to) = (row as usize, to as usize);
         let wide = self.vlan.len() > self.first.len();
@@ -105,8 +139,8 @@ impl Plan {
         (vlan, self.first_priority[self.first[row] as usize * switches + to])
     }
 
-    /// Takes next hops, first priorities and changes of priority from explicit paths to the switches
-    /// that have hosts (`wanted`). The VLANs must be set.
+    /// Takes next hops, first priorities and changes of priority from explicit paths to the
+    /// switches that have hosts (`wanted`). The VLANs must be set.
     ///
     /// # Errors
     /// Switches that forward by (VLAN, destination), and change priorities by (channel before,
@@ -119,36 +153,38 @@ impl Plan {
     ) -> Result<(), Conflict> {
         let switches = fabric.switches();
         let Paths { channels, priorities, longest } = paths;
-        let mut next: Vec<FxHashMap<(u16, u32), u32>> = vec![FxHashMap::default(); switches];
+        let mut next = ListedHops::default();
+        let mut towards: FxHashMap<(u32, u16), u32> = FxHashMap::default();
         let mut seen: FxHashMap<(u32, u32, u8), u8> = FxHashMap::default();
         let rows = self.flood_vlan.len();
         self.first = (0..rows as u32).collect();
         self.first_priority = vec![0; rows * switches];
-        for place in 0..rows * switches {
-            let (row, to) = ((place / switches) as u32, (place % switches) as u32);
-            if !wanted[to as usize] {
-                continue;
-            }
-            let (vlan, _) = self.first_tag(row, to, switches);
-            let mut before: Option<(u32, u8)> = None;
-            for hop in place * longest..(place + 1) * longest {
-                let Ok(channel) = u32::try_from(channels[hop]) else { break };
-                let priority = priorities[hop];
-                let (at, _) = fabric.leaves(channel);
-                let known = *next[at as usize].entry((vlan, to)).or_insert(channel);
-                if known != channel {
-                    return Err(Conflict::NextHop(at, vlan, to, [known, channel]));
-                }
-                if let Some((held, was)) = before {
-                    let known = *seen.entry((held, channel, was)).or_insert(priority);
-                    if known != priority {
-                        return Err(Conflict::Priority(held, channel, was, [known, priority]));
+        for to in 0..switches as u32 {
+            let rows = if wanted[to as usize] { rows } else { 0 };
+            for row in 0..rows as u32 {
+                let place = row as usize * switches + to as usize;
+                let (vlan, _) = self.first_tag(row, to, switches);
+                let mut before: Option<(u32, u8)> = None;
+                for hop in place * longest..(place + 1) * longest {
+                    let Ok(channel) = u32::try_from(channels[hop]) else { break };
+                    let priority = priorities[hop];
+                    let (at, _) = fabric.leaves(channel);
+                    let known = *towards.entry((at, vlan)).or_insert(channel);
+                    if known != channel {
+                        return Err(Conflict::NextHop(at, vlan, to, [known, channel]));
                     }
-                } else {
-                    self.first_priority[place] = priority;
+                    if let Some((held, was)) = before {
+                        let known = *seen.entry((held, channel, was)).or_insert(priority);
+                        if known != priority {
+                            return Err(Conflict::Priority(held, channel, was, [known, priority]));
+                        }
+                    } else {
+                        self.first_priority[place] = priority;
+                    }
+                    before = Some((channel, priority));
                 }
-                before = Some((channel, priority));
             }
+            next.push(switches, towards.drain().map(|((at, vlan), channel)| (at, vlan, channel)));
         }
         self.next = NextHops::Listed(next);
         self.changes = seen.into_iter().filter(|&((_, _, was), becomes)| was != becomes).collect();

@@ -1,4 +1,4 @@
-//! What switches are to do by a plan: the behaviour that rules are compiled from.
+//! What a plan requires of switches: the behaviour that rules are compiled from.
 
 use rustc_hash::FxHashMap;
 
@@ -6,7 +6,7 @@ use crate::fabric::Fabric;
 use crate::plan::{NextHops, Plan, NONE};
 use crate::state::{Behaviour, Choice, Flood, Hop, State, Unsupported};
 
-/// A plan as a behaviour: what is asked of it fills a state.
+/// A plan as a behaviour, from which a state is filled.
 #[derive(Debug)]
 pub struct Planned {
     plan: Plan,
@@ -17,11 +17,11 @@ pub struct Planned {
     floods: Vec<Flood>,
     /// By switch: the channels that leave it.
     leaving: Vec<Vec<u32>>,
-    /// Which switches the flood last asked for has to reach: its number, and by switch.
+    /// The number of the last flood that was looked up, and by switch whether it must get there.
     needed: (usize, Vec<bool>),
 }
 
-/// Numbers of the classes of one switch, by what tells them apart.
+/// The number of each class of one switch; its key is all that distinguishes it from others.
 #[derive(Debug, Default, Clone)]
 struct Numbers(FxHashMap<Vec<u32>, u16>);
 
@@ -36,7 +36,7 @@ impl Numbers {
     }
 }
 
-/// Makes an empty state for a plan and what fills it.
+/// Returns an empty state for a plan, and the behaviour from which it is filled.
 ///
 /// # Panics
 /// Where the arrays do not have their shapes.
@@ -84,7 +84,7 @@ impl Planned {
         self.hosts.len()
     }
 
-    /// Which flood a destination is.
+    /// The number of the flood that a destination is; None for a host.
     fn flood(&self, destination: u32) -> Option<usize> {
         (destination as usize).checked_sub(self.at.len())
     }
@@ -133,14 +133,14 @@ impl Planned {
         let switches = self.switches();
         let rows = self.rows_at(at);
         let tables = self.plan.next.at(switches, at);
-        let listed = self.listed(at);
         let mut by_switch = vec![0; switches];
         let mut key = Vec::new();
         for to in (0..switches as u32).filter(|&to| !self.hosts[to as usize].is_empty()) {
             key.clear();
             key.push(0);
-            if let Some(listed) = &listed {
-                key.extend(&listed[to as usize]);
+            if let NextHops::Listed(listed) = &self.plan.next {
+                let here = listed.at(switches, at, to).iter();
+                key.extend(here.flat_map(|&(vlan, channel)| [u32::from(vlan), channel]));
             }
             if let Some(tables) = &tables {
                 let width = tables.len() / switches;
@@ -168,20 +168,7 @@ impl Planned {
         rows
     }
 
-    /// By destination switch: (VLAN, channel), one after the other, that are listed at a switch.
-    fn listed(&self, at: u32) -> Option<Vec<Vec<u32>>> {
-        let NextHops::Listed(next) = &self.plan.next else { return None };
-        let mut entries: Vec<(u32, u16, u32)> =
-            next[at as usize].iter().map(|(&(vlan, to), &channel)| (to, vlan, channel)).collect();
-        entries.sort_unstable();
-        let mut listed = vec![Vec::new(); self.switches()];
-        for (to, vlan, channel) in entries {
-            listed[to as usize].extend([u32::from(vlan), channel]);
-        }
-        Some(listed)
-    }
-
-    /// The channels by which a flood leaves a switch.
+    /// The channels on which a flood leaves a switch.
     fn onward(&mut self, fabric: &Fabric, flood: usize, at: u32) -> Vec<u32> {
         let Flood { group, sources } = &self.floods[flood];
         let source = self.at[sources[0] as usize];
@@ -196,7 +183,7 @@ impl Planned {
         branches.filter(|channel| self.needed.1[enters(channel)]).collect()
     }
 
-    /// Which switches a flood must reach: those with members, and those on the way to them.
+    /// The switches that a flood must reach: those with members, and those on the paths to them.
     fn reached(&self, fabric: &Fabric, group: usize, source: u32) -> Vec<bool> {
         let switches = self.switches();
         let mut reached = vec![false; switches];
@@ -248,7 +235,7 @@ impl Planned {
             }
         };
         if to == at {
-            // No host sends to itself: where a packet comes by its link, it is another's it stands for.
+            // No host sends to itself: a packet on its link is one of a host that it represents.
             return Some(Hop { link: fabric.host_link(destination), label: 0, vc: 0 });
         }
         let link = self.plan.next.get(switches, vlan, at, to)?;

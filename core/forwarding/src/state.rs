@@ -1,9 +1,9 @@
 //! The forwarding state: next(hop, destination) -> hops, in columns.
 //!
 //! A hop is a link together with the label and the virtual channel that a packet has on it. What
-//! a switch does with a packet depends on the hop by which it came and on its destination;
-//! destinations that a switch treats alike are one class there. Entries are filled in when they
-//! are first asked for, so that a state that was explored holds what can happen, and no more.
+//! a switch does with a packet depends on the hop on which it arrives and on its destination;
+//! destinations that a switch treats alike are one class there. Entries are filled when they are
+//! first needed, so an explored state holds what can happen, and no more.
 
 use rustc_hash::FxHashMap;
 
@@ -23,9 +23,9 @@ pub struct Hop {
 /// How a packet takes the hops of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Choice {
-    /// A copy by each of them. No hops: the packet is dropped.
+    /// One copy takes each of them. No hops: the packet is dropped.
     All,
-    /// By one of them, any one: multipath.
+    /// The packet takes any one of them: multipath.
     OneOf,
 }
 
@@ -33,13 +33,13 @@ pub enum Choice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unsupported;
 
-/// More kinds of destinations at one switch than are counted.
+/// A switch has more classes of destinations than a class number can count.
 #[derive(Debug, Clone, Copy)]
 pub struct TooManyClasses;
 
-/// What switches do, asked one packet at a time.
+/// What switches do, one packet at a time.
 pub trait Behaviour {
-    /// Adds to `out` where a packet for `destination` goes on that came by `hop`.
+    /// Adds to `out` the next hops of a packet for `destination` that arrives on `hop`.
     ///
     /// # Errors
     /// The packet cannot be followed; the behaviour keeps the reason.
@@ -58,17 +58,24 @@ pub type HopId = u32;
 /// What becomes of a packet at a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// It was never asked for: no packet gets there.
+    /// The entry was never needed: no such packet arrives.
     Unreached,
     /// It cannot be followed.
     Unsupported,
-    /// It goes on by these hops.
+    /// It takes these hops next.
     Next(Choice, &'a [HopId]),
 }
 
+/// An entry is one of these two, or [`LISTED`] plus the number of a step, or, if the step is a
+/// single hop, the number of that hop.
 const UNREACHED: u32 = u32::MAX;
 const UNSUPPORTED: u32 = u32::MAX - 1;
-const NO_TABLE: u32 = u32::MAX;
+const LISTED: u32 = 1 << 31;
+
+/// Classes in a page of entries. Packets of only a few classes take most hops, so a page is
+/// allocated when an entry of it is first needed.
+const PAGE: usize = 16;
+const NO_PAGE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 struct StepHops {
@@ -77,7 +84,7 @@ struct StepHops {
     count: u32,
 }
 
-/// What is sent to all hosts, or to the members of a group, by some hosts in the same way.
+/// What some hosts send to all hosts, or to the members of a group, all treated alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flood {
     /// Which group, by number; 0: all hosts.
@@ -91,13 +98,13 @@ pub struct Flood {
 /// Destinations are numbered: first the hosts, then the floods.
 #[derive(Debug, Default)]
 pub struct State {
-    /// What is plugged into what.
+    /// The switches, hosts and links.
     pub fabric: Fabric,
-    /// What is flooded; each is a destination of its own, since it depends on the source.
+    /// The floods. Each is a destination of its own, since its tree depends on the source.
     pub floods: Vec<Flood>,
     /// The label that each host sends with, (hosts, destinations); empty: none.
     pub first_labels: Vec<u16>,
-    /// By host: the host of the same switch whose unicasts are treated the same and stand for its.
+    /// By host: the host of the same switch that represents it: their unicasts are treated alike.
     pub stands_for: Vec<u32>,
     /// (destinations, switches): the class of each destination at each switch. Packets are followed
     /// for one destination after the other: its classes lie next to each other.
@@ -105,15 +112,17 @@ pub struct State {
     class_count: Vec<u32>,
     hops: Vec<Hop>,
     hop_ids: FxHashMap<Hop, HopId>,
-    /// By hop: where its entries begin, one for each class of the switch that it enters.
-    table: Vec<u32>,
+    /// By hop: where the pages for the classes of the switch that it enters start in `pages`.
+    first_page: Vec<u32>,
+    /// The number of each page; NO_PAGE: it is not allocated, all its entries are unreached.
+    pages: Vec<u32>,
+    /// The entries of all pages, one after the other.
     entries: Vec<u32>,
+    /// The steps that are not a single hop.
     steps: Vec<StepHops>,
     step_hops: Vec<HopId>,
     step_ids: FxHashMap<(Choice, Box<[HopId]>), u32>,
-    /// By hop: the step that is this hop alone.
-    alone: Vec<u32>,
-    /// Room for what is asked.
+    /// Buffer for [`Behaviour::next`].
     out: Vec<Hop>,
 }
 
@@ -152,8 +161,8 @@ impl State {
         self.class[destination as usize * self.fabric.switches() + switch as usize]
     }
 
-    /// Whether all switches but one have the same class for two destinations.
-    pub fn alike_but_at(&self, a: u32, b: u32, switch: u32) -> bool {
+    /// Whether two destinations have the same class at all switches except one.
+    pub fn same_classes_except_at(&self, a: u32, b: u32, switch: u32) -> bool {
         let switches = self.fabric.switches();
         let classes = |destination: u32| &self.class[destination as usize * switches..][..switches];
         let ((before_a, after_a), (before_b, after_b)) =
@@ -161,19 +170,17 @@ impl State {
         before_a == before_b && after_a[1..] == after_b[1..]
     }
 
-    /// The number of a hop, given when it is first asked for.
+    /// The number of a hop; a new hop gets the next number.
     pub fn hop_id(&mut self, hop: Hop) -> HopId {
-        if let Some(&id) = self.hop_ids.get(&hop) {
-            return id;
+        let id = *self.hop_ids.entry(hop).or_insert(self.hops.len() as HopId);
+        if id as usize == self.hops.len() {
+            self.hops.push(hop);
+            self.first_page.push(NO_PAGE);
         }
-        let id = self.hops.len() as HopId;
-        self.hops.push(hop);
-        self.hop_ids.insert(hop, id);
-        self.table.push(NO_TABLE);
         id
     }
 
-    /// The number of a hop that is known.
+    /// The number of a hop, if it has one.
     pub fn known_hop(&self, hop: Hop) -> Option<HopId> {
         self.hop_ids.get(&hop).copied()
     }
@@ -189,26 +196,40 @@ impl State {
         &self.hops
     }
 
-    /// The place of the entry of what comes by a hop for a destination: equal for equal entries.
-    ///
-    /// The hop must enter a switch where something was asked for before: see [`Self::fill`].
+    /// The place of the entry of a class at the switch that a hop enters.
     #[inline]
-    pub fn place(&mut self, id: HopId, destination: u32) -> usize {
-        let (switch, _) = self.fabric.enters(self.hop(id).link);
-        let mut first = self.table[id as usize];
-        if first == NO_TABLE {
-            first = self.entries.len() as u32;
-            self.table[id as usize] = first;
-            let classes = self.class_count(switch) as usize;
-            self.entries.resize(self.entries.len() + classes, UNREACHED);
+    fn place(&mut self, id: HopId, switch: u32, class: u16) -> usize {
+        let mut first = self.first_page[id as usize];
+        if first == NO_PAGE {
+            first = self.pages.len() as u32;
+            self.first_page[id as usize] = first;
+            let count = (self.class_count(switch) as usize).div_ceil(PAGE);
+            self.pages.resize(self.pages.len() + count, NO_PAGE);
         }
-        first as usize + usize::from(self.class_of(switch, destination))
+        let page = &mut self.pages[first as usize + usize::from(class) / PAGE];
+        if *page == NO_PAGE {
+            *page = (self.entries.len() / PAGE) as u32;
+            self.entries.extend([UNREACHED; PAGE]);
+        }
+        *page as usize * PAGE + usize::from(class) % PAGE
     }
 
-    /// Asks for what becomes of a packet unless it is known; returns the place of the entry.
+    /// The numbers of the pages of a hop's entries.
+    fn pages_of(&self, id: HopId) -> &[u32] {
+        let (switch, _) = self.fabric.enters(self.hop(id).link);
+        let count = (self.class_count(switch) as usize).div_ceil(PAGE);
+        match self.first_page[id as usize] {
+            NO_PAGE => &[],
+            first => &self.pages[first as usize..first as usize + count],
+        }
+    }
+
+    /// Fills the entry for a packet unless that was done before, and returns the place of the
+    /// entry. Packets with the same place are treated alike. The hop must enter a switch.
     #[inline]
     pub fn fill(&mut self, id: HopId, destination: u32, behaviour: &mut impl Behaviour) -> usize {
-        let place = self.place(id, destination);
+        let (switch, _) = self.fabric.enters(self.hop(id).link);
+        let place = self.place(id, switch, self.class_of(switch, destination));
         if self.entries[place] == UNREACHED {
             self.entries[place] = self.ask(id, destination, behaviour);
         }
@@ -222,10 +243,10 @@ impl State {
         let step = match behaviour.next(&self.fabric, self.hop(id), destination, &mut out) {
             Err(Unsupported) => UNSUPPORTED,
             Ok(choice) => match out[..] {
-                [only] => self.step_alone(only),
+                [only] => self.hop_id(only),
                 _ => {
                     let ids: Box<[HopId]> = out.iter().map(|&hop| self.hop_id(hop)).collect();
-                    self.step_id(choice, ids)
+                    self.listed(choice, ids)
                 }
             },
         };
@@ -233,87 +254,81 @@ impl State {
         step
     }
 
-    /// The step by one hop alone, where there is nothing to choose.
-    fn step_alone(&mut self, hop: Hop) -> u32 {
-        let id = self.hop_id(hop);
-        if self.alone.len() < self.hops.len() {
-            self.alone.resize(self.hops.len(), UNREACHED);
-        }
-        if self.alone[id as usize] == UNREACHED {
-            self.alone[id as usize] = self.new_step(Choice::All, &[id]);
-        }
-        self.alone[id as usize]
-    }
-
-    fn step_id(&mut self, choice: Choice, hops: Box<[HopId]>) -> u32 {
+    /// The entry for a step that is not a single hop.
+    fn listed(&mut self, choice: Choice, hops: Box<[HopId]>) -> u32 {
         let key = (choice, hops);
         if let Some(&id) = self.step_ids.get(&key) {
             return id;
         }
-        let id = self.new_step(choice, &key.1);
+        let (first, count) = (self.step_hops.len() as u32, key.1.len() as u32);
+        self.step_hops.extend(&key.1);
+        let id = LISTED + self.steps.len() as u32;
+        self.steps.push(StepHops { choice, first, count });
         self.step_ids.insert(key, id);
         id
     }
 
-    fn new_step(&mut self, choice: Choice, hops: &[HopId]) -> u32 {
-        let (first, count) = (self.step_hops.len() as u32, hops.len() as u32);
-        self.steps.push(StepHops { choice, first, count });
-        self.step_hops.extend(hops);
-        self.steps.len() as u32 - 1
-    }
-
-    /// What an entry says, by its place.
+    /// The step of the entry at a place.
     #[inline]
     pub fn entry(&self, place: usize) -> Step<'_> {
-        match self.entries[place] {
-            UNREACHED => Step::Unreached,
-            UNSUPPORTED => Step::Unsupported,
+        match &self.entries[place] {
+            &UNREACHED => Step::Unreached,
+            &UNSUPPORTED => Step::Unsupported,
+            hop if *hop < LISTED => Step::Next(Choice::All, std::slice::from_ref(hop)),
             step => {
-                let StepHops { choice, first, count } = self.steps[step as usize];
+                let StepHops { choice, first, count } = self.steps[(step - LISTED) as usize];
                 Step::Next(choice, &self.step_hops[first as usize..(first + count) as usize])
             }
         }
     }
 
-    /// What a switch does with packets of one of its classes that come by a hop.
+    /// What a switch does with packets of one of its classes that arrive on a hop.
     pub fn step(&self, id: HopId, class: u16) -> Step<'_> {
-        match self.table[id as usize] {
-            NO_TABLE => Step::Unreached,
-            first => self.entry(first as usize + usize::from(class)),
+        match self.pages_of(id).get(usize::from(class) / PAGE) {
+            None | Some(&NO_PAGE) => Step::Unreached,
+            Some(&page) => self.entry(page as usize * PAGE + usize::from(class) % PAGE),
         }
     }
 
-    /// What becomes of a packet for a destination that comes by a hop.
+    /// What a switch does with packets that arrive on a hop: the filled entries, by ascending
+    /// class.
+    pub fn steps(&self, id: HopId) -> impl Iterator<Item = (u16, Step<'_>)> {
+        let pages = self.pages_of(id).iter().enumerate();
+        let known = pages.filter(|(_, &page)| page != NO_PAGE);
+        let entries = known.flat_map(move |(number, &page)| {
+            let of_page = page as usize * PAGE..(page as usize + 1) * PAGE;
+            of_page.enumerate().map(move |(i, place)| ((number * PAGE + i) as u16, place))
+        });
+        let reached = entries.filter(|&(_, place)| self.entries[place] != UNREACHED);
+        reached.map(|(class, place)| (class, self.entry(place)))
+    }
+
+    /// What a switch does with a packet for a destination that arrives on a hop.
     pub fn next(&self, id: HopId, destination: u32) -> Step<'_> {
         let (switch, _) = self.fabric.enters(self.hop(id).link);
         self.step(id, self.class_of(switch, destination))
     }
 
-    /// Whether two hops into one switch have the same entries, but for the `skipped` classes.
+    /// Whether two hops into one switch have the same entries, except for the `skipped` classes.
     pub fn same_entries(&self, a: HopId, b: HopId, skipped: &[Option<u16>]) -> bool {
-        let (switch, _) = self.fabric.enters(self.hop(a).link);
-        let entries = |id: HopId| {
-            let first = self.table[id as usize] as usize;
-            &self.entries[first..first + self.class_count(switch) as usize]
-        };
-        let pairs = entries(a).iter().zip(entries(b)).enumerate();
-        pairs.into_iter().all(|(class, (a, b))| a == b || skipped.contains(&Some(class as u16)))
+        let counted = |id| self.steps(id).filter(|(class, _)| !skipped.contains(&Some(*class)));
+        counted(a).eq(counted(b))
     }
 
-    /// Lets the unicasts of `first` stand for those of `host`, whose entry for class `own`, in which
-    /// `first` is alone, they take over.
-    pub fn stand_for(&mut self, host: u32, first: u32, own: Option<u16>) {
+    /// Lets `first` represent `host`. Class `own` at their switch is `first` alone, to which `host`
+    /// sends but `first` does not: the entry is copied.
+    pub fn represent(&mut self, host: u32, first: u32, own: Option<u16>) {
         self.stands_for[host as usize] = first;
-        let start = |host: u32| {
-            let hop = Hop { link: self.fabric.host_link(host), label: 0, vc: 0 };
-            self.known_hop(hop).map(|id| self.table[id as usize] as usize)
-        };
+        let start =
+            |host: u32| self.known_hop(Hop { link: self.fabric.host_link(host), label: 0, vc: 0 });
         if let (Some(class), Some(to), Some(from)) = (own, start(first), start(host)) {
-            self.entries[to + usize::from(class)] = self.entries[from + usize::from(class)];
+            let (switch, _) = self.fabric.enters(self.hop(to).link);
+            let [to, from] = [to, from].map(|id| self.place(id, switch, class));
+            self.entries[to] = self.entries[from];
         }
     }
 
-    /// Room for the number of entries that there are, to mark those seen.
+    /// All places of entries are below this number.
     pub fn entry_count(&self) -> usize {
         self.entries.len()
     }

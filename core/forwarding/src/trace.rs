@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use crate::state::{Choice, Hop, HopId, State, Step};
 
-/// What becomes of one packet, on all of its ways where it has a choice.
+/// The fate of one packet, on all of its paths if switches have a choice.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The hops that it or its copies take, those to hosts included, in the order of discovery.
@@ -13,13 +13,13 @@ pub struct Trace {
     pub delivered: Vec<(u32, u16)>,
     /// The switches that drop it.
     pub dropped: Vec<u32>,
-    /// The switches that do what cannot be followed.
+    /// The switches at which it cannot be followed.
     pub unsupported: Vec<u32>,
-    /// It, or a copy, comes by a hop again.
-    pub again: bool,
+    /// The packet or a copy takes a hop a second time: it loops, or two copies meet.
+    pub repeats: bool,
 }
 
-/// The hop by which a host sends to a destination, as far as the state knows it.
+/// The hop on which a host sends to a destination, if the state holds it.
 fn start(state: &State, source: u32, destination: u32) -> Option<HopId> {
     let label = state.first_label(source, destination);
     let known = |host: u32| {
@@ -36,7 +36,7 @@ pub fn trace(state: &State, source: u32, destination: u32, limit: usize) -> Trac
     let mut waiting: Vec<HopId> = start(state, source, destination).into_iter().collect();
     while let Some(id) = waiting.pop() {
         if !taken.insert(id) {
-            trace.again = true;
+            trace.repeats = true;
             continue;
         }
         let (switch, _) = state.fabric.enters(state.hop(id).link);
@@ -66,11 +66,13 @@ pub fn trace(state: &State, source: u32, destination: u32, limit: usize) -> Trac
     trace
 }
 
-/// A packet that two states treat differently: (source, destination, hop by which it comes).
+/// A packet that two states treat differently: (source, destination, the hop on which it
+/// arrives at the switch that differs).
 pub type Difference = (u32, u32, Hop);
 
-/// Compares what two explored states do with every packet that hosts can send; `floods` are pairs of
-/// a flood of each that are the same by source and group, with the source.
+/// Compares what two explored states do with every packet that hosts can send.
+///
+/// `floods` are (flood of `a`, flood of `b`, source): pairs with the same source and group.
 pub fn difference(a: &State, b: &State, floods: &[(u32, u32, u32)]) -> Option<Difference> {
     let hosts = a.fabric.hosts() as u32;
     let mut seen: Vec<u32> = Vec::new();
@@ -128,8 +130,8 @@ fn differs(
     None
 }
 
-/// Where a packet goes on, in the order of the hops; None where it cannot be followed. A choice of one
-/// is none.
+/// The next hops of a packet, sorted; None if it cannot be followed. A choice of one hop counts as
+/// [`Choice::All`].
 fn onward(state: &State, id: HopId, destination: u32) -> Option<(Choice, Vec<(Hop, HopId)>)> {
     match state.next(id, destination) {
         Step::Unreached => Some((Choice::All, Vec::new())),

@@ -3,13 +3,13 @@
 use crate::explore::{Edges, Found, KEPT_FAILURES};
 use crate::state::{Behaviour, Choice, Hop, HopId, State, Step};
 
-/// What becomes of a packet for the current destination from a hop on.
+/// The fate of a packet for the current destination, from a hop on.
 #[derive(Debug, Clone, Copy, Default)]
 struct Outcome {
-    /// The fewest and the most copies that its destination gets, two standing for more.
+    /// The fewest and the most copies that its destination gets; 2 means two or more.
     fewest: u8,
     most: u8,
-    /// It goes round, reaches another host, arrives with a label, or cannot be followed.
+    /// It loops, reaches another host, arrives with a label, or cannot be followed.
     bad: bool,
     /// The most switches that it passes.
     switches: u32,
@@ -26,28 +26,28 @@ impl Outcome {
 /// What is known of a hop for the current destination.
 #[derive(Debug, Clone, Copy, Default)]
 struct Visit {
-    /// In which round it was visited, from 1.
+    /// The last round in which it was visited, from 1.
     round: u32,
-    /// The place of its entry then.
+    /// The place of its entry in that round.
     place: u32,
     done: bool,
     outcome: Outcome,
-    /// Delivered pairs that pass.
+    /// Delivered pairs whose packets take the hop.
     pairs: f64,
 }
 
-/// Hosts whose unicasts are treated the same; the first of them stands for all.
+/// Hosts of one switch whose unicasts are treated alike; the first of them represents all.
 struct Senders {
     hosts: Vec<u32>,
     switch: u32,
-    /// By which hop they send, where that is the same to everyone.
+    /// The hop on which they send, if it is the same for all destinations.
     start: Option<HopId>,
 }
 
 /// Hosts of one switch that all other switches treat alike as destinations.
 type Receivers = Vec<u32>;
 
-/// One walk over all destinations.
+/// Follows packets for all destinations.
 pub(crate) struct Unicasts<'a, B> {
     state: &'a mut State,
     behaviour: &'a mut B,
@@ -55,7 +55,7 @@ pub(crate) struct Unicasts<'a, B> {
     found: &'a mut Found,
     visits: Vec<Visit>,
     round: u32,
-    /// The hops of this round, each after all that it leads to.
+    /// The hops of this round, each after all hops that it leads to.
     order: Vec<HopId>,
     stack: Vec<(HopId, usize, usize)>,
 }
@@ -82,8 +82,8 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         }
     }
 
-    /// Follows what all hosts send to `receivers` as if they were one; false where their own switch
-    /// does not hand what comes for them straight to each.
+    /// Follows what all hosts send to `receivers` as if they were one host. Returns false if their
+    /// switch does not deliver packets for each of them directly.
     fn together(&mut self, senders: &[Senders], receivers: &Receivers) -> bool {
         let destination = receivers[0];
         let (home, _) = self.state.fabric.enters(self.state.fabric.host_link(destination));
@@ -104,13 +104,13 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
             .collect();
         let mut local = 0.0;
         for &receiver in receivers {
-            if !into_home.iter().all(|&id| self.hands_over(id, receiver)) {
+            if !into_home.iter().all(|&id| self.delivers(id, receiver)) {
                 return false;
             }
             for group in senders.iter().filter(|group| group.switch == home) {
                 let others = group.hosts.iter().filter(|&&host| host != receiver).count();
                 local += others as f64;
-                if others > 0 && !group.start.is_some_and(|id| self.hands_over(id, receiver)) {
+                if others > 0 && !group.start.is_some_and(|id| self.delivers(id, receiver)) {
                     return false;
                 }
             }
@@ -155,7 +155,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         self.order.clear();
     }
 
-    /// Counts pairs whose packets start on a hop that was visited; false where they do not arrive.
+    /// Counts pairs whose packets start on a visited hop. Returns false if they do not arrive.
     fn settle(&mut self, id: HopId, pairs: u64) -> bool {
         let visit = &mut self.visits[id as usize];
         let good = visit.outcome.good();
@@ -174,15 +174,16 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         self.found.failed.extend(failed.take(room).map(|&source| (source, destination)));
     }
 
-    /// Whether a switch hands what comes by a hop for one of its hosts straight to it, unlabelled.
-    fn hands_over(&mut self, id: HopId, host: u32) -> bool {
+    /// Whether a switch delivers packets for one of its hosts that arrive on a hop directly,
+    /// unlabelled.
+    fn delivers(&mut self, id: HopId, host: u32) -> bool {
         let place = self.state.fill(id, host, self.behaviour);
         let Step::Next(_, &[only]) = self.state.entry(place) else { return false };
         let Hop { link, label, .. } = self.state.hop(only);
         link == self.state.fabric.host_link(host) && label == 0
     }
 
-    /// Works out what becomes of packets from a hop on, depth first.
+    /// Determines the fate of packets from a hop on, depth first.
     fn visit(&mut self, start: HopId, source: u32, destination: u32) {
         if !self.enter(start, source, destination) {
             return;
@@ -210,7 +211,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         }
     }
 
-    /// Begins with a hop unless it was visited in this round.
+    /// Pushes a hop onto the stack unless it was visited in this round.
     fn enter(&mut self, id: HopId, source: u32, destination: u32) -> bool {
         let round = self.round;
         let known = self.visits.get(id as usize);
@@ -227,7 +228,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         true
     }
 
-    /// Puts together what becomes of the hops that an entry leads to.
+    /// Combines the outcomes of the hops that an entry leads to.
     fn outcome(&self, place: usize, destination: u32) -> Outcome {
         let Step::Next(choice, onward) = self.state.entry(place) else {
             return Outcome { bad: true, switches: 1, ..Outcome::default() };
@@ -244,7 +245,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
             } else {
                 let visit = self.visits[id as usize];
                 debug_assert_eq!(visit.round, self.round);
-                // What is not done leads to itself.
+                // A hop that is not done leads to itself: a loop.
                 Outcome { bad: visit.outcome.bad || !visit.done, ..visit.outcome }
             };
             sum.bad |= one.bad;
@@ -258,7 +259,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         sum
     }
 
-    /// Adds up the loads of what arrives.
+    /// Adds the loads of delivered packets.
     fn count(&mut self) {
         for &id in self.order.iter().rev() {
             let Visit { pairs, place, .. } = self.visits[id as usize];
@@ -298,14 +299,14 @@ fn senders(state: &mut State) -> Vec<Senders> {
     of.into_iter().map(&mut group).collect()
 }
 
-/// All hosts, those together that all switches but their own treat alike, in the order of the first.
+/// All hosts, grouped by whether all switches except their own treat them alike.
 fn receivers(state: &State) -> Vec<Receivers> {
     let mut at: Vec<Vec<Receivers>> = vec![Vec::new(); state.fabric.switches()];
     let mut firsts = Vec::new();
     for host in 0..state.fabric.hosts() as u32 {
         let (switch, _) = state.fabric.enters(state.fabric.host_link(host));
         let known = &mut at[switch as usize];
-        match known.iter_mut().find(|of| state.alike_but_at(of[0], host, switch)) {
+        match known.iter_mut().find(|of| state.same_classes_except_at(of[0], host, switch)) {
             Some(of) => of.push(host),
             None => {
                 firsts.push((switch, known.len()));

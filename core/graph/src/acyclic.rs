@@ -15,7 +15,7 @@ struct Growing {
     seen: Vec<Side>,
 }
 
-/// Which search has come by a node.
+/// Which search has visited a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Neither,

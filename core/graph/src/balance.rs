@@ -1,9 +1,10 @@
-//! Shortest walks spread by load: each destination's tree avoids what the ones before it fill.
+//! Shortest walks balanced by load: each destination's tree avoids channels that earlier trees
+//! fill.
 //!
 //! The walks of one plane (the hosts of one rank) to one destination are chosen together, so that
-//! they agree at every state; then the next plane's, the next destination's, with the loads of
-//! those before in mind. After a first round each tree is taken out and chosen again,
-//! knowing all the others, unless all channels carry the same already.
+//! they agree at every state; then the next plane's and the next destination's, given the loads of
+//! those before. In further rounds each tree is removed and chosen again, given the loads of all
+//! others, unless all channels already carry the same load.
 
 use crate::error::{long, Malformed};
 use crate::follow::{longest, Paths};
@@ -12,17 +13,18 @@ use crate::states::{Search, StateGraph};
 
 /// A channel with the highest load so far costs 2 to this power of two as much as an empty one.
 const SQUARINGS: u32 = 6;
-/// How much higher the highest load may grow before all channels are priced anew.
+/// How much the highest load may grow before all prices are recomputed.
 const TOLERANCE: f64 = 1.05;
 /// What a path already through a state adds to the cost, in paths over the highest load.
 const STATE_COST: f64 = 1e-6;
-/// How much dearer a channel is, for each other plane that goes on by it to the destination: so
-/// that the hosts of one switch take different paths where loads allow.
+/// How much more a channel costs for each other plane that takes it to the destination: the hosts
+/// of one switch take different paths if loads allow it.
 const SHARED_COST: f64 = 0.1;
 
 /// Chooses shortest paths from every row to every switch that has `receivers` (hosts).
 ///
-/// `senders` are the hosts of each row. Each tree is chosen `rounds` times; 0: the first channel at every state, whatever the loads.
+/// `senders` are the hosts of each row. Each tree is chosen `rounds` times; with 0
+/// rounds, the first channel at every state is taken, regardless of loads.
 pub fn paths(
     graph: &StateGraph,
     rows: Rows<'_>,
@@ -255,7 +257,7 @@ impl Loads {
         self.channel.windows(2).all(|pair| pair[0] == pair[1])
     }
 
-    /// Prices all channels anew, for a new highest load.
+    /// Recomputes all prices for a new highest load.
     fn reprice(&mut self, highest: f64) {
         self.priced_for = highest;
         self.state_price = STATE_COST / highest;

@@ -38,14 +38,14 @@ impl std::error::Error for Refusal {}
 ///
 /// `graph` has paths that rise by `level` (of each switch), then fall. Where several edges of
 /// shortest walks leave a switch, a digit of the destination's `number` plus that of the table
-/// tells which is taken: going up from level l it is digit l; going down, the one that was used
+/// selects the edge: going up from level l it is digit l; going down, the one that was used
 /// on the way up from level l - 2, so that the way down mirrors the way up. The base of a digit is
 /// the most ways up that there are anywhere on its level. One table is made if nowhere on
 /// the way between receivers there is a choice, else as many as `tables`.
 ///
 /// Destinations are on level 0 and each link joins two levels that follow each other, so a switch
 /// from which a way falls to the destination has no shortest way that rises. So it does not matter
-/// whether a frame has fallen already, and the switch alone tells its next hop.
+/// whether a frame has fallen already, and the next hop depends on the switch alone.
 pub fn tables(
     graph: &StateGraph,
     level: &[i32],

@@ -221,7 +221,7 @@ impl<'a> Grid<'a> {
         switch + x * self.strides[d] - self.coordinate(switch, d) * self.strides[d]
     }
 
-    /// Whether dimension `d` goes round.
+    /// Whether dimension `d` has wrap-around links.
     fn ring(&self, d: usize) -> bool {
         self.wrap && self.dims[d] > 2
     }

@@ -50,7 +50,7 @@ impl ShortestPaths {
         self.turns.graph(&self.channels, layers)
     }
 
-    /// The pairs of `wanted` that fit not into `layer`.
+    /// The pairs of `wanted` that do not fit into `layer`.
     fn left_by(&self, wanted: &[bool], layer: &[bool]) -> Result<Vec<bool>, Malformed> {
         let fit = self.fitting(layer)?;
         Ok(wanted.iter().zip(fit).map(|(&wanted, fit)| wanted && !fit).collect())

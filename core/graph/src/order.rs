@@ -1,4 +1,4 @@
-//! The order in which the traffic to one destination comes by the switches.
+//! The order in which traffic to one destination passes the switches.
 
 use crate::channels::Channels;
 use crate::error::Malformed;
@@ -29,7 +29,7 @@ impl Order {
         }
     }
 
-    /// Orders all switches; refuses next hops that lead round.
+    /// Orders all switches; refuses next hops that loop.
     pub fn towards(
         &mut self,
         channels: &Channels,

@@ -1,19 +1,19 @@
-//! In which VLAN the paths of next-hop tables lie, without writing out the paths.
+//! Assigns the paths of next-hop tables to VLANs, without writing out the paths.
 //!
-//! Paths share a VLAN when they never need different next hops at one switch towards one
-//! destination; each takes the first VLAN into which it fits, as in [`crate::vlans`]. Rows of
-//! one table always agree, so all of them are fitted to a VLAN at once.
+//! Paths share a VLAN if, at every switch, they use the same next hop to the same destination; each
+//! takes the first VLAN into which it fits, as in [`crate::vlans`]. Rows of one table always agree,
+//! so all of them are assigned at once.
 
 use crate::tables::Tables;
 use crate::vlans::Refusal;
 
-/// Of a table, the rows that a VLAN holds.
+/// The rows of a table that are in a VLAN.
 struct Member {
     table: usize,
     rows: Vec<usize>,
 }
 
-/// Returns the number from 0 on of each row's VLAN, if there are no more than `limit`.
+/// Returns the number, from 0, of each row's VLAN, if no more than `limit` are needed.
 ///
 /// `receives` marks the destinations that count.
 pub fn by_row(tables: &Tables<'_>, receives: &[bool], limit: usize) -> Result<Vec<i32>, Refusal> {
@@ -46,7 +46,7 @@ pub fn by_pair(tables: &Tables<'_>, receives: &[bool], limit: usize) -> Result<V
     Ok(numbers)
 }
 
-/// Puts rows, whole as far as `destinations` go, into VLANs, and calls `note` with each VLAN's.
+/// Assigns rows to VLANs by their paths to `destinations`; calls `note` with the rows of each VLAN.
 fn first_fit(
     tables: &Tables<'_>,
     all: Vec<Member>,
@@ -95,7 +95,7 @@ fn conflicting(
         for member in others.clone() {
             take_up(tables, member, destination, &mut next);
         }
-        // Of switches on the ways so far: whether a conflict lies on the way from there.
+        // By switch on the paths so far: whether there is a conflict from there on.
         let mut known: Vec<Option<bool>> = vec![None; next.len()];
         for (unfit, &row) in unfit.iter_mut().zip(rows).filter(|(unfit, _)| !**unfit) {
             let (mut here, mut way) = (tables.at[row] as usize, Vec::new());
@@ -124,7 +124,7 @@ fn conflicting(
 fn take_up(tables: &Tables<'_>, member: &Member, destination: usize, next: &mut [i32]) {
     for &row in &member.rows {
         let mut here = tables.at[row] as usize;
-        // Where another path has come by, all that follow are noted too.
+        // From a switch that another path passes on, all next hops are noted already.
         while next[here] < 0 {
             next[here] = tables.next(member.table, here, destination);
             match usize::try_from(next[here]) {
@@ -135,7 +135,7 @@ fn take_up(tables: &Tables<'_>, member: &Member, destination: usize, next: &mut 
     }
 }
 
-/// The rows in their order, those that follow each other and one table together.
+/// The rows in their order; consecutive rows of one table are one member.
 fn rows_in_order(tables: &Tables<'_>) -> Vec<Member> {
     let mut members: Vec<Member> = Vec::new();
     for (row, &table) in tables.table.iter().enumerate() {

@@ -6,10 +6,11 @@ use crate::channels::Channels;
 use crate::error::{long, within, Malformed};
 use crate::states::Grouped;
 
-/// The breadth-first tree from `roots`, lower channels first, first come first served.
+/// The breadth-first tree from `roots`; of several channels to a switch at one level, the lowest
+/// wins.
 ///
 /// Returns the channel that enters each switch and its level; -1 for a root's channel, and for
-/// both where the tree does not come.
+/// both if the tree does not reach the switch.
 pub fn breadth_first(
     channels: &Channels,
     roots: &[i32],

@@ -45,8 +45,8 @@ impl Tree<'_> {
 ///
 /// Turns that go on in one direction, and from left-up to right-down, as paths along the
 /// tree do, are legal. The others are made legal one by one, nearest the root first, if no cycle
-/// closes; those from right-up to left-down late, and last those into the direction `into` and
-/// out of `out_of`. So few are prohibited near the root, and none that no cycle needs.
+/// closes: those from right-up to left-down near the end, and last those into the direction `into`
+/// and out of `out_of`. So few are prohibited near the root, and none that no cycle needs.
 pub fn legal(
     channels: &Channels,
     turns: &Turns,

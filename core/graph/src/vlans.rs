@@ -1,4 +1,4 @@
-//! In which VLAN each path lies: of those that there are, in order, the first into which it fits.
+//! Assigns paths to VLANs: each takes the first VLAN into which it fits.
 
 use std::fmt;
 
@@ -9,16 +9,16 @@ use crate::forest::Forest;
 /// Which paths may share a VLAN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
-    /// Those that never want different next hops at one switch towards one destination.
+    /// Those that, at every switch, use the same next hop to the same destination.
     NextHops,
-    /// Those whose links close no loop.
+    /// Those whose links, together, form no loop.
     Trees,
 }
 
-/// Why paths have no VLANs.
+/// Why paths cannot be assigned to VLANs.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// More VLANs would be needed than there may be.
+    /// The paths need more VLANs than are allowed.
     TooMany,
     /// The paths of this row close a loop among themselves.
     Loop(usize),
@@ -53,7 +53,7 @@ pub struct PathTable<'a> {
     longest: usize,
 }
 
-/// A channel on the way to a destination.
+/// A channel of a path to a destination.
 #[derive(Debug, Clone, Copy)]
 struct Hop {
     to: usize,
@@ -70,6 +70,9 @@ impl<'a> PathTable<'a> {
     ) -> Result<Self, Malformed> {
         let switches = channels.switches();
         long("paths", paths.len(), rows * switches * longest)?;
+        if (0..switches).any(|switch| channels.of(switch).len() >= usize::from(u16::MAX)) {
+            return Err(Malformed("a switch has more than 65,534 channels".into()));
+        }
         let known = -1..channels.count() as i32;
         match paths.iter().find(|channel| !known.contains(channel)) {
             Some(wrong) => Err(Malformed(format!("paths: there is no channel {wrong}"))),
@@ -88,11 +91,11 @@ impl<'a> PathTable<'a> {
     }
 }
 
-/// What the paths in one VLAN take up.
+/// What the paths in one VLAN use.
 trait Vlan {
     fn empty(channels: &Channels) -> Self;
 
-    /// Takes all the hops, or, where they do not fit, none.
+    /// Adds the hops if all of them fit; returns whether they do.
     fn take(&mut self, channels: &Channels, hops: &[Hop]) -> bool;
 }
 
@@ -106,29 +109,40 @@ impl Vlan for Forest {
     }
 }
 
-/// `[switch][destination]`: the channel that frames take on; -1 where none has come by.
-struct NextHops(Vec<i32>);
+/// `[destination][switch]`: the number, from 1, of the channel that frames take among the channels
+/// that leave the switch; 0: no path passes. Rows are mostly refused by their first few
+/// destinations, and zeros need no memory until they are overwritten.
+struct NextHops(Vec<u16>);
 
 impl Vlan for NextHops {
     fn empty(channels: &Channels) -> Self {
-        Self(vec![-1; channels.switches() * channels.switches()])
+        Self(vec![0; channels.switches() * channels.switches()])
     }
 
     fn take(&mut self, channels: &Channels, hops: &[Hop]) -> bool {
-        let cell = |hop: &Hop| channels.tail[hop.channel] as usize * channels.switches() + hop.to;
-        let fits = |hop: &Hop| [-1, hop.channel as i32].contains(&self.0[cell(hop)]);
+        let next = |hop: &Hop| {
+            let switch = channels.tail[hop.channel] as usize;
+            let number = hop.channel - channels.of(switch).start + 1;
+            (hop.to * channels.switches() + switch, number as u16)
+        };
+        let fits = |hop: &Hop| {
+            let (cell, number) = next(hop);
+            [0, number].contains(&self.0[cell])
+        };
         let all_fit = hops.iter().all(fits);
         if all_fit {
-            hops.iter().for_each(|hop| self.0[cell(hop)] = hop.channel as i32);
+            for (cell, number) in hops.iter().map(next) {
+                self.0[cell] = number;
+            }
         }
         all_fit
     }
 }
 
-/// Returns `[row][destination]`: the number from 0 on of each path's VLAN; -1 without a path.
+/// Returns `[row][destination]`: the number, from 0, of each path's VLAN; -1 if there is no path.
 ///
-/// All paths of a row are in one VLAN unless `by_pair`; then each path is by itself, except that
-/// a row that fits whole into one of the trees that there are is left whole.
+/// All paths of a row are in one VLAN, unless `by_pair`: then each path is assigned by itself,
+/// except that a row that fits into one of the existing trees as a whole is not split.
 pub fn assign(
     channels: &Channels,
     table: &PathTable<'_>,
@@ -144,7 +158,7 @@ pub fn assign(
     }
 }
 
-/// The VLANs that there are, in order, and how many there may be.
+/// The VLANs so far, in order, and how many are allowed.
 struct FirstFit<'a, V> {
     channels: &'a Channels,
     vlans: Vec<V>,
@@ -156,7 +170,7 @@ impl<'a, V: Vlan> FirstFit<'a, V> {
         Self { channels, vlans: Vec::new(), limit }
     }
 
-    /// See the function of that name; `whole_first`: try whole rows first although by pair.
+    /// See [`assign`]; with `whole_first`, rows are tried as a whole before they are split by pair.
     fn assign(
         mut self,
         table: &PathTable<'_>,
@@ -185,12 +199,12 @@ impl<'a, V: Vlan> FirstFit<'a, V> {
         Ok(numbers)
     }
 
-    /// The first VLAN of those that there are that takes the hops.
+    /// Adds the hops to the first VLAN into which they fit; returns its number.
     fn known(&mut self, hops: &[Hop]) -> Option<usize> {
         self.vlans.iter_mut().position(|vlan| vlan.take(self.channels, hops))
     }
 
-    /// The same, or else a new VLAN with these hops, which are of `row`.
+    /// The same, or adds a new VLAN for the hops, which are of `row`.
     fn known_or_new(&mut self, hops: &[Hop], row: usize) -> Result<usize, Refusal> {
         if let Some(number) = self.known(hops) {
             return Ok(number);
@@ -239,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn only_trees_mind_loops_and_by_pair_a_row_is_split() {
+    fn only_trees_refuse_loops_and_by_pair_a_row_is_split() {
         assert_eq!(vlans(&[LOOP], Sharing::NextHops, false), Ok(vec![-1, 0, 0]));
         assert_eq!(vlans(&[ROUND, LOOP], Sharing::Trees, false), Err(Refusal::Loop(1)));
         assert_eq!(vlans(&[LOOP], Sharing::Trees, true), Ok(vec![-1, 0, 1]));

@@ -13,12 +13,13 @@ use super::vlans::{exactly, Vlans, TAGGED, UNTAGGED};
 use super::Refused;
 use crate::state::{Hop, State, Step};
 
-/// MAC control (PAUSE, PFC), LLDP and their kin are never forwarded (IEEE 802.1Q, 8.6.3).
+/// MAC control (PAUSE, PFC), LLDP and similar frames are never forwarded (IEEE 802.1Q, 8.6.3).
 const LINK_LOCAL: Masked = Masked { value: 0x0180_C200_0000, mask: 0xFFFF_FFFF_FFF0 };
 /// The bit that addresses of groups have, and hosts' own have not.
 pub const GROUP_BIT: Masked = Masked { value: 1 << 40, mask: 1 << 40 };
 /// What follows the outer tag of a frame that has two, 802.1Q or 802.1ad. Where hosts tag, the
-/// outer one may be the planned one; the inner one, admitted by no rule, would reach the destination.
+/// outer one may be the planned one; the inner one, admitted by no rule, would reach the
+/// destination.
 const INNER_TAGS: [i32; 2] = [0x8100, 0x88A8];
 
 const NEVER: u16 = 500;
@@ -27,21 +28,21 @@ const DROPPED: u32 = 0;
 
 /// What is the same for all switches.
 pub struct Admission<'a> {
-    /// See there.
+    /// The state to compile.
     pub state: &'a State,
-    /// See there.
+    /// The addresses of hosts, in blocks.
     pub space: &'a Space,
-    /// See there.
+    /// The same as destinations, in several orders of bits.
     pub listings: &'a Listings,
     /// The addresses of the hosts.
     pub macs: &'a [u64],
     /// Whether hosts tag what they send.
     pub host_tags: bool,
-    /// See there.
+    /// The VLANs in use.
     pub vlans: &'a Vlans,
-    /// By host: what floods it may send.
+    /// By host: the floods that it may send.
     pub floods_of: &'a [Vec<u32>],
-    /// What frames get that stay at their switch, if nothing else is to be had.
+    /// The tag of frames that stay at their switch if no other tag is in use.
     pub default_tag: Tag,
 }
 
@@ -59,7 +60,7 @@ impl From<HostsDiffer> for Stop {
     }
 }
 
-/// Tags, in order, with the rules that give them; class 0 is dropped, class i the tag i - 1.
+/// Tags, ascending, with the rules that set them; class 0 is dropped, class i gets tag i - 1.
 type Admits = (Vec<Tag>, Vec<Match>);
 
 impl Admission<'_> {
@@ -113,7 +114,7 @@ impl Admission<'_> {
         Ok(())
     }
 
-    /// By block: what becomes of what a host sends there; None where it sends nothing.
+    /// By block: what happens to packets that a host sends there.
     fn by_block(&self, switch: u32, sent: &[Admitted]) -> Result<Vec<Admitted>, HostsDiffer> {
         let mut found = vec![Admitted::Unsent; self.space.blocks.len()];
         if sent.is_empty() {
@@ -132,7 +133,7 @@ impl Admission<'_> {
         Ok(found)
     }
 
-    /// The usual tag of each block, to try orders of bits on.
+    /// The tag of each block, as a sample on which orders of bits are tried.
     pub fn sample(&self, switch: u32, sent: &[Admitted]) -> Result<Vec<Option<u32>>, HostsDiffer> {
         let class = |of: Admitted| match of {
             Admitted::Unsent | Admitted::Local(_) => None,
@@ -190,7 +191,7 @@ impl Admission<'_> {
         Ok((tags, matches))
     }
 
-    /// The VLAN of what a host floods; 0 where any will do.
+    /// The VLAN in which a host's floods go; 0 if any VLAN will do.
     fn flood_label(&self, switch: u32, host: u32) -> Result<u16, Stop> {
         let mut found: Option<u16> = None;
         for &flood in &self.floods_of[host as usize] {

@@ -16,12 +16,12 @@ use crate::state::{Hop, State, Step};
 const BROADCAST: u16 = 300;
 const MULTICAST: u16 = 400;
 
-/// How a copy leaves.
+/// The tag with which a copy leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum How {
     /// To a host, without the tag.
     Delivered,
-    /// With the priority that it came with.
+    /// With the priority with which it arrived.
     Kept,
     /// With this priority.
     Set(u8),
@@ -33,7 +33,7 @@ type Copies = Vec<(u32, How)>;
 /// What is sent to one address, or to all group addresses that have no rules of their own.
 #[derive(Debug)]
 pub struct FloodGroup {
-    /// By block of sources: the destination that stands for it; None: they do not send.
+    /// By block of sources: the number of its flood; None: they do not send.
     of_block: Vec<Option<u32>>,
     to: Masked,
     base: u16,
@@ -61,18 +61,18 @@ pub fn flood_groups(
     Ok(all)
 }
 
-/// What comes in by one port.
+/// What is done with copies that arrive on one port.
 #[derive(Debug)]
 struct Arrivals {
     port: u32,
-    /// What is done, in the order of first appearance.
+    /// Distinct lists of copies, in the order of first appearance.
     distinct: Vec<Copies>,
-    /// By block of sources, where they come by: which.
+    /// By block of sources: the list for their copies; None: none of them arrives here.
     of_block: Vec<Option<u32>>,
 }
 
 impl Arrivals {
-    /// What is done whatever the source.
+    /// The list of copies, if it is the same for all sources.
     fn constant(&self) -> Option<&Copies> {
         if let [only] = &self.distinct[..] {
             Some(only)
@@ -82,7 +82,7 @@ impl Arrivals {
     }
 }
 
-/// Whether two lists say the same of all ports but one: nothing goes back where it came from.
+/// Whether two lists are equal except for one port: copies never leave on the port of arrival.
 fn same_but(port: u32, a: &Copies, b: &Copies) -> bool {
     let others = |copies: &'_ Copies| {
         copies.iter().filter(move |of| of.0 != port).copied().collect::<Vec<_>>()
@@ -119,17 +119,17 @@ impl Groups {
 
 /// What is the same for all switches.
 pub struct Floods<'a> {
-    /// See there.
+    /// The state to compile.
     pub state: &'a State,
-    /// See there.
+    /// The addresses of hosts, in blocks.
     pub space: &'a Space,
-    /// The group of all, then those declared.
+    /// The group of all hosts, then the declared groups.
     pub groups: &'a [FloodGroup],
-    /// Whether there is one virtual channel only.
+    /// Whether there is only one virtual channel.
     pub one_vc: bool,
 }
 
-/// A priority, and the ports and priorities with which copies go on.
+/// The priority of arrival, and the ports and priorities of the copies that leave.
 type Raw = (u8, Vec<(u32, Option<u8>)>);
 
 impl Floods<'_> {
@@ -182,7 +182,8 @@ impl Floods<'_> {
         }
     }
 
-    /// For each port by which sources differ: what is done by block, to try orders of bits on.
+    /// By block, for each port at which it depends on the source: which list of copies applies.
+    /// Orders of bits are tried on these samples.
     pub fn samples(&self, switch: u32, ports: &Ports) -> Vec<Vec<Option<u32>>> {
         let groups = self.groups.iter();
         let arrivals = groups.flat_map(|group| self.arrivals(switch, ports, group));
@@ -220,8 +221,9 @@ impl Floods<'_> {
                 }
                 continue;
             }
-            for class in (0..classes).filter(|&class| used[class]) {
-                if let Step::Next(_, onward) = state.step(id, class as u16) {
+            for (class, step) in state.steps(id) {
+                let class = usize::from(class);
+                if let (true, Step::Next(_, onward)) = (used[class], step) {
                     let place = come.iter().position(|of| of.0 == port).unwrap_or_else(|| {
                         come.push((port, Vec::new()));
                         come.len() - 1
@@ -267,8 +269,8 @@ impl Floods<'_> {
         (vc, copies)
     }
 
-    /// Says how copies leave so that as few as possible differ: the distinct lists, and which it is
-    /// for each of `known`.
+    /// Chooses the tags of copies such that few lists differ. Returns the distinct lists, and for
+    /// each of `known` the number of its list.
     fn encoded(&self, known: &[Raw]) -> (Vec<Copies>, Vec<u32>) {
         let mut by_port: FxHashMap<u32, Vec<(u8, u8)>> = FxHashMap::default();
         for (was, copies) in known {
@@ -298,8 +300,8 @@ impl Floods<'_> {
     }
 }
 
-/// What is done with what comes in by most ports, if by two or more: a list that may name the port
-/// itself, since nothing goes back.
+/// The list of copies that fits most ports, if it fits two or more. It may name the port of arrival
+/// itself, on which no copy leaves.
 fn usual(arrivals: &[Arrivals]) -> Option<Copies> {
     let constant: Vec<(u32, &Copies)> =
         arrivals.iter().filter_map(|of| Some((of.port, of.constant()?))).collect();

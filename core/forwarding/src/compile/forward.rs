@@ -10,29 +10,29 @@ use super::vlans::PRESENT;
 use crate::fabric::Link;
 use crate::state::State;
 
-/// The class of packets that are dropped: what no rule matches is dropped too.
+/// The class of dropped packets. Packets that no rule matches are dropped too.
 const DROPPED: u32 = 0;
 
 const USUAL: u16 = 100;
 const OF_VLAN: u16 = 150;
 const LOCAL: u16 = 200;
 
-/// Where each block's packets go on at a switch.
-struct Ways<'a> {
-    /// Distinct ways: in each VLAN, 0 standing for any.
+/// The next links to each block at a switch.
+struct Routes<'a> {
+    /// Distinct routes: the link in each VLAN, 0 meaning any VLAN.
     next: Vec<&'a [(u16, Link)]>,
-    /// By block: which way.
+    /// By block: its route.
     of_block: Vec<u32>,
-    /// The classes of links, ascending, after that of what is dropped.
+    /// Links, ascending: the class of a link is its place here plus 1.
     links: Vec<Link>,
 }
 
-impl Ways<'_> {
+impl Routes<'_> {
     fn class(&self, link: Link) -> u32 {
         self.links.binary_search(&link).map_or(DROPPED, |place| place as u32 + 1)
     }
 
-    /// By way: the commonest class; None where nothing comes by.
+    /// By route: the most common class; None if no packet arrives.
     fn usual(&self) -> Vec<Option<u32>> {
         let usual = |next: &&[(u16, Link)]| {
             let count = |link: Link| next.iter().filter(|of| of.1 == link).count();
@@ -42,12 +42,15 @@ impl Ways<'_> {
         self.next.iter().map(usual).collect()
     }
 
-    /// By way: the class in a VLAN.
-    fn of_vlan(&self, vlan: u16) -> Vec<Option<u32>> {
+    /// By route: the class in each VLAN in which packets arrive, ascending.
+    fn of_vlans(&self) -> Vec<Vec<(u16, u32)>> {
+        let vlans = self.vlans();
         let of = |next: &&[(u16, Link)]| match next {
-            [] => None,
-            [(0, link)] => Some(self.class(*link)),
-            next => next.iter().find(|of| of.0 == vlan).map(|of| self.class(of.1)),
+            [(0, link)] => vlans.iter().map(|&vlan| (vlan, self.class(*link))).collect(),
+            next => {
+                let labelled = next.iter().filter(|of| of.0 > 0);
+                labelled.map(|&(vlan, link)| (vlan, self.class(link))).collect()
+            }
         };
         self.next.iter().map(of).collect()
     }
@@ -56,7 +59,7 @@ impl Ways<'_> {
         self.next.iter().any(|next| next.iter().any(|of| of.1 != next[0].1))
     }
 
-    /// The VLANs in which packets come by, ascending.
+    /// The VLANs in which packets arrive, ascending.
     fn vlans(&self) -> Vec<u16> {
         let mut vlans: Vec<u16> =
             self.next.iter().flat_map(|of| of.iter().map(|of| of.0)).filter(|&v| v > 0).collect();
@@ -66,15 +69,15 @@ impl Ways<'_> {
     }
 }
 
-/// Hosts of one block are treated differently somewhere.
+/// A switch treats hosts of one block differently.
 pub struct HostsDiffer;
 
-fn ways<'a>(
+fn routes<'a>(
     state: &State,
     switch: u32,
     space: &Space,
     unicasts: &'a Unicasts,
-) -> Result<Ways<'a>, HostsDiffer> {
+) -> Result<Routes<'a>, HostsDiffer> {
     static OWN: [(u16, Link); 1] = [(0, DROP)];
     const NOT_YET: u32 = u32::MAX;
     let mut next: Vec<&[(u16, Link)]> = unicasts.next.iter().map(Vec::as_slice).collect();
@@ -95,7 +98,7 @@ fn ways<'a>(
             }
         }
     }
-    // What hosts of this switch get by other rules must not count.
+    // Packets to hosts of this switch match other rules: they must not count.
     let mut used = vec![false; next.len()];
     of_block.iter().for_each(|&of| used[of as usize] = true);
     for (next, _) in next.iter_mut().zip(used).filter(|(_, used)| !used) {
@@ -105,30 +108,19 @@ fn ways<'a>(
     links.sort_unstable();
     links.dedup();
     links.retain(|&link| link != DROP);
-    Ok(Ways { next, of_block, links })
+    Ok(Routes { next, of_block, links })
 }
 
-/// The usual class of each block, to try orders of bits on.
+/// The most common class of each block, as a sample on which orders of bits are tried.
 pub fn sample(
     state: &State,
     switch: u32,
     space: &Space,
     unicasts: &Unicasts,
 ) -> Result<Vec<Option<u32>>, HostsDiffer> {
-    let ways = ways(state, switch, space, unicasts)?;
-    let usual = ways.usual();
-    Ok(ways.of_block.iter().map(|&way| usual[way as usize]).collect())
-}
-
-/// By VLAN: what tells the class of each block.
-fn of_blocks<'a>(
-    ways: &'a Ways<'_>,
-    of_ways: &'a [(u16, Vec<Option<u32>>)],
-) -> Vec<(u16, impl Fn(u32) -> Option<u32> + 'a)> {
-    let of = |(vlan, classes): &'a (u16, Vec<Option<u32>>)| {
-        (*vlan, move |block: u32| classes[ways.of_block[block as usize] as usize])
-    };
-    of_ways.iter().map(of).collect()
+    let routes = routes(state, switch, space, unicasts)?;
+    let usual = routes.usual();
+    Ok(routes.of_block.iter().map(|&route| usual[route as usize]).collect())
 }
 
 /// Adds the rules of a switch.
@@ -140,32 +132,25 @@ pub fn add(
     minimiser: &mut Minimiser,
     rules: &mut Rules,
 ) -> Result<(), HostsDiffer> {
-    let ways = ways(state, switch, space, unicasts)?;
-    let mut sets = Sets::new(ways.links.len() as u32 + 1);
-    let usual = ways.usual();
-    let of_block = |block: u32| ways.of_block[block as usize] as usize;
+    let routes = routes(state, switch, space, unicasts)?;
+    let mut sets = Sets::new(routes.links.len() as u32 + 1);
+    let usual = routes.usual();
+    let of_block = |block: u32| routes.of_block[block as usize] as usize;
     let mut of_all =
         listings.fewest(minimiser, &mut sets, DROPPED, None, |block| usual[of_block(block)]);
     let mut of_vlans = Vec::new();
-    if ways.vlans_matter() {
-        let by_vlan: Vec<(u16, Vec<Option<u32>>)> =
-            ways.vlans().into_iter().map(|vlan| (vlan, ways.of_vlan(vlan))).collect();
-        let labelled = of_blocks(&ways, &by_vlan);
-        let together = listings.fewest_labelled(minimiser, &mut sets, DROPPED, &labelled);
-        let rest = ways.links.len() as u32 + 1;
-        let differs = |class: Option<u32>, usual: Option<u32>| {
-            class.map(|class| if usual == Some(class) { rest } else { class })
-        };
-        let differing: Vec<(u16, Vec<Option<u32>>)> = by_vlan
-            .iter()
-            .map(|(vlan, classes)| {
-                (*vlan, classes.iter().zip(&usual).map(|(&a, &b)| differs(a, b)).collect())
-            })
-            .collect();
-        let differing = of_blocks(&ways, &differing);
+    if routes.vlans_matter() {
+        let mut classes = routes.of_vlans();
+        let together = listings
+            .fewest_labelled(minimiser, &mut sets, DROPPED, |block| &classes[of_block(block)]);
         let shorter = together.len() <= of_all.len();
         if !shorter {
-            of_vlans = listings.exceptions(minimiser, rest, &differing);
+            let rest = routes.links.len() as u32 + 1;
+            for (classes, usual) in classes.iter_mut().zip(&usual) {
+                let as_usual = classes.iter_mut().filter(|(_, class)| *usual == Some(*class));
+                as_usual.for_each(|(_, class)| *class = rest);
+            }
+            of_vlans = listings.exceptions(minimiser, rest, |block| &classes[of_block(block)]);
         }
         if shorter || together.len() < of_all.len() + of_vlans.len() {
             (of_all, of_vlans) = (together, Vec::new());
@@ -173,7 +158,7 @@ pub fn add(
     }
     for (base, matches) in [(USUAL, &of_all), (OF_VLAN, &of_vlans)] {
         for (priority, found) in priorities(base, matches).into_iter().zip(matches) {
-            rules.rules.push(towards(state, space, &ways, priority, found));
+            rules.rules.push(towards(state, space, &routes, priority, found));
         }
     }
     for &(_, host) in &ports.hosts {
@@ -189,7 +174,13 @@ pub fn add(
     Ok(())
 }
 
-fn towards(state: &State, space: &Space, ways: &Ways<'_>, priority: u16, found: &Match) -> Rule {
+fn towards(
+    state: &State,
+    space: &Space,
+    routes: &Routes<'_>,
+    priority: u16,
+    found: &Match,
+) -> Rule {
     let Masked { value, mask } = found.label;
     let vlan = if mask == 0 {
         Masked::default()
@@ -197,7 +188,7 @@ fn towards(state: &State, space: &Space, ways: &Ways<'_>, priority: u16, found: 
         Masked { value: PRESENT | value, mask: PRESENT | mask }
     };
     let rule = Rule {
-        // Addresses that have not what all hosts have are nobody's.
+        // An address that differs in the bits that all hosts share belongs to no host.
         eth_dst: Masked {
             value: found.address.value | space.prefix,
             mask: found.address.mask | space.constant,
@@ -208,7 +199,7 @@ fn towards(state: &State, space: &Space, ways: &Ways<'_>, priority: u16, found: 
     match found.class {
         DROPPED => rule,
         class => {
-            let link = ways.links[class as usize - 1];
+            let link = routes.links[class as usize - 1];
             let write_metadata = state.fabric.leaves(link).1 as i32;
             Rule { write_metadata, ..rule }.goto(VIRTUAL_CHANNEL)
         }

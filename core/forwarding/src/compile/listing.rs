@@ -1,4 +1,4 @@
-//! Addresses in several orders of their bits, and the fewest rules that any of them gives.
+//! Addresses in several orders of their bits, and the order that needs the fewest rules.
 
 use super::bits::{orders, BitOrder, Sample};
 use super::rules::Masked;
@@ -14,20 +14,20 @@ pub struct Listing {
     points: Vec<(u64, u32)>,
 }
 
-/// Addresses in all orders that are tried.
+/// Addresses in every order of bits that is tried.
 #[derive(Debug)]
 pub struct Listings {
     all: Vec<Listing>,
-    /// Addresses that are not listed are to belong to those that they branch off with.
+    /// Addresses that are not listed belong to the listed ones on the same branch of the trie.
     branching: bool,
 }
 
-/// What a key has above the bits of the address, or below them.
+/// Whether the bits of a label are above those of the address in a key, or below them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// The label is looked at before the address.
+    /// Above: rules look at the label first.
     First,
-    /// The label is looked at after it.
+    /// Below.
     Last,
 }
 
@@ -44,13 +44,13 @@ pub struct Match {
     pub class: u32,
 }
 
-/// How many bits a label has: a VLAN, or whether an address is that of a group.
+/// Bits of a label that is a VLAN.
 const LABEL_BITS: u32 = 12;
 
 impl Listings {
-    /// The addresses of hosts as destinations: whatever nobody has belongs to somebody.
+    /// The addresses of hosts as destinations: each unused address belongs to some block.
     pub fn of_destinations(space: &Space, samples: &[Vec<Option<u32>>]) -> Self {
-        let natural = BitOrder::natural(space.telling);
+        let natural = BitOrder::natural(space.key_bits);
         let Some(listed) = &space.listed else {
             let keys = space.blocks.iter().zip(0..);
             let points = keys.map(|(block, number)| (natural.key(block.address), number)).collect();
@@ -65,7 +65,7 @@ impl Listings {
                 listed.iter().filter_map(class).collect()
             })
             .collect();
-        let all = orders(space.telling, &samples)
+        let all = orders(space.key_bits, &samples)
             .into_iter()
             .map(|order| {
                 let keyed = listed.iter().map(|&(address, block)| (order.key(address), block));
@@ -77,19 +77,19 @@ impl Listings {
         Self { all, branching: false }
     }
 
-    /// The addresses of hosts as sources: no other gets in.
+    /// The addresses of hosts as sources: admission drops all others.
     pub fn of_sources(space: &Space, samples: &[Vec<Option<u32>>]) -> Self {
         let samples: Vec<Sample> = samples
             .iter()
             .map(|of| {
                 let of_block = space.blocks.iter().zip(of);
                 let class = |(block, class): (&super::space::Block, &Option<u32>)| {
-                    class.map(|class| (block.address & space.telling, class))
+                    class.map(|class| (block.address & space.key_bits, class))
                 };
                 of_block.filter_map(class).collect()
             })
             .collect();
-        let all = orders(space.telling, &samples)
+        let all = orders(space.key_bits, &samples)
             .into_iter()
             .map(|order| {
                 let keys = space.blocks.iter().zip(0..);
@@ -102,9 +102,10 @@ impl Listings {
         Self { all, branching: false }
     }
 
-    /// The fewest rules for a function of addresses: `set` tells the classes that each block may get.
+    /// The fewest rules for a function of addresses: `set` gives the classes that each block may
+    /// get.
     ///
-    /// `extra` is what group addresses get; they have the label 1, all others 0.
+    /// `extra` are the classes that group addresses may get; they have label 1, all others label 0.
     pub fn fewest(
         &self,
         minimiser: &mut Minimiser,
@@ -120,42 +121,43 @@ impl Listings {
         best.matches(cubes, Place::First, u32::from(extra.is_some()))
     }
 
-    /// The same for a function of an address and a label: labels ascend, and each has what tells the
-    /// classes of blocks.
-    pub fn fewest_labelled<F: Fn(u32) -> Option<SetId>>(
+    /// The same for a function of an address and a label: `set` gives for each block the labels of
+    /// its packets, ascending, and the classes that each may get.
+    pub fn fewest_labelled<'a>(
         &self,
         minimiser: &mut Minimiser,
         sets: &mut Sets,
         otherwise: u32,
-        labels: &[(u16, F)],
+        set: impl Fn(u32) -> &'a [(u16, SetId)],
     ) -> Vec<Match> {
-        let (first, least) = self
-            .shortest(|listing, most| minimiser.count(listing.labels_first(labels), sets, most));
+        let (first, least) =
+            self.shortest(|listing, most| minimiser.count(listing.labels_first(&set), sets, most));
         let (last, least_last) =
-            self.shortest(|listing, most| minimiser.count(listing.labels_last(labels), sets, most));
+            self.shortest(|listing, most| minimiser.count(listing.labels_last(&set), sets, most));
         let mut cubes = Vec::new();
         if least_last < least {
             // The free bits of an address must not count, though those of the label after it do.
-            let items = last.labels_last(labels);
+            let items = last.labels_last(&set);
             minimiser.prefixes(items, true, sets, otherwise, &mut cubes);
             last.matches(cubes, Place::Last, LABEL_BITS)
         } else {
-            let items = first.labels_first(labels);
+            let items = first.labels_first(&set);
             minimiser.prefixes(items, self.branching, sets, otherwise, &mut cubes);
             first.matches(cubes, Place::First, LABEL_BITS)
         }
     }
 
-    /// Rules that give exceptions from a class to some addresses with some labels.
-    pub fn exceptions<F: Fn(u32) -> Option<u32>>(
+    /// Rules that give exceptions from a class to some addresses with some labels; see
+    /// [`Self::fewest_labelled`].
+    pub fn exceptions<'a>(
         &self,
         minimiser: &mut Minimiser,
         rest: u32,
-        labels: &[(u16, F)],
+        class: impl Fn(u32) -> &'a [(u16, u32)],
     ) -> Vec<Match> {
         let all = self.all.iter().map(|listing| {
             let mut cubes = Vec::new();
-            minimiser.exceptions(listing.labels_last(labels), rest, &mut cubes);
+            minimiser.exceptions(listing.labels_last(&class), rest, &mut cubes);
             (cubes, listing)
         });
         let best = all.reduce(|best, next| if next.0.len() < best.0.len() { next } else { best });
@@ -163,8 +165,8 @@ impl Listings {
         listing.matches(cubes, Place::Last, LABEL_BITS)
     }
 
-    /// The listing with the lowest count, the first of equal ones, and the count. `count` may return
-    /// None for more than the most that is of use.
+    /// The listing with the lowest count, the first of equal ones, and the count. `count` may
+    /// return None if it is more than its second argument.
     fn shortest(
         &self,
         mut count: impl FnMut(&Listing, usize) -> Option<usize>,
@@ -193,30 +195,32 @@ impl Listing {
         items.chain(extra.map(|set| (1 << self.order.len(), set)))
     }
 
-    fn labels_first<'a, F: Fn(u32) -> Option<SetId>>(
-        &'a self,
-        labels: &'a [(u16, F)],
-    ) -> impl Iterator<Item = Item> + 'a {
+    fn labels_first<'a>(&self, set: impl Fn(u32) -> &'a [(u16, SetId)]) -> Vec<Item> {
         let bits = self.order.len();
-        labels.iter().flat_map(move |(label, set)| {
-            self.points.iter().filter_map(move |&(key, block)| {
-                set(block).map(|set| (u64::from(*label) << bits | key, set))
-            })
-        })
+        let key = |key: u64, label: u16| u64::from(label) << bits | key;
+        let mut items = self.labelled(key, set);
+        items.sort_unstable_by_key(|&(key, _)| key);
+        items
     }
 
-    fn labels_last<'a, F: Fn(u32) -> Option<SetId>>(
-        &'a self,
-        labels: &'a [(u16, F)],
-    ) -> impl Iterator<Item = Item> + 'a {
-        self.points.iter().flat_map(move |&(key, block)| {
-            labels.iter().filter_map(move |(label, set)| {
-                set(block).map(|set| (key << LABEL_BITS | u64::from(*label), set))
-            })
-        })
+    fn labels_last<'a>(&self, set: impl Fn(u32) -> &'a [(u16, SetId)]) -> Vec<Item> {
+        self.labelled(|key, label| key << LABEL_BITS | u64::from(label), set)
     }
 
-    /// Merges rules, and says what they match of addresses and labels.
+    /// All addresses with the labels that they have, in the order of the addresses.
+    fn labelled<'a>(
+        &self,
+        key: impl Fn(u64, u16) -> u64,
+        set: impl Fn(u32) -> &'a [(u16, SetId)],
+    ) -> Vec<Item> {
+        let mut items = Vec::new();
+        for &(address, block) in &self.points {
+            items.extend(set(block).iter().map(|&(label, set)| (key(address, label), set)));
+        }
+        items
+    }
+
+    /// Merges rules, and converts their keys to addresses and labels.
     fn matches(&self, mut cubes: Vec<Cube>, place: Place, label_bits: u32) -> Vec<Match> {
         merge(&mut cubes);
         let bits = self.order.len() as u32;
@@ -240,7 +244,7 @@ impl Listing {
     }
 }
 
-/// Leaves one of the points of each whole branch that belongs to one block.
+/// Keeps one point of each branch of the trie that belongs to one block as a whole.
 fn collapsed(points: &[(u64, u32)], bits: u32) -> Vec<(u64, u32)> {
     let mut kept: Vec<(u64, u32, u32)> = Vec::with_capacity(points.len()); // and its free bits
     for &(key, block) in points {

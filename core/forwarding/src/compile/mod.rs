@@ -5,10 +5,10 @@
 //! - forward: (VLAN,) destination -> output port, kept in the metadata. Broadcast and multicast are
 //!   copied by groups, by in port and source.
 //! - virtual channel: (in port, out port, priority) -> new priority.
-//! - output: untag for a host, or send on.
+//! - output: untag for a host, or send on as it is.
 //!
-//! Packets that a state does not hold cannot occur: rules may treat them in any way;
-//! only what nobody has as an address needs care: see [`space`].
+//! Packets that a state does not hold cannot occur, and rules may treat them in any way. Only
+//! packets to addresses that no host has need care: see [`space`].
 
 mod admission;
 mod bits;
@@ -39,9 +39,9 @@ use vlans::Vlans;
 
 use crate::state::State;
 
-/// Switches that orders of bits are tried on.
+/// The most switches on which orders of bits are tried.
 const SAMPLED: usize = 8;
-/// Most functions of sources that they are tried on.
+/// The most functions of sources on which they are tried.
 const SAMPLED_SOURCES: usize = 24;
 /// How many switches a thread takes at a time.
 const SWITCHES_AT_A_TIME: usize = 16;
@@ -140,7 +140,7 @@ impl Task<'_> {
             }
             Ok(rules)
         };
-        // Switches know nothing of each other: each thread takes the next few.
+        // Switches are independent of each other: each thread takes the next few.
         let switches: Vec<(u32, &Ports)> = (0..).zip(&self.ports).collect();
         let parts: Vec<&[(u32, &Ports)]> = switches.chunks(SWITCHES_AT_A_TIME).collect();
         let next = AtomicUsize::new(0);
@@ -170,7 +170,7 @@ impl Task<'_> {
         Ok(rules)
     }
 
-    /// What some switches do by destination and by source.
+    /// Samples of what switches do, as functions of destinations and of sources.
     #[allow(clippy::type_complexity)] // two lists of functions of blocks
     fn samples(
         &self,

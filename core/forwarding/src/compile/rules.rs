@@ -36,9 +36,9 @@ pub enum Action {
 /// What is matched in a field: `value` in the bits of `mask`; an empty mask matches anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Masked {
-    /// See there.
+    /// The bits to match.
     pub value: u64,
-    /// See there.
+    /// The bits of a field that count.
     pub mask: u64,
 }
 

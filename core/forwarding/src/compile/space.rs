@@ -1,16 +1,16 @@
-//! The addresses of hosts: which belong together, and to whom those belong that no host has.
+//! The addresses of hosts, in blocks, and which block each unused address belongs to.
 //!
-//! An address that no host has must not go round for ever. So each is given to a host's switch, the
-//! same by all switches, which forward it there; the switch itself drops it. The owner is found in
-//! the trie of all hosts' addresses, bits in their natural order: the nearest whose branch it is on.
+//! Packets to an address that no host has must not loop. So each such address belongs to the block
+//! of some host: all switches forward it to that host's switch, which drops it. The block is the
+//! one on whose branch the address lies in the binary trie of all hosts' addresses.
 
 use super::bits::BitOrder;
 use crate::state::State;
 
-/// More owned addresses than this are not listed; see [`Space::listed`].
+/// The most addresses that are listed; see [`Space::listed`].
 const MOST_LISTED: usize = 1 << 20;
 
-/// Hosts with addresses of their own that all switches but theirs treat alike.
+/// Hosts that all switches except their own treat alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     /// Their switch.
@@ -30,12 +30,12 @@ pub struct Space {
     pub block_of: Vec<u32>,
     /// The bits in which all addresses are equal.
     pub constant: u64,
-    /// What they are there.
+    /// The values of those bits.
     pub prefix: u64,
-    /// The bits that tell blocks apart.
-    pub telling: u64,
-    /// All values of the telling bits, ascending, with the block that each belongs to: None where
-    /// they are too many, so that only the natural order of bits can be used.
+    /// The bits that distinguish blocks.
+    pub key_bits: u64,
+    /// All values of the key bits, ascending, with the block that each belongs to. None if they are
+    /// too many: then only the natural order of bits can be used.
     pub listed: Option<Vec<(u64, u32)>>,
 }
 
@@ -64,7 +64,7 @@ impl Space {
         }
         let lowest =
             blocks.windows(2).map(|pair| (pair[0].address ^ pair[1].address).ilog2()).min();
-        let telling = lowest.map_or(0, |bit| (ADDRESS & !constant) >> bit << bit);
+        let key_bits = lowest.map_or(0, |bit| (ADDRESS & !constant) >> bit << bit);
         let per_host = blocks.len() == hosts.len();
         let mut block_of = vec![0; macs.len()];
         let mut block = 0;
@@ -75,12 +75,12 @@ impl Space {
             block_of[host as usize] = block;
         }
         let prefix = macs.first().map_or(0, |mac| mac & constant);
-        let listed = owners(&blocks, telling);
-        Self { blocks, block_of, constant, prefix, telling, listed }
+        let listed = owners(&blocks, key_bits);
+        Self { blocks, block_of, constant, prefix, key_bits, listed }
     }
 }
 
-/// Whether the hosts of each switch are all that is on some branch of the trie of addresses.
+/// Whether the hosts of each switch have a branch of the trie of addresses to themselves.
 fn runs_are_branches(hosts: &[u32], macs: &[u64], switch: impl Fn(u32) -> u32) -> bool {
     let part = |i: usize| (macs[hosts[i] as usize] ^ macs[hosts[i + 1] as usize]).ilog2();
     let mut inside: Option<u32> = None; // the highest bit that parts hosts of the current run
@@ -102,21 +102,21 @@ fn runs_are_branches(hosts: &[u32], macs: &[u64], switch: impl Fn(u32) -> u32) -
     true
 }
 
-/// Lists all values of the `telling` bits, ascending, each with its block.
-fn owners(blocks: &[Block], telling: u64) -> Option<Vec<(u64, u32)>> {
-    let bits = telling.count_ones();
+/// Lists all values of the key bits, ascending, each with its block.
+fn owners(blocks: &[Block], key_bits: u64) -> Option<Vec<(u64, u32)>> {
+    let bits = key_bits.count_ones();
     let most = MOST_LISTED.min((8 * blocks.len()).max(4096));
     if bits >= usize::BITS || 1_usize << bits > most {
         return None;
     }
-    let order = BitOrder::natural(telling);
+    let order = BitOrder::natural(key_bits);
     let keys: Vec<u64> = blocks.iter().map(|block| order.key(block.address)).collect();
     let listed = (0..).zip(owned(&keys, 0, bits));
     Some(listed.map(|(key, block)| (order.address(key), block)).collect())
 }
 
-/// The blocks that all values of the lowest `bits` bits belong to, if those of `keys`, the first of
-/// which is that of block `first`, share them all.
+/// The block of each value of the lowest `bits` bits. `keys` are those of the blocks from `first`
+/// on.
 fn owned(keys: &[u64], first: u32, bits: u32) -> Vec<u32> {
     if let [_] = keys {
         return vec![first; 1 << bits];
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_of_nobody_belong_to_the_nearest_branch() {
+    fn unused_addresses_belong_to_the_nearest_branch() {
         assert_eq!(owned(&[0b000, 0b001, 0b110], 0, 3), [0, 1, 0, 1, 2, 2, 2, 2]);
         assert_eq!(owned(&[0b01, 0b10, 0b11], 4, 2), [4, 4, 5, 6]);
     }

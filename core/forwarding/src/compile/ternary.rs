@@ -6,8 +6,6 @@
 //! those of equal length that differ in one bit are merged. The first rule that matches counts:
 //! longer prefixes come first.
 
-use rustc_hash::FxHashMap;
-
 use super::sets::{SetId, Sets};
 
 /// A rule: keys equal to `value` in the bits of `mask` get `class`.
@@ -26,20 +24,20 @@ pub struct Cube {
 /// A key, and the classes of which it may get any.
 pub type Item = (u64, SetId);
 
-/// No class: what keys have that no rule matches, where nothing else was agreed.
+/// No class: that of keys that no rule matches, by default.
 pub const NO_CLASS: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 struct Node {
     set: SetId,
-    /// A key below; the bit that tells the children apart.
+    /// A key below it, and the bit in which its children differ.
     key: u64,
     bit: u32,
     /// The children, those with the bit 0 and 1; no leaf is anybody's child 0.
     children: Option<(u32, u32)>,
 }
 
-/// Room for the trie, used again for each function.
+/// The trie of one function; its memory is reused for the next.
 #[derive(Debug, Default)]
 pub struct Minimiser {
     nodes: Vec<Node>,
@@ -82,7 +80,8 @@ impl Minimiser {
         }
     }
 
-    /// How many rules [`Self::prefixes`] would give, one if they are none; None if more than `most`.
+    /// How many rules [`Self::prefixes`] would give, one if they are none; None if more than
+    /// `most`.
     ///
     /// Two branches without a common class need one rule more than together.
     pub fn count(
@@ -126,8 +125,8 @@ impl Minimiser {
     }
 
     /// Adds to `out` prefix rules of one level for the items that have another class than `rest`,
-    /// and for no item that has it; the classes of items are single ones. Only bits in which items part
-    /// count.
+    /// and for no item that has it; the classes of items are single ones. Only bits in which items
+    /// part count.
     pub fn exceptions(
         &mut self,
         items: impl IntoIterator<Item = Item>,
@@ -196,6 +195,7 @@ impl Minimiser {
 /// The bit in which most can be merged comes first, of equal ones the lowest.
 pub fn merge(cubes: &mut Vec<Cube>) {
     loop {
+        cubes.sort_unstable_by_key(|cube| (cube.level, cube.class, cube.mask, cube.value));
         let bits = cubes.iter().fold(0, |bits, cube| bits | cube.mask);
         let bits = (0..u64::BITS).map(|bit| 1 << bit).filter(|bit| bits & bit != 0);
         let pairs = bits.map(|bit| pairs(cubes, bit));
@@ -214,14 +214,27 @@ pub fn merge(cubes: &mut Vec<Cube>) {
     cubes.sort_unstable_by_key(|cube| (std::cmp::Reverse(cube.level), cube.mask, cube.value));
 }
 
-/// The pairs of rules that differ in nothing but one bit of their value.
+/// The pairs of rules that differ in nothing but one bit of their value: the places of the one
+/// without and of the one with it. Rules are sorted by level, class, mask and value.
 fn pairs(cubes: &[Cube], bit: u64) -> Vec<(usize, usize)> {
-    let mut first: FxHashMap<Cube, usize> = FxHashMap::default();
     let mut found = Vec::new();
-    for (i, &cube) in cubes.iter().enumerate().filter(|(_, cube)| cube.mask & bit != 0) {
-        let wide = Cube { value: cube.value & !bit, mask: cube.mask & !bit, ..cube };
-        if let Some(other) = first.insert(wide, i) {
-            found.push((other, i));
+    let mut end = 0;
+    for alike in cubes.chunk_by(|a, b| (a.level, a.class, a.mask) == (b.level, b.class, b.mask)) {
+        let begin = end;
+        end += alike.len();
+        let mut high = begin;
+        if alike[0].mask & bit == 0 {
+            continue;
+        }
+        for low in (begin..end).filter(|&low| cubes[low].value & bit == 0) {
+            // Partners ascend as `low` does: none of those passed is needed again.
+            let partner = cubes[low].value | bit;
+            while high < end && cubes[high].value < partner {
+                high += 1;
+            }
+            if high < end && cubes[high].value == partner {
+                found.push((low, high));
+            }
         }
     }
     found

@@ -1,4 +1,4 @@
-//! What one switch does, read from the state for the compiler.
+//! What one switch does, as the compiler reads it from the state.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use super::Refused;
 use crate::fabric::Link;
 use crate::state::{Choice, Hop, HopId, State, Step};
 
-/// Where packets of a class go on: nowhere.
+/// In place of a link: packets are dropped.
 pub const DROP: Link = Link::MAX;
 
 /// A VLAN and a priority.
 pub type Tag = (u16, u8);
 
-/// What becomes of what a host sends for a class of destinations.
+/// What happens to packets that a host sends to a class of destinations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admitted {
-    /// Nothing is known: nobody sends it.
+    /// The host sends none.
     Unsent,
-    /// It is dropped.
+    /// They are dropped.
     Dropped,
-    /// It stays at this switch: any tag will do (where hosts tag, this VLAN).
+    /// They stay at this switch: any tag will do (if hosts tag: this VLAN).
     Local(u16),
-    /// It goes on with this tag.
+    /// They leave with this tag.
     As(Tag),
 }
 
@@ -34,7 +34,7 @@ pub struct Ports {
     pub hosts: Vec<(u32, u32)>,
     /// Those to other switches, ascending.
     pub switches: Vec<u32>,
-    /// The hops by which packets come in.
+    /// The hops on which packets arrive.
     pub entering: Vec<HopId>,
 }
 
@@ -64,10 +64,10 @@ pub fn ports(state: &State) -> Vec<Ports> {
 /// What a switch does with unicasts.
 #[derive(Debug)]
 pub struct Unicasts {
-    /// By class: where its packets go on in each VLAN, 0 standing for any, ascending.
+    /// By class: the next link in each VLAN, 0 meaning any VLAN, ascending.
     pub next: Vec<Vec<(u16, Link)>>,
-    /// By host that stands for others and VLAN that it tags with, 0 for none: what becomes of each
-    /// class that it sends.
+    /// By host that represents others, and VLAN with which it tags (0: none): by class, what
+    /// happens to the packets that it sends.
     pub sent: BTreeMap<(u32, u16), Vec<Admitted>>,
     /// (in port, out port, priority) -> new priority, between switches and from hosts.
     pub turns: FxHashMap<(u32, u32, u8), u8>,
@@ -86,8 +86,8 @@ pub fn unicasts(state: &State, switch: u32, ports: &Ports) -> Result<Unicasts, R
         turns: FxHashMap::default(),
     };
     for &id in &ports.entering {
-        for class in (0..classes).filter(|&class| used[class]) {
-            read.note(state, switch, id, class)?;
+        for (class, step) in state.steps(id).filter(|&(class, _)| used[usize::from(class)]) {
+            read.note(state, switch, id, usize::from(class), step)?;
         }
     }
     for next in &mut read.next {
@@ -115,11 +115,18 @@ pub fn unicasts(state: &State, switch: u32, ports: &Ports) -> Result<Unicasts, R
 }
 
 impl Unicasts {
-    fn note(&mut self, state: &State, switch: u32, id: HopId, class: usize) -> Result<(), Refused> {
+    fn note(
+        &mut self,
+        state: &State,
+        switch: u32,
+        id: HopId,
+        class: usize,
+        step: Step<'_>,
+    ) -> Result<(), Refused> {
         let refused = |reason: String| Err(Refused { switch, reason });
         let Hop { link, label, vc } = state.hop(id);
         let (_, in_port) = state.fabric.enters(link);
-        let out = match state.step(id, class as u16) {
+        let out = match step {
             Step::Unreached => return Ok(()),
             Step::Next(_, []) => None,
             Step::Next(_, &[one]) => Some(state.hop(one)),

@@ -16,37 +16,38 @@ const IPV4: u16 = 0x0800;
 /// The bit that broadcast and multicast addresses have.
 const GROUP_BIT: u64 = 1 << 40;
 
-/// What is sent to an address of many.
+/// A broadcast or multicast address.
 #[derive(Debug, Clone, Copy)]
 pub struct Group {
     /// The address.
     pub address: u64,
-    /// What the frames carry.
+    /// The EtherType of its frames.
     pub eth_type: u16,
 }
 
-/// The behaviour of switches by their rules, with what is wrong with them.
+/// Switches that follow their rules, and the problems found in those rules.
 pub struct Rules {
     switches: Vec<Switch>,
     macs: Vec<u64>,
     groups: Vec<Group>,
     floods: Vec<Flood>,
     labels: Labels,
-    /// By host, from 1: the class of the source that rules for unicasts can tell; 0: they do not.
+    /// By host, from 1: the class of sources that rules for unicasts distinguish; 0: they do not
+    /// match on sources.
     source: Vec<u32>,
-    /// By class of the source, from 1: a host of it.
+    /// By class of sources, from 1: a host of that class.
     source_of: Vec<usize>,
     problems: BTreeSet<(u32, String)>,
     out: Vec<(u32, Tags)>,
 }
 
-/// Makes an empty state for `switches` and what fills it.
+/// Returns an empty state for `switches`, and the behaviour from which it is filled.
 ///
-/// `macs` are the hosts' addresses. `tag` gives the VLAN that a host puts on what it sends to a host
-/// or, counted on, to a group; None: hosts send untagged.
+/// `macs` are the hosts' addresses. `tag(host, destination)` is the VLAN with which a host sends;
+/// destinations are the hosts, then the groups. None: hosts send untagged.
 ///
 /// # Errors
-/// A switch tells more than 65,535 kinds of destinations apart.
+/// A switch distinguishes more than 65,535 classes of destinations.
 pub fn read(
     fabric: Fabric,
     switches: Vec<Switch>,
@@ -64,7 +65,7 @@ pub fn read(
         switches.iter().enumerate().map(matched).collect()
     };
     let mut flood_sources = by_source(false);
-    let (flood_class, first) = told_apart(&mut flood_sources, &macs);
+    let (flood_class, first) = distinguished(&mut flood_sources, &macs);
     let mut by_class: Vec<Vec<u32>> = vec![Vec::new(); first.len()];
     for (host, &class) in flood_class.iter().enumerate() {
         by_class[class as usize].push(host as u32);
@@ -75,7 +76,7 @@ pub fn read(
     let mut unicast_sources = by_source(true);
     let (mut source, mut source_of) = (vec![0; macs.len()], Vec::new());
     if unicast_sources.iter().any(|classifier| !classifier.is_empty()) {
-        let (classes, first) = told_apart(&mut unicast_sources, &macs);
+        let (classes, first) = distinguished(&mut unicast_sources, &macs);
         source = classes.into_iter().map(|class| class + 1).collect();
         source_of = first;
     }
@@ -114,7 +115,7 @@ fn only_for_groups(rule: &Rule) -> bool {
     rule.matched(Field::EthDst).any(|(value, mask)| value & mask & GROUP_BIT != 0)
 }
 
-/// Whether a rule is only for what comes from a host: the source is then known.
+/// Whether a rule only matches the port of a host: the source is then known.
 fn only_from_a_host(fabric: &Fabric, switch: u32, rule: &Rule) -> bool {
     rule.fields.iter().any(|&(field, value, mask)| {
         let link = || fabric.leaving(switch, u32::try_from(value).ok()?);
@@ -125,7 +126,7 @@ fn only_from_a_host(fabric: &Fabric, switch: u32, rule: &Rule) -> bool {
 }
 
 /// Returns the class of each address that all switches treat alike, and an address of each class.
-fn told_apart(classifiers: &mut [Classifier], addresses: &[u64]) -> (Vec<u32>, Vec<usize>) {
+fn distinguished(classifiers: &mut [Classifier], addresses: &[u64]) -> (Vec<u32>, Vec<usize>) {
     let mut class = vec![0; addresses.len()];
     let mut first = vec![0];
     for classifier in classifiers.iter_mut().filter(|classifier| !classifier.is_empty()) {
@@ -168,7 +169,7 @@ fn classes_at<'a>(
     Ok(())
 }
 
-/// Finds the hosts of each switch whose unicasts are treated the same.
+/// Finds the hosts of each switch whose unicasts are treated alike.
 fn group_hosts(state: &mut State, rules: &mut Rules) {
     let hosts = state.fabric.hosts() as u32;
     let mut by_switch: Vec<Vec<u32>> = vec![Vec::new(); state.fabric.switches()];
@@ -184,7 +185,7 @@ fn group_hosts(state: &mut State, rules: &mut Rules) {
             examples[class].get_or_insert(destination);
             members[class] += 1;
         }
-        // A class of one host: what that host itself does with it does not matter.
+        // A host does not send to itself: a class of that host alone does not matter.
         let own = |state: &State, host: u32| {
             let class = state.class_of(switch as u32, host);
             (members[usize::from(class)] == 1).then_some(class)
@@ -205,7 +206,7 @@ fn group_hosts(state: &mut State, rules: &mut Rules) {
                 None => firsts.push(host),
                 Some(first) => {
                     let class = own(state, first);
-                    state.stand_for(host, first, class);
+                    state.represent(host, first, class);
                 }
             }
         }
@@ -280,7 +281,7 @@ impl Rules {
         self.problems.insert((switch, problem.to_string()));
     }
 
-    /// What was found wrong with the rules of switches so far, sorted.
+    /// The problems found in rules so far, by switch, sorted.
     pub fn problems(&self) -> impl Iterator<Item = (u32, &str)> {
         self.problems.iter().map(|(switch, text)| (*switch, text.as_str()))
     }

@@ -1,4 +1,4 @@
-//! Addresses that the rules of a switch cannot tell apart.
+//! Addresses that the rules of a switch treat alike.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 
 const ALL_48: u64 = (1 << 48) - 1;
 
-/// Numbers addresses such that those get one number that the (value, mask) pairs of rules treat alike.
+/// Numbers addresses such that those get one number that the (value, mask) pairs of rules treat
+/// alike.
 #[derive(Debug, Default)]
 pub struct Classifier {
     /// By mask, each value that is matched and its number, from 1. Exact values are apart.
@@ -14,7 +15,7 @@ pub struct Classifier {
     exact: FxHashMap<u64, u32>,
     /// All bits that masks have.
     bits: u64,
-    /// What masks tell of addresses that agree in these bits, by number.
+    /// By the value of those bits: the number of the class.
     alike: FxHashMap<u64, u32>,
     inexact: FxHashMap<Box<[u32]>, u32>,
     numbers: FxHashMap<(u32, u32), u32>,
@@ -39,7 +40,7 @@ impl Classifier {
         self.masks.is_empty() && self.exact.is_empty()
     }
 
-    /// The number of what can be told of an address, from 0 in the order of first use.
+    /// The number of the class of an address, from 0 in the order of first use.
     pub fn number(&mut self, address: u64) -> u32 {
         let masked = address & self.bits;
         let inexact = match self.alike.get(&masked) {

@@ -1,4 +1,4 @@
-//! Labels of a state for what the rules of switches look at: tags, and where need be the source.
+//! Labels of a state for what rules match: the tags, and the source if rules depend on it.
 
 use rustc_hash::FxHashMap;
 
@@ -6,16 +6,17 @@ use super::tags::Tags;
 
 const FIRST_OTHER: u16 = 4096;
 
-/// What a label stands for.
+/// The meaning of a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Meaning {
-    /// The tags, the priority of the outer one left out.
+    /// The tags, without the priority of the outer one.
     pub tags: Tags,
     /// The class of the source, 0 where no rule for unicasts looks at it.
     pub source: u32,
 }
 
-/// Labels and what they stand for: 0 nothing, 1 to 4095 that VLAN, the others as they come.
+/// Labels and their meanings: 0 is untagged, 1 to 4095 that VLAN; others are numbered when first
+/// used.
 #[derive(Debug, Default)]
 pub struct Labels {
     others: Vec<Meaning>,
@@ -41,7 +42,7 @@ impl Labels {
         Some(label)
     }
 
-    /// What a label stands for.
+    /// The meaning of a label.
     pub fn meaning(&self, label: u16) -> Meaning {
         match label {
             0 => Meaning::default(),

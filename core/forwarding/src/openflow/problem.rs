@@ -1,4 +1,4 @@
-//! What can be wrong with rules.
+//! Problems that rules can have.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
-    /// Whether it is unknown what becomes of the frame.
+    /// Whether the fate of the frame is unknown.
     pub(super) fn ends_it(&self) -> bool {
         matches!(self, Self::SetsOther(_) | Self::OtherAction | Self::ThreeTags)
     }

@@ -10,21 +10,21 @@ use super::tags::Tags;
 
 const VLAN_PRESENT: u64 = 0x1000;
 const ALL_48: u64 = (1 << 48) - 1;
-/// The reserved port by which a frame goes back where it came from.
+/// The reserved port that sends a frame back on the port of arrival.
 const IN_PORT: u32 = 0xFFFF_FFF8;
 const CONTROLLER: u32 = 0xFFFF_FFFD;
 const MOST_NESTED_GROUPS: usize = 8;
-/// Of one frame in one switch: rules that we did not make may multiply without end.
+/// The most actions followed for one frame in one switch: foreign rules may copy without end.
 const MOST_ACTIONS: usize = 100_000;
 
 /// The headers of a frame.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame {
-    /// Destination and source address, 48 bits.
+    /// Destination address, 48 bits.
     pub eth_dst: u64,
-    /// See `eth_dst`.
+    /// Source address, 48 bits.
     pub eth_src: u64,
-    /// What it carries.
+    /// The EtherType after its tags.
     pub eth_type: u16,
     /// Its tags.
     pub tags: Tags,
@@ -60,7 +60,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// Where it stands in a [`Key`]: the word, the shift, and its bits.
+    /// Its position in a [`Key`]: the word, the shift, and its bits.
     fn place(self) -> (usize, u32, u64) {
         match self {
             Self::EthDst => (0, 0, ALL_48),
@@ -87,7 +87,7 @@ pub enum Action {
     SetVid(u16),
     /// Set the priority of the outer tag.
     SetPcp(u8),
-    /// Hand it to a group.
+    /// Process it by a group.
     Group(u32),
     /// Set a field that is not followed, by its name.
     SetOther(String),
@@ -95,7 +95,7 @@ pub enum Action {
     Other,
 }
 
-/// A rule, as it is told.
+/// A rule, as it was read.
 #[derive(Debug)]
 pub struct Rule {
     /// Its table.
@@ -106,7 +106,7 @@ pub struct Rule {
     pub fields: Vec<(Field, u64, Option<u64>)>,
     /// What it does, in this order.
     pub actions: Vec<Action>,
-    /// What it writes there.
+    /// The value that it writes to the metadata.
     pub metadata: Option<u64>,
     /// The table to go on with.
     pub goto: Option<u8>,
@@ -120,7 +120,7 @@ impl Rule {
         fields.map(move |&(_, value, mask)| (value & mask.unwrap_or(all), mask.unwrap_or(all)))
     }
 
-    /// What it matches, packed (value, mask); None where nothing can.
+    /// What it matches, packed (value, mask); None if no frame can match.
     fn packed(&self) -> Option<(Key, Key)> {
         let (mut value, mut mask): (Key, Key) = ([0; 4], [0; 4]);
         let mut require = |field: Field, wanted: u64, bits: u64| {
@@ -187,10 +187,9 @@ impl Switch {
         &self.rules
     }
 
-    /// Adds the copies that leave when `frame` comes in by `in_port` to `out`.
+    /// Adds the copies that leave to `out` when `frame` arrives on `in_port`.
     ///
-    /// Returns whether all of it could be followed; what is wrong with the rules is added to
-    /// `problems`.
+    /// Returns whether everything could be followed; problems of the rules are added to `problems`.
     pub fn outputs(
         &self,
         in_port: u32,

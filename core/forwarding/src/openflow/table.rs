@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-/// All that a rule can match, packed: destination and VLAN tag, source and type, port, metadata.
+/// The fields that a rule can match, packed: destination and VLAN tag, source and type, port,
+/// metadata.
 pub type Key = [u64; 4];
 
 fn masked(key: &Key, mask: &Key) -> Key {
@@ -18,7 +19,7 @@ struct Group {
     places: FxHashMap<Key, u32>,
 }
 
-/// The rules of one table, the first in the order of their places winning.
+/// The rules of one table; of those that match, the one at the lowest place wins.
 #[derive(Debug, Default)]
 pub struct Table {
     groups: Vec<Group>,
@@ -44,7 +45,7 @@ impl Table {
         self.groups.sort_by_key(|group| group.first);
     }
 
-    /// The place of the rule that `key` meets.
+    /// The place of the rule that matches `key` and wins.
     pub fn lookup(&self, key: &Key) -> Option<u32> {
         let mut best = u32::MAX;
         for group in &self.groups {

@@ -134,7 +134,7 @@ impl PyState {
         }
         let found = trace(&self.state, source, destination, TRACED_HOPS);
         let hops = found.hops.iter().map(tuple).collect();
-        Ok((hops, found.delivered, found.dropped, found.unsupported, found.again))
+        Ok((hops, found.delivered, found.dropped, found.unsupported, found.repeats))
     }
 
     fn difference(&self, py: Python<'_>, other: &Self) -> PyResult<Option<(u32, u32, HopTuple)>> {
