@@ -10,7 +10,7 @@ import pytest
 
 from emulation.names import Names
 from knotless.probes import named
-from knotless.probes.target import Target, target
+from knotless.probes._target import Target, target
 from tests.integration.conftest import Knotless
 
 
