@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from common.errors import KnotlessError
+from common.errors import KnotlessError, SimulationError
 from experiments.framework.experiment import SIMULATION, Common
 from experiments.studies.nas import EXPERIMENT, show
 from experiments.studies.nas.program import measured, read_part, write_part
@@ -24,7 +24,6 @@ from experiments.workloads.programs.trace import (
     write_program_trace,
 )
 from routing.plan import make_plan
-from simulation.errors import SimulationError
 from simulation.replay import replay
 from simulation.tracefile import read_program, read_trace
 from topologies import load

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from common.errors import SweepError
 from knotless.main import main
 from sweeps import grid
-from sweeps.errors import SweepError
 from sweeps.figures import ERROR, run_point
 from sweeps.folder import Folder
 from sweeps.plot import axes_of, lines_of
