@@ -19,11 +19,10 @@ from common.errors import KnotlessError
 from emulation import namespaces, processes, runtime, state, wiring
 from emulation.names import Names
 from emulation.network import EmulatedFabric
+from tests.integration.conftest import Remains
 from topologies import load
 
 pytestmark = pytest.mark.integration
-
-Remains = Callable[[Names], list[str]]
 
 
 def plain(names: Names, spec: str = "ring,4") -> EmulatedFabric:

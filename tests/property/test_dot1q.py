@@ -17,7 +17,7 @@ from forwarding.dot1q.reader import read_files
 from forwarding.dot1q.state import state_of_dot1q
 from forwarding.dot1q.target import targets
 from forwarding.from_plan import state_of_plan
-from forwarding.openflow.ofctl_text import parse
+from forwarding.openflow.ofctl_parser import parse
 from routing.plan import Plan, make_plan
 from tests.dot1q_exports import verdicts_of
 from tests.dumb_switch import flows_of

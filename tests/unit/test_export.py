@@ -15,7 +15,7 @@ from forwarding.dot1q.model import L2Fabric
 from forwarding.dot1q.reader import read_folder
 from forwarding.dot1q.target import targets
 from forwarding.openflow.directory import read_tags
-from forwarding.openflow.ofctl_text import parse
+from forwarding.openflow.ofctl_parser import parse
 from knotless.main import main
 from routing.plan import Plan, make_plan
 from tests.dot1q_exports import EXPORTS, FABRICS, export_to, verdicts_of
