@@ -163,9 +163,9 @@ def test_wrong_settings_are_told_before_anything_is_built(
 
 def test_kernels_without_work_for_all_are_left_out() -> None:
     campaign = EXPERIMENT.prepare(Common(on=SIMULATION, quick=False), DEFAULTS)
-    assert [case[2] for case in campaign.parameters["cases"]] == ["is", "cg", "ep", "ft", "mg"]
+    assert [case[2] for case in campaign.parameters["cases"]] == ["cg", "ep", "ft", "is", "mg"]
     few = EXPERIMENT.prepare(Common(on=SIMULATION, quick=True), DEFAULTS)
-    assert [case[2] for case in few.parameters["cases"]][-1] == "lu"
+    assert "lu" in {case[2] for case in few.parameters["cases"]}
 
 
 def test_processes_are_spread_over_all_switches() -> None:
