@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import signal
 import threading
 import time
@@ -35,6 +36,8 @@ def end_at_signal() -> None:
         signal.signal(number, leave)
     signal.signal(signal.SIGALRM, lambda _number, _frame: None)
     signal.setitimer(signal.ITIMER_REAL, WAKE_S, WAKE_S)
+    # Python resets the handlers before it has ended: the timer would then kill it.
+    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from emulation.signals import uninterrupted
+from emulation.signals import WAKE_S, uninterrupted
 
 LIMIT_S = 60
 MOMENT_BEFORE = """
@@ -30,6 +30,15 @@ try:
 finally:
     os.kill(os.getpid(), signal.SIGHUP)
     print("cleaned up")
+"""
+SLOW_END = f"""
+import time
+from emulation.signals import end_at_signal
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep({3 * WAKE_S})
+slow = Slow()
+end_at_signal()
 """
 
 
@@ -63,3 +72,8 @@ def test_signals_wait_for_the_end_of_an_uninterrupted_block() -> None:
         done.append("whole")
     assert done == ["whole"]
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_process_that_takes_long_to_end_is_not_killed_by_the_timer() -> None:
+    words = [sys.executable, "-c", SLOW_END]
+    assert subprocess.run(words, timeout=LIMIT_S, check=False).returncode == 0
