@@ -34,3 +34,11 @@ class PlanError(KnotlessError):
 
 class RuleError(KnotlessError):
     """Rules that cannot be read, or that do not fit the fabric they are said to be for."""
+
+
+class SimulationError(KnotlessError):
+    """A simulation that makes no sense, or that would not fit into this machine."""
+
+
+class SweepError(KnotlessError):
+    """A grid that makes no sense, a folder that holds another one, or no workers."""

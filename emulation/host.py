@@ -7,23 +7,17 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any
 
-from common.errors import EmulationError
 from emulation import namespaces
 from emulation.mn import Host
 from emulation.names import MARK, Names
 from emulation.wiring import NFQUEUE
 from topologies import fabric as description
 
-_QUIETEN = """set -e
+_CONFIGURE = """
 interface=$1 queue=$2
-for which in all default; do
-    setting=/proc/sys/net/ipv6/conf/$which/disable_ipv6
-    [ ! -e "$setting" ] || echo 1 > "$setting"
-done
 ethtool -K "$interface" tx off tso off gso off gro off rxvlan off txvlan off
 [ -z "$queue" ] || exec iptables -w -A OUTPUT ! -o lo -j NFQUEUE --queue-num "$queue"
 """
-"""Values come as arguments, never as text of the script: a fabric file is not to be trusted."""
 
 
 class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
@@ -67,18 +61,8 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
         paused network card instead of losing packets. The addresses of ``known`` hosts
         are entered for good, so that they need no ARP.
         """
-        done = subprocess.run(
-            namespaces.enter(
-                self.namespace,
-                ["sh", "-c", _QUIETEN, "sh", interface, str(NFQUEUE) if held else ""],
-            ),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0:
-            complaint = " ".join((done.stderr or done.stdout).split())[:300]
-            raise EmulationError(f"{self.name}: cannot be configured: {complaint}")
+        script = namespaces.NO_IPV6 + _CONFIGURE
+        namespaces.run_script(self.namespace, script, interface, str(NFQUEUE) if held else "")
         own = self.description
         neighbours = (
             f"neigh replace {host.ip} lladdr {host.mac} dev {interface} nud permanent"

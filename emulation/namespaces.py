@@ -57,22 +57,32 @@ def enter(namespace: str, argv: Sequence[str]) -> list[str]:
     return ["nsenter", f"--net={NETNS_DIRECTORY / namespace}", "--", *argv]
 
 
-_QUIET = """set -e
+NO_IPV6 = """
 for which in all default; do
     setting=/proc/sys/net/ipv6/conf/$which/disable_ipv6
     [ ! -e "$setting" ] || echo 1 > "$setting"
 done
-ip link set lo up"""
+"""
+"""Shell text after which the kernel sends nothing by itself into a namespace's interfaces."""
+
+
+def run_script(namespace: str, script: str, *values: str) -> None:
+    """Run shell text in a network namespace, up to its first command that fails.
+
+    ``values`` are its $1, $2 and so on: what comes from a user must be no part of ``script``.
+    Raises :class:`EmulationError` with what it complains of.
+    """
+    argv = enter(namespace, ["sh", "-ec", script, "sh", *values])
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        complaint = " ".join((done.stderr or done.stdout).split())[:300]
+        raise EmulationError(f"namespace {namespace}: {complaint}")
 
 
 def add(namespace: str) -> None:
-    """Make a network namespace in which the kernel says nothing by itself (no IPv6)."""
+    """Make a network namespace, without IPv6."""
     ip_batch([f"netns add {namespace}"])
-    done = subprocess.run(
-        enter(namespace, ["sh", "-c", _QUIET]), capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise EmulationError(f"namespace {namespace}: {done.stderr.strip()}")
+    run_script(namespace, NO_IPV6 + "ip link set lo up")
 
 
 def remove_pairs(namespace: str) -> None:

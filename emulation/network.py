@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import json
 import resource
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -30,6 +27,7 @@ from emulation.mn import Mininet, setLogLevel
 from emulation.names import DEFAULT_NAME, Names, names_of
 from emulation.ovs import PrivateOvs
 from emulation.runtime import Runtime, claim
+from emulation.signals import uninterrupted
 from emulation.switch import EmulatedSwitch
 from emulation.tools import require_tools
 from routing.flow_control import resolved
@@ -110,7 +108,7 @@ class EmulatedFabric:
         if self.controller == "remote":
             control.require_listening(self.openflow_port)
         try:
-            with _uninterrupted():
+            with uninterrupted():
                 self._runtime, was_dead = claim(self.names, self.fabric.name)
             if was_dead:
                 self.progress(f"removed what was left of an earlier fabric {self.name!r}")
@@ -142,10 +140,10 @@ class EmulatedFabric:
 
     def stop(self) -> None:
         """End everything and remove all that was made; nothing is left to be done twice."""
-        runtime, self._runtime = self._runtime, None
-        if runtime is None:
-            return
-        with _uninterrupted():
+        with uninterrupted():
+            runtime, self._runtime = self._runtime, None
+            if runtime is None:
+                return
             runtime.release()
             for node in self.net.hosts + self.net.switches if self.net else ():
                 node.terminate()
@@ -308,21 +306,3 @@ class EmulatedFabric:
 
         with ThreadPoolExecutor(max_workers=NODES_AT_ONCE) as pool:
             list(pool.map(configure, self.net.hosts))
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Put off Ctrl-C, TERM and HUP: what is cut short here leaves what it was to remove."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    former = [signal.signal(number, lambda number, _: came.append(number)) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handler in zip(numbers, former, strict=True):
-            signal.signal(number, handler)
-        if came:
-            signal.raise_signal(came[0])

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 from common.errors import PlanError, RuleError
-from forwarding.openflow import ofctl_text
+from forwarding.openflow.ofctl_parser import parse
 from forwarding.openflow.rules import FabricRules, SwitchRules
 from routing.multicast import MulticastGroup, groups_of
 from routing.request import PlanRequest
@@ -45,7 +45,7 @@ def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
         flows = _dump(folder / "ovs", switch.name, "dump-flows")
         groups = _dump(folder / "ovs", switch.name, "dump-groups")
         try:
-            rules[switch.name] = ofctl_text.parse(flows, groups)
+            rules[switch.name] = parse(flows, groups)
         except RuleError as error:
             raise error.within(switch.name) from None
     return fabric, rules, _request(folder).flow_control

@@ -1,7 +1,9 @@
 """Processes by identity: a pid and the time at which it began.
 
 A pid alone may by now belong to somebody else. Signals go through a pidfd that is opened
-before the start time is compared, so that a stranger is never hit.
+before the start time is compared, so that a stranger is never hit. psutil lists processes; it
+does not identify them, because its start times move when the clock is set
+(docs/decisions/libraries.md).
 """
 
 from __future__ import annotations
@@ -10,9 +12,11 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 from emulation.names import MARK, NETNS_DIRECTORY
 
@@ -53,21 +57,13 @@ def ourselves() -> Process:
     return process
 
 
-def _pids() -> Iterator[int]:
-    return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal())
-
-
 def marked(name: str) -> set[Process]:
     """Processes that were started with the mark of the fabric called ``name``."""
-    mark = f"{MARK}={name}".encode()
-    found = set()
-    for pid in _pids():
-        try:
-            environment = (_PROC / str(pid) / "environ").read_bytes()
-        except OSError:
-            continue
-        if mark in environment.split(b"\0"):
-            found.add(identify(pid))
+    found = {
+        identify(process.pid)
+        for process in psutil.process_iter(["environ"])
+        if (process.info["environ"] or {}).get(MARK) == name
+    }
     return {process for process in found if process is not None}
 
 
@@ -82,7 +78,7 @@ def living_in(namespaces: Iterable[str]) -> set[Process]:
         inodes.add((status.st_dev, status.st_ino))
     # A name that is left without its namespace is a plain file: nobody lives in it.
     found = set()
-    for pid in _pids() if inodes else ():
+    for pid in psutil.pids() if inodes else ():
         try:
             status = (_PROC / str(pid) / "ns" / "net").stat()
         except OSError:
@@ -94,16 +90,7 @@ def living_in(namespaces: Iterable[str]) -> set[Process]:
 
 def family() -> set[int]:
     """Pids of this process and its ancestors, whom it must never end."""
-    pids = set()
-    pid = os.getpid()
-    while pid > 0 and pid not in pids:
-        pids.add(pid)
-        try:
-            text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            break
-        pid = int(text[text.rindex(")") + 2 :].split()[1])
-    return pids
+    return {os.getpid(), *(process.pid for process in psutil.Process().parents())}
 
 
 def end(processes: Iterable[Process], *, patience_s: float = 3.0) -> None:

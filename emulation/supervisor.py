@@ -13,13 +13,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from types import FrameType
 from typing import Any
 
 from common.errors import EmulationError, KnotlessError
 from emulation.names import REPOSITORY
 from emulation.network import EmulatedFabric
 from emulation.runtime import OWNER_PATIENCE_S
+from emulation.signals import end_at_signal
 from routing.plan import Plan
 from routing.request import PlanRequest
 from topologies.formats import files
@@ -68,16 +68,6 @@ def start(plan: Plan, options: Mapping[str, Any], progress: Callable[[str], None
         except subprocess.TimeoutExpired:
             child.kill()
         raise
-
-
-def end_at_signal() -> None:
-    """From now on TERM and HUP raise SystemExit, so that a fabric ends in good order."""
-
-    def leave(number: int, _frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    signal.signal(signal.SIGTERM, leave)
-    signal.signal(signal.SIGHUP, leave)
 
 
 def _say(**fields: Any) -> None:

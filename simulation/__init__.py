@@ -7,8 +7,8 @@ what it counted into figures.
 
 from __future__ import annotations
 
+from common.errors import SimulationError
 from simulation.channels import Buffers
-from simulation.errors import SimulationError
 from simulation.result import Result
 from simulation.run import simulate
 from simulation.scenario import LinkChange, Scenario

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psutil
 
-from simulation.errors import SimulationError
+from common.errors import SimulationError
 from topologies.fabric import Fabric
 
 BYTES_AT_LEAST = 3_000_000

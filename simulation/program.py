@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from common.errors import SimulationError
 from knotless_core.replay import Ends, replay_traffic
 from knotless_core.simulator import Traffic
-from simulation.errors import SimulationError
 from topologies.fabric import Fabric
 
 KINDS = {"send": 0, "recv": 1, "compute": 2}

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from common.errors import SimulationError
 from common.flow_control import AUTO
 from forwarding.from_plan import state_of_plan
 from knotless_core import simulator
 from routing.plan import Plan
 from simulation.channels import PICOSECONDS_PER_US, Buffers, channel_table
-from simulation.errors import SimulationError
 from simulation.memory import check_memory
 from simulation.program import KINDS, Program, waiting
 from simulation.run import FOREVER_PS, SLICE_EVENTS

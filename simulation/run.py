@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from common.errors import SimulationError
 from knotless_core import simulator
 from knotless_core.replay import Ends
 from simulation.channels import (
@@ -13,7 +14,6 @@ from simulation.channels import (
     ChannelTable,
     channel_table,
 )
-from simulation.errors import SimulationError
 from simulation.memory import check_memory
 from simulation.program import waiting
 from simulation.result import Result

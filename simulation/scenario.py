@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from common.errors import SimulationError
 from common.flow_control import AUTO, FLOW_CONTROLS, normalised
 from forwarding.from_plan import state_of_plan
 from forwarding.state import ForwardingState
 from routing.plan import Plan
 from simulation.channels import Buffers
-from simulation.errors import SimulationError
 from simulation.traffic import Load
 from traffic.patterns import Pattern, pattern_named
 

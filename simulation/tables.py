@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from common.errors import SimulationError
 from forwarding.state import ForwardingState
 from knotless_core import simulator
 from simulation.channels import ChannelTable
-from simulation.errors import SimulationError
 
 
 def tables_of(state: ForwardingState, table: ChannelTable) -> simulator.Tables:

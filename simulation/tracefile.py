@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
+from common.errors import SimulationError
 from knotless_core.replay import Ends
 from knotless_core.simulator import Traffic
-from simulation.errors import SimulationError
 from simulation.program import COMPUTE, KINDS, Program
 from topologies.fabric import Fabric
 

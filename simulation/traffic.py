@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from common.errors import SimulationError
 from knotless_core.simulator import Traffic
-from simulation.errors import SimulationError
 from topologies.fabric import Fabric
 from traffic.patterns import Pattern
 

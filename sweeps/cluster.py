@@ -11,7 +11,7 @@ from importlib.metadata import version
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
-from sweeps.errors import SweepError
+from common.errors import SweepError
 
 if TYPE_CHECKING:
     from distributed import Client

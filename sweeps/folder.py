@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from common.errors import SweepError
 from runs.results import write_whole
-from sweeps.errors import SweepError
 from sweeps.figures import ERROR, INDEX, columns
 from sweeps.grid import Grid
 

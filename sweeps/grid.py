@@ -14,11 +14,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from common import yaml_file
-from common.errors import KnotlessError
+from common.errors import KnotlessError, SweepError
 from common.yaml_file import brief, complaint
 from routing.default_engine import NATIVE
 from routing.engine import engine_named
-from sweeps.errors import SweepError
 from sweeps.figures import columns
 from sweeps.settings import KINDS, Analysis, Settings, Simulation, keys, settings_of
 from topologies import load

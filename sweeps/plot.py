@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from common.errors import SweepError
 from runs.spread import Spread, spread_of
-from sweeps.errors import SweepError
 from sweeps.figures import ERROR
 from sweeps.grid import Grid
 

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from common.errors import SweepError
 from routing.plan import Plan, make_plan
 from routing.request import PlanRequest
 from simulation import Buffers, Load, Scenario
-from sweeps.errors import SweepError
 from topologies import load
 
 ARRIVALS = Literal["poisson", "constant", "saturate", "acknowledged"]

@@ -10,6 +10,7 @@ from experiments.reproduction.paper_001 import PAPER_001
 from experiments.reproduction.paper_002 import PAPER_002
 from experiments.reproduction.paper_003 import PAPER_003
 from experiments.reproduction.paper_004 import PAPER_004
+from experiments.reproduction.paper_004_deadlocks import DEADLOCKS_004
 from experiments.reproduction.programs import PROGRAMS_000, PROGRAMS_004
 
 CLAIMS: Sequence[Claim] = [
@@ -19,5 +20,6 @@ CLAIMS: Sequence[Claim] = [
     *PAPER_002,
     *PAPER_003,
     *PAPER_004,
+    *DEADLOCKS_004,
     *PROGRAMS_004,
 ]

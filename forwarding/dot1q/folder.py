@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from forwarding.dot1q.model import L2Fabric
-from forwarding.dot1q.reader import FABRIC
-from forwarding.dot1q.targets import linux_bridge, plain
+from forwarding.dot1q.target import FABRIC, targets
 from routing.vlans import host_tags
 from topologies.formats.files import to_text
 
@@ -40,6 +39,6 @@ def files_of(exported: L2Fabric) -> dict[str, str]:
         files[README] += _TAGS
         files[host_tags.FILE] = host_tags.to_text(exported.tags)
     for switch in exported.switches:
-        files[switch.name + plain.SUFFIX] = plain.to_text(fabric, switch)
-        files[switch.name + linux_bridge.SUFFIX] = linux_bridge.to_text(switch)
+        for suffix, target in targets().items():
+            files[switch.name + suffix] = target.write(fabric, switch)
     return files

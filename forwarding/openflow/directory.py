@@ -11,7 +11,8 @@ from pathlib import Path
 
 from common.errors import PlanError, RuleError
 from common.gc_pause import collector_paused
-from forwarding.openflow import ofctl_text
+from forwarding.openflow.ofctl_parser import parse
+from forwarding.openflow.ofctl_writer import write
 from forwarding.openflow.rules import FabricRules, SwitchRules
 from routing import multicast
 from routing.multicast import MulticastGroup
@@ -46,7 +47,7 @@ def write_dir(
         _write_or_remove(folder / MULTICAST, multicast.to_text(groups) if groups else None)
         _write_or_remove(folder / host_tags.FILE, host_tags.to_text(tags) if tags else None)
         for name, of_switch in rules.items():
-            flows, copies = ofctl_text.write(of_switch)
+            flows, copies = write(of_switch)
             (folder / f"{name}.flows").write_text(flows)
             (folder / f"{name}.groups").write_text(copies)
     except OSError as error:
@@ -77,7 +78,7 @@ def read_dir(directory: str | Path) -> tuple[Fabric, FabricRules]:
         if flows is None:
             continue
         try:
-            rules[switch.name] = ofctl_text.parse(flows, groups or "")
+            rules[switch.name] = parse(flows, groups or "")
         except RuleError as error:
             raise error.within(str(folder / switch.name)) from None
     return fabric, rules

@@ -1,9 +1,9 @@
 """OpenFlow 1.3 rules as plain values: what is compiled, installed, written and checked.
 
 The same values are made by :mod:`forwarding.openflow.compiler`, turned into messages by the
-controller, written to and read from ovs-ofctl text by :mod:`forwarding.openflow.ofctl_text`, and
-read as a forwarding state by :mod:`forwarding.openflow.reader`. Nothing here is specific to one
-make of switch.
+controller, read from ovs-ofctl text by :mod:`forwarding.openflow.ofctl_parser` and written to it by
+:mod:`forwarding.openflow.ofctl_writer`, and read as a forwarding state by
+:mod:`forwarding.openflow.reader`. Nothing here is specific to one make of switch.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from common.errors import KnotlessError, PlanError
 from forwarding.dot1q.folder import README, files_of
 from forwarding.dot1q.from_plan import export
 from forwarding.dot1q.model import L2Fabric
-from forwarding.dot1q.reader import KINDS, read_files
+from forwarding.dot1q.reader import read_files
 from forwarding.dot1q.state import states_of_dot1q
+from forwarding.dot1q.target import targets
 from knotless.commands._options import json_option, print_json, print_table
 from knotless.commands._plan_options import plan_options
 from routing.plan import make_plan
@@ -90,10 +91,10 @@ def command(
 
 def _read_back(files: dict[str, str]) -> L2Fabric:
     """Return what the files say, which those of both kinds must agree on."""
-    first, *others = (read_files(files, kind) for kind in KINDS)
+    first, *others = (read_files(files, kind) for kind in targets())
     if any(other != first for other in others):
         raise KnotlessError(
-            f"the files {' and '.join(KINDS)} differ: this is a mistake of knotless"
+            f"the files {' and '.join(targets())} differ: this is a mistake of knotless"
         )
     return first
 

@@ -12,7 +12,7 @@ from emulation.network import EmulatedFabric
 from emulation.prompt import Prompt
 from emulation.report import report
 from emulation.runtime import require_root
-from emulation.supervisor import end_at_signal
+from emulation.signals import end_at_signal
 from knotless.commands._fabric import checked_plan_of, fabric_options
 from routing.request import PlanRequest
 

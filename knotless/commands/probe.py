@@ -11,7 +11,7 @@ from common.errors import KnotlessError
 from emulation.names import DEFAULT_NAME, names_of
 from emulation.runtime import require_root
 from knotless.commands._options import json_option
-from knotless.probes import PROBES, Finding, named
+from knotless.probes import Finding, named, names
 
 EXAMPLE = """\b
 Example: knotless up torus,4,4 --engine dor; knotless probe; knotless down
@@ -21,7 +21,7 @@ Example: knotless up torus,4,4 --engine dor; knotless probe; knotless down
 
 @click.command("probe", epilog=EXAMPLE)
 @click.option("--name", default=DEFAULT_NAME, show_default=True, help="The running fabric's name.")
-@click.option("--only", help=f"Some of {','.join(PROBES)} (default: all).")
+@click.option("--only", help=f"Some of {','.join(names())} (default: all).")
 @click.option(
     "--pair",
     "pairs",
@@ -50,12 +50,12 @@ def command(
 
     Exit status 0 only if everything is as it should be, 1 if not.
     """
-    chosen = [part.strip() for part in only.split(",")] if only is not None else list(PROBES)
+    chosen = [part.strip() for part in only.split(",")] if only is not None else names()
     for part in chosen:
-        if part not in PROBES:
-            raise KnotlessError(f"--only: {part[:40]!r} is none of {', '.join(PROBES)}")
+        if part not in names():
+            raise KnotlessError(f"--only: {part[:40]!r} is none of {', '.join(names())}")
     require_root()
-    from knotless.probes.target import target
+    from knotless.probes._target import target
 
     probed = target(names_of(name), pairs, count)
     findings: list[Finding] = []

@@ -1,7 +1,7 @@
 """Probes: crafted frames on a running fabric, captures of its links, and what these show.
 
-Each probe is one module with a function that takes a :class:`knotless.probes.target.Target`
-and yields :class:`Finding`; :data:`PROBES` lists them.
+Each probe is one module with a function that takes a :class:`knotless.probes._target.Target`
+and yields :class:`Finding`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from common.plugins import module_names
+
 if TYPE_CHECKING:
-    from knotless.probes.target import Target
+    from knotless.probes._target import Target
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,11 @@ class Finding:
 
 
 Probe = Callable[["Target"], Iterator[Finding]]
-PROBES = ("path", "forgery", "pause")
+
+
+def names() -> list[str]:
+    """Return the names of the probes, in alphabetical order."""
+    return module_names("knotless.probes")
 
 
 def named(name: str) -> Probe:

@@ -8,8 +8,8 @@ from scapy.layers.l2 import Dot1AD, Dot1Q
 from scapy.packet import Packet
 
 from knotless.probes import Finding
+from knotless.probes._target import Target, marked, wait_for
 from knotless.probes.path import planned
-from knotless.probes.target import Target, marked, wait_for
 
 COUNT_LIMIT_S = 1.5
 """A frame that a switch drops is counted 200 ms later."""

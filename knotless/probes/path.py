@@ -8,7 +8,7 @@ from scapy.layers.l2 import Dot1Q
 from scapy.packet import Packet
 
 from knotless.probes import Finding
-from knotless.probes.target import Seen, Target, marked
+from knotless.probes._target import Seen, Target, marked
 from topologies.fabric import Host
 
 Tag = tuple[int, int] | None

@@ -14,7 +14,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from knotless.probes import Finding
-from knotless.probes.target import Capture, Target, marked
+from knotless.probes._target import Capture, Target, marked
 from topologies.fabric import Host
 
 MAC_CONTROL_ADDRESS = "01:80:c2:00:00:01"

@@ -18,6 +18,7 @@ from routing.graphs.balance import rows_in
 from routing.graphs.channels import Ints
 from routing.graphs.state_graph import up_down_graph
 from routing.graphs.task import Task
+from routing.graphs.tree_levels import levels
 from routing.routes import Routes, TableRoutes, no_changes
 
 
@@ -37,7 +38,7 @@ def route(task: Task) -> Routes:
 
     """
     channels = task.channels
-    level = _levels(task)
+    level = levels(task)
     rises = level[channels.head] > level[channels.tail]
     falls = level[channels.head] < level[channels.tail]
     next_hop = _tables(task, level, up_down_graph(channels, rises, falls))
@@ -48,12 +49,6 @@ def route(task: Task) -> Routes:
     return TableRoutes(
         rows.of_host, channels, rows.at, rows.plane, next_hop, first, no_changes(), trees, none
     )
-
-
-def _levels(task: Task) -> Ints:
-    """Return the hops of each switch to the nearest one with hosts."""
-    with_hosts = np.flatnonzero(task.receivers).astype(np.int32)
-    return task.channels.core.breadth_first(with_hosts)[1]
 
 
 def _tables(task: Task, level: Ints, graph: StateGraph) -> Ints:

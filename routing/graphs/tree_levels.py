@@ -10,14 +10,15 @@ from routing.graphs.state_graph import FAR
 from routing.graphs.task import Task
 
 
-def tiers(task: Task) -> Ints | None:
-    """Return the tier of each switch, or None where some link joins switches of one tier.
-
-    The tier is the hops to the nearest switch with hosts.
-    """
-    channels = task.channels
+def levels(task: Task) -> Ints:
+    """Return the hops of each switch to the nearest one with hosts."""
     with_hosts = np.flatnonzero(task.receivers).astype(np.int32)
-    _, tier = channels.core.breadth_first(with_hosts)
+    return task.channels.core.breadth_first(with_hosts)[1]
+
+
+def tiers(task: Task) -> Ints | None:
+    """Return the levels of the switches, or None where some link joins switches of one level."""
+    channels, tier = task.channels, levels(task)
     return None if (tier[channels.head] == tier[channels.tail]).any() else tier
 
 

@@ -22,6 +22,9 @@ HERE = Path(__file__).parent
 _COUNT = itertools.count()
 
 Knotless = Callable[..., subprocess.CompletedProcess[str]]
+Remains = Callable[[Names], list[str]]
+FREE_PORTS = ("--port", "0", "--rest-port", "0")
+"""Options by which fabrics of several tests never want the same port."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

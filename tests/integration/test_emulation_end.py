@@ -19,11 +19,10 @@ from common.errors import KnotlessError
 from emulation import namespaces, processes, runtime, state, wiring
 from emulation.names import Names
 from emulation.network import EmulatedFabric
+from tests.integration.conftest import Remains
 from topologies import load
 
 pytestmark = pytest.mark.integration
-
-Remains = Callable[[Names], list[str]]
 
 
 def plain(names: Names, spec: str = "ring,4") -> EmulatedFabric:
@@ -60,7 +59,7 @@ def other_process(names: Names) -> Iterator[Callable[[], subprocess.Popen[str]]]
     """Return a function that runs a fabric in a process of its own, which we may kill."""
     code = (
         "import sys; from emulation.network import EmulatedFabric; from topologies import load\n"
-        "from emulation.supervisor import end_at_signal; end_at_signal()\n"
+        "from emulation.signals import end_at_signal; end_at_signal()\n"
         "with EmulatedFabric(load('ring,4'), name=sys.argv[1], controller='none',\n"
         "                    links='plain') as fabric:\n"
         "    fabric.host('h1').popen(['sleep', '1000'])\n"

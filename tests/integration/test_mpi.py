@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.integration.conftest import Knotless
@@ -17,15 +18,8 @@ pytestmark = pytest.mark.skipif(
 
 def leftovers() -> list[str]:
     """Processes of jobs: their command names the job's folder."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            command = (entry / "cmdline").read_bytes() if entry.name.isdecimal() else b""
-        except OSError:
-            continue
-        if b"knotless-mpi-" in command:
-            found.append(command.decode(errors="replace"))
-    return found
+    commands = (" ".join(each.info["cmdline"] or ()) for each in psutil.process_iter(["cmdline"]))
+    return [command for command in commands if "knotless-mpi-" in command]
 
 
 def test_kernels_run_in_hosts(knotless: Knotless, tmp_path: Path) -> None:

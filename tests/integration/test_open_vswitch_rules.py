@@ -21,7 +21,7 @@ import pytest
 
 from forwarding.openflow.compiler import compile_rules
 from forwarding.openflow.directory import write_dir
-from forwarding.openflow.ofctl_text import parse
+from forwarding.openflow.ofctl_parser import parse
 from forwarding.openflow.rules import FabricRules
 from routing.plan import make_plan
 from tests.one_switch import Frame, Pipeline

@@ -10,7 +10,7 @@ import pytest
 
 from emulation.names import Names
 from knotless.probes import named
-from knotless.probes.target import Target, target
+from knotless.probes._target import Target, target
 from tests.integration.conftest import Knotless
 
 
@@ -85,4 +85,4 @@ def test_nothing_to_probe(knotless: Knotless, names: Names) -> None:
     done = run(knotless, "probe", "--name", names.name, code=2)
     assert "start one with 'knotless up'" in done.stderr
     done = run(knotless, "probe", "--only", "smell", code=2)
-    assert "'smell' is none of path, forgery, pause" in done.stderr
+    assert "'smell' is none of forgery, path, pause" in done.stderr

@@ -13,10 +13,11 @@ from common.errors import PlanError
 from forwarding.dot1q.folder import files_of
 from forwarding.dot1q.from_plan import export
 from forwarding.dot1q.model import L2Fabric
-from forwarding.dot1q.reader import KINDS, read_files
+from forwarding.dot1q.reader import read_files
 from forwarding.dot1q.state import state_of_dot1q
+from forwarding.dot1q.target import targets
 from forwarding.from_plan import state_of_plan
-from forwarding.openflow.ofctl_text import parse
+from forwarding.openflow.ofctl_parser import parse
 from routing.plan import Plan, make_plan
 from tests.dot1q_exports import verdicts_of
 from tests.dumb_switch import flows_of
@@ -46,7 +47,7 @@ def test_what_is_read_back_is_what_was_meant_and_delivers(
 ) -> None:
     plan, meant = planned(fabric, engine, tagging)
     files = files_of(meant)
-    assert [read_files(files, kind) for kind in KINDS] == [meant, meant]
+    assert [read_files(files, kind) for kind in targets()] == [meant, meant]
     for verdict in verdicts_of(meant).values():
         assert verdict.failed == 0
         assert verdict.good or engine == "minimal"

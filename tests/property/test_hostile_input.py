@@ -9,7 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forwarding.openflow.ofctl_text import parse, write
+from forwarding.openflow.ofctl_parser import parse
+from forwarding.openflow.ofctl_writer import write
 from forwarding.openflow.rules import (
     Field,
     Group,

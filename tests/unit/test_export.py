@@ -12,9 +12,10 @@ from click.testing import CliRunner, Result
 from common.errors import PlanError
 from forwarding.dot1q.from_plan import export
 from forwarding.dot1q.model import L2Fabric
-from forwarding.dot1q.reader import KINDS, read_folder
+from forwarding.dot1q.reader import read_folder
+from forwarding.dot1q.target import targets
 from forwarding.openflow.directory import read_tags
-from forwarding.openflow.ofctl_text import parse
+from forwarding.openflow.ofctl_parser import parse
 from knotless.main import main
 from routing.plan import Plan, make_plan
 from tests.dot1q_exports import EXPORTS, FABRICS, export_to, verdicts_of
@@ -77,7 +78,7 @@ def test_exported_files_deliver_everything_once_and_cannot_deadlock(
     arguments: str, tmp_path: Path
 ) -> None:
     said = export_to(tmp_path, arguments)
-    plain, bridges = (read_folder(tmp_path, kind) for kind in KINDS)
+    bridges, plain = (read_folder(tmp_path, kind) for kind in targets())
     assert plain == bridges
     verdicts = verdicts_of(plain)
     assert list(verdicts) == (["tagged"] if "--tagging host" in arguments else []) + ["untagged"]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from experiments.workloads.nas_kernels import KERNELS, find, navier_stokes
+from experiments.workloads.nas_kernels import find, kernels, navier_stokes
 from experiments.workloads.nas_kernels.kernel import KernelError, Verification
 from experiments.workloads.nas_kernels.randoms import jump, uniform
 from experiments.workloads.nas_kernels.wavefront import LOWER, UPPER, Wavefront
@@ -28,7 +28,7 @@ def work_of(name: str, problem_class: str = "S") -> Callable[[Communicator], Ver
 
 
 @pytest.mark.parametrize("processes", [1, 2, 4])
-@pytest.mark.parametrize("name", sorted(KERNELS))
+@pytest.mark.parametrize("name", sorted(kernels()))
 def test_class_s_gives_the_official_values(name: str, processes: int) -> None:
     verifications = run_local(processes, work_of(name))
     assert all(found.passed for found in verifications), verifications[0]
@@ -159,7 +159,7 @@ def test_messages_of_another_size_are_refused() -> None:
 @pytest.mark.parametrize(
     ("name", "problem_class", "processes", "message"),
     [
-        ("lu-hp", "S", 4, "there is is, cg, ep, ft, mg, lu"),
+        ("lu-hp", "S", 4, "there is cg, ep, ft, is, lu, mg"),
         ("cg", "A", 4, "there is S, W"),
         ("cg", "S", 3, "runs on 1, 2, 4"),
         ("ft", "W", 64, "it has work for 32"),

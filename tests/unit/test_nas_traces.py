@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from common.errors import KnotlessError
+from common.errors import KnotlessError, SimulationError
 from experiments.framework.experiment import SIMULATION, Common
 from experiments.studies.nas import EXPERIMENT, show
 from experiments.studies.nas.program import measured, read_part, write_part
@@ -24,7 +24,6 @@ from experiments.workloads.programs.trace import (
     write_program_trace,
 )
 from routing.plan import make_plan
-from simulation.errors import SimulationError
 from simulation.replay import replay
 from simulation.tracefile import read_program, read_trace
 from topologies import load
@@ -164,9 +163,9 @@ def test_wrong_settings_are_told_before_anything_is_built(
 
 def test_kernels_without_work_for_all_are_left_out() -> None:
     campaign = EXPERIMENT.prepare(Common(on=SIMULATION, quick=False), DEFAULTS)
-    assert [case[2] for case in campaign.parameters["cases"]] == ["is", "cg", "ep", "ft", "mg"]
+    assert [case[2] for case in campaign.parameters["cases"]] == ["cg", "ep", "ft", "is", "mg"]
     few = EXPERIMENT.prepare(Common(on=SIMULATION, quick=True), DEFAULTS)
-    assert [case[2] for case in few.parameters["cases"]][-1] == "lu"
+    assert "lu" in {case[2] for case in few.parameters["cases"]}
 
 
 def test_processes_are_spread_over_all_switches() -> None:

@@ -9,7 +9,8 @@ import pytest
 from common.errors import RuleError
 from forwarding.openflow.compiler import compile_rules
 from forwarding.openflow.directory import read_dir, write_dir
-from forwarding.openflow.ofctl_text import parse, write
+from forwarding.openflow.ofctl_parser import parse
+from forwarding.openflow.ofctl_writer import write
 from forwarding.openflow.rules import (
     CONTROLLER,
     IN_PORT,

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from common.errors import PlanError
-from forwarding.openflow import ofctl_text
 from forwarding.openflow.compiler import compile_rules
 from forwarding.openflow.directory import write_dir
+from forwarding.openflow.ofctl_parser import parse
+from forwarding.openflow.ofctl_writer import write
 from forwarding.openflow.rules import ADMISSION, COOKIE, Field, Output, SwitchRules
 from routing.graphs.channels import Priorities
 from routing.plan import make_plan
@@ -94,9 +95,7 @@ def test_rules_have_distinct_keys_and_one_order() -> None:
         assert len(set(keys)) == len(keys)
         places = [(table, -priority) for table, priority, _ in keys]
         assert places == sorted(places)
-        again = ofctl_text.parse(
-            *ofctl_text.write(SwitchRules(of_switch.rules[::-1], of_switch.groups))
-        )
+        again = parse(*write(SwitchRules(of_switch.rules[::-1], of_switch.groups)))
         assert again == of_switch
         used = {port for group in of_switch.groups for b in group.buckets for port in b}
         assert any(isinstance(action, Output) for action in used)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from common.errors import SweepError
 from knotless.main import main
 from sweeps import grid
-from sweeps.errors import SweepError
 from sweeps.figures import ERROR, run_point
 from sweeps.folder import Folder
 from tests.sweep_grid import SMALL, invoke, write

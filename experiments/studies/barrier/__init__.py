@@ -76,7 +76,7 @@ class BarrierCampaign:
                 for case in here:
                     progress.begin(str(case))
                     if case.hosts not in costs:
-                        costs[case.hosts] = place.costs(case)
+                        costs[case.hosts] = measure.costs(place, case, self.settings.seed)
                     measured = partial(
                         measure.run, place, self.on, case, self.settings, costs[case.hosts]
                     )

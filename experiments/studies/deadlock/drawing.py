@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import cos, hypot, pi, sin
+from math import hypot
 from typing import TYPE_CHECKING, Any
 
 from common.flow_control import NAMES
@@ -11,6 +11,7 @@ from experiments.studies.deadlock import scenario
 from experiments.studies.deadlock.matrix import Case
 from runs import plots
 from topologies.fabric import Fabric
+from topologies.layout import Point, place_switches
 from traffic.flows import paths_on_channels
 
 if TYPE_CHECKING:
@@ -18,41 +19,33 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Row = Mapping[str, Any]
-Point = tuple[float, float]
 
-CORNER = 2**0.5
-"""How far from the middle the switches of a ring are drawn; those of a ring of four are then at
-(1, 1) and so on."""
-HOST_AWAY = 0.62
+APART = 1.2
+"""How much further apart than in other pictures switches stand: their channels have labels."""
+HOST_AWAY = 0.88
+ABOVE_RIGHT = (0.4, 0.4)
 CHANNEL_APART = 0.13
 SWITCH_RADIUS = 0.27
 
 
 def places(fabric: Fabric) -> dict[str, tuple[Point, Point]]:
-    """Return where each switch is drawn, and in which direction its host stands.
+    """Return where each switch is drawn, around (0, 0), and where its host is.
 
-    A ring's positive direction goes clockwise from the upper left; a mesh has its first switch
-    at the upper left.
+    That is outside the fabric, or in a grid above right of the switch, where no channel is.
     """
-    names = [switch.name for switch in fabric.switches]
-    grid = fabric.grid
-    if grid is not None and len(grid.dims) == 2:
-        apart = 1.9
-        middle = [(size - 1) / 2 for size in grid.dims]
-        found = {}
-        for i, name in enumerate(names):
-            y, x = divmod(i, grid.dims[0])
-            found[name] = ((apart * (x - middle[0]), apart * (middle[1] - y)), (0.62, 0.62))
-        return found
-    radius = CORNER * max(1.0, len(names) / 5)
-    angles = [pi * (0.75 - 2 * i / len(names)) for i in range(len(names))]
-    return {
-        name: (
-            (radius * cos(angle), radius * sin(angle)),
-            (CORNER * cos(angle), CORNER * sin(angle)),
-        )
-        for name, angle in zip(names, angles, strict=True)
-    }
+    found = place_switches(fabric)
+    xs, ys = zip(*found.values(), strict=True)
+    middle_x, middle_y = (min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2
+    in_grid = fabric.grid is not None and len(fabric.grid.dims) == 2
+    both = {}
+    for name, at in found.items():
+        x, y = APART * (at[0] - middle_x), APART * (at[1] - middle_y)
+        if in_grid:
+            dx, dy = ABOVE_RIGHT
+        else:
+            dx, dy = HOST_AWAY * x / hypot(x, y), HOST_AWAY * y / hypot(x, y)
+        both[name] = ((x, y), (x + dx, y + dy))
+    return both
 
 
 def knot(rows: Sequence[Row]) -> Figure:
@@ -79,16 +72,12 @@ def _fabric(axes: Axes, row: Row, planned: scenario.Scenario) -> None:
             )
             _channel(axes, place[switch][0], place[far][0], colour, label)
     for host in fabric.hosts:
-        (x, y), (dx, dy) = place[host.switch]
-        at = (x + HOST_AWAY * dx, y + HOST_AWAY * dy)
-        axes.plot([x, at[0]], [y, at[1]], color=plots.MUTED, linewidth=1.2, zorder=1)
-        _node(axes, at, host.name, "square", plots.MUTED)
-        _node(axes, (x, y), host.switch, "circle", plots.INK)
-    edge = 0.45 + max(
-        abs(x + HOST_AWAY * dx)
-        for point, away in place.values()
-        for x, dx in zip(point, away, strict=True)
-    )
+        switch_at, host_at = place[host.switch]
+        xs, ys = zip(switch_at, host_at, strict=True)
+        axes.plot(xs, ys, color=plots.MUTED, linewidth=1.2, zorder=1)
+        _node(axes, host_at, host.name, "square", plots.MUTED)
+        _node(axes, switch_at, host.switch, "circle", plots.INK)
+    edge = 0.45 + max(abs(x) for _, host_at in place.values() for x in host_at)
     axes.text(0, -edge, _outcome(row), ha="center", va="center", fontsize=11)
     state = "frozen" if row["deadlock"] else "running"
     axes.set_title(f"{row['routes'].capitalize()} routes, {NAMES[row['flow_control']]}: {state}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.framework.experiment import SIMULATION
 from experiments.framework.options import choice
-from experiments.workloads.nas_kernels import KERNELS, find
+from experiments.workloads.nas_kernels import find, kernels
 from experiments.workloads.nas_kernels.kernel import KernelError
 from experiments.workloads.programs.campaign import ProgramCampaign, ProgramCase
 
@@ -38,14 +38,14 @@ def cases(campaign: ProgramCampaign, options: Mapping[str, Any]) -> list[Case]:
     """
     problem_class, processes = options["problem_class"], campaign.processes
     if options["kernels"] is None:
-        kernels = _able(problem_class, processes)
+        chosen = _able(problem_class, processes)
     else:
-        kernels = list(choice(options["kernels"], list(KERNELS), "--kernels"))
-        for kernel in kernels:
+        chosen = list(choice(options["kernels"], list(kernels()), "--kernels"))
+        for kernel in chosen:
             find(kernel, problem_class, processes)
-    pairs = [(routed, kernel) for routed in campaign.routes for kernel in kernels]
+    pairs = [(routed, kernel) for routed in campaign.routes for kernel in chosen]
     if campaign.common.on == SIMULATION:
-        pairs.sort(key=lambda pair: kernels.index(pair[1]))  # one recording serves all fabrics
+        pairs.sort(key=lambda pair: chosen.index(pair[1]))  # one recording serves all fabrics
     return [
         Case(routed, processes, repeat, kernel, problem_class)
         for routed, kernel in pairs
@@ -57,7 +57,7 @@ def _able(problem_class: str, processes: int) -> list[str]:
     """Return the kernels that can use the processes; raises what the last says when none can."""
     found = []
     refused: KernelError | None = None
-    for kernel in KERNELS:
+    for kernel in kernels():
         try:
             found.append(find(kernel, problem_class, processes).name)
         except KernelError as error:

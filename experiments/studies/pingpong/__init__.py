@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from experiments.framework.experiment import (
@@ -11,11 +10,9 @@ from experiments.framework.experiment import (
     SIMULATION,
     Common,
     Experiment,
-    Progress,
-    Record,
     shown_by,
 )
-from experiments.framework.routed import Measured, in_time
+from experiments.framework.routed import Measured
 from experiments.workloads.messages.campaign import MessageCampaign, fabric_options
 
 if TYPE_CHECKING:
@@ -35,18 +32,8 @@ class PingPongCampaign(MessageCampaign):
         cases = [(kind, size) for size in self.sizes for kind in KINDS if size <= LONGEST[kind]]
         return cases * self.repeats
 
-    def run(self, record: Record, progress: Progress) -> None:
-        """Measure case after case; again where the machine was too late for it."""
-        progress.begin(f"starting {self.fabric}")
-        with self.running(progress.begin) as pair:
-            progress.advance()
-            for number, (kind, size) in enumerate(self.cases()):
-                progress.begin(f"{kind}, {size} bytes")
-                row, times = in_time(partial(self._measure, pair, kind, size))
-                record(row, [{"row": number, **line} for line in times])
-                progress.advance()
-
-    def _measure(self, pair: Exchanging, kind: str, size: int) -> Measured:
+    def measure(self, pair: Exchanging, kind: str, size: int) -> Measured:
+        """Measure how long messages of one kind take, and how many go by."""
         pair.settle()
         latency, _ = pair.exchange(kind, size, self.count)
         rate, _ = pair.exchange(kind, size, 5 * self.count, "rate")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from experiments.framework.experiment import (
@@ -11,11 +10,9 @@ from experiments.framework.experiment import (
     SIMULATION,
     Common,
     Experiment,
-    Progress,
-    Record,
     shown_by,
 )
-from experiments.framework.routed import Measured, in_time
+from experiments.framework.routed import Measured
 from experiments.workloads.messages.campaign import MessageCampaign, fabric_options
 
 if TYPE_CHECKING:
@@ -36,18 +33,8 @@ class PrimitivesCampaign(MessageCampaign):
         over_size = [(operation, size) for operation in OPERATIONS for size in self.sizes]
         return [*over_size, ("stages", STAGES_BYTES)] * self.repeats
 
-    def run(self, record: Record, progress: Progress) -> None:
-        """Measure case after case; again where the machine was too late for it."""
-        progress.begin(f"starting {self.fabric}")
-        with self.running(progress.begin) as pair:
-            progress.advance()
-            for number, (operation, size) in enumerate(self.cases()):
-                progress.begin(f"{operation}, {size} bytes")
-                row, times = in_time(partial(self._measure, pair, operation, size))
-                record(row, [{"row": number, **line} for line in times])
-                progress.advance()
-
-    def _measure(self, pair: Exchanging, operation: str, size: int) -> Measured:
+    def measure(self, pair: Exchanging, operation: str, size: int) -> Measured:
+        """Measure how long an operation, or each stage of a push, takes."""
         from experiments.studies.primitives.stages import STAGES, stage_times_us
 
         pair.settle()

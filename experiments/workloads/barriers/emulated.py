@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -16,15 +15,13 @@ from experiments.framework.routed import emulated
 from experiments.workloads.barriers.case import Case, Ground, Settings, members
 from experiments.workloads.barriers.passages import WARM_UP, Passages, by_process, together
 from experiments.workloads.barriers.processes import outcomes, running
-from experiments.workloads.logp import LogP, mean_of
+from experiments.workloads.logp import LogP
 from knotless_core import programs
 from routing.plan import Plan
 from topologies.fabric import Fabric
 from topologies.numbering import group_mac, mac_text
 
 PORT = 7
-PAIRS = 8
-"""Pairs of hosts between which a message is measured."""
 TIMES, BURST, BYTES = 10, 16, 8
 RETRY_US = 2_000_000
 PATIENCE_US = 60_000_000
@@ -43,6 +40,7 @@ class EmulatedGround:
     groups: dict[int | None, int]
     """The multicast group for each number of hosts."""
     labs: list[EmulatedFabric] = field(default_factory=list)
+    pairs: int = 8
     _stack: ExitStack = field(default_factory=ExitStack)
     _known: set[tuple[str, int | None]] = field(default_factory=set)
     """Algorithms and numbers of hosts whose flows the switches have seen."""
@@ -124,13 +122,6 @@ class EmulatedGround:
         jobs = [self._job(rank, names, case.hosts, work) for rank in range(len(names))]
         with running(jobs, self.labs[0].name) as processes:
             return outcomes(processes, LIMIT_S)
-
-    def costs(self, case: Case) -> LogP:
-        """Return what messages cost between pairs of the hosts: medians, averaged over pairs."""
-        names = members(self.plan.fabric, case.hosts)
-        random = Random(self.settings.seed)  # noqa: S311 - a sample, repeatable, not a secret
-        pairs = [random.sample(names, 2) for _ in range(PAIRS)]
-        return mean_of([self.pair(source, target) for source, target in pairs])
 
     def pair(self, source: str, target: str) -> LogP:
         """Return what messages cost between two hosts: medians."""

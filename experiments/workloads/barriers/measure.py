@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from random import Random
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ from experiments.framework.routed import Measured
 from experiments.workloads.barriers.case import Case, Ground, Settings, mean_switches, members
 from experiments.workloads.barriers.passages import Passages
 from experiments.workloads.barriers.row import Row
-from experiments.workloads.logp import LogP, barrier_us
+from experiments.workloads.logp import LogP, barrier_us, mean_of
 from routing.plan import Plan
 
 LISTED_SAMPLES = 20_000
@@ -31,8 +32,9 @@ class Place(Protocol):
     def run(self, case: Case) -> tuple[Passages | None, int]:
         """Return the passages (None: not all went through), and the messages asked for."""
 
-    def costs(self, case: Case) -> LogP:
-        """Return what a message costs there between the hosts of a case."""
+    @property
+    def pairs(self) -> int:
+        """How many pairs of hosts :func:`costs` measures."""
 
     def pair(self, source: str, target: str) -> LogP:
         """Return what a message costs between two hosts."""
@@ -56,6 +58,14 @@ def built(
     from experiments.workloads.barriers.emulated import EmulatedGround
 
     return EmulatedGround.build(ground, settings, cases, say)
+
+
+def costs(place: Place, case: Case, seed: int) -> LogP:
+    """Return what a message costs between hosts of a case, averaged over pairs of them."""
+    names = members(place.plan.fabric, case.hosts)
+    random = Random(seed)  # noqa: S311 - a sample, repeatable, not a secret
+    pairs = [random.sample(names, 2) for _ in range(place.pairs)]
+    return mean_of([place.pair(source, target) for source, target in pairs])
 
 
 def run(place: Place, on: str, case: Case, settings: Settings, costs: LogP) -> Measured:

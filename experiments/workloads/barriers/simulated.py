@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from experiments.framework.experiment import ExperimentError
 from experiments.workloads.barriers.case import Case, Ground, Settings, members
 from experiments.workloads.barriers.passages import WARM_UP, Passages, by_process, together
-from experiments.workloads.logp import LogP, mean_of
+from experiments.workloads.logp import LogP
 from forwarding.from_plan import state_of_plan
 from forwarding.state import ForwardingState
 from knotless_core import programs, simulator
@@ -25,8 +24,6 @@ from simulation.traffic import line_bytes
 PS_PER_US = 1_000_000
 FOREVER_PS = 2**64 - 1
 EVENTS_AT_ONCE = 1 << 18
-PAIRS = 64
-"""Pairs of hosts between which L is measured."""
 RETRY_NS, PATIENCE_NS = 10**9, 10**11
 """Nothing is lost in a fabric with flow control on every link: nobody should ever ask."""
 
@@ -43,6 +40,7 @@ class SimulatedGround:
     """The multicast group for each number of hosts."""
     table: ChannelTable
     tables: simulator.Tables
+    pairs: int = 64
 
     @classmethod
     def build(
@@ -94,13 +92,6 @@ class SimulatedGround:
                 return None, asked
             parts.append(part)
         return together(parts), asked
-
-    def costs(self, case: Case) -> LogP:
-        """Return the processors' costs with the L that is measured, averaged over pairs."""
-        names = members(self.plan.fabric, case.hosts)
-        random = Random(self.settings.seed)  # noqa: S311 - a sample, repeatable, not a secret
-        pairs = [random.sample(names, 2) for _ in range(PAIRS)]
-        return mean_of([self.pair(source, target) for source, target in pairs])
 
     def pair(self, source: str, target: str) -> LogP:
         """Return the processors' costs with the L that is measured between two hosts.

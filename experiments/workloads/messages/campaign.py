@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from experiments.framework.experiment import EMULATION, SIMULATION, Common, ExperimentError
+from experiments.framework.experiment import (
+    EMULATION,
+    SIMULATION,
+    Common,
+    ExperimentError,
+    Progress,
+    Record,
+)
+from experiments.framework.routed import Measured, in_time
 from experiments.workloads.logp import LogP
 from experiments.workloads.logp_options import costs_of, overhead_options
 
@@ -24,7 +33,7 @@ COUNT, QUICK_COUNT = 100, 20
 
 @dataclass(frozen=True)
 class MessageCampaign:
-    """Sizes in bytes, and the plan; each experiment adds its cases and how it runs them.
+    """Sizes in bytes, and the plan; each experiment adds its cases and how it measures one.
 
     ``fabric`` and ``engine`` are what the user named.
     """
@@ -91,6 +100,21 @@ class MessageCampaign:
     def cases(self) -> list[tuple[str, int]]:
         """Return what is measured at which size, as often as it is repeated."""
         raise NotImplementedError
+
+    def measure(self, pair: Exchanging, what: str, size: int) -> Measured:
+        """Return the row of a case, and its samples without ``row``."""
+        raise NotImplementedError
+
+    def run(self, record: Record, progress: Progress) -> None:
+        """Measure case after case; again where the machine was too late for it."""
+        progress.begin(f"starting {self.fabric}")
+        with self.running(progress.begin) as pair:
+            progress.advance()
+            for number, (what, size) in enumerate(self.cases()):
+                progress.begin(f"{what}, {size} bytes")
+                row, times = in_time(partial(self.measure, pair, what, size))
+                record(row, [{"row": number, **line} for line in times])
+                progress.advance()
 
     @property
     def steps(self) -> int:

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from common.errors import KnotlessError
 from emulation import namespaces, processes
 from emulation.names import MARK, NETNS_DIRECTORY, REPOSITORY, Names
@@ -164,18 +166,11 @@ def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
         processes.end([identity])
     process.wait()
     left = (
-        processes.identify(int(entry.name))
-        for entry in Path("/proc").iterdir()
-        if entry.name.isdecimal() and _mentions(entry, folder)
+        processes.identify(each.pid)
+        for each in psutil.process_iter(["cmdline"])
+        if any(str(folder) in word for word in each.info["cmdline"] or ())
     )
     processes.end(each for each in left if each is not None and each.pid != os.getpid())
-
-
-def _mentions(entry: Path, folder: Path) -> bool:
-    try:
-        return os.fsencode(folder) in (entry / "cmdline").read_bytes()
-    except OSError:
-        return False
 
 
 def synchronised(folder: Path, communicator: Any, body: Callable[[], None]) -> None:

@@ -9,8 +9,10 @@ fabric.
 from __future__ import annotations
 
 from forwarding.dot1q.model import L2Port, L2Switch
+from forwarding.dot1q.target import Target
+from forwarding.dot1q.targets._bridge_script import read_script
+from topologies.fabric import Fabric
 
-SUFFIX = ".bridge"
 BEGIN, END = "-batch - <<'END'", "END"
 
 
@@ -19,7 +21,7 @@ def device_of(switch: str, port: int) -> str:
     return f"{switch}-eth{port}"
 
 
-def to_text(switch: L2Switch) -> str:
+def _write(_fabric: Fabric, switch: L2Switch) -> str:
     """Return the script, for ``sh -e``; commands are in batches, because a process each is slow."""
     devices = [device_of(switch.name, port.port) for port in switch.ports]
     lines = [
@@ -48,3 +50,10 @@ def _port(port: L2Port, device: str) -> list[str]:
         flags += " untagged" if vlan in port.untagged else ""
         lines.append(f"vlan add dev {device} vid {vlan}{flags}")
     return lines
+
+
+def _read(_fabric: Fabric, name: str, text: str) -> L2Switch:
+    return read_script(name, text)
+
+
+LINUX_BRIDGE = Target("linux-bridge", ".bridge", _write, _read)

@@ -1,6 +1,6 @@
 """Runs in a host: sends each line of standard input, hexadecimal, as a frame.
 
-``python -m knotless.probes.send INTERFACE``; prints ``ready``, and ``sent`` after each.
+``python -m knotless.probes._send INTERFACE``; prints ``ready``, and ``sent`` after each.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Rules as ovs-ofctl's OpenFlow13 text, in and out.
+"""Rules read from ovs-ofctl's OpenFlow13 text.
 
-``parse`` reads what ``write`` wrote, and what ``ovs-ofctl -O OpenFlow13 dump-flows`` and
-``dump-groups`` print, rules of others included as far as :class:`forwarding.openflow.rules.Rule`
-can hold them.
+``parse`` reads what :mod:`forwarding.openflow.ofctl_writer` wrote, and what ``ovs-ofctl -O
+OpenFlow13 dump-flows`` and ``dump-groups`` print, rules of others included as far as
+:class:`forwarding.openflow.rules.Rule` can hold them. Open vSwitch's own parser is slower and
+does not read its dumps (docs/decisions/libraries.md).
 
 References
 ----------
@@ -34,12 +35,12 @@ from forwarding.openflow.rules import (
     ToGroup,
     match_order,
 )
-from topologies.numbering import mac_text, mac_value
+from topologies.numbering import mac_value
 
 Read = TypeVar("Read")
 
-_MACS = ("eth_dst", "eth_src", "arp_sha", "arp_tha")
-_ADDRESSES = ("ipv4_src", "ipv4_dst", "arp_spa", "arp_tpa")
+MACS = ("eth_dst", "eth_src", "arp_sha", "arp_tha")
+ADDRESSES = ("ipv4_src", "ipv4_dst", "arp_spa", "arp_tpa")
 _NAMES = {
     "in_port": "in_port",
     "metadata": "metadata",
@@ -65,23 +66,14 @@ _NAMES = {
     "ip_proto": "ip_proto",
 }
 """ovs-ofctl's names of fields, old and new, and ours."""
-_WRITTEN = {"ipv4_src": "nw_src", "ipv4_dst": "nw_dst", "ip_proto": "nw_proto"}
-"""Where ovs-ofctl does not know OpenFlow's name."""
 _BITS = {"vlan_vid": 13, "vlan_pcp": 3, "metadata": 64, "in_port": 32, "eth_type": 16}
 _PROTOCOLS = {"ip": 0x0800, "arp": 0x0806, "ipv6": 0x86DD}
-_PORTS = {"IN_PORT": IN_PORT, "CONTROLLER": CONTROLLER}
+PORTS = {"IN_PORT": IN_PORT, "CONTROLLER": CONTROLLER}
 _PRESENT = 0x1000
 _IGNORED = re.compile(
     r"(duration|n_packets|n_bytes|idle_age|hard_age|idle_timeout|hard_timeout|importance)=[0-9.]+s?"
     r"|send_flow_rem|reset_counts|no_packet_counts|no_byte_counts|check_overlap"
 )
-
-
-def write(rules: SwitchRules) -> tuple[str, str]:
-    """Return (flows, groups) for ``ovs-ofctl -O OpenFlow13 add-flows`` and ``add-groups``."""
-    flows = "".join(f"{_rule_text(rule)}\n" for rule in rules.rules)
-    groups = "".join(f"{_group_text(group)}\n" for group in rules.groups)
-    return flows, groups
 
 
 def parse(flows_text: str, groups_text: str = "") -> SwitchRules:
@@ -113,53 +105,6 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         bare = line.split("#", 1)[0].strip()
         if bare and not bare.startswith(("OFPST_", "NXST_")):
             yield number, bare
-
-
-def _rule_text(rule: Rule) -> str:
-    parts = [f"cookie={rule.cookie:#x}", f"table={rule.table}", f"priority={rule.priority}"]
-    parts += [_field_text(field) for field in rule.match]
-    then = [_action_text(action) for action in rule.actions]
-    then += [f"write_metadata:{rule.metadata:#x}"] if rule.metadata is not None else []
-    then += [f"goto_table:{rule.goto}"] if rule.goto is not None else []
-    return f"{','.join(parts)} actions={','.join(then) or 'drop'}"
-
-
-def _field_text(field: Field) -> str:
-    def shown(value: int) -> str:
-        if field.name in _MACS:
-            return mac_text(value)
-        if field.name in ("in_port", "vlan_pcp", "arp_op", "ip_proto") and field.mask is None:
-            return str(value)
-        if field.name in _ADDRESSES:
-            return str(ipaddress.IPv4Address(value))
-        return f"{value:#x}"
-
-    mask = "" if field.mask is None else f"/{shown(field.mask)}"
-    return f"{_WRITTEN.get(field.name, field.name)}={shown(field.value)}{mask}"
-
-
-def _action_text(action: Action) -> str:
-    match action:
-        case Output(port):
-            name = next((name for name, number in _PORTS.items() if number == port), str(port))
-            return f"output:{name}" if name.isdigit() else name
-        case PushVlan():
-            return "push_vlan:0x8100"
-        case PopVlan():
-            return "pop_vlan"
-        case SetField(name, value):
-            shown = mac_text(value) if name in _MACS else str(value)
-            return f"set_field:{shown}->{_WRITTEN.get(name, name)}"
-        case ToGroup(group_id):
-            return f"group:{group_id}"
-
-
-def _group_text(group: Group) -> str:
-    buckets = "".join(
-        f",bucket=actions={','.join(map(_action_text, bucket)) or 'drop'}"
-        for bucket in group.buckets
-    )
-    return f"group_id={group.group_id},type=all{buckets}"
 
 
 def _rule_of(line: str) -> Rule:
@@ -224,9 +169,9 @@ def _partial(mask: int, bits: int) -> int | None:
 def _value_and_mask(name: str, text: str) -> tuple[int, int | None]:
     """Return the value (masked) and its mask, None when that is all bits."""
     value_text, slash, mask_text = text.partition("/")
-    if name in _MACS:
+    if name in MACS:
         bits, read = 48, _mac
-    elif name in _ADDRESSES:
+    elif name in ADDRESSES:
         bits, read = 32, _address
         if slash and mask_text.isdigit():
             prefix = _number(mask_text, 32)
@@ -237,7 +182,7 @@ def _value_and_mask(name: str, text: str) -> tuple[int, int | None]:
         def read(text: str) -> int:
             return _number(text, (1 << bits) - 1)
 
-    value = _PORTS[text] if name == "in_port" and text in _PORTS else read(value_text)
+    value = PORTS[text] if name == "in_port" and text in PORTS else read(value_text)
     if not slash:
         return value, None
     mask = read(mask_text)
@@ -265,14 +210,14 @@ def _action_of(token: str) -> Action:
     name, _, argument = token.partition(":")
     if token in ("pop_vlan", "strip_vlan"):
         return PopVlan()
-    if token in _PORTS:
-        return Output(_PORTS[token])
+    if token in PORTS:
+        return Output(PORTS[token])
     if name == "CONTROLLER":
         return Output(CONTROLLER)
     if token.isdigit():
         return Output(_number(token, 0xFFFFFFFF))
     if name == "output":
-        return Output(_PORTS[argument] if argument in _PORTS else _number(argument, 0xFFFFFFFF))
+        return Output(PORTS[argument] if argument in PORTS else _number(argument, 0xFFFFFFFF))
     if name == "push_vlan":
         if _number(argument, 0xFFFF) != 0x8100:
             raise RuleError(f"action {token!r} is not understood; only 0x8100 tags are")

@@ -53,7 +53,7 @@ class Sender:
         self._process = subprocess.Popen(
             namespaces.enter(
                 names.host_namespace(host),
-                [sys.executable, "-m", "knotless.probes.send", f"{host}-eth0"],
+                [sys.executable, "-m", "knotless.probes._send", f"{host}-eth0"],
             ),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
