@@ -2,7 +2,7 @@
 
 use forwarding::state::{Hop, HopId, State, Step};
 
-use crate::Error;
+use crate::error::Error;
 
 /// What unicasts of a state can meet.
 pub(crate) struct Unicasts<'a> {

@@ -3,10 +3,10 @@
 use forwarding::state::{Choice, Hop, HopId, State, Step};
 
 use crate::columns::{Columns, Unicasts};
+use crate::error::Error;
 use crate::message::ON_TREE;
 use crate::routes::{Entry, Routes};
 use crate::rows::Rows;
-use crate::Error;
 
 /// The routes of an explored state, see [`crate::Tables::new`].
 pub(crate) fn routes_of(state: &State, ports: &[u16]) -> Result<Routes, Error> {

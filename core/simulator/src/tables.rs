@@ -5,11 +5,11 @@ use std::sync::Arc;
 use forwarding::state::State;
 use switch_model::PRIORITIES;
 
+use crate::error::Error;
 use crate::fabric::{Fabric, Node};
 use crate::layout::routes_of;
 use crate::message::Packet;
 use crate::routes::{Entry, Routes};
-use crate::Error;
 
 /// One branch of a multicast tree at a switch: the channel that a copy leaves by, and its priority.
 pub type Branch = (u32, u8);

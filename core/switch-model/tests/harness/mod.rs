@@ -26,7 +26,7 @@ pub struct Trip {
 
 #[derive(Debug)]
 enum Event {
-    Ended(ChannelId),
+    TxDone(ChannelId),
     Arrived { channel: ChannelId, priority: u8, trip: Trip },
     Signalled(Signal),
     Expired(VirtualChannel),
@@ -49,8 +49,8 @@ impl World {
         self.agenda.insert((at, self.number), event);
     }
 
-    /// Whether a resume is on its way to this virtual channel.
-    pub fn resume_under_way(&self, target: VirtualChannel) -> bool {
+    /// Whether XON is in flight to this virtual channel.
+    pub fn xon_in_flight(&self, target: VirtualChannel) -> bool {
         self.agenda.values().any(|event| {
             matches!(event, Event::Signalled(signal) if signal.target == target && !signal.stop)
         })
@@ -60,7 +60,7 @@ impl World {
 impl Effects<Trip> for World {
     fn started(&mut self, sent: Sent<Trip>) {
         let Sent { channel, frame, ends, arrives, .. } = sent;
-        self.add(ends, Event::Ended(channel));
+        self.add(ends, Event::TxDone(channel));
         let (priority, trip) = (frame.priority, frame.payload);
         self.add(arrives, Event::Arrived { channel, priority, trip });
     }
@@ -116,7 +116,7 @@ impl Simulation {
         assert!(at >= self.now, "time goes back");
         self.now = at;
         match event {
-            Event::Ended(channel) => self.model.ended(at, channel, &mut self.world),
+            Event::TxDone(channel) => self.model.tx_done(at, channel, &mut self.world),
             Event::Signalled(signal) => {
                 self.world.heard.push(signal);
                 self.model.signalled(at, signal, &mut self.world);
@@ -163,7 +163,7 @@ impl Simulation {
         waiting + travelling.sum::<u64>()
     }
 
-    /// Every stopped sender's account is over XON, or a resume is on its way to it.
+    /// Every paused channel has an ingress occupancy above XON, or XON is in flight to it.
     pub fn check_pauses(&self) {
         for index in 0..self.model.channels() {
             let channel = ChannelId(index as u32);
@@ -172,10 +172,10 @@ impl Simulation {
             for priority in 0..8u8 {
                 let class = config.flow_control.class(priority);
                 let over =
-                    counters.priorities[usize::from(class)].account_bytes > config.buffer.xon_bytes;
+                    counters.priorities[usize::from(class)].ingress_bytes > config.buffer.xon_bytes;
                 let target = VirtualChannel { channel, class };
                 let stopped = self.model.is_paused(channel, priority);
-                assert!(!stopped || over || self.world.resume_under_way(target), "{target:?}");
+                assert!(!stopped || over || self.world.xon_in_flight(target), "{target:?}");
             }
         }
     }
