@@ -81,7 +81,7 @@ pub struct Agenda<F, E> {
     now: Time,
     sequence: u64,
     lanes: Vec<Lane<F>>,
-    /// The keys of what comes first of each, [`NEVER`] where there is nothing.
+    /// The key of the first entry of each, or [`NEVER`].
     heads: [Key; MOST_HEADS],
     used_heads: usize,
     /// The head that the last was taken from.

@@ -5,9 +5,10 @@ use switch_model::{Model, Time, VirtualChannel};
 use crate::message::{Messages, Packet};
 use crate::report::{DeadlockReport, Report};
 
-/// A search is due after so many events, or so many for each channel and waiting frame that it looks
-/// at, whichever is more: then searches take a few percent of the run time at most.
+/// Least number of events between two searches.
 const SEARCH_EVENTS: u64 = 1 << 16;
+/// The same for each channel and waiting frame that a search examines, so that searches take a few
+/// percent of the run time at most.
 const SEARCH_EVENTS_EACH: u64 = 64;
 
 /// The deadlocks of a simulation. Only a watchdog or a link change can end a deadlock; the
@@ -29,7 +30,7 @@ impl Deadlocks {
         Deadlocks { first: None, formed: 0, persisting: Vec::new(), next_search: SEARCH_EVENTS }
     }
 
-    /// Whether a search is due after so many events.
+    /// Whether a search is due after `events` events.
     #[inline(always)]
     pub fn search_due(&self, events: u64) -> bool {
         events >= self.next_search
@@ -37,8 +38,8 @@ impl Deadlocks {
 
     /// Look for a deadlock, and set when the next search is due.
     pub fn search(&mut self, now: Time, events: u64, model: &Model<Packet>, messages: &Messages) {
-        let looked_at = model.channels() as u64 + model.waiting_frames();
-        self.next_search = events + SEARCH_EVENTS.max(SEARCH_EVENTS_EACH * looked_at);
+        let examined = model.channels() as u64 + model.waiting_frames();
+        self.next_search = events + SEARCH_EVENTS.max(SEARCH_EVENTS_EACH * examined);
         self.look(now, model, messages);
     }
 

@@ -1,7 +1,8 @@
 //! The traffic driver: which message each source sends next, and when.
 //!
-//! The driver owns the traffic and how far each source has come. It hears what happens to messages,
-//! and answers with [`Order`]s, which the simulation carries out in their order.
+//! The driver owns the traffic and how far each source has come. It receives a
+//! [`Notice`] of what happened to a message, and answers with [`Order`]s, which the simulation
+//! carries out in their order.
 
 use switch_model::Time;
 
@@ -252,7 +253,7 @@ impl TrafficDriver {
     }
 }
 
-/// A message that nobody acknowledges and of which nothing is sent yet.
+/// A message without acknowledgement, of which nothing is sent yet.
 fn message(at: Time, flow: u32, from: u32, to: Destination, bytes: u64, tag: u64) -> Message {
     Message {
         flow,

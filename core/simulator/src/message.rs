@@ -113,6 +113,6 @@ pub(crate) enum Notice {
     Arrived { host: u32, from: u32, tag: u64 },
     /// Its sender has its acknowledgement, or will get none since a packet was lost.
     Acknowledged { flow: u32 },
-    /// Nobody acknowledges it, packets of it were lost, and no others are under way.
+    /// It has no acknowledgement, packets of it were lost, and no others are under way.
     Lost,
 }

@@ -307,7 +307,7 @@ fn a_signal_does_not_outlive_a_cut() {
     model.set_up(1, ChannelId(0), false, &mut recorder);
     model.set_up(2, ChannelId(0), true, &mut recorder);
     model.signalled(stop.arrives, stop, &mut recorder);
-    assert!(!model.is_paused(ChannelId(0), 0), "nobody would ever resume it");
+    assert!(!model.is_paused(ChannelId(0), 0), "nothing would ever resume it");
 }
 
 struct Keep<'list>(&'list mut Vec<switch_model::Signal>);

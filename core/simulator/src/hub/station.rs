@@ -76,7 +76,7 @@ impl Station {
         }
     }
 
-    /// The time that so many bits take.
+    /// The time that `bits` bits take.
     pub fn bits(&self, bits: u32) -> Time {
         transmission_time(bits, self.rate_bps) / 8
     }

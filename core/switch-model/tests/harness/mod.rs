@@ -13,7 +13,7 @@ pub const RATE_BPS: u64 = 10_000_000;
 /// The longest frame that tests send, FCS included.
 pub const MAX_FRAME: u32 = 1522;
 
-/// A hop: the channel by which the frame goes on, and its priority there.
+/// A hop: the next channel of a frame, and its priority there.
 pub type Hop = (u32, u8);
 
 /// A frame on its way: the rest of its path, last hop first.
@@ -40,7 +40,7 @@ pub struct World {
     pub dropped_bytes: u64,
     /// Signals in the order of emission, and of arrival.
     pub emitted: Vec<Signal>,
-    pub heard: Vec<Signal>,
+    pub received: Vec<Signal>,
 }
 
 impl World {
@@ -118,7 +118,7 @@ impl Simulation {
         match event {
             Event::TxDone(channel) => self.model.tx_done(at, channel, &mut self.world),
             Event::Signalled(signal) => {
-                self.world.heard.push(signal);
+                self.world.received.push(signal);
                 self.model.signalled(at, signal, &mut self.world);
             }
             Event::Expired(target) => self.model.expired(at, target, &mut self.world),
@@ -183,7 +183,7 @@ impl Simulation {
     /// Signals reach each sender in the order of emission, and stop and resume alternate.
     pub fn check_signals(&self) {
         let mut stopped: BTreeMap<VirtualChannel, bool> = BTreeMap::new();
-        for (index, signal) in self.world.heard.iter().enumerate() {
+        for (index, signal) in self.world.received.iter().enumerate() {
             let before = stopped.insert(signal.target, signal.stop).unwrap_or(false);
             assert_ne!(before, signal.stop, "signal {index} of {:?} repeats", signal.target);
         }
@@ -191,8 +191,9 @@ impl Simulation {
             list.iter().filter(|signal| signal.target == target).copied().collect()
         };
         for &target in stopped.keys() {
-            let (emitted, heard) = (of(&self.world.emitted, target), of(&self.world.heard, target));
-            assert_eq!(emitted[..heard.len()], heard[..]);
+            let (emitted, received) =
+                (of(&self.world.emitted, target), of(&self.world.received, target));
+            assert_eq!(emitted[..received.len()], received[..]);
         }
     }
 }
