@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from knotless_core.simulator import DROP_CAUSES
 from simulation.channels import PICOSECONDS_PER_US
-from simulation.result import DROP_CAUSES, Result
+from simulation.result import Result
 
 
 def by_flow(result: Result) -> list[dict[str, Any]]:

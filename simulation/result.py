@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless_core.replay import Ends
-from knotless_core.simulator import Histogram, Report
+from knotless_core.simulator import DROP_CAUSES, Histogram, Report
 from simulation.channels import PICOSECONDS_PER_US, ChannelTable
 from simulation.scenario import Scenario
 
-DROP_CAUSES = ("queue", "headroom", "watchdog", "down", "unforwarded")
 _ARRAYS = (
     "flow_packets",
     "flow_bytes",

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from knotless_core.forwarding import State
 
+DROP_CAUSES: tuple[str, ...]
+"""Names of the reasons for which frames are lost."""
+
 _Numbers = NDArray[np.uint64]
 
 def headroom_bytes(rate_bps: int, delay_ps: int, longest_frame_bytes: int) -> int:
@@ -242,7 +245,7 @@ class Report:
     def channel_ingress_peak_bytes(self) -> NDArray[np.uint64]: ...
     @property
     def channel_drops(self) -> list[NDArray[np.uint64]]:
-        """By cause: queue, headroom, watchdog, down, unforwarded."""
+        """By cause, in the order of ``DROP_CAUSES``."""
     @property
     def deadlock(self) -> Deadlock | None:
         """The first that formed, whether or not it still stands."""

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use simulator::{Forwarding, LinkChange, Settings, Tables};
 
 use crate::forwarding::PyState;
@@ -117,6 +118,8 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyTraffic>()?;
     module.add_class::<Simulation>()?;
     channels::fill(module)?;
+    let causes = simulator::DropCause::ALL.map(|(_, name)| name);
+    module.add("DROP_CAUSES", PyTuple::new(module.py(), causes)?)?;
     module.add_class::<report::PyDeadlock>()?;
     module.add_class::<report::PyHistogram>()?;
     module.add_class::<report::PyReport>()
