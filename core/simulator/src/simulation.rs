@@ -117,6 +117,7 @@ impl Simulation {
         true
     }
 
+    #[inline(always)]
     fn process(&mut self, at: Time, event: Event) {
         match event {
             Event::Signalled(number) => self.network.signalled(at, number),
@@ -157,16 +158,20 @@ impl Simulation {
         }
     }
 
-    /// Have a host offer its next packet to its line, if none waits there.
-    #[inline]
+    /// Have a host offer its next packet to its line, if no packet waits there.
+    #[inline(always)]
     fn feed(&mut self, at: Time, host: u32) {
         let accepts = match &self.hubs {
             None => self.network.accepts(host),
             Some(hubs) => hubs.accepts(host),
         };
-        if !accepts {
-            return;
+        if accepts {
+            self.offer_next(at, host);
         }
+    }
+
+    /// Have a host offer its next packet to its line, if it has any.
+    fn offer_next(&mut self, at: Time, host: u32) {
         let Some(outgoing) = self.hosts.take_packet(at, host) else { return };
         let (packet, bytes) = (outgoing.packet, outgoing.bytes);
         match &mut self.hubs {
