@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from knotless_core.simulator import DROP_CAUSES
 from simulation.channels import PICOSECONDS_PER_US
-from simulation.result import DROP_CAUSES, Result
+from simulation.result import Result
 
 
 def by_flow(result: Result) -> list[dict[str, Any]]:
@@ -45,7 +46,7 @@ def by_channel(result: Result) -> list[dict[str, Any]]:
             "pauses": int(report.channel_pauses[channel]),
             "paused_us": int(report.channel_paused_ps[channel]) / PICOSECONDS_PER_US,
             "queue_peak_bytes": int(report.channel_queue_peak_bytes[channel]),
-            "account_peak_bytes": int(report.channel_account_peak_bytes[channel]),
+            "account_peak_bytes": int(report.channel_ingress_peak_bytes[channel]),
             "drops": {
                 cause: int(drops[channel])
                 for cause, drops in zip(DROP_CAUSES, report.channel_drops, strict=True)

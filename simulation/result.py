@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless_core.replay import Ends
-from knotless_core.simulator import Histogram, Report
+from knotless_core.simulator import DROP_CAUSES, Histogram, Report
 from simulation.channels import PICOSECONDS_PER_US, ChannelTable
 from simulation.scenario import Scenario
 
-DROP_CAUSES = ("queue", "headroom", "watchdog", "down", "unforwarded")
 _ARRAYS = (
     "flow_packets",
     "flow_bytes",
@@ -32,8 +31,10 @@ _ARRAYS = (
     "channel_pauses",
     "channel_paused_ps",
     "channel_queue_peak_bytes",
-    "channel_account_peak_bytes",
+    "channel_ingress_peak_bytes",
 )
+_HASHED_AS = {"channel_ingress_peak_bytes": "channel_account_peak_bytes"}
+"""Names that ``result_sha256`` has for arrays whose names have changed since."""
 _NUMBERS = (
     "now_ps",
     "measured_ps",
@@ -113,7 +114,7 @@ class Result:
         for name in _NUMBERS:
             digest.update(f"{name}={getattr(self.report, name)};".encode())
         for name in _ARRAYS:
-            _digest_array(digest, name, getattr(self.report, name))
+            _digest_array(digest, _HASHED_AS.get(name, name), getattr(self.report, name))
         for cause, drops in zip(DROP_CAUSES, self.report.channel_drops, strict=True):
             _digest_array(digest, cause, drops)
         for histogram in (self.report.latency, self.report.completion):
@@ -168,7 +169,7 @@ class Result:
             "pauses": int(report.channel_pauses.sum()),
             "paused_us": int(report.channel_paused_ps.sum()) / PICOSECONDS_PER_US,
             "queue_peak_bytes": int(report.channel_queue_peak_bytes.max()),
-            "account_peak_bytes": int(report.channel_account_peak_bytes.max()),
+            "account_peak_bytes": int(report.channel_ingress_peak_bytes.max()),
             "collisions": int(report.station_collisions.sum()),
             "given_up": int(report.station_given_up.sum()),
             "deadlock": report.deadlock is not None,

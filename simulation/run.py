@@ -8,12 +8,7 @@ from collections.abc import Callable
 from common.errors import SimulationError
 from knotless_core import simulator
 from knotless_core.replay import Ends
-from simulation.channels import (
-    LONGEST_FRAME_BYTES,
-    PICOSECONDS_PER_US,
-    ChannelTable,
-    channel_table,
-)
+from simulation.channels import PICOSECONDS_PER_US, ChannelTable, channel_table
 from simulation.memory import check_memory
 from simulation.program import waiting
 from simulation.result import Result
@@ -25,7 +20,6 @@ from simulation.traffic import multicast_traffic, pattern_traffic
 SLICE_EVENTS = 1 << 20
 """Between two looks at Ctrl-C and at the progress bar: some tens of milliseconds."""
 FOREVER_PS = 2**64 - 1
-TAGGED_HEADER_BYTES = 22
 
 Progress = Callable[[float, int], None]
 """Called with virtual microseconds and events so far."""
@@ -75,17 +69,16 @@ def prepare(
     scenario.validate()
     plan = scenario.plan
     check_memory(plan.fabric, vlans=plan.vlan_count, in_phases=scenario.in_phases)
-    table = channel_table(
-        plan.fabric,
-        scenario.flow_control,
-        scenario.buffers,
-        longest_frame_bytes=max(LONGEST_FRAME_BYTES, scenario.packet_bytes + TAGGED_HEADER_BYTES),
-        watchdog_us=scenario.watchdog_us,
-    )
-    if (table.xon_bytes >= table.xoff_bytes).any():
-        raise SimulationError(
-            f"xon {table.xon_bytes.max()} must be below xoff {table.xoff_bytes.min()}"
+    try:
+        table = channel_table(
+            plan.fabric,
+            scenario.flow_control,
+            scenario.buffers,
+            packet_bytes=scenario.packet_bytes,
+            watchdog_us=scenario.watchdog_us,
         )
+    except ValueError as error:
+        raise SimulationError(str(error)) from None
     state = scenario.forwarding
     trees = trees_of(state, table, scenario.senders)
     traffic, flows, ends = _traffic(scenario)

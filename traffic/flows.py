@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+
+import numpy as np
 
 from routing.plan import Plan
 from topologies.fabric import Fabric
 from traffic import theory
+from traffic.fairness import fair_rates
 
 
 @dataclass(frozen=True)
@@ -68,20 +72,27 @@ def lines(fabric: Fabric) -> dict[str, Line]:
 
 
 def fair_mbps(plan: Plan, flows: Sequence[Flow], protocol: theory.Protocol) -> list[float]:
-    """Return each flow's max-min fair share, as goodput in Mbit/s; TCP's ACKs are counted in."""
-    loads = []
+    """Return each flow's max-min fair share, as goodput in Mbit/s, TCP's ACKs included."""
+    known = lines(plan.fabric)
+    number = {name: place for place, name in enumerate(known)}
+    paths = []
     for flow in flows:
-        load: dict[str, float] = {}
+        path: list[tuple[int, float]] = []
         back = channels_of(plan, flow.destination, flow.source)
         ways = (((flow.source, *flow.channels), False), ((flow.destination, *back), True))
         for channels, ack in ways:
             for channel in channels:
                 tagged = channel not in (channels[0], channels[-1])
-                more = theory.load_per_payload(protocol, tagged=tagged, ack=ack)
-                load[channel] = load.get(channel, 0.0) + more
-        loads.append(load)
-    capacity = {name: line.rate_mbps for name, line in lines(plan.fabric).items()}
-    return theory.fair_shares(loads, capacity)
+                load = theory.load_per_payload(protocol, tagged=tagged, ack=ack)
+                path += [(number[channel], load)] if load else []
+        paths.append(path)
+    hops = list(zip_longest(*paths, fillvalue=(len(number), 0.0)))
+    rates = fair_rates(
+        [np.array([channel for channel, _ in hop], dtype=np.int32) for hop in hops],
+        np.array([line.rate_mbps for line in known.values()]),
+        [np.array([load for _, load in hop]) for hop in hops],
+    )
+    return [float(rate) for rate in rates]
 
 
 def way_us(way: Sequence[Line], packets: Sequence[int], *, tagged: bool = True) -> float:

@@ -1,11 +1,10 @@
-"""What flows may expect of a fabric: wire bytes of a frame, and max-min fair shares."""
+"""Wire bytes of frames, and the line load of a payload."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Mapping
+from typing import Literal
 
-Channel = TypeVar("Channel", bound=Hashable)
 Protocol = Literal["udp", "tcp"]
 
 UDP_PAYLOAD_BYTES = 1472
@@ -61,36 +60,3 @@ def load_per_payload(protocol: Protocol, *, tagged: bool, ack: bool = False) -> 
     if protocol == "udp":
         return 0.0
     return wire_bytes(protocol, 0, tagged=tagged) / (TCP_SEGMENTS_PER_ACK * payload)
-
-
-def fair_shares(
-    loads: Sequence[Mapping[Channel, float]], capacity_mbps: Mapping[Channel, float]
-) -> list[float]:
-    """Share channels among flows max-min fairly.
-
-    ``loads[i]`` gives, for each channel that flow ``i`` uses, the Mbit/s of line that one
-    Mbit/s of its goodput takes. The rates of all flows rise together; a flow stops when one
-    of its channels is full (Bertsekas and Gallager, Data Networks, 6.5.2). Returns the
-    goodput of each flow in Mbit/s. A flow that uses no channel is an error (ValueError).
-    """
-    if any(not load for load in loads):
-        raise ValueError("a flow that uses no channel has no fair share")
-    left = dict(capacity_mbps)
-    shares = [0.0] * len(loads)
-    rising = set(range(len(loads)))
-    while rising:
-        used: dict[Channel, float] = {}
-        for i in rising:
-            for channel, load in loads[i].items():
-                used[channel] = used.get(channel, 0.0) + load
-        step = min(left[channel] / load for channel, load in used.items() if load > 0)
-        full = set()
-        for channel, load in used.items():
-            left[channel] -= step * load
-            if load > 0 and left[channel] <= 1e-9 * capacity_mbps[channel]:
-                full.add(channel)
-        for i in list(rising):
-            shares[i] += step
-            if any(load > 0 and channel in full for channel, load in loads[i].items()):
-                rising.remove(i)
-    return shares

@@ -18,7 +18,6 @@ from traffic.analysis import rounded
 from traffic.contention import Lines, contention
 from traffic.fairness import fair_rates
 from traffic.patterns import pattern_named
-from traffic.theory import fair_shares
 
 CASES = [
     ("torus,4,4,hosts=2", "dor", "permutation"),
@@ -71,9 +70,45 @@ def test_fair_rates_agree_with_filling_flow_by_flow(spec: str, engine: str, patt
     (flows,) = pattern_named(pattern).phases(fabric, seed=7)
     capacity = dict(zip(lines.names(), lines.rates_mbps().tolist(), strict=True))
     pairs = [(a, b) for a, b in flows.tolist()]
-    wanted = [dict.fromkeys(path, 1.0) for path in walked(lines.plan, pairs)]
-    rates = fair_rates(lines.of(flows), lines.rates_mbps())
-    assert rates == pytest.approx(fair_shares(wanted, capacity))
+    paths = walked(lines.plan, pairs)
+    ones = [dict.fromkeys(path, 1.0) for path in paths]
+    hops = lines.of(flows)
+    assert fair_rates(hops, lines.rates_mbps()) == pytest.approx(filled(ones, capacity))
+    # Channels that carry 1, 1.5 or 2 units for each unit of a flow, by their numbers.
+    weights = [(1 + hop % 3 / 2).astype(np.float64) for hop in hops]
+    place = {name: place for place, name in enumerate(lines.names())}
+    weighted = [{name: 1 + place[name] % 3 / 2 for name in path} for path in paths]
+    rates = fair_rates(hops, lines.rates_mbps(), weights)
+    assert rates == pytest.approx(filled(weighted, capacity))
+
+
+def filled(loads: list[dict[str, float]], capacity: dict[str, float]) -> list[float]:
+    """Fair rates by raising those of all flows together until a channel of theirs is full."""
+    left, rates, rising = dict(capacity), [0.0] * len(loads), set(range(len(loads)))
+    while rising:
+        used = Counter[str]()
+        for flow in rising:
+            used.update(loads[flow])
+        step = min(left[channel] / wanted for channel, wanted in used.items())
+        for channel, wanted in used.items():
+            left[channel] -= step * wanted
+        full = {channel for channel in used if left[channel] <= 1e-9 * capacity[channel]}
+        for flow in list(rising):
+            rates[flow] += step
+            if full & loads[flow].keys():
+                rising.remove(flow)
+    return rates
+
+
+def test_fair_rates_rise_until_a_channel_is_full() -> None:
+    # One long flow over both channels, one short flow on each; the second channel is wider.
+    first, second = np.array([0, 0, 1], dtype=np.int32), np.array([1, 2, 2], dtype=np.int32)
+    assert fair_rates([first, second], np.array([10.0, 30.0])) == pytest.approx([5, 5, 25])
+
+
+def test_a_flow_without_a_channel_is_refused() -> None:
+    with pytest.raises(ValueError, match="no channel"):
+        fair_rates([np.array([0, 1], dtype=np.int32)], np.array([8.0]))
 
 
 def test_fair_rates_of_no_flows() -> None:

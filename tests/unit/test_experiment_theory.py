@@ -27,23 +27,8 @@ def test_an_acknowledgement_is_charged_half_a_segment_each() -> None:
     assert theory.load_per_payload("udp", tagged=True, ack=True) == 0
 
 
-def test_fair_shares_rise_until_a_channel_is_full() -> None:
-    # The classic: one long flow over both channels, one short on each, one channel wider.
-    loads = [{"a": 1.0, "b": 1.0}, {"a": 1.0}, {"b": 1.0}]
-    assert theory.fair_shares(loads, {"a": 10.0, "b": 30.0}) == pytest.approx([5, 5, 25])
-
-
 def planned_as(routes: str, **case: Any) -> scenario.Scenario:
     return scenario.of(matrix.Case(routes, "pause", "udp", **case))
-
-
-def test_fair_shares_count_what_a_payload_costs() -> None:
-    assert theory.fair_shares([{"a": 2.0}, {"a": 2.0}], {"a": 8.0}) == pytest.approx([2, 2])
-
-
-def test_a_flow_without_a_channel_is_refused() -> None:
-    with pytest.raises(ValueError, match="no channel"):
-        theory.fair_shares([{}], {})
 
 
 @pytest.mark.parametrize("routes", matrix.ROUTES)

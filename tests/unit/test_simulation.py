@@ -145,7 +145,7 @@ def test_one_byte_less_than_the_headroom_loses_a_frame() -> None:
         base = replace(base, pattern="trace", trace=str(path))
         xoff = 40_000
         roomy = simulate(replace(base, buffers=Buffers(xoff=xoff, headroom=100_000)))
-        peak = int(roomy.report.channel_account_peak_bytes.max())
+        peak = int(roomy.report.channel_ingress_peak_bytes.max())
         # 2 x (1000 Mbit/s x 5 us) under way and two frames: the formula is an upper bound.
         assert peak - xoff <= headroom_bytes(1_000_000_000, 5_000_000, 1518)
         exact = simulate(replace(base, buffers=Buffers(xoff=xoff, headroom=peak - xoff)))

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use switch_model::{Buffer, FlowControl, Time, MICROSECOND};
+use switch_model::{Buffer, FlowControl, Limits, Time, LONGEST_FRAME_BYTES, MICROSECOND};
 
 use crate::error::Error;
 
-/// The longest frame with FCS that default buffers are made for.
-const LONGEST_FRAME: u32 = 1522;
 /// What the daemon may be late without losing a frame, with default headroom.
 const LATENESS_ALLOWED: Time = 2000 * MICROSECOND;
 const MOST_US: f64 = 10_000_000.0;
@@ -180,18 +178,13 @@ impl Settings {
 
     /// The limits, with defaults where nothing is said.
     pub fn limits(&self) -> Buffer {
-        let in_flight = |time| Buffer::headroom_needed(self.rate_bps(), time, LONGEST_FRAME);
-        let xon_bytes = self.buffer.xon_bytes.or(self.buffer.xoff_bytes.map(|xoff| xoff / 2));
-        let xon_bytes = xon_bytes.unwrap_or_else(|| in_flight(self.delay()).max(16_384));
-        Buffer {
-            queue_bytes: self.buffer.queue_bytes.unwrap_or(131_072),
-            xoff_bytes: self.buffer.xoff_bytes.unwrap_or(2 * xon_bytes),
-            xon_bytes,
-            headroom_bytes: self
-                .buffer
-                .headroom_bytes
-                .unwrap_or_else(|| in_flight(self.delay() + LATENESS_ALLOWED).max(16_384)),
-        }
+        let BufferConfig { queue_bytes, xoff_bytes, xon_bytes, headroom_bytes } = self.buffer;
+        Limits { queue_bytes, xoff_bytes, xon_bytes, headroom_bytes }.with_defaults(
+            self.rate_bps(),
+            self.delay(),
+            LONGEST_FRAME_BYTES,
+            LATENESS_ALLOWED,
+        )
     }
 
     /// Refuse what makes no sense.

@@ -98,7 +98,7 @@ impl Engine {
     fn happen(&mut self, at: Time, event: Event) {
         let world = &mut self.world;
         match event {
-            Event::Ended(channel) => self.model.ended(at, channel, world),
+            Event::Ended(channel) => self.model.tx_done(at, channel, world),
             Event::Arrived { sequence } => self.arrive(at, sequence),
             Event::Delivered { channel, bytes, frame } => {
                 world.delivering -= 1;

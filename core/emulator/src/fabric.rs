@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use switch_model::{
-    transmission_time, ChannelConfig, ChannelId, FlowControl, VirtualChannel, MICROSECOND,
+    channel_order, default_jitter, ChannelConfig, ChannelId, ChannelSource, FlowControl,
+    VirtualChannel, LONGEST_FRAME_BYTES, MICROSECOND,
 };
 
 use crate::config::{Config, EndConfig, Settings};
@@ -160,13 +161,13 @@ impl Fabric {
     }
 
     fn number_channels(&mut self) {
-        let mut order: Vec<EndId> = (0..self.ends.len()).collect();
-        // Stable: hosts stay in the order of the links.
-        order.sort_by_key(|&end| match self.ends[end].owner {
-            Owner::Switch { switch, port } => (switch, port),
-            Owner::Host { .. } => (usize::MAX, 0),
-        });
-        for end in order {
+        let source = |end: &End| match end.owner {
+            Owner::Switch { switch, port } => ChannelSource::Switch { switch: switch as u32, port },
+            // Of one number: hosts stay in the order of the links.
+            Owner::Host { .. } => ChannelSource::Host(0),
+        };
+        let sources: Vec<ChannelSource> = self.ends.iter().map(source).collect();
+        for end in channel_order(&sources) {
             let channel = ChannelId(self.channels.len() as u32);
             let link = self.ends[end].link;
             let far = self.links[link].ends[usize::from(self.links[link].ends[0] == end)];
@@ -223,10 +224,7 @@ impl Fabric {
                 buffer: settings.limits(),
                 to_switch: self.to_switch(ChannelId(index as u32)).is_some(),
                 watchdog: settings.watchdog_us.map(|us| (us * MICROSECOND as f64) as u64),
-                jitter: match flow_control {
-                    FlowControl::Off => transmission_time(1542, rate_bps),
-                    _ => 0,
-                },
+                jitter: default_jitter(flow_control, rate_bps, LONGEST_FRAME_BYTES),
             }
         })
     }

@@ -105,8 +105,8 @@ fn priority((priority, counted): (usize, &PriorityCounters)) -> Value {
         "pauses": counted.pauses,
         "queue_bytes": counted.queue_bytes,
         "queue_peak_bytes": counted.queue_peak_bytes,
-        "account_bytes": counted.account_bytes,
-        "account_peak_bytes": counted.account_peak_bytes,
+        "account_bytes": counted.ingress_bytes,
+        "account_peak_bytes": counted.ingress_peak_bytes,
     })
 }
 

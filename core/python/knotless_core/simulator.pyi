@@ -10,11 +10,50 @@ from numpy.typing import NDArray
 
 from knotless_core.forwarding import State
 
+DROP_CAUSES: tuple[str, ...]
+"""Names of the reasons for which frames are lost."""
+
+_Numbers = NDArray[np.uint64]
+
 def headroom_bytes(rate_bps: int, delay_ps: int, longest_frame_bytes: int) -> int:
     """Return the bytes that an input buffer needs above XOFF to lose nothing."""
 
-def transmission_ps(bytes: int, rate_bps: int) -> int:
-    """Return the time that ``bytes`` bytes take on a line, gaps not counted."""
+def number_channels(
+    links: NDArray[np.uint32], hosts: NDArray[np.uint32]
+) -> tuple[
+    NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]
+]:
+    """Number the channels of a fabric, in the order of the emulator.
+
+    Those that leave switches come first, by (switch, port), then those that leave hosts.
+    ``links`` (links, 4) are the links between switches: switch and port of both ends. ``hosts``
+    (hosts, 2) are switch and port of each host. Returns columns with an entry for each channel:
+    ``leaves``, the port there (0 of a host), ``enters``, ``back``, and the link, counting those
+    of ``links`` and then those of ``hosts``. Two links at one port raise ValueError.
+    """
+
+def channel_settings(
+    rate_bps: NDArray[np.uint64],
+    delay_ps: NDArray[np.uint64],
+    modes: NDArray[np.uint8],
+    *,
+    packet_bytes: int,
+    queue: int | None,
+    xoff: int | None,
+    xon: int | None,
+    headroom: int | None,
+) -> tuple[
+    NDArray[np.uint64],
+    NDArray[np.uint64],
+    NDArray[np.uint64],
+    NDArray[np.uint64],
+    NDArray[np.uint64],
+]:
+    """Return queue limit, XOFF, XON, headroom and jitter of each channel.
+
+    ``modes`` are flow controls as in ``_Channels.flow_control``. A limit of None becomes a default
+    with which packets of ``packet_bytes`` bytes are not lost. XON not below XOFF raises ValueError.
+    """
 
 class _Channels(Protocol):
     """The channels of a fabric, an entry each.
@@ -203,10 +242,10 @@ class Report:
     @property
     def channel_queue_peak_bytes(self) -> NDArray[np.uint64]: ...
     @property
-    def channel_account_peak_bytes(self) -> NDArray[np.uint64]: ...
+    def channel_ingress_peak_bytes(self) -> NDArray[np.uint64]: ...
     @property
     def channel_drops(self) -> list[NDArray[np.uint64]]:
-        """By cause: queue, headroom, watchdog, down, unforwarded."""
+        """By cause, in the order of ``DROP_CAUSES``."""
     @property
     def deadlock(self) -> Deadlock | None:
         """The first that formed, whether or not it still stands."""

@@ -2,23 +2,23 @@
 
 use std::sync::Mutex;
 
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use simulator::{Error, Forwarding, LinkChange, Settings, Tables};
+use pyo3::types::PyTuple;
+use simulator::{Forwarding, LinkChange, Settings, Tables};
 
 use crate::forwarding::PyState;
 
 mod arrays;
+mod channels;
+mod convert;
 mod report;
 mod traffic;
 
 use arrays::{Channels, Tree};
+use convert::wrong;
 pub(crate) use traffic::PyTraffic;
-
-fn wrong(error: Error) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
 
 /// What switches do with unicasts; see the `.pyi`.
 #[pyclass(frozen, name = "Tables", module = "knotless_core.simulator")]
@@ -93,7 +93,7 @@ impl Simulation {
     }
 
     fn run(&self, py: Python<'_>, events: u64) -> PyResult<bool> {
-        // Taken inside: a guard may not cross to where the interpreter's lock is not held.
+        // The lock is taken inside: its guard must not outlive the interpreter's lock.
         py.detach(|| self.inner().map(|mut simulation| simulation.run(events)))
     }
 
@@ -113,35 +113,14 @@ impl Simulation {
     }
 }
 
-/// Bytes that an input buffer needs above XOFF to lose nothing.
-#[pyfunction]
-fn headroom_bytes(rate_bps: u64, delay_ps: u64, longest_frame_bytes: u32) -> u64 {
-    simulator::Buffer::headroom_needed(rate_bps, delay_ps, longest_frame_bytes)
-}
-
-/// Time that bytes take on a line.
-#[pyfunction]
-fn transmission_ps(bytes: u32, rate_bps: u64) -> PyResult<u64> {
-    if rate_bps == 0 {
-        return Err(PyValueError::new_err("a line must have a rate"));
-    }
-    Ok(simulator::transmission_time(bytes, rate_bps))
-}
-
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyTables>()?;
     module.add_class::<PyTraffic>()?;
     module.add_class::<Simulation>()?;
-    module.add_function(wrap_pyfunction!(headroom_bytes, module)?)?;
-    module.add_function(wrap_pyfunction!(transmission_ps, module)?)?;
+    channels::fill(module)?;
+    let causes = simulator::DropCause::ALL.map(|(_, name)| name);
+    module.add("DROP_CAUSES", PyTuple::new(module.py(), causes)?)?;
     module.add_class::<report::PyDeadlock>()?;
     module.add_class::<report::PyHistogram>()?;
     module.add_class::<report::PyReport>()
-}
-
-fn array<'py, T: numpy::Element>(
-    py: Python<'py>,
-    values: impl Iterator<Item = T>,
-) -> Py<PyArray1<T>> {
-    PyArray1::from_vec(py, values.collect()).unbind()
 }

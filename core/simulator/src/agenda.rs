@@ -1,23 +1,26 @@
-//! What is due when, in order of (time, sequence).
+//! The agenda: what is due when, in order of (time, sequence).
 //!
-//! Nearly everything that happens is a frame's flight over a link, and nearly all flights take one of a few
-//! times: a full frame has left its sender so much later, and is at the far end so much later. Flights
-//! of the same times begin in order of time and so are due in order of time: they need no sorting, only a
-//! lane of their own, first in first out. The few lanes' heads are compared to find what is due next.
-//! Flights whose times have no lane (those beyond the first few), and all else, go through a heap.
+//! Nearly all events are flights of frames over links, and nearly all flights have one of a few
+//! durations: those of a full frame, until its transmission is complete and until it arrives. Flights
+//! of equal durations begin in order of time, so they are due in order of time and need no sorting:
+//! each pair of durations has a lane, which is first in first out. The next event is found by
+//! comparing the heads of the lanes. Flights with other durations, beyond the first few, and all
+//! other events go through a heap.
 //!
-//! A flight is due twice, when its sender is free again and on arrival; both share one entry of a lane.
+//! A flight is due twice, when its transmission is complete and on arrival. Both share one entry of a
+//! lane.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use switch_model::Time;
 
-use crate::lane::{Lane, Turn};
+use crate::lane::{Lane, Milestone};
 
-/// Heads: one of the heap and two of each lane. More would make finding what is next dearer than the heap.
+/// Heads: one of the heap and two of each lane. With more, finding the next event would cost more than
+/// the heap does.
 const MOST_HEADS: usize = 16;
-/// The head of the heap; that of lane `l` and turn `t` is `2 * (l + 1) + t`.
+/// The head of the heap; that of lane `l` and milestone `m` is `2 * (l + 1) + m`.
 const HEAP: usize = 0;
 const HEAD_BITS: u32 = MOST_HEADS.trailing_zeros();
 /// Time, sequence and number of the head as one number, which compares by time and sequence.
@@ -34,18 +37,18 @@ fn time_of(key: Key) -> Time {
     (key >> 64) as Time
 }
 
-fn head_of(lane: usize, turn: Turn) -> usize {
-    (2 * (lane + 1) + turn as usize) % MOST_HEADS
+fn head_of(lane: usize, milestone: Milestone) -> usize {
+    (2 * (lane + 1) + milestone as usize) % MOST_HEADS
 }
 
 /// What is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due<F, E> {
-    /// The sender of this flight is free again.
-    Left(F),
-    /// This flight is at its end.
-    Arrived(F),
-    /// Something else.
+    /// The transmission of this flight is complete, and its sender is free again.
+    TxDone(F),
+    /// This flight has arrived.
+    Arrival(F),
+    /// Any other event.
     Event(E),
 }
 
@@ -72,13 +75,13 @@ impl<F, E> Ord for InHeap<F, E> {
     }
 }
 
-/// Flights and events that are to come.
+/// Flights and events that are due in the future.
 #[derive(Debug)]
 pub struct Agenda<F, E> {
     now: Time,
     sequence: u64,
     lanes: Vec<Lane<F>>,
-    /// The keys of what comes first of each, [`NEVER`] where there is nothing.
+    /// The key of the first entry of each, or [`NEVER`].
     heads: [Key; MOST_HEADS],
     used_heads: usize,
     /// The head that the last was taken from.
@@ -87,7 +90,7 @@ pub struct Agenda<F, E> {
 }
 
 impl<F: Copy, E: Copy> Agenda<F, E> {
-    /// Nothing is to come, and it is time 0.
+    /// An empty agenda at time 0.
     pub fn new() -> Self {
         Agenda {
             now: 0,
@@ -100,7 +103,7 @@ impl<F: Copy, E: Copy> Agenda<F, E> {
         }
     }
 
-    /// The time of what was taken last.
+    /// Virtual time: that of the event that was taken last.
     #[inline]
     pub fn now(&self) -> Time {
         self.now
@@ -111,24 +114,25 @@ impl<F: Copy, E: Copy> Agenda<F, E> {
         self.push_to_heap(at, Due::Event(event));
     }
 
-    /// `flight` arrives at `at`, not before now, and nobody waits for its sender.
+    /// `flight` arrives at `at`, not before now; no sender waits for its transmission.
     pub fn add_arrival(&mut self, at: Time, flight: F) {
-        self.push_to_heap(at, Due::Arrived(flight));
+        self.push_to_heap(at, Due::Arrival(flight));
     }
 
-    /// The sender of `flight` is free at `left`, and it arrives at `arrives`; neither is before now.
+    /// The transmission of `flight` is complete at `done`, and it arrives at `arrives`; neither is
+    /// before now.
     #[inline(always)]
-    pub fn add_flight(&mut self, left: Time, arrives: Time, flight: F) {
-        let lasts = [left - self.now, arrives - self.now];
+    pub fn add_flight(&mut self, done: Time, arrives: Time, flight: F) {
+        let lasts = [done - self.now, arrives - self.now];
         let Some(number) = self.lanes.iter().position(|lane| lane.lasts == lasts) else {
-            return self.add_rare_flight(left, arrives, flight);
+            return self.add_rare_flight(done, arrives, flight);
         };
         let lane = &mut self.lanes[number];
         lane.push(self.now, self.sequence + 1, flight);
-        for (turn, at) in [(Turn::Left, left), (Turn::Arrived, arrives)] {
+        for (milestone, at) in [(Milestone::TxDone, done), (Milestone::Arrival, arrives)] {
             self.sequence += 1;
-            let head = head_of(number, turn);
-            // Only where nothing is in front of it is it the first.
+            let head = head_of(number, milestone);
+            // It is the head only if the lane has no earlier flight.
             if self.heads[head] == NEVER {
                 self.heads[head] = key(at, self.sequence, head);
             }
@@ -136,30 +140,30 @@ impl<F: Copy, E: Copy> Agenda<F, E> {
     }
 
     #[cold]
-    fn add_rare_flight(&mut self, left: Time, arrives: Time, flight: F) {
+    fn add_rare_flight(&mut self, done: Time, arrives: Time, flight: F) {
         if self.used_heads < MOST_HEADS {
             self.used_heads += 2;
-            self.lanes.push(Lane::new([left - self.now, arrives - self.now], flight));
-            return self.add_flight(left, arrives, flight);
+            self.lanes.push(Lane::new([done - self.now, arrives - self.now], flight));
+            return self.add_flight(done, arrives, flight);
         }
-        self.push_to_heap(left, Due::Left(flight));
-        self.push_to_heap(arrives, Due::Arrived(flight));
+        self.push_to_heap(done, Due::TxDone(flight));
+        self.push_to_heap(arrives, Due::Arrival(flight));
     }
 
     fn push_to_heap(&mut self, at: Time, due: Due<F, E>) {
-        debug_assert!(at >= self.now, "something in the past");
+        debug_assert!(at >= self.now, "an event in the past");
         self.sequence += 1;
         let key = key(at, self.sequence, HEAP);
         self.heap.push(Reverse(InHeap { key, due }));
         self.heads[HEAP] = self.heads[HEAP].min(key);
     }
 
-    /// Take what is next if it is due at or before `end`; it is then the time of that.
+    /// Take what is due next if it is due at or before `end`, and advance the time to it.
     #[inline(always)]
     pub fn next(&mut self, end: Time) -> Option<(Time, Due<F, E>)> {
         let (pairs, _) = self.heads[..self.used_heads].as_chunks();
-        let [first, second] = pairs.iter().fold([NEVER; 2], |[first, second], &[left, arrived]| {
-            [first.min(left), second.min(arrived)]
+        let [first, second] = pairs.iter().fold([NEVER; 2], |[first, second], &[done, arrival]| {
+            [first.min(done), second.min(arrival)]
         });
         let key = first.min(second);
         let at = time_of(key);
@@ -171,25 +175,27 @@ impl<F: Copy, E: Copy> Agenda<F, E> {
         self.taken = head;
         let due = match (head, head % 2) {
             (HEAP, _) => self.pop_from_heap()?,
-            (_, 0) => Due::Left(self.take(head, Turn::Left)?),
-            _ => Due::Arrived(self.take(head, Turn::Arrived)?),
+            (_, 0) => Due::TxDone(self.take(head, Milestone::TxDone)?),
+            _ => Due::Arrival(self.take(head, Milestone::Arrival)?),
         };
         Some((at, due))
     }
 
-    /// A flight that probably is due soon: the next of the lane that the last was taken from. For those
-    /// who want to bring near what it will need; it may also be one that has been due already.
+    /// A flight that is probably due soon: the next one of the lane that the last one was taken from.
+    /// It is a hint for prefetching, and may have been due already.
     #[inline(always)]
     pub fn soon(&self) -> Option<&F> {
-        let turn = if self.taken.is_multiple_of(2) { Turn::Left } else { Turn::Arrived };
-        Some(self.lanes.get((self.taken / 2).checked_sub(1)?)?.next(turn))
+        let milestone =
+            if self.taken.is_multiple_of(2) { Milestone::TxDone } else { Milestone::Arrival };
+        Some(self.lanes.get((self.taken / 2).checked_sub(1)?)?.next(milestone))
     }
 
     #[inline(always)]
-    fn take(&mut self, head: usize, turn: Turn) -> Option<F> {
+    fn take(&mut self, head: usize, milestone: Milestone) -> Option<F> {
         let lane = self.lanes.get_mut(head / 2 - 1)?;
-        let flight = lane.take(turn);
-        self.heads[head] = lane.due(turn).map_or(NEVER, |(at, sequence)| key(at, sequence, head));
+        let flight = lane.take(milestone);
+        self.heads[head] =
+            lane.due(milestone).map_or(NEVER, |(at, sequence)| key(at, sequence, head));
         Some(flight)
     }
 
@@ -200,7 +206,7 @@ impl<F: Copy, E: Copy> Agenda<F, E> {
         due
     }
 
-    /// Whether nothing is to come.
+    /// Whether nothing is due.
     pub fn is_empty(&self) -> bool {
         self.heads.iter().all(|&head| head == NEVER)
     }
@@ -220,7 +226,7 @@ mod tests {
             let (at, _, due) = expected.remove(0);
             assert_eq!(found, (at, due));
         };
-        // More times than lanes, given in no order, some the same; arrivals before the sender is free.
+        // More durations than lanes, in no order, some equal; some arrivals before the end of transmission.
         for round in 0..4 {
             for step in 0..40u64 {
                 let at = agenda.now() + (step * 37) % 23 * 10;
@@ -233,14 +239,14 @@ mod tests {
                     }
                     1 => {
                         agenda.add_arrival(at, number);
-                        expected.push((at, sequence, Due::Arrived(number)));
+                        expected.push((at, sequence, Due::Arrival(number)));
                     }
                     _ => {
                         let arrives = agenda.now() + 5 * (step % 4);
                         agenda.add_flight(at, arrives, number);
-                        expected.push((at, sequence, Due::Left(number)));
+                        expected.push((at, sequence, Due::TxDone(number)));
                         sequence += 1;
-                        expected.push((arrives, sequence, Due::Arrived(number)));
+                        expected.push((arrives, sequence, Due::Arrival(number)));
                     }
                 }
             }

@@ -1,15 +1,15 @@
-//! The destinations of a forwarding state as columns: those that are treated alike share one.
+//! The destinations of a forwarding state as columns. Hosts that switches treat alike share one.
 
 use forwarding::state::{Hop, HopId, State, Step};
 
-use crate::Error;
+use crate::error::Error;
 
-/// What unicasts of a state can meet.
+/// The unicasts of a state.
 pub(crate) struct Unicasts<'a> {
     pub state: &'a State,
     /// By host: its switch.
     pub at: Vec<u32>,
-    /// By host: for how many hosts its unicasts stand, itself included.
+    /// By host: the number of hosts that its unicasts represent, itself included.
     pub senders: Vec<u32>,
 }
 
@@ -19,11 +19,11 @@ pub(crate) struct Columns {
     pub of: Vec<u16>,
     /// By column: its first host.
     pub hosts: Vec<u32>,
-    /// By column: at their own switch, whatever comes for its hosts is delivered.
+    /// By column: its hosts' own switch delivers all packets for them.
     pub direct: Vec<bool>,
 }
 
-/// By switch and class: a host in it; None where all are delivered.
+/// By switch and class: a host in it; None if the switch delivers all packets of the class.
 pub(crate) type Samples = Vec<Vec<Option<u32>>>;
 
 impl<'a> Unicasts<'a> {
@@ -38,8 +38,8 @@ impl<'a> Unicasts<'a> {
         Self { state, at, senders }
     }
 
-    /// What becomes of packets for a host that come by a hop. That of what no host sends, since it
-    /// is its own or another's link that it is sent on, counts as not reached.
+    /// The next step of packets for a host that arrive on a hop. A host's link on which no host sends
+    /// packets for this destination counts as not reached.
     pub fn step(&self, id: HopId, destination: u32) -> Step<'a> {
         if let Some(host) = self.state.fabric.host(self.state.hop(id).link) {
             let senders = self.senders[host as usize];
@@ -56,7 +56,7 @@ impl<'a> Unicasts<'a> {
         self.state.fabric.host(link) == Some(destination) && label == 0
     }
 
-    /// By host: whether all that comes for it to its own switch is delivered there.
+    /// By host: whether its own switch delivers all packets for it.
     fn direct(&self) -> Vec<bool> {
         let fabric = &self.state.fabric;
         let mut hosts = vec![Vec::new(); fabric.switches()];
@@ -76,8 +76,8 @@ impl<'a> Unicasts<'a> {
         direct
     }
 
-    /// Hosts share a column with the first host of their switch that is `direct` as they are, if all
-    /// other switches, and what hosts label, treat the two alike.
+    /// A `direct` host shares the column of the first `direct` host of its switch if all other switches
+    /// treat the two alike, and all hosts label packets for the two alike.
     pub fn columns(&self) -> Result<Columns, Error> {
         let (state, hosts) = (self.state, self.at.len() as u32);
         let direct = self.direct();

@@ -1,6 +1,6 @@
-//! What can be wrong with what the simulator is given.
+//! The error of the simulator.
 
-/// Refused before anything starts: one line that says what is wrong and what would be right.
+/// Bad input, found before the simulation starts: one line that says what is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(pub String);

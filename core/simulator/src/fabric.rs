@@ -1,10 +1,10 @@
-//! What is plugged into what.
+//! Switches, hosts and the channels between them.
 
 use switch_model::{ChannelConfig, ChannelId};
 
-use crate::Error;
+use crate::error::Error;
 
-/// What a channel leaves or enters.
+/// An end of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
     /// A switch, by number.
@@ -13,14 +13,14 @@ pub enum Node {
     Host(u32),
 }
 
-/// When a switch may send a frame on.
+/// When a switch may forward a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forwarding {
-    /// When all of it has arrived.
+    /// When it has arrived completely.
     StoreAndForward,
-    /// When this many bytes have arrived, if its egress is free and it would not run dry.
+    /// When this many bytes have arrived, or later, so that transmission never overtakes reception.
     CutThrough {
-        /// Bytes that the switch must have seen to know where the frame goes.
+        /// Bytes that determine where the frame goes.
         header_bytes: u32,
     },
 }
@@ -29,14 +29,14 @@ pub enum Forwarding {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     pub node: Node,
-    /// The first channel that leaves the switch.
+    /// The first channel that leaves the switch; for a host, the other direction of this channel.
     pub first: u32,
-    /// The channel comes from a host.
+    /// The channel leaves a host.
     pub from_host: bool,
 }
 
-/// Switches, hosts and channels. The channels that leave a switch are next to each other, in the
-/// order of its ports; those of switch 0 come first and those of hosts last, in the hosts' order.
+/// Switches, hosts and channels. The channels that leave a switch are adjacent, in the order of its
+/// ports; those of switch 0 come first, and those of hosts last, in the order of hosts.
 #[derive(Clone, Debug)]
 pub struct Fabric {
     pub(crate) switches: usize,
@@ -50,15 +50,15 @@ pub struct Fabric {
     pub(crate) at: Vec<u32>,
     /// By channel: the other direction of its link.
     pub(crate) back: Vec<ChannelId>,
-    /// Its switches are repeater hubs.
+    /// Repeater hubs take the place of its switches.
     pub(crate) hubs: bool,
 }
 
 impl Fabric {
-    /// A fabric of `channels`: (settings, where it comes from, where it goes, the other direction).
+    /// A fabric of `channels`: (settings, source, destination, the other direction).
     ///
     /// # Errors
-    /// The channels are not in the order that is asked for, or contradict each other.
+    /// The channels are not in the required order, or contradict each other.
     pub fn new(
         switches: usize,
         hosts: usize,
@@ -70,12 +70,14 @@ impl Fabric {
         let mut at = vec![0; hosts];
         for (number, &(ref config, from, to, back)) in channels.iter().enumerate() {
             let wrong = |text: &str| Error::new(format!("channel {number}: {text}"));
-            let other = channels.get(back as usize).ok_or_else(|| wrong("it has no way back"))?;
+            let other = channels
+                .get(back as usize)
+                .ok_or_else(|| wrong("the other direction is missing"))?;
             if other.3 as usize != number || other.1 != to || other.2 != from {
-                return Err(wrong("its way back is another link's"));
+                return Err(wrong("the other direction belongs to another link"));
             }
             if config.to_switch != matches!(to, Node::Switch(_)) || config.rate_bps == 0 {
-                return Err(wrong("its settings do not fit"));
+                return Err(wrong("its settings do not match its ends"));
             }
             let id = ChannelId(number as u32);
             let slot = match (from, to) {
@@ -96,9 +98,9 @@ impl Fabric {
                 }
                 (Node::Host(_), Node::Host(_)) => None,
             };
-            let slot = slot.ok_or_else(|| wrong("its ends are not of this fabric"))?;
+            let slot = slot.ok_or_else(|| wrong("its ends are not in this fabric"))?;
             if slot.replace(id).is_some() {
-                return Err(wrong("its host has a link already"));
+                return Err(wrong("its host already has a link"));
             }
         }
         let rank = |from: Node| match from {
@@ -106,7 +108,7 @@ impl Fabric {
             Node::Host(host) => switches + host as usize,
         };
         if channels.windows(2).any(|pair| rank(pair[0].1) > rank(pair[1].1)) {
-            return Err(Error::new("channels are not in the order of what they leave"));
+            return Err(Error::new("channels must be in the order of their sources"));
         }
         let all = |ends: Vec<Option<ChannelId>>| -> Result<Vec<ChannelId>, Error> {
             let found = ends.into_iter().enumerate();
@@ -130,17 +132,6 @@ impl Fabric {
             at,
             hubs: false,
         })
-    }
-
-    /// The same with repeater hubs in place of its switches: half duplex, with collisions. Flow
-    /// control, buffers and tables of the switches mean nothing then.
-    ///
-    /// # Errors
-    /// A link between switches; lines of one hub that have different rates, or over 100 Mbit/s; lines
-    /// so long that a collision could go unheard.
-    pub fn with_hubs(self) -> Result<Fabric, Error> {
-        crate::hub::Hubs::check(&self)?;
-        Ok(Fabric { hubs: true, ..self })
     }
 
     /// Number of hosts.

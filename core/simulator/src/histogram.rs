@@ -1,4 +1,5 @@
-//! Counts of times by logarithmic buckets.
+//! Counts of times in logarithmic buckets. docs/decisions/own-random-and-histogram.md says why it is not
+//! hdrhistogram.
 
 use switch_model::Time;
 

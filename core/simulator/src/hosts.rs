@@ -1,41 +1,108 @@
-//! What hosts do with messages: cut them into packets, and put those together again.
+//! The hosts: they divide messages into packets, reassemble them, and count what arrived.
 
-use switch_model::{ChannelId, Frame, Time};
+use std::collections::VecDeque;
 
-use crate::message::{Message, Packet, ACKNOWLEDGEMENT, ENDLESS, ON_TREE};
-use crate::simulation::Simulation;
-use crate::traffic::Target;
+use switch_model::Time;
+
+use crate::histogram::Histogram;
+use crate::message::{
+    Destination, Message, Messages, Notice, Packet, ACKNOWLEDGEMENT, ENDLESS, ON_TREE,
+};
+use crate::report::{FlowReport, Report};
 
 /// Ethernet header and FCS.
 const HEADER_BYTES: u32 = 18;
-/// An acknowledgement: the shortest frame, FCS included.
+/// Length of an acknowledgement: the shortest frame, FCS included.
 const ACKNOWLEDGEMENT_BYTES: u32 = 64;
 
-impl Simulation {
-    /// Give a message to the NIC of `from`.
-    pub(crate) fn send(&mut self, at: Time, message: Message) {
-        let from = message.from;
-        let number = self.messages.add(message);
-        self.world.nics[from as usize].messages.push_back(number);
-        self.feed(at, from);
+/// What a host has to send.
+#[derive(Debug, Default)]
+struct SendQueue {
+    /// Messages with bytes left, first come first served; endless messages take turns.
+    messages: VecDeque<u32>,
+    /// Messages to acknowledge: before any message.
+    acknowledgements: VecDeque<u32>,
+}
+
+/// A packet that a host sends next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outgoing {
+    /// Its place in the tables is not set yet.
+    pub packet: Packet,
+    /// Length of its frame, FCS included.
+    pub bytes: u32,
+    /// It is the last one of its message.
+    pub last: bool,
+}
+
+/// What follows from the arrival or the loss of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    Nothing,
+    /// This host has an acknowledgement to send.
+    Feed(u32),
+    /// The traffic driver must know.
+    Tell(Notice),
+}
+
+/// All hosts.
+#[derive(Debug)]
+pub(crate) struct Hosts {
+    packet_bytes: u32,
+    queues: Vec<SendQueue>,
+    messages: Messages,
+    /// Copies of data packets that are neither delivered nor lost.
+    in_network: u64,
+    flows: Vec<FlowReport>,
+    latency: Histogram,
+    completion: Histogram,
+    last_complete: Time,
+}
+
+impl Hosts {
+    pub fn new(hosts: usize, flows: usize, packet_bytes: u32) -> Hosts {
+        Hosts {
+            packet_bytes,
+            queues: (0..hosts).map(|_| SendQueue::default()).collect(),
+            messages: Messages::default(),
+            in_network: 0,
+            flows: vec![FlowReport::default(); flows],
+            latency: Histogram::default(),
+            completion: Histogram::default(),
+            last_complete: 0,
+        }
     }
 
-    /// Let the NIC's next packet wait for the line, if none does.
-    pub(crate) fn feed(&mut self, at: Time, host: u32) {
-        if self.world.nics[host as usize].waiting > 0
-            || !self.model.is_up(self.fabric.up[host as usize])
-        {
-            return;
+    /// All messages under way.
+    #[inline(always)]
+    pub fn messages(&self) -> &Messages {
+        &self.messages
+    }
+
+    /// Whether packets are in the network.
+    pub fn any_in_network(&self) -> bool {
+        self.in_network > 0
+    }
+
+    /// Give a message to its host, which sends it when its turn comes.
+    pub fn accept(&mut self, message: Message) {
+        let number = self.messages.add(message);
+        self.queues[message.from as usize].messages.push_back(number);
+    }
+
+    /// Take the packet that a host sends next, if it has any.
+    #[inline]
+    pub fn take_packet(&mut self, at: Time, host: u32) -> Option<Outgoing> {
+        let queue = &mut self.queues[host as usize];
+        if let Some(number) = queue.acknowledgements.pop_front() {
+            let Message { born, from: to, .. } = *self.messages.get(number);
+            let payload = ACKNOWLEDGEMENT;
+            let packet = Packet { born, message: number, to, place: 0, column: 0, payload };
+            return Some(Outgoing { packet, bytes: ACKNOWLEDGEMENT_BYTES, last: false });
         }
-        if let Some(number) = self.world.nics[host as usize].acknowledgements.pop_front() {
-            let message = self.messages.get(number);
-            let to = message.from;
-            self.inject(at, host, number, to, ACKNOWLEDGEMENT, ACKNOWLEDGEMENT_BYTES);
-            return;
-        }
-        let Some(&number) = self.world.nics[host as usize].messages.front() else { return };
+        let number = *queue.messages.front()?;
         let message = self.messages.get_mut(number);
-        let payload = message.left.min(u64::from(self.settings.packet_bytes)) as u32;
+        let payload = message.left.min(u64::from(self.packet_bytes)) as u32;
         message.under_way += 1;
         let endless = message.left == ENDLESS;
         if endless {
@@ -43,62 +110,37 @@ impl Simulation {
         } else {
             message.left -= u64::from(payload);
         }
-        let done = message.left == 0;
-        let to = match message.to {
-            Target::Host(host) => host,
-            Target::Tree(tree) => tree,
-            Target::Anyone => return,
-        };
-        if endless || done {
-            self.world.nics[host as usize].messages.pop_front();
+        let last = message.left == 0;
+        if endless || last {
+            queue.messages.pop_front();
         }
         if endless {
-            self.world.nics[host as usize].messages.push_back(number);
+            queue.messages.push_back(number);
         }
         self.in_network += 1;
-        self.inject(at, host, number, to, payload as u16, payload + HEADER_BYTES);
-        if done {
-            self.message_left(at, host);
-        }
+        let (to, place) = match message.to {
+            Destination::Host(to) => (to, 0),
+            Destination::Tree(tree) => (tree, ON_TREE),
+        };
+        let born = message.born;
+        let payload = payload as u16;
+        let packet = Packet { born, message: number, to, place, column: 0, payload };
+        Some(Outgoing { packet, bytes: u32::from(payload) + HEADER_BYTES, last })
     }
 
-    fn inject(&mut self, at: Time, host: u32, number: u32, to: u32, payload: u16, bytes: u32) {
-        let message = self.messages.get(number);
-        let tree = payload != ACKNOWLEDGEMENT && matches!(message.to, Target::Tree(_));
-        let (place, column) = if tree { (ON_TREE, 0) } else { self.tables.first(host, to) };
-        let packet = Packet { born: message.born, message: number, to, place, column, payload };
-        self.world.nics[host as usize].waiting += 1;
-        if let Some(hubs) = &mut self.hubs {
-            return hubs.offer(at, host, bytes, packet, &mut self.world.agenda);
-        }
-        let up = self.fabric.up[host as usize];
-        self.model.inject(at, up, Frame { priority: 0, bytes, payload: packet }, &mut self.world);
+    /// One copy of a packet became `copies` copies, at least one.
+    pub fn copied(&mut self, packet: &Packet, copies: u32) {
+        self.messages.get_mut(packet.message).under_way += copies - 1;
+        self.in_network += u64::from(copies - 1);
     }
 
-    /// A frame has arrived at a host.
-    pub(crate) fn reach(
-        &mut self,
-        at: Time,
-        host: u32,
-        channel: ChannelId,
-        bytes: u32,
-        packet: Packet,
-    ) {
-        if self.model.delivered(channel, bytes) {
-            self.delivered(at, host, packet);
-        } else {
-            self.lose(at, packet);
-        }
-    }
-
-    fn delivered(&mut self, at: Time, host: u32, packet: Packet) {
+    /// A packet has arrived at its host.
+    #[inline]
+    pub fn delivered(&mut self, at: Time, host: u32, packet: &Packet) -> Next {
         if packet.is_acknowledgement() {
-            let message = self.messages.get(packet.message);
-            let (flow, born) = (message.flow, message.born);
-            self.messages.remove(packet.message);
+            let Message { flow, born, .. } = self.messages.remove(packet.message);
             self.complete(at, flow, born);
-            self.acknowledged(at, flow);
-            return;
+            return Next::Tell(Notice::Acknowledged { flow });
         }
         self.in_network -= 1;
         let message = self.messages.get_mut(packet.message);
@@ -110,18 +152,17 @@ impl Simulation {
         flow.latency.add(latency);
         self.latency.add(latency);
         if message.left == 0 {
-            self.check_whole(at, host, packet.message);
+            self.end_of_packet(at, host, packet.message)
+        } else {
+            Next::Nothing
         }
     }
 
     /// A copy of a packet is lost.
-    pub(crate) fn lose(&mut self, at: Time, packet: Packet) {
+    pub fn lost(&mut self, at: Time, packet: &Packet) -> Next {
         if packet.is_acknowledgement() {
-            let message = self.messages.get(packet.message);
-            let flow = message.flow;
-            self.messages.remove(packet.message);
-            self.acknowledged(at, flow);
-            return;
+            let Message { flow, .. } = self.messages.remove(packet.message);
+            return Next::Tell(Notice::Acknowledged { flow });
         }
         self.in_network -= 1;
         let message = self.messages.get_mut(packet.message);
@@ -129,46 +170,58 @@ impl Simulation {
         message.lost = true;
         self.flows[message.flow as usize].lost += 1;
         if message.left == 0 {
-            self.check_whole(at, packet.to, packet.message);
+            self.end_of_packet(at, packet.to, packet.message)
+        } else {
+            Next::Nothing
         }
     }
 
-    /// Everything of a message has left its NIC and a copy of a packet has come to its end.
-    fn check_whole(&mut self, at: Time, host: u32, number: u32) {
-        let message = self.messages.get(number);
-        let whole = !message.lost;
-        // A multicast message arrives at each host by itself.
-        if let (Target::Tree(_), true) = (message.to, whole) {
-            let (from, tag) = (message.from, message.tag);
-            self.message_arrived(at, host, from, tag);
+    /// A copy of a packet of a message that is completely sent was delivered or lost.
+    fn end_of_packet(&mut self, at: Time, host: u32, number: u32) -> Next {
+        let message = *self.messages.get(number);
+        let Message { flow, from, born, tag, .. } = message;
+        let (whole, last) = (!message.lost, message.under_way == 0);
+        if last && whole && message.acknowledged {
+            self.queues[host as usize].acknowledgements.push_back(number);
+            return Next::Feed(host);
         }
-        let message = self.messages.get(number);
-        if message.under_way > 0 {
-            return;
-        }
-        let (flow, from, born, tag) = (message.flow, message.from, message.born, message.tag);
-        if whole && message.acknowledged {
-            self.world.nics[host as usize].acknowledgements.push_back(number);
-            self.feed(at, host);
-            return;
-        }
-        let (to, acknowledged) = (message.to, message.acknowledged);
-        self.messages.remove(number);
-        if whole {
-            self.complete(at, flow, born);
-            if matches!(to, Target::Host(_)) {
-                self.message_arrived(at, host, from, tag);
+        if last {
+            self.messages.remove(number);
+            if whole {
+                self.complete(at, flow, born);
             }
-        } else if acknowledged {
-            // Its sender would wait for ever: the loss is counted, and the next message goes.
-            self.acknowledged(at, flow);
         }
-        self.message_ended();
+        // A multicast message has one packet and arrives at each host by itself.
+        let arrived = last || matches!(message.to, Destination::Tree(_));
+        match (whole, message.acknowledged) {
+            (true, _) if arrived => Next::Tell(Notice::Arrived { host, from, tag }),
+            // The sender would wait for ever: the loss is counted, and the next message follows.
+            (false, true) if last => Next::Tell(Notice::Acknowledged { flow }),
+            (false, false) if last => Next::Tell(Notice::Lost),
+            _ => Next::Nothing,
+        }
     }
 
     fn complete(&mut self, at: Time, flow: u32, born: Time) {
         self.flows[flow as usize].messages += 1;
         self.completion.add(at - born);
         self.last_complete = at;
+    }
+
+    /// The end of the warm-up: all counts start again.
+    pub fn reset_counts(&mut self) {
+        self.flows.fill(FlowReport::default());
+        self.latency = Histogram::default();
+        self.completion = Histogram::default();
+    }
+
+    /// Enter what was counted.
+    pub fn fill(&self, report: &mut Report) {
+        report.in_network = self.in_network;
+        report.messages_under_way = self.messages.under_way() as u64;
+        report.last_complete = self.last_complete;
+        report.flows = self.flows.clone();
+        report.latency = self.latency.clone();
+        report.completion = self.completion.clone();
     }
 }

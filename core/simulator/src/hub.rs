@@ -1,185 +1,75 @@
 //! Repeater hubs: hosts that share one medium, half duplex, and collide (CSMA/CD).
 //!
-//! Each host hears what the others send after their signals have gone to the hub and from there
-//! to it. It waits until it hears nothing, and a gap longer; when it hears another while it sends,
-//! both jam, stop, and try again after a random number of slot times. A frame that has collided
-//! 16 times is given up. The numbers and the order of things are those of IEEE 802.3, clause 4
-//! (Pascal processes Deference and BackOff, parameters of 10 and 100 Mbit/s); the hub only repeats.
+//! Each host senses what the others send after their signals have travelled to the hub and from
+//! there to it. It waits until it senses no carrier, and for a gap longer. If it senses another
+//! station while it sends, both jam, stop, and try again after a random number of slot times. After
+//! 16 collisions a frame is given up. All numbers and the order of steps are those of IEEE 802.3,
+//! clause 4 (Pascal processes Deference and BackOff, parameters of 10 and 100 Mbit/s). The hub itself
+//! only repeats.
 
-use switch_model::{transmission_time, Time, MIN_FRAME_BYTES};
+mod limits;
+mod repeater;
+mod station;
 
+use switch_model::{Time, MIN_FRAME_BYTES};
+
+use self::station::{Pending, Station, JAM_BITS, PREAMBLE_BITS, SLOT_BITS};
+use crate::event::{Agenda, Event, MediumEvent};
 use crate::fabric::Fabric;
 use crate::message::Packet;
-use crate::random::Stream;
-use crate::world::{Agenda, Event};
-use crate::Error;
+use crate::report::StationCounters;
 
-/// Preamble and start delimiter.
-const PREAMBLE_BITS: u32 = 64;
-const JAM_BITS: u32 = 32;
-const GAP_BITS: u32 = 96;
-/// The first two thirds of the gap, in which a station that hears another begins to wait anew.
-const GAP_LISTENING_BITS: u32 = 64;
-/// Within this a sender has heard of any collision; the least frame lasts as long.
-const SLOT_BITS: u32 = 512;
 const MOST_ATTEMPTS: u32 = 16;
 const BACK_OFF_LIMIT: u32 = 10;
-const FASTEST_BPS: u64 = 100_000_000;
-/// Streams of stations are others than those of sources.
-const FIRST_STREAM: u64 = 1 << 32;
 
-/// What happens on a shared medium.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Signal {
-    /// At the hub: a station's signal begins.
-    Begins,
-    /// At the hub: it ends.
-    Ends,
-    /// At the station: it hears another.
-    Busy,
-    /// At the station: it hears nothing more.
-    Quiet,
-    /// At the station: its own transmission, or its jam, is over; if this is still the current mark.
-    Sent(u32),
-    /// At the station: gap and back-off are over; if this is still the current mark.
-    Try(u32),
-}
-
-/// What was counted at one host's interface to a hub.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StationCounters {
-    /// Frames sent whole.
-    pub frames: u64,
-    /// Their bytes, FCS included.
-    pub bytes: u64,
-    /// Transmissions that collided.
-    pub collisions: u64,
-    /// Frames given up after 16 collisions.
-    pub given_up: u64,
-}
-
-/// A frame that a station is to send.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    bytes: u32,
-    packet: Packet,
-    attempts: u32,
-}
-
-#[derive(Debug)]
-struct Station {
-    hub: u32,
-    rate_bps: u64,
-    /// To or from the hub.
-    delay: Time,
-    waiting: Option<Waiting>,
-    /// Since when it sends, if it does.
-    sending: Option<Time>,
-    collided: bool,
-    /// It hears another.
-    busy: bool,
-    /// It has sent since it last heard nothing.
-    has_sent: bool,
-    /// End of the gap, and from when on it sends at that end whatever it hears.
-    gap_ends: Time,
-    deaf_from: Time,
-    committed: bool,
-    back_off_ends: Time,
-    /// Of the last event that it waits for; earlier ones count no more.
-    mark: u32,
-    stream: Stream,
-    counters: StationCounters,
-}
-
-impl Station {
-    fn bits(&self, bits: u32) -> Time {
-        transmission_time(bits, self.rate_bps) / 8
-    }
-}
-
-/// What a station is done with.
-pub(crate) enum Done {
-    Sent { bytes: u32, packet: Packet, reaches_hub: Time },
+/// What became of the frame that a station had to send.
+pub(crate) enum Transmission {
+    /// It is still to be sent, or there is none.
+    Unfinished,
+    /// It was sent completely.
+    Sent,
+    /// It was given up.
     GivenUp(Packet),
 }
 
-/// All hubs of a fabric and the hosts on them, which are their stations.
+/// All hubs of a fabric, and the hosts on them as their stations.
 #[derive(Debug)]
 pub(crate) struct Hubs {
     stations: Vec<Station>,
     /// By hub: its stations, and those whose signals are at it now.
     at: Vec<Vec<u32>>,
     active: Vec<Vec<u32>>,
+    /// Data packets sent completely.
+    packet_hops: u64,
 }
 
 impl Hubs {
-    /// Refuse what is no fabric of hubs: links between them, lines that differ, are too fast or too long.
-    pub fn check(fabric: &Fabric) -> Result<(), Error> {
-        let wrong = |hub: usize, text: String| Error::new(format!("hub {hub}: {text}"));
-        if fabric.configs.len() != 2 * fabric.hosts() {
-            return Err(Error::new("a hub joins hosts only, no switches"));
-        }
-        for hub in 0..fabric.switches {
-            let hosts = || (0..fabric.hosts()).filter(|&host| fabric.at[host] as usize == hub);
-            let lines = || hosts().map(|host| &fabric.configs[fabric.up[host].index()]);
-            let Some(rate_bps) = lines().map(|line| line.rate_bps).next() else { continue };
-            if lines().any(|line| line.rate_bps != rate_bps) || rate_bps > FASTEST_BPS {
-                let text = "all lines must have one rate, at most 100 Mbit/s";
-                return Err(wrong(hub, text.to_owned()));
-            }
-            let mut delays: Vec<Time> = lines().map(|line| line.delay).collect();
-            delays.sort_unstable_by(|a, b| b.cmp(a));
-            let slot = transmission_time(SLOT_BITS, rate_bps) / 8;
-            let round_trip = 2 * delays.iter().take(2).sum::<Time>();
-            if round_trip > slot {
-                let [found_us, slot_us] = [round_trip, slot].map(|time| time as f64 / 1e6);
-                return Err(wrong(
-                    hub,
-                    format!("signals take {found_us} us there and back; collisions are heard up to {slot_us}"),
-                ));
-            }
-        }
-        Ok(())
-    }
-
     pub fn new(fabric: &Fabric, seed: u64) -> Hubs {
         let mut at = vec![Vec::new(); fabric.switches];
-        let stations = (0..fabric.hosts()).map(|host| {
-            let line = &fabric.configs[fabric.up[host].index()];
-            at[fabric.at[host] as usize].push(host as u32);
-            Station {
-                hub: fabric.at[host],
-                rate_bps: line.rate_bps,
-                delay: line.delay,
-                waiting: None,
-                sending: None,
-                collided: false,
-                busy: false,
-                has_sent: false,
-                gap_ends: 0,
-                deaf_from: 0,
-                committed: false,
-                back_off_ends: 0,
-                mark: 0,
-                stream: Stream::new(seed, FIRST_STREAM + host as u64),
-                counters: StationCounters::default(),
-            }
-        });
-        Hubs { stations: stations.collect(), active: vec![Vec::new(); at.len()], at }
+        for (host, &hub) in (0..).zip(&fabric.at) {
+            at[hub as usize].push(host);
+        }
+        Hubs {
+            stations: (0..fabric.hosts()).map(|host| Station::new(fabric, host, seed)).collect(),
+            active: vec![Vec::new(); at.len()],
+            at,
+            packet_hops: 0,
+        }
     }
 
-    pub fn counters(&self) -> impl Iterator<Item = StationCounters> + '_ {
-        self.stations.iter().map(|station| station.counters)
-    }
-
-    /// The end of the warm-up.
-    pub fn forget(&mut self) {
+    /// The end of the warm-up: all counters of stations start again.
+    pub fn reset_counts(&mut self) {
         for station in &mut self.stations {
             station.counters = StationCounters::default();
         }
     }
 
-    /// A station without a frame has one.
+    /// Whether a station has no frame to send.
+    pub fn accepts(&self, station: u32) -> bool {
+        self.stations[station as usize].pending.is_none()
+    }
+
+    /// Give a frame to a station that has none.
     pub fn offer(
         &mut self,
         at: Time,
@@ -188,168 +78,172 @@ impl Hubs {
         packet: Packet,
         agenda: &mut Agenda,
     ) {
-        self.stations[station as usize].waiting = Some(Waiting { bytes, packet, attempts: 0 });
+        self.stations[station as usize].pending = Some(Pending { bytes, packet, attempts: 0 });
         self.wait(at, station, agenda);
     }
 
-    /// What follows from a signal; what the station is done with, if it is.
-    pub fn happen(
+    /// Process an event of a station, or of its signal at the hub.
+    pub fn process(
         &mut self,
         at: Time,
         station: u32,
-        what: Signal,
+        what: MediumEvent,
         agenda: &mut Agenda,
-    ) -> Option<Done> {
-        let mark = self.stations[station as usize].mark;
+    ) -> Transmission {
+        let current = self.stations[station as usize].timer;
         match what {
-            Signal::Begins => self.begins(at, station, agenda),
-            Signal::Ends => self.ends(at, station, agenda),
-            Signal::Busy => self.busy(at, station, agenda),
-            Signal::Quiet => self.quiet(at, station, agenda),
-            Signal::Try(of) if of == mark => self.attempt(at, station, agenda),
-            Signal::Sent(of) if of == mark => return self.sent(at, station, agenda),
-            Signal::Try(_) | Signal::Sent(_) => {}
+            MediumEvent::SignalBegins => self.signal_begins(at, station, agenda),
+            MediumEvent::SignalEnds => self.signal_ends(at, station, agenda),
+            MediumEvent::CarrierOn => self.carrier_on(at, station, agenda),
+            MediumEvent::CarrierOff => self.carrier_off(at, station, agenda),
+            MediumEvent::Attempt { timer } if timer == current => {
+                self.attempt(at, station, agenda);
+            }
+            MediumEvent::TxDone { timer } if timer == current => {
+                return self.tx_done(at, station, agenda);
+            }
+            MediumEvent::Attempt { .. } | MediumEvent::TxDone { .. } => {}
         }
-        None
+        Transmission::Unfinished
     }
 
-    /// Tell a station's neighbours on its hub, each after its delay.
-    fn tell(
+    /// Send a change of the carrier from the hub to stations, each after its delay.
+    fn notify(
         &self,
         at: Time,
         stations: impl Iterator<Item = u32>,
-        what: Signal,
+        what: MediumEvent,
         agenda: &mut Agenda,
     ) {
         for station in stations {
-            let heard = at + self.stations[station as usize].delay;
-            agenda.add(heard, Event::Shared { station, what });
+            let sensed = at + self.stations[station as usize].delay;
+            agenda.add(sensed, Event::Medium { station, what });
         }
     }
 
-    fn begins(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
+    fn signal_begins(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
         let hub = self.stations[station as usize].hub as usize;
         match self.active[hub][..] {
             [] => {
                 let others = self.at[hub].iter().copied().filter(|&other| other != station);
-                self.tell(at, others, Signal::Busy, agenda);
+                self.notify(at, others, MediumEvent::CarrierOn, agenda);
             }
-            // All others hear the first already; it itself does not.
-            [first] => self.tell(at, [first].into_iter(), Signal::Busy, agenda),
+            // All others sense the first station already; only the first itself does not.
+            [first] => self.notify(at, [first].into_iter(), MediumEvent::CarrierOn, agenda),
             _ => {}
         }
         self.active[hub].push(station);
     }
 
-    fn ends(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
+    fn signal_ends(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
         let hub = self.stations[station as usize].hub as usize;
         self.active[hub].retain(|&other| other != station);
         match self.active[hub][..] {
             [] => {
                 let others = self.at[hub].iter().copied().filter(|&other| other != station);
-                self.tell(at, others, Signal::Quiet, agenda);
+                self.notify(at, others, MediumEvent::CarrierOff, agenda);
             }
-            [last] => self.tell(at, [last].into_iter(), Signal::Quiet, agenda),
+            [last] => self.notify(at, [last].into_iter(), MediumEvent::CarrierOff, agenda),
             _ => {}
         }
     }
 
-    fn busy(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
+    fn carrier_on(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
         let state = &mut self.stations[station as usize];
-        state.busy = true;
-        if let Some(since) = state.sending {
-            Self::collide(at, station, state, since, agenda);
-        } else if state.waiting.is_some() && at >= state.deaf_from && at <= state.gap_ends {
-            // Also at the very end, where the next frame of who has just sent is heard: all that
-            // wait for the same gap send after it, whichever of equal times comes first here.
+        state.carrier = true;
+        if let Some(since) = state.sending_since {
+            collide(at, station, state, since, agenda);
+        } else if state.pending.is_some() && at >= state.sensing_ends && at <= state.gap_ends {
+            // The end of the gap is included: there the next frame of the station that has just sent
+            // is sensed. All stations that wait for the same gap send after it, whichever of equal
+            // times is processed first.
             state.committed = state.back_off_ends <= state.gap_ends;
         }
     }
 
-    /// It hears another while it sends: it ends its preamble, jams, and stops.
-    fn collide(at: Time, station: u32, state: &mut Station, since: Time, agenda: &mut Agenda) {
-        if state.collided {
-            return;
-        }
-        state.collided = true;
-        state.counters.collisions += 1;
-        state.mark = state.mark.wrapping_add(1);
-        let stops = at.max(since + state.bits(PREAMBLE_BITS)) + state.bits(JAM_BITS);
-        agenda.add(stops, Event::Shared { station, what: Signal::Sent(state.mark) });
-    }
-
-    fn quiet(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
-        self.stations[station as usize].busy = false;
-        if self.stations[station as usize].sending.is_none() {
-            self.begin_gap(at, station);
+    fn carrier_off(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
+        let state = &mut self.stations[station as usize];
+        state.carrier = false;
+        if state.sending_since.is_none() {
+            state.begin_gap(at);
             self.wait(at, station, agenda);
         }
     }
 
-    fn begin_gap(&mut self, at: Time, station: u32) {
-        let state = &mut self.stations[station as usize];
-        // Who has just sent cannot tell its own echo from another, and does not listen.
-        let listening = if state.has_sent { 0 } else { state.bits(GAP_LISTENING_BITS) };
-        state.deaf_from = at + listening;
-        state.gap_ends = at + state.bits(GAP_BITS);
-        state.has_sent = false;
-        state.committed = false;
-    }
-
-    /// Try when gap and back-off are over, unless something is heard: then its end comes back here.
+    /// Try after gap and back-off, unless the station senses a carrier: then its end leads here again.
     fn wait(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
         let state = &mut self.stations[station as usize];
-        if state.waiting.is_none() || state.sending.is_some() || (state.busy && !state.committed) {
+        let deferring = state.carrier && !state.committed;
+        if state.pending.is_none() || state.sending_since.is_some() || deferring {
             return;
         }
-        state.mark = state.mark.wrapping_add(1);
+        let timer = state.set_timer();
         let due = at.max(state.gap_ends).max(state.back_off_ends);
-        agenda.add(due, Event::Shared { station, what: Signal::Try(state.mark) });
+        agenda.add(due, Event::Medium { station, what: MediumEvent::Attempt { timer } });
     }
 
     fn attempt(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
         let state = &mut self.stations[station as usize];
-        let Some(waiting) = state.waiting.filter(|_| !state.busy || state.committed) else {
+        let Some(pending) = state.pending.filter(|_| !state.carrier || state.committed) else {
             return;
         };
         state.committed = false;
         state.has_sent = true;
         state.collided = false;
-        state.sending = Some(at);
-        state.mark = state.mark.wrapping_add(1);
-        let lasts = state.bits(PREAMBLE_BITS + 8 * waiting.bytes.max(MIN_FRAME_BYTES));
-        agenda.add(at + lasts, Event::Shared { station, what: Signal::Sent(state.mark) });
-        agenda.add(at + state.delay, Event::Shared { station, what: Signal::Begins });
-        if state.busy {
-            Self::collide(at, station, state, at, agenda);
+        state.sending_since = Some(at);
+        let timer = state.set_timer();
+        let lasts = state.bits(PREAMBLE_BITS + 8 * pending.bytes.max(MIN_FRAME_BYTES));
+        agenda.add(at + lasts, Event::Medium { station, what: MediumEvent::TxDone { timer } });
+        agenda.add(at + state.delay, Event::Medium { station, what: MediumEvent::SignalBegins });
+        if state.carrier {
+            collide(at, station, state, at, agenda);
         }
     }
 
-    /// Its own transmission is over, whole or after a collision.
-    fn sent(&mut self, at: Time, station: u32, agenda: &mut Agenda) -> Option<Done> {
+    /// The transmission of a station is over, complete or after a collision.
+    fn tx_done(&mut self, at: Time, station: u32, agenda: &mut Agenda) -> Transmission {
         let state = &mut self.stations[station as usize];
-        state.sending = None;
+        state.sending_since = None;
         let reaches_hub = at + state.delay;
-        agenda.add(reaches_hub, Event::Shared { station, what: Signal::Ends });
-        let Waiting { bytes, packet, attempts } = state.waiting.take()?;
+        agenda.add(reaches_hub, Event::Medium { station, what: MediumEvent::SignalEnds });
+        let Some(Pending { bytes, packet, attempts }) = state.pending.take() else {
+            return Transmission::Unfinished;
+        };
         let attempts = attempts + 1;
-        let done = if !state.collided {
+        let found = if !state.collided {
             state.counters.frames += 1;
             state.counters.bytes += u64::from(bytes);
-            Some(Done::Sent { bytes, packet, reaches_hub })
+            Transmission::Sent
         } else if attempts == MOST_ATTEMPTS {
             state.counters.given_up += 1;
-            Some(Done::GivenUp(packet))
+            Transmission::GivenUp(packet)
         } else {
-            state.waiting = Some(Waiting { bytes, packet, attempts });
+            state.pending = Some(Pending { bytes, packet, attempts });
             let slots = state.stream.below(1 << attempts.min(BACK_OFF_LIMIT));
             state.back_off_ends = at + u64::from(slots) * state.bits(SLOT_BITS);
-            None
+            Transmission::Unfinished
         };
-        if !state.busy {
-            self.begin_gap(at, station);
+        if !state.carrier {
+            state.begin_gap(at);
             self.wait(at, station, agenda);
         }
-        done
+        if let Transmission::Sent = found {
+            self.packet_hops += u64::from(!packet.is_acknowledgement());
+            let bytes = bytes as u16;
+            agenda.add(reaches_hub, Event::Repeat { station, bytes, packet });
+        }
+        found
     }
+}
+
+/// A station senses another while it sends: it completes its preamble, jams, and stops.
+fn collide(at: Time, station: u32, state: &mut Station, since: Time, agenda: &mut Agenda) {
+    if state.collided {
+        return;
+    }
+    state.collided = true;
+    state.counters.collisions += 1;
+    let timer = state.set_timer();
+    let stops = at.max(since + state.bits(PREAMBLE_BITS)) + state.bits(JAM_BITS);
+    agenda.add(stops, Event::Medium { station, what: MediumEvent::TxDone { timer } });
 }

@@ -1,45 +1,45 @@
-//! A lane of the agenda: flights that take the same times, first in first out.
+//! A lane of the agenda: flights of equal durations, first in first out.
 
 use switch_model::Time;
 
-/// Room that a lane begins with; a power of two, and so it stays.
+/// Initial capacity of a lane. Capacities are powers of two.
 const FIRST_ROOM: usize = 64;
 
-/// Which of its two times a flight is due at.
+/// The two points in time at which a flight is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// Its sender is free again.
-    Left,
+pub(crate) enum Milestone {
+    /// Its transmission is complete.
+    TxDone,
     /// It arrives.
-    Arrived,
+    Arrival,
 }
 
-/// A flight: when it began, from which follows when it is due.
+/// A flight and when it began, from which follows when it is due.
 #[derive(Clone, Copy, Debug)]
 struct Begun<F> {
     at: Time,
-    /// Of its first turn; that of its second is one more.
+    /// Sequence number of its first milestone; that of the second is one more.
     sequence: u64,
     flight: F,
 }
 
-/// A ring of flights, each of which has both turns in its own time.
+/// A ring of flights. Each milestone has a read position of its own.
 #[derive(Debug)]
 pub(crate) struct Lane<F> {
-    /// From the beginning of a flight until its sender is free, and until it arrives.
+    /// Durations of a flight until each milestone.
     pub lasts: [Time; 2],
     ring: Vec<Begun<F>>,
-    /// Flights that there ever were: the last is at this place less one, modulo the ring's length.
+    /// Number of flights so far: the last is at this index less one, modulo the ring's length.
     begun: usize,
-    /// Of these, how many have had each turn.
-    had: [usize; 2],
+    /// Number of these that have passed each milestone.
+    passed: [usize; 2],
 }
 
 impl<F: Copy> Lane<F> {
     /// An empty lane for flights like this.
     pub fn new(lasts: [Time; 2], like: F) -> Self {
         let unused = Begun { at: 0, sequence: 0, flight: like };
-        Lane { lasts, ring: vec![unused; FIRST_ROOM], begun: 0, had: [0; 2] }
+        Lane { lasts, ring: vec![unused; FIRST_ROOM], begun: 0, passed: [0; 2] }
     }
 
     #[inline(always)]
@@ -47,10 +47,10 @@ impl<F: Copy> Lane<F> {
         &self.ring[number & (self.ring.len() - 1)]
     }
 
-    /// A flight begins at `at`, not before the last did.
+    /// A flight begins at `at`, not before the last one.
     #[inline(always)]
     pub fn push(&mut self, at: Time, sequence: u64, flight: F) {
-        if self.begun - self.had[0].min(self.had[1]) == self.ring.len() {
+        if self.begun - self.passed[0].min(self.passed[1]) == self.ring.len() {
             self.grow();
         }
         let place = self.begun & (self.ring.len() - 1);
@@ -68,26 +68,26 @@ impl<F: Copy> Lane<F> {
         self.ring = ring;
     }
 
-    /// When the next flight is due to have this turn, and its sequence.
+    /// When the next flight passes a milestone, and the sequence number of that.
     #[inline(always)]
-    pub fn due(&self, turn: Turn) -> Option<(Time, u64)> {
-        let number = self.had[turn as usize];
+    pub fn due(&self, milestone: Milestone) -> Option<(Time, u64)> {
+        let number = self.passed[milestone as usize];
         let next = (number < self.begun).then(|| self.at(number))?;
-        Some((next.at + self.lasts[turn as usize], next.sequence + turn as u64))
+        Some((next.at + self.lasts[milestone as usize], next.sequence + milestone as u64))
     }
 
-    /// The flight that is due to have this turn next; any that was here before, if none is.
+    /// The flight that passes a milestone next; an arbitrary earlier one if none will.
     #[inline(always)]
-    pub fn next(&self, turn: Turn) -> &F {
-        &self.at(self.had[turn as usize]).flight
+    pub fn next(&self, milestone: Milestone) -> &F {
+        &self.at(self.passed[milestone as usize]).flight
     }
 
-    /// The flight that is due to have this turn has it.
+    /// The next flight passes a milestone.
     #[inline(always)]
-    pub fn take(&mut self, turn: Turn) -> F {
-        let number = self.had[turn as usize];
+    pub fn take(&mut self, milestone: Milestone) -> F {
+        let number = self.passed[milestone as usize];
         debug_assert!(number < self.begun, "no flight");
-        self.had[turn as usize] += 1;
+        self.passed[milestone as usize] += 1;
         self.at(number).flight
     }
 }

@@ -1,12 +1,12 @@
-//! Lays a forwarding state out as [`Routes`].
+//! The layout of a forwarding state as [`Routes`].
 
 use forwarding::state::{Choice, Hop, HopId, State, Step};
 
 use crate::columns::{Columns, Unicasts};
+use crate::error::Error;
 use crate::message::ON_TREE;
 use crate::routes::{Entry, Routes};
 use crate::rows::Rows;
-use crate::Error;
 
 /// The routes of an explored state, see [`crate::Tables::new`].
 pub(crate) fn routes_of(state: &State, ports: &[u16]) -> Result<Routes, Error> {
@@ -59,11 +59,11 @@ pub(crate) fn routes_of(state: &State, ports: &[u16]) -> Result<Routes, Error> {
     })
 }
 
-/// What entries are written with.
+/// The input of entries.
 struct Layout<'a> {
     unicasts: &'a Unicasts<'a>,
     rows: &'a Rows,
-    /// By row: where it begins.
+    /// By row: its start.
     places: &'a [u32],
     ports: &'a [u16],
 }
@@ -73,7 +73,7 @@ impl Layout<'_> {
         self.places[self.rows.of[id as usize] as usize]
     }
 
-    /// The entry for what comes by a hop, for the hosts in the class of `sample`.
+    /// The entry for packets that arrive on a hop, for the hosts in the class of `sample`.
     fn entry(
         &self,
         sample: Option<u32>,
@@ -101,8 +101,8 @@ impl Layout<'_> {
         }
     }
 
-    /// What a hop comes to for packets for `host`. Those that reach another host, or theirs with a
-    /// label, are lost; they are so before the link to it.
+    /// The entry that sends packets for `host` on a hop. Packets that would reach another host, or
+    /// theirs with a label, are dropped before the link to it.
     fn onward(&self, id: HopId, host: u32) -> Entry {
         let Hop { link, vc, .. } = self.unicasts.state.hop(id);
         if self.unicasts.delivers(id, host) {
@@ -114,7 +114,7 @@ impl Layout<'_> {
         }
     }
 
-    /// By host its row, and (rows, width): where the entries for what hosts send begin.
+    /// By host its row, and (rows, width): start of the entries for packets of hosts.
     fn first(&self, columns: &Columns, width: usize, nowhere: u32) -> (Vec<u32>, Vec<u32>) {
         let state = self.unicasts.state;
         let mut row = vec![0; self.unicasts.senders.len()];

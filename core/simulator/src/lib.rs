@@ -1,50 +1,51 @@
 //! An event-driven simulator of lossless fabrics: the switch model under a virtual clock.
 //!
-//! The emulator drives [`switch_model::Model`] by real frames and a real clock; here the same
-//! model is driven by an [`agenda`] of what is due, in order of (time, sequence). Everything
-//! random comes from one seeded stream for each source, and no result depends on the machine.
+//! The emulator drives [`switch_model::Model`] by real frames and a real clock. Here an agenda of
+//! events, in order of (time, sequence), drives the same model. Every source has a seeded random
+//! stream of its own, and no result depends on the machine.
 //!
-//! - [`Fabric`] and [`Tables`] say what is plugged into what and which way frames go.
-//! - [`Traffic`] says who sends what to whom, and when.
-//! - [`Simulation`] runs it, in slices, so that a caller can show progress and stop.
-//! - [`Report`] is what was counted.
+//! - [`Fabric`] and [`Tables`] are the wiring and what the switches do with packets.
+//! - [`Traffic`] is which host sends what to which hosts, and when.
+//! - [`Simulation`] runs them, in slices, so that a caller can show progress and stop.
+//! - [`Report`] holds the results.
 #![forbid(unsafe_code)]
 
 mod agenda;
 mod columns;
+mod deadlocks;
+mod driver;
 mod error;
+mod event;
 mod fabric;
 mod histogram;
 mod hosts;
 mod hub;
 mod lane;
 mod layout;
+mod links;
 mod message;
-mod nic;
+mod network;
 mod random;
 mod report;
 mod routes;
 mod rows;
 mod settings;
-mod sharing;
 mod simulation;
-mod sources;
-mod standstill;
-mod switching;
 mod tables;
 mod traffic;
-mod world;
+mod traffic_check;
+mod wiring;
 
 pub use error::Error;
 pub use fabric::{Fabric, Forwarding, Node};
 pub use histogram::Histogram;
-pub use hub::StationCounters;
-pub use report::{FlowReport, Report, StoodStill};
+pub use report::{DeadlockReport, FlowReport, Report, StationCounters};
 pub use settings::{LinkChange, Settings};
 pub use simulation::Simulation;
 pub use switch_model::{
-    transmission_time, Buffer, ChannelConfig, ChannelCounters, DropCause, FlowControl,
-    PriorityCounters, Time, VirtualChannel,
+    default_jitter, longest_frame_bytes, transmission_time, Buffer, ChannelConfig, ChannelCounters,
+    DropCause, FlowControl, Limits, PriorityCounters, Time, VirtualChannel,
 };
 pub use tables::Tables;
-pub use traffic::{Arrivals, Flow, Process, Sending, Target, Traffic, Wish};
+pub use traffic::{Arrivals, Flow, Process, Sending, Target, Traffic, Wish, NOBODY};
+pub use wiring::{number_channels, HostEnd, LinkEnds, NumberedChannel};

@@ -1,25 +1,25 @@
-//! Messages, and the packets that they are cut into.
+//! Messages, and the packets that they are divided into.
 
 use switch_model::Time;
 
-/// What travels: everything that switches look at, and what its receiver needs.
+/// A packet in the network: all that switches and its receiver need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// When its message was given to the NIC; for messages without end, when the packet was.
+    /// When its message was given to the host; for endless messages, when the packet was.
     pub born: Time,
     pub message: u32,
     /// Destination host, or the number of a multicast tree.
     pub to: u32,
-    /// Where the next switch's entries for what comes as it does begin; [`ON_TREE`] for multicast.
+    /// Start of the next switch's entries for its way of arrival; [`ON_TREE`] for multicast.
     pub place: u32,
-    /// The destination's column in the tables.
+    /// Column of the destination in the tables.
     pub column: u16,
-    /// Bytes of the message in it; or [`ACKNOWLEDGEMENT`].
+    /// Bytes of the message in it, or [`ACKNOWLEDGEMENT`].
     pub payload: u16,
 }
 
 impl Packet {
-    /// Whether it tells the sender that all of its message has arrived.
+    /// Whether it acknowledges a message.
     pub fn is_acknowledgement(&self) -> bool {
         self.payload == ACKNOWLEDGEMENT
     }
@@ -28,31 +28,39 @@ impl Packet {
 /// [`Packet::payload`] of an acknowledgement: more than any frame holds.
 pub(crate) const ACKNOWLEDGEMENT: u16 = u16::MAX;
 
-/// [`Packet::place`] of a packet that goes along a multicast tree.
+/// [`Packet::place`] of a packet that follows a multicast tree.
 pub(crate) const ON_TREE: u32 = u32::MAX;
 /// Bytes of a message that never ends.
 pub(crate) const ENDLESS: u64 = u64::MAX;
 
-/// A message on its way.
-#[derive(Clone, Debug)]
+/// The receivers of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Destination {
+    Host(u32),
+    /// All hosts of a multicast tree of the tables.
+    Tree(u32),
+}
+
+/// A message under way.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Message {
     pub flow: u32,
     pub from: u32,
-    pub to: crate::Target,
-    /// The sender's own mark.
+    pub to: Destination,
+    /// The sender's mark, which the receiver sees.
     pub tag: u64,
-    /// Bytes that the NIC has not sent yet.
+    /// Bytes that its host has not sent yet.
     pub left: u64,
-    /// Copies of its packets that are under way.
+    /// Copies of its packets in the network.
     pub under_way: u32,
     /// A packet of it was lost.
     pub lost: bool,
-    /// Its receiver is to acknowledge it.
+    /// Its receiver acknowledges it.
     pub acknowledged: bool,
     pub born: Time,
 }
 
-/// All messages under way, by number; numbers are used again.
+/// All messages under way, by number; numbers are reused.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     slots: Vec<Message>,
@@ -77,11 +85,34 @@ impl Messages {
         &mut self.slots[number as usize]
     }
 
-    pub fn remove(&mut self, number: u32) {
+    pub fn remove(&mut self, number: u32) -> Message {
         self.free.push(number);
+        self.slots[number as usize]
     }
 
     pub fn under_way(&self) -> usize {
         self.slots.len() - self.free.len()
     }
+
+    /// The host that has sent a packet: of an acknowledgement, the receiver of its message.
+    pub fn sender_of(&self, packet: &Packet) -> u32 {
+        let message = self.get(packet.message);
+        match message.to {
+            Destination::Host(receiver) if packet.is_acknowledgement() => receiver,
+            _ => message.from,
+        }
+    }
+}
+
+/// What happened to a message, for the traffic driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// Its last packet waits for the line of its host.
+    AllQueued { host: u32 },
+    /// All of it has arrived at a host.
+    Arrived { host: u32, from: u32, tag: u64 },
+    /// Its sender has its acknowledgement, or will get none since a packet was lost.
+    Acknowledged { flow: u32 },
+    /// It has no acknowledgement, packets of it were lost, and no others are under way.
+    Lost,
 }

@@ -1,22 +1,22 @@
-//! The way of unicasts: a forwarding state, laid out so that a hop takes two look-ups.
+//! Routes of unicasts: a forwarding state, laid out so that each hop needs two look-ups.
 
-/// What a switch does with packets of one of its classes that come by one of its rows of entries.
+/// What a switch does with the packets of one class that arrive on the hops of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// It drops them, or none gets there.
+    /// It drops them, or no packet gets there.
     Nowhere,
     /// Their host is on this switch.
     Deliver,
-    /// They go on by one of the channels that leave the switch, which is `port` in their order.
+    /// It forwards them on one of the channels that leave it.
     Forward {
-        /// Where the entries for them begin at the next switch.
+        /// Start of the entries for them at the next switch.
         place: u32,
-        /// Which channel.
+        /// The channel, by its position among those that leave the switch.
         port: u16,
         /// The priority on it.
         priority: u8,
     },
-    /// They do what one of the `count` choices from `first` on says.
+    /// It does what one of `count` choices says, from `first` on.
     OneOf {
         /// The first of the choices.
         first: u32,
@@ -25,11 +25,11 @@ pub(crate) enum Entry {
     },
 }
 
-/// Entries by (where a packet comes from, its destination).
+/// Entries by (hop on which a packet arrives, destination).
 ///
-/// Destinations are columns of `class`; a column is a host, or hosts of one switch that all others
-/// treat alike. A switch's entries are in rows, an entry for each of its classes; what comes by
-/// different hops that it treats alike has one row.
+/// Destinations are columns of `class`. A column is a host, or several hosts of one switch that all
+/// other switches treat alike. The entries of a switch are in rows, with an entry for each of its
+/// classes. Hops whose packets the switch treats alike share a row.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Routes {
     /// How many switches there are.
@@ -40,23 +40,23 @@ pub(crate) struct Routes {
     pub columns: usize,
     /// (switches, columns): the class of each destination at each switch.
     pub class: Vec<u16>,
-    /// Rows of all switches.
+    /// The rows of all switches, one after the other.
     pub entries: Vec<Entry>,
-    /// What [`Entry::OneOf`] chooses from.
+    /// The choices of [`Entry::OneOf`].
     pub choices: Vec<Entry>,
     /// By host: its row of `places`.
     pub sender: Vec<u32>,
-    /// (senders, columns), or (senders, 1) where it does not depend on the destination: where the
-    /// entries for what a host sends begin.
+    /// (senders, columns), or (senders, 1) if it does not depend on the destination: start of the
+    /// entries for packets of a host.
     pub places: Vec<u32>,
     /// Columns of `places`.
     pub width: usize,
-    /// By switch: how many channels leave it at least.
+    /// By switch: the least number of channels that leave it.
     pub ports: Vec<u32>,
 }
 
 impl Routes {
-    /// Where the entries for what a host sends to another begin, and the column of the other.
+    /// Start of the entries for packets from a host to another, and the column of the other.
     #[inline]
     pub fn first(&self, from: u32, to: u32) -> (u32, u16) {
         let column = self.column[to as usize];
@@ -65,14 +65,14 @@ impl Routes {
         (self.places[place], column)
     }
 
-    /// What becomes at a switch of a packet to a column, whose entries begin at `place`.
+    /// What a switch does with packets to a column, whose entries begin at `place`.
     #[inline]
     pub fn entry(&self, switch: u32, place: u32, column: u16) -> Entry {
         let class = self.class[switch as usize * self.columns + usize::from(column)];
         self.entries[place as usize + usize::from(class)]
     }
 
-    /// Routes of hosts on these switches when no packet gets from one switch to another.
+    /// Routes between hosts of the same switch only.
     pub fn none(switches: usize, at: &[u32]) -> Routes {
         let own = (0..switches).flat_map(|switch| (0..switches).map(move |to| switch == to));
         Routes {

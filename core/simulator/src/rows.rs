@@ -4,17 +4,17 @@ use forwarding::state::{HopId, State, Step};
 
 use crate::columns::{Samples, Unicasts};
 
-/// Which hops have one row of entries.
+/// Rows of entries, each shared by one or more hops.
 pub(crate) struct Rows {
     /// By hop: its row.
     pub of: Vec<u32>,
-    /// By row: the switch, and by class a hop that has the row's entry; None: no packet gets there.
+    /// By row: the switch, and by class a hop that has the row's entry, or None if no packet gets there.
     pub used: Vec<(u32, Vec<Option<HopId>>)>,
 }
 
 impl Rows {
-    /// Few rows in which no two hops contradict each other. To begin with, all hops into a switch
-    /// share one; rows are divided until nobody in them sends the same packets on differently.
+    /// Few rows in which no two hops contradict each other. At first all hops into a switch share one
+    /// row. Rows are divided until all hops of each forward equal packets equally.
     pub fn of(unicasts: &Unicasts<'_>, samples: &Samples) -> Rows {
         let fabric = &unicasts.state.fabric;
         let hops = unicasts.state.hops();
@@ -31,7 +31,7 @@ impl Rows {
         }
     }
 
-    /// The same with each row divided into rows of hops that agree, as far as these rows can tell.
+    /// The same with each row divided into rows of hops that agree, given the present rows.
     fn divided(&self, unicasts: &Unicasts<'_>, samples: &Samples) -> Rows {
         let mut parts: Vec<Vec<u32>> = vec![Vec::new(); self.used.len()];
         let mut next = Rows { of: Vec::with_capacity(self.of.len()), used: Vec::new() };
@@ -67,7 +67,7 @@ impl Rows {
         next
     }
 
-    /// Whether one entry can do for both of what no packet gets to, or do the same.
+    /// Whether one entry can serve both steps: no packet gets to one of them, or they are equal.
     fn agree(&self, state: &State, a: Step<'_>, b: Step<'_>) -> bool {
         let same = |a: HopId, b: HopId| {
             let (to_a, to_b) = (state.hop(a), state.hop(b));

@@ -1,9 +1,9 @@
-//! How to simulate, whatever is simulated.
+//! Settings of a simulation that do not depend on its fabric and traffic.
 
 use switch_model::Time;
 
+use crate::error::Error;
 use crate::fabric::{Fabric, Forwarding};
-use crate::Error;
 
 /// A link that is cut or restored.
 #[derive(Clone, Copy, Debug)]
@@ -12,47 +12,49 @@ pub struct LinkChange {
     pub at: Time,
     /// One of its channels.
     pub channel: u32,
-    /// Restored, not cut.
+    /// Restored, else cut.
     pub up: bool,
 }
 
-/// How to simulate.
+/// Settings of a simulation.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Nothing is counted before.
+    /// Length of the warm-up, in which nothing is counted.
     pub warm_up: Time,
-    /// Where to stop.
+    /// When to stop.
     pub end: Time,
-    /// Most bytes of a message in one packet (the MTU): 1 to 65,000.
+    /// Most bytes of a message in one packet (the MTU), 1 to 65,000.
     pub packet_bytes: u32,
-    /// When switches send on.
+    /// When switches forward.
     pub forwarding: Forwarding,
     /// Cuts and repairs, in order of time.
     pub link_changes: Vec<LinkChange>,
 }
 
-/// Refuse settings that make no sense on this fabric.
+/// Refuse settings that this fabric cannot have.
 pub(crate) fn validate(settings: &Settings, fabric: &Fabric) -> Result<(), Error> {
     if !(1..=65_000).contains(&settings.packet_bytes) {
-        let text = format!("packets of {} bytes: 1 to 65000 are possible", settings.packet_bytes);
+        let text = format!("packets must have 1 to 65000 bytes, not {}", settings.packet_bytes);
         return Err(Error::new(text));
     }
     if settings.warm_up >= settings.end {
-        return Err(Error::new("the warm-up must end before the simulation does"));
+        return Err(Error::new("the warm-up must be shorter than the simulation"));
     }
     if settings.link_changes.iter().any(|change| change.channel as usize >= fabric.channels()) {
-        return Err(Error::new("a link that is to change is not there"));
+        return Err(Error::new("a link change names an unknown channel"));
     }
     if settings.link_changes.windows(2).any(|pair| pair[0].at > pair[1].at) {
-        return Err(Error::new("changes of links must be in order of time"));
+        return Err(Error::new("link changes must be in order of time"));
     }
     if fabric.hubs && !settings.link_changes.is_empty() {
         return Err(Error::new("links of a hub cannot be cut"));
     }
     if let Forwarding::CutThrough { header_bytes: 0 } = settings.forwarding {
-        return Err(Error::new("a switch must see at least one byte before it sends a frame on"));
+        return Err(Error::new(
+            "a switch must receive at least one byte before it forwards a frame",
+        ));
     }
     Ok(())
 }

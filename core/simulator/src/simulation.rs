@@ -1,63 +1,50 @@
-//! The simulation itself: what happens next, until nothing is left or time is over.
+//! A simulation: takes what is due next, and passes what follows from it between the parts.
 //!
-//! A packet begins in `hosts`, which gives it to the model; every frame that the model puts on a
-//! link comes back as an [`Event`] (`world`); `switching` sends it on, until `hosts` has it again.
+//! The parts do not know each other. The [`TrafficDriver`] orders messages; [`Hosts`] divide them
+//! into packets; the [`Network`], or the [`Hubs`] in its place, carries the packets to their hosts;
+//! hosts tell the driver what has happened to messages.
 
-use std::hint::black_box;
-
-use switch_model::{ChannelCounters, ChannelId, Model, Time};
+use switch_model::{ChannelCounters, ChannelId, Time};
 
 use crate::agenda::Due;
+use crate::deadlocks::Deadlocks;
+use crate::driver::{Order, Orders, TrafficDriver};
+use crate::error::Error;
+use crate::event::{Event, Flight, MediumEvent};
 use crate::fabric::Fabric;
-use crate::hub::Hubs;
-use crate::message::{Messages, Packet};
-use crate::random::Stream;
-use crate::report::{FlowReport, Report};
-use crate::settings::{validate, Settings};
-use crate::standstill::{Deadlocks, SEARCH_EVENTS};
+use crate::hosts::{Hosts, Next};
+use crate::hub::{Hubs, Transmission};
+use crate::message::{Notice, Packet};
+use crate::network::{Arrival, Network};
+use crate::report::Report;
+use crate::settings::{validate, LinkChange, Settings};
 use crate::tables::Tables;
-use crate::traffic::{Traffic, Wish};
-use crate::world::{Event, Flight, World};
-use crate::{Error, Histogram};
-
-/// Channels whose state does not fit a processor's own cache; in smaller fabrics it costs more to
-/// bring near what comes next than it gives.
-const LARGE: usize = 2000;
+use crate::traffic::Traffic;
+use crate::traffic_check;
 
 /// A simulation.
 #[derive(Debug)]
 pub struct Simulation {
-    pub(crate) fabric: Fabric,
-    pub(crate) tables: Tables,
-    pub(crate) settings: Settings,
-    pub(crate) traffic: Traffic,
-    pub(crate) model: Model<Packet>,
-    pub(crate) world: World,
-    /// Where the switches are hubs, they do the model's work.
-    pub(crate) hubs: Option<Hubs>,
-    pub(crate) messages: Messages,
-    pub(crate) streams: Vec<Stream>,
-    /// By source: messages sent, or the phase that it is in.
-    pub(crate) progress: Vec<u64>,
-    /// Messages of the phase that have not arrived.
-    pub(crate) outstanding: u64,
-    pub(crate) flows: Vec<FlowReport>,
-    pub(crate) latency: Histogram,
-    pub(crate) completion: Histogram,
-    pub(crate) last_complete: Time,
+    settings: Settings,
+    network: Network,
+    /// In a fabric of hubs: they carry the packets, and the network delivers them.
+    hubs: Option<Hubs>,
+    hosts: Hosts,
+    driver: TrafficDriver,
+    deadlocks: Deadlocks,
+    /// Orders of the driver that are not carried out yet.
+    orders: Orders,
+    events: u64,
+    watchdog_period: Option<Time>,
+    /// Counters of the channels at the end of the warm-up.
     at_warm_up: Vec<ChannelCounters>,
-    pub(crate) in_network: u64,
-    pub(crate) events: u64,
-    pub(crate) next_search: u64,
-    pub(crate) watchdog_period: Option<Time>,
-    pub(crate) wishes: Vec<Wish>,
-    pub(crate) deadlocks: Deadlocks,
 }
+
 impl Simulation {
-    /// A simulation that has not begun.
+    /// A simulation at time 0.
     ///
     /// # Errors
-    /// Tables of another fabric; traffic or settings that make no sense on this one.
+    /// Tables of another fabric; traffic or settings that this fabric cannot have.
     pub fn new(
         fabric: Fabric,
         tables: Tables,
@@ -66,134 +53,242 @@ impl Simulation {
     ) -> Result<Simulation, Error> {
         validate(&settings, &fabric)?;
         tables.check(&fabric)?;
-        crate::sources::validate(&traffic, &fabric, &tables, settings.packet_bytes)?;
-        let model = Model::new(fabric.configs.iter().copied(), settings.seed);
-        let world = World::new(&fabric, settings.forwarding);
-        let hubs = fabric.hubs.then(|| Hubs::new(&fabric, settings.seed));
-        let sources = traffic.sources(fabric.hosts());
+        traffic_check::check(&traffic, &fabric, &tables, settings.packet_bytes)?;
+        let driver = TrafficDriver::new(traffic, fabric.hosts(), settings.seed);
         let watchdogs = fabric.configs.iter().filter_map(|config| config.watchdog);
         let mut simulation = Simulation {
-            model,
-            world,
-            hubs,
-            messages: Messages::default(),
-            streams: (0..sources as u64).map(|s| Stream::new(settings.seed, s)).collect(),
-            progress: vec![0; sources],
-            outstanding: 0,
-            flows: vec![FlowReport::default(); sources],
-            latency: Histogram::default(),
-            completion: Histogram::default(),
-            last_complete: 0,
-            at_warm_up: Vec::new(),
-            in_network: 0,
-            events: 0,
-            next_search: SEARCH_EVENTS,
             watchdog_period: watchdogs.min().map(|least| (least / 8).max(1)),
-            wishes: Vec::new(),
-            deadlocks: Deadlocks::default(),
-            fabric,
-            tables,
+            hubs: fabric.hubs.then(|| Hubs::new(&fabric, settings.seed)),
+            hosts: Hosts::new(fabric.hosts(), driver.sources(), settings.packet_bytes),
+            driver,
+            network: Network::new(fabric, tables, &settings),
+            deadlocks: Deadlocks::new(),
+            orders: Orders::new(),
+            events: 0,
+            at_warm_up: Vec::new(),
             settings,
-            traffic,
         };
         simulation.begin();
         Ok(simulation)
     }
 
     fn begin(&mut self) {
+        let agenda = self.network.agenda_mut();
         if self.settings.warm_up > 0 {
-            self.world.agenda.add(self.settings.warm_up, Event::WarmedUp);
+            agenda.add(self.settings.warm_up, Event::WarmUpEnd);
         }
-        for (number, change) in self.settings.link_changes.iter().enumerate() {
-            self.world.agenda.add(change.at, Event::Link(number as u32));
+        for (number, change) in (0..).zip(&self.settings.link_changes) {
+            agenda.add(change.at, Event::LinkChange(number));
         }
         if let Some(period) = self.watchdog_period {
-            self.world.agenda.add(period, Event::Watchdog);
+            agenda.add(period, Event::Watchdog);
         }
-        self.begin_traffic();
+        self.driver.begin(&mut self.orders);
+        self.carry_out(0, 0);
     }
 
-    /// Do what is due, at most about `events` of it; false when there is nothing left to do.
+    /// Process about `events` events; false if no event is left.
     pub fn run(&mut self, events: u64) -> bool {
         let stop = self.events + events;
         while self.events < stop {
-            let Some((at, due)) = self.world.agenda.next(self.settings.end) else {
+            let Some((at, due)) = self.network.next(self.settings.end) else {
                 self.search();
                 return false;
             };
             self.events += 1;
             match due {
-                Due::Left(flight) => {
-                    if let Some(soon) = self.soon() {
-                        self.model.touch_sender(soon.channel, soon.priority);
-                    }
-                    self.ended(at, flight.channel);
+                Due::TxDone(flight) => {
+                    self.network.prefetch_sender();
+                    self.tx_done(at, flight.channel);
                 }
-                Due::Arrived(flight) => {
-                    if let Some(soon) = self.soon() {
-                        black_box(self.world.heads[soon.channel.index()].first);
-                        self.model.touch_receiver(soon.channel, soon.priority);
-                    }
+                Due::Arrival(flight) => {
+                    self.network.prefetch_receiver();
                     self.arrive(at, flight);
                 }
-                Due::Event(event) => self.happen(at, event),
+                Due::Event(event) => self.process(at, event),
             }
-            while let Some(packet) = self.world.dropped.pop() {
-                self.lose(at, packet);
+            while let Some(packet) = self.network.take_dropped() {
+                self.lose(at, &packet);
             }
-            if self.events >= self.next_search {
+            if self.deadlocks.search_due(self.events) {
                 self.search();
             }
         }
         true
     }
 
-    /// In a large fabric, a flight that probably is due soon.
     #[inline(always)]
-    fn soon(&self) -> Option<&Flight> {
-        let large = self.world.heads.len() > LARGE;
-        large.then(|| self.world.agenda.soon()).flatten()
+    fn process(&mut self, at: Time, event: Event) {
+        match event {
+            Event::Signalled(number) => self.network.signalled(at, number),
+            Event::Expired(target) => self.network.expired(at, target),
+            Event::Source { source, tag } => {
+                let first = self.orders.len();
+                self.driver.due(at, source, tag, &mut self.orders);
+                self.carry_out(at, first);
+            }
+            Event::Medium { station, what } => self.medium(at, station, what),
+            Event::Repeat { station, bytes, packet } => self.repeat(at, station, bytes, packet),
+            Event::LinkChange(number) => {
+                self.change_link(at, self.settings.link_changes[number as usize]);
+            }
+            Event::Watchdog => self.watch(at),
+            Event::WarmUpEnd => self.end_warm_up(at),
+        }
     }
 
-    fn happen(&mut self, at: Time, event: Event) {
-        match event {
-            Event::Signalled(number) => {
-                let signal = self.world.take_signal(number);
-                self.model.signalled(at, signal, &mut self.world);
+    #[inline]
+    fn tx_done(&mut self, at: Time, channel: ChannelId) {
+        if let Some(host) = self.network.sending_host(channel) {
+            self.feed(at, host);
+        }
+        self.network.tx_done(at, channel);
+    }
+
+    #[inline]
+    fn arrive(&mut self, at: Time, flight: Flight) {
+        match self.network.arrive(at, flight, self.hosts.messages()) {
+            Arrival::Forwarded => {}
+            Arrival::Copied(copies) => self.hosts.copied(&flight.packet, copies),
+            Arrival::AtHost(host) => {
+                let next = self.hosts.delivered(at, host, &flight.packet);
+                self.go_on(at, next);
             }
-            Event::Expired(target) => self.model.expired(at, target, &mut self.world),
-            Event::Source { source, tag } => self.source_due(at, source, tag),
-            Event::Shared { station, what } => self.share(at, station, what),
-            Event::Repeat { station, bytes, packet } => self.repeat(at, station, bytes, packet),
-            Event::Link(number) => {
-                self.change_link(at, self.settings.link_changes[number as usize])
-            }
-            Event::Watchdog => {
-                self.run_watchdog(at);
-                let goes_on = self.in_network > 0 || !self.world.agenda.is_empty();
-                if let Some(period) = self.watchdog_period.filter(|_| goes_on) {
-                    self.world.agenda.add(at + period, Event::Watchdog);
+            Arrival::Lost => self.lose(at, &flight.packet),
+        }
+    }
+
+    /// Have a host offer its next packet to its line, if no packet waits there.
+    #[inline(always)]
+    fn feed(&mut self, at: Time, host: u32) {
+        let accepts = match &self.hubs {
+            None => self.network.accepts(host),
+            Some(hubs) => hubs.accepts(host),
+        };
+        if accepts {
+            self.offer_next(at, host);
+        }
+    }
+
+    /// Have a host offer its next packet to its line, if it has any.
+    fn offer_next(&mut self, at: Time, host: u32) {
+        let Some(outgoing) = self.hosts.take_packet(at, host) else { return };
+        let (packet, bytes) = (outgoing.packet, outgoing.bytes);
+        match &mut self.hubs {
+            None => self.network.inject(at, host, packet, bytes),
+            Some(hubs) => hubs.offer(at, host, bytes, packet, self.network.agenda_mut()),
+        }
+        if outgoing.last {
+            self.tell(at, Notice::AllQueued { host });
+        }
+    }
+
+    /// A copy of a packet is lost.
+    fn lose(&mut self, at: Time, packet: &Packet) {
+        let next = self.hosts.lost(at, packet);
+        self.go_on(at, next);
+    }
+
+    #[inline]
+    fn go_on(&mut self, at: Time, next: Next) {
+        match next {
+            Next::Nothing => {}
+            Next::Feed(host) => self.feed(at, host),
+            Next::Tell(notice) => self.tell(at, notice),
+        }
+    }
+
+    fn tell(&mut self, at: Time, notice: Notice) {
+        let first = self.orders.len();
+        self.driver.hear(at, notice, &mut self.orders);
+        self.carry_out(at, first);
+    }
+
+    /// Carry out the orders from `first` on. Each may lead to further orders, which are carried out
+    /// before the next of these.
+    fn carry_out(&mut self, at: Time, first: usize) {
+        let mut next = first;
+        while let Some(&order) = self.orders.get(next) {
+            next += 1;
+            match order {
+                Order::Send(message) => {
+                    self.hosts.accept(message);
+                    self.feed(at, message.from);
+                }
+                Order::Call { at, source, tag } => {
+                    self.network.agenda_mut().add(at, Event::Source { source, tag });
                 }
             }
-            Event::WarmedUp => self.forget(at),
+        }
+        self.orders.truncate(first);
+    }
+
+    fn medium(&mut self, at: Time, station: u32, what: MediumEvent) {
+        let Some(hubs) = &mut self.hubs else { return };
+        match hubs.process(at, station, what, self.network.agenda_mut()) {
+            Transmission::Unfinished => return,
+            Transmission::Sent => {}
+            Transmission::GivenUp(packet) => self.lose(at, &packet),
+        }
+        self.feed(at, station);
+    }
+
+    fn repeat(&mut self, at: Time, station: u32, bytes: u16, packet: Packet) {
+        let Some(hubs) = &self.hubs else { return };
+        let copies = hubs.repeat(at, station, bytes, packet, &mut self.network);
+        if copies == 0 {
+            self.network.count_unforwarded(self.network.fabric().up[station as usize]);
+            self.lose(at, &packet);
+        } else if !packet.is_acknowledgement() {
+            self.hosts.copied(&packet, copies);
         }
     }
 
-    /// The end of the warm-up: what was counted so far does not count.
-    fn forget(&mut self, at: Time) {
-        self.flows.fill(FlowReport::default());
-        self.latency = Histogram::default();
-        self.completion = Histogram::default();
-        if let Some(hubs) = &mut self.hubs {
-            hubs.forget();
+    fn change_link(&mut self, at: Time, change: LinkChange) {
+        self.look_for_deadlock(at);
+        let channel = ChannelId(change.channel);
+        for channel in [channel, self.network.fabric().back[channel.index()]] {
+            self.network.set_up(at, channel, change.up);
+            if let Some(host) = self.network.sending_host(channel) {
+                self.feed(at, host);
+            }
         }
-        let channels = 0..self.fabric.channels() as u32;
-        self.at_warm_up = channels.map(|c| self.model.counters(at, ChannelId(c))).collect();
+        self.look_for_deadlock(at);
+    }
+
+    fn watch(&mut self, at: Time) {
+        if self.network.model().watchdog_would_drop(at) {
+            self.look_for_deadlock(at);
+            self.network.run_watchdog(at);
+            self.look_for_deadlock(at);
+        }
+        let agenda = self.network.agenda_mut();
+        let goes_on = self.hosts.any_in_network() || !agenda.is_empty();
+        if let Some(period) = self.watchdog_period.filter(|_| goes_on) {
+            agenda.add(at + period, Event::Watchdog);
+        }
+    }
+
+    fn search(&mut self) {
+        let (now, events) = (self.now(), self.events);
+        self.deadlocks.search(now, events, self.network.model(), self.hosts.messages());
+    }
+
+    fn look_for_deadlock(&mut self, at: Time) {
+        self.deadlocks.look(at, self.network.model(), self.hosts.messages());
+    }
+
+    fn end_warm_up(&mut self, at: Time) {
+        self.hosts.reset_counts();
+        if let Some(hubs) = &mut self.hubs {
+            hubs.reset_counts();
+        }
+        self.at_warm_up = self.network.counters(at);
     }
 
     /// Virtual time.
     pub fn now(&self) -> Time {
-        self.world.agenda.now()
+        self.network.agenda().now()
     }
 
     /// Events so far.
@@ -201,31 +296,27 @@ impl Simulation {
         self.events
     }
 
-    /// What was counted so far. At the end, time is what [`Settings::end`] says, if it was given.
+    /// The results so far. Time is [`Settings::end`] if that was given.
     pub fn report(&self) -> Report {
         let now = if self.settings.end == Time::MAX { self.now() } else { self.settings.end };
         let since = if now >= self.settings.warm_up { self.settings.warm_up } else { 0 };
-        let channels = (0..self.fabric.channels()).map(|channel| {
-            let counters = self.model.counters(now, ChannelId(channel as u32));
-            self.at_warm_up.get(channel).map_or(counters, |before| counters.since(before))
-        });
+        let mut channels = self.network.counters(now);
+        for (counters, before) in channels.iter_mut().zip(&self.at_warm_up) {
+            *counters = counters.since(before);
+        }
         let mut report = Report {
             now,
             measured: now - since,
             events: self.events,
-            packet_hops: self.world.packet_hops,
-            in_network: self.in_network,
-            messages_under_way: self.messages.under_way() as u64,
-            last_complete: self.last_complete,
-            flows: self.flows.clone(),
-            latency: self.latency.clone(),
-            completion: self.completion.clone(),
-            channels: channels.collect(),
-            deadlock: self.deadlocks.first.clone(),
-            deadlocks: self.deadlocks.formed,
-            stations: Vec::new(),
+            packet_hops: self.network.packet_hops(),
+            channels,
+            ..Report::default()
         };
-        self.report_hubs(&mut report);
+        self.hosts.fill(&mut report);
+        self.deadlocks.fill(&mut report);
+        if let Some(hubs) = &self.hubs {
+            hubs.fill(&mut report, self.network.fabric());
+        }
         report
     }
 }

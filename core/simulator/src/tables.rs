@@ -1,20 +1,20 @@
-//! Which way frames go: unicasts by a forwarding state, multicasts by trees.
+//! What switches do with frames: unicasts follow a forwarding state, multicasts follow trees.
 
 use std::sync::Arc;
 
 use forwarding::state::State;
 use switch_model::PRIORITIES;
 
+use crate::error::Error;
 use crate::fabric::{Fabric, Node};
 use crate::layout::routes_of;
 use crate::message::Packet;
 use crate::routes::{Entry, Routes};
-use crate::Error;
 
-/// One branch of a multicast tree at a switch: the channel that a copy leaves by, and its priority.
+/// One branch of a multicast tree at a switch: the channel of a copy, and its priority.
 pub type Branch = (u32, u8);
 
-/// What all switches do. Clones share what unicasts need.
+/// What all switches do. Clones share the routes of unicasts.
 #[derive(Clone, Debug)]
 pub struct Tables {
     routes: Arc<Routes>,
@@ -23,30 +23,30 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// What an explored `state` does with unicasts. `ports` has for each of its channels which of
-    /// the channels that leave its switch it is, in the order of a [`Fabric`].
+    /// The tables of an explored `state`. `ports` has, for each of its channels, its position among
+    /// the channels that leave its switch, in the order of a [`Fabric`].
     ///
     /// # Errors
-    /// A switch copies unicasts, or does with them what cannot be followed; or there are too many
-    /// channels or destinations.
+    /// A switch copies unicasts, or treats them in a way that cannot be simulated; or there are too
+    /// many channels or destinations.
     pub fn new(state: &State, ports: &[u16]) -> Result<Tables, Error> {
         let routes = routes_of(state, ports)?;
         Ok(Tables { routes: Arc::new(routes), trees: Vec::new() })
     }
 
-    /// Tables that know no way between switches: enough for one switch or hub, and for trees.
+    /// Tables without routes between switches: enough for one switch or hub, and for trees.
     pub fn without_routes(fabric: &Fabric) -> Tables {
         let routes = Routes::none(fabric.switches, &fabric.at);
         Tables { routes: Arc::new(routes), trees: Vec::new() }
     }
 
-    /// The same, but for trees, for so many copies of the fabric that no link joins: the switches and
-    /// hosts of each follow those of the one before.
+    /// The same without trees, for `copies` copies of the fabric that no link joins. Switches and hosts
+    /// of each copy follow those of the copy before.
     pub fn repeated(&self, copies: usize) -> Tables {
         Tables { routes: Arc::new(self.routes.repeated(copies)), trees: Vec::new() }
     }
 
-    /// Refuse a fabric that they are not for.
+    /// Refuse a fabric that does not match the tables.
     pub(crate) fn check(&self, fabric: &Fabric) -> Result<(), Error> {
         let routes = &self.routes;
         let mut ports = vec![0; fabric.switches];
@@ -62,12 +62,12 @@ impl Tables {
         Ok(())
     }
 
-    /// Add a multicast tree: `branches` are (switch, channel that leaves it, priority). The
-    /// number of the tree is how many there were before.
+    /// Add a multicast tree: `branches` are (switch, channel that leaves it, priority). Trees are
+    /// numbered from 0.
     ///
     /// # Errors
-    /// A channel that does not leave its switch, or branches that meet again or go in a circle:
-    /// frames would arrive twice or go round for ever.
+    /// A channel that does not leave its switch, or branches that meet again or form a cycle: frames
+    /// would arrive twice, or circulate for ever.
     pub fn add_tree(&mut self, fabric: &Fabric, branches: &[(u32, u32, u8)]) -> Result<(), Error> {
         let mut tree = vec![Vec::new(); self.routes.switches];
         let mut entered = vec![false; fabric.channels()];
@@ -91,11 +91,11 @@ impl Tables {
                 }
             }
         }
-        // Each switch is entered once at most, so what has so many ancestors goes in a circle.
+        // Each switch is entered once at most, so a switch with that many ancestors is on a cycle.
         for parent in &parents {
             let mut ancestors = std::iter::successors(*parent, |&at| parents[at as usize]);
             if let Some(switch) = ancestors.nth(self.routes.switches - 1) {
-                return Err(Error::new(format!("tree: it goes in a circle by switch {switch}")));
+                return Err(Error::new(format!("tree: it has a cycle through switch {switch}")));
             }
         }
         self.trees.extend(tree);
@@ -112,7 +112,7 @@ impl Tables {
         &self.trees[tree as usize * self.routes.switches + switch as usize]
     }
 
-    /// [`Packet::place`] and [`Packet::column`] of what a host sends to another.
+    /// [`Packet::place`] and [`Packet::column`] of packets from a host to another.
     #[inline]
     pub(crate) fn first(&self, from: u32, to: u32) -> (u32, u16) {
         self.routes.first(from, to)

@@ -1,15 +1,18 @@
-//! Who sends what to whom, and when.
+//! Traffic: which host sends what to which hosts, and when.
 
 use switch_model::Time;
 
-/// Where a message goes.
+/// No destination in a phase.
+pub const NOBODY: u32 = u32::MAX;
+
+/// The receivers of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// To this host.
+    /// This host.
     Host(u32),
-    /// To another host drawn at random for each message, all equally likely.
+    /// Another host, drawn at random for each message, all equally likely. There must be another.
     Anyone,
-    /// To all hosts of a multicast tree of the tables.
+    /// All hosts of a multicast tree of the tables.
     Tree(u32),
 }
 
@@ -18,106 +21,106 @@ pub enum Target {
 pub struct Flow {
     /// The host that sends.
     pub from: u32,
-    /// To whom.
+    /// The receivers.
     pub to: Target,
 }
 
-/// When a flow's messages come.
+/// When a flow has its next message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrivals {
-    /// There is always a packet to be sent. Flows of one host take turns.
+    /// There is always a packet to send. Flows of one host take turns.
     Saturate,
-    /// Independently, so long apart on average.
+    /// After independent, exponentially distributed times.
     Poisson {
-        /// The mean time between two.
+        /// Their mean.
         mean: f64,
     },
-    /// So long apart, the first after a random part of that.
+    /// At a constant interval; the first after a random part of it.
     Constant {
-        /// The time between two.
+        /// The time between two messages.
         interval: Time,
     },
-    /// The next when the one before is acknowledged, so many.
+    /// When the message before is acknowledged.
     Acknowledged {
-        /// How many messages each flow has.
+        /// Number of messages of each flow.
         count: u64,
     },
 }
 
 impl Arrivals {
-    /// Whether messages never end.
+    /// Whether messages are endless.
     pub(crate) fn endless(self) -> bool {
         self == Arrivals::Saturate
     }
 }
 
-/// What a process of a host asks for.
+/// A request of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// Send a message.
     Send {
-        /// To whom; [`Target::Anyone`] is refused.
+        /// The receivers.
         to: Target,
         /// Its length; at least 1.
         bytes: u64,
-        /// Whatever the receiver is to see.
+        /// A mark that the receiver sees.
         tag: u64,
     },
-    /// Send a message by another interface than the first; see [`Traffic::Processes`].
+    /// Send a message on another interface than the first; see [`Traffic::Processes`].
     SendBy {
-        /// By which, from 0.
+        /// The interface, from 0.
         interface: u32,
-        /// To whom; [`Target::Anyone`] is refused.
+        /// The receivers.
         to: Target,
         /// Its length; at least 1.
         bytes: u64,
-        /// Whatever the receiver is to see.
+        /// A mark that the receiver sees.
         tag: u64,
     },
     /// Call [`Process::woken`] at that time.
     Wake {
         /// When; not before now.
         at: Time,
-        /// Whatever the process wants back.
+        /// A mark for the process itself.
         tag: u64,
     },
 }
 
-/// A program that runs on a host: it is told what happens and adds what it wishes to the list.
+/// A program that runs on a host. Each call may append requests to `wishes`.
 pub trait Process: Send + std::fmt::Debug {
     /// Time 0.
     fn begin(&mut self, now: Time, wishes: &mut Vec<Wish>);
     /// A whole message has arrived.
     fn received(&mut self, now: Time, from: u32, tag: u64, wishes: &mut Vec<Wish>);
-    /// A time that it asked for has come.
+    /// The time of a [`Wish::Wake`] has come.
     fn woken(&mut self, now: Time, tag: u64, wishes: &mut Vec<Wish>);
 }
 
 /// The traffic of a simulation.
 #[derive(Debug)]
 pub enum Traffic {
-    /// Flows that all behave alike.
+    /// Flows with equal behaviour.
     Flows {
-        /// The flows; a flow is a source of its own, with its own random numbers.
+        /// The flows. Each has random numbers of its own.
         flows: Vec<Flow>,
-        /// When messages come.
+        /// When flows have their next messages.
         arrivals: Arrivals,
         /// Length of each message.
         message_bytes: u64,
     },
     /// Phases in which each host sends at most one message.
     Phases {
-        /// (phase, host) -> destination; `u32::MAX` for none.
+        /// (phase, host) -> destination; [`NOBODY`] for none.
         destinations: Vec<u32>,
         /// Length of each message.
         message_bytes: u64,
-        /// A phase begins when all messages of the one before have arrived; else each host begins it
-        /// when its own message of the one before has left its NIC's queue.
+        /// A phase begins when all messages of the phase before have arrived. Otherwise each host
+        /// begins it when its own message of the phase before is in the queue of its line.
         barrier: bool,
     },
-    /// Messages at given times, in their order.
+    /// Messages at given times, in order of time.
     Trace(Vec<Sending>),
-    /// One process a host, in the hosts' order. Where there are k times as many hosts as
+    /// One process for each host, in the order of hosts. If there are k times as many hosts as
     /// processes, each process has k interfaces: host `process + i * processes` is its interface i.
     Processes(Vec<Box<dyn Process>>),
 }
@@ -133,4 +136,14 @@ pub struct Sending {
     pub to: u32,
     /// Length.
     pub bytes: u64,
+}
+
+impl Traffic {
+    /// How many sources there are: flows, or hosts where traffic has no flows of its own.
+    pub(crate) fn sources(&self, hosts: usize) -> usize {
+        match self {
+            Traffic::Flows { flows, .. } => flows.len(),
+            _ => hosts,
+        }
+    }
 }

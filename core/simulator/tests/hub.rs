@@ -1,4 +1,4 @@
-//! Repeater hubs: what IEEE 802.3 makes of hosts that share one medium.
+//! Repeater hubs: hosts that share one medium by the rules of IEEE 802.3.
 
 mod common;
 
@@ -39,7 +39,7 @@ fn run(fabric: Fabric, traffic: Traffic, settings: Settings) -> Report {
     simulation.report()
 }
 
-/// The first `senders` of so many hosts always have a packet for the last.
+/// The first `senders` of `hosts` hosts always have a packet for the last.
 fn saturated(hosts: u32, senders: u32, message_bytes: u64, arrivals: Arrivals) -> Traffic {
     let flows = (0..senders).map(|from| Flow { from, to: Target::Host(hosts - 1) }).collect();
     Traffic::Flows { flows, arrivals, message_bytes }
@@ -81,7 +81,7 @@ fn once(sendings: &[Option<(Time, u32)>]) -> Traffic {
 }
 
 #[test]
-fn who_hears_another_waits_for_its_end_and_a_gap() {
+fn a_station_that_senses_another_waits_for_its_end_and_a_gap() {
     let delay = 2 * MICROSECOND;
     let traffic = once(&[Some((0, 2)), Some((100 * MICROSECOND, 2)), None]);
     let report = run(hub(3, delay), traffic, settings(1, Time::MAX));
@@ -95,12 +95,12 @@ fn who_hears_another_waits_for_its_end_and_a_gap() {
 fn two_that_begin_within_a_delay_of_each_other_collide_and_both_get_through() {
     let delay = 2 * MICROSECOND;
     for seed in 0..20 {
-        // The second begins just before it would have heard the first.
+        // The second begins just before it would have sensed the first.
         let traffic = once(&[Some((0, 2)), Some((2 * delay - 1, 2)), None]);
         let report = run(hub(3, delay), traffic, settings(seed, Time::MAX));
         let counted = &report.stations;
         assert!(counted[0].collisions >= 1);
-        assert_eq!(counted[0].collisions, counted[1].collisions, "both hear each collision");
+        assert_eq!(counted[0].collisions, counted[1].collisions, "both sense each collision");
         assert_eq!((counted[0].frames, counted[1].frames), (1, 1));
         assert_eq!(report.messages_under_way, 0);
         // It cannot be faster than: collision, no back-off, one frame, gap, the other.
@@ -118,8 +118,8 @@ fn of_two_that_always_send_one_captures_the_line_and_the_other_gives_frames_up()
         let share = share_of_line(&report, FRAME_BITS + GAP_BITS);
         assert!((0.9..1.0).contains(&share), "{share}");
         let counted = &report.stations[..2];
-        // In the long run neither is better off, but who has lost 16 times in a row loses a frame:
-        // after each frame the winner draws from two slots and the loser from ever more.
+        // In the long run both send equally much, but a station that loses 16 times in a row gives its
+        // frame up: after each frame the winner draws from two slots and the loser from ever more.
         let frames = counted.iter().map(|station| station.frames);
         assert!(frames.clone().max() < frames.min().map(|least| 2 * least), "{counted:?}");
         for (flow, station) in report.flows.iter().zip(counted) {
@@ -139,8 +139,8 @@ fn one_seed_gives_one_result_and_another_another() {
     assert_ne!(of(1), of(2));
 }
 
-/// The share of time that so many hosts carry payload of so many bytes in, and what Metcalfe and
-/// Boggs (Ethernet: distributed packet switching, 1976) have it be where each of Q hosts sends in a
+/// The share of time in which `hosts` hosts carry payloads of `bytes` bytes, and that of Metcalfe and
+/// Boggs (Ethernet: distributed packet switching, 1976) if each of Q hosts sends in a
 /// slot with probability 1/Q: P / (P + W T), W = (1 - A) / A slots T, A = (1 - 1/Q)^(Q - 1).
 fn efficiency(hosts: u32, bytes: u32, delay: Time) -> (f64, f64) {
     let traffic = saturated(hosts + 1, hosts, u64::from(bytes), Arrivals::Saturate);
@@ -154,8 +154,8 @@ fn efficiency(hosts: u32, bytes: u32, delay: Time) -> (f64, f64) {
 
 #[test]
 fn many_hosts_share_the_line_about_as_efficiently_as_theory_says() {
-    // Lines so long that a collision takes about the slot that the theory takes it for. Few hosts
-    // do better, because one of them keeps the line while the others back off.
+    // Lines so long that a collision takes about one slot, as the theory assumes. Few hosts do
+    // better, because one of them keeps the line while the others back off.
     for (hosts, bytes) in [(10, 1500), (32, 1500), (64, 1500), (32, 300), (64, 300)] {
         let (found, theory) = efficiency(hosts, bytes, 12 * MICROSECOND);
         assert!((found / theory - 1.0).abs() < 0.1, "{hosts} x {bytes}: {found}, not {theory}");
@@ -166,7 +166,7 @@ fn many_hosts_share_the_line_about_as_efficiently_as_theory_says() {
 }
 
 #[test]
-fn what_is_no_hub_is_refused() {
+fn fabrics_that_cannot_be_hubs_are_refused() {
     let refused = |fabric: Fabric| fabric.with_hubs().map(|_| ()).unwrap_err().0;
     let of = |switches, links: &[(u32, u32)], hosts: &[u32], config| {
         Fabric::new(switches, hosts.len(), channels(switches as u32, links, hosts, config))

@@ -16,7 +16,7 @@ fn ring() -> (Vec<(simulator::ChannelConfig, Node, Node, u32)>, Fabric) {
     (rows, fabric)
 }
 
-/// Sends so many messages along the tree at the beginning, and does nothing else.
+/// Sends `count` messages along the tree at the beginning, and nothing else.
 #[derive(Debug)]
 struct Sends {
     count: u64,
@@ -36,7 +36,7 @@ fn idle() -> Box<dyn Process> {
 }
 
 #[test]
-fn a_circle_that_misses_the_root_is_refused() {
+fn a_cycle_that_misses_the_root_is_refused() {
     let (rows, fabric) = ring();
     let to = |a, b| (a, channel(&rows, Node::Switch(a), Node::Switch(b)), 0);
     let host = (0, channel(&rows, Node::Switch(0), Node::Host(0)), 0);
@@ -45,9 +45,9 @@ fn a_circle_that_misses_the_root_is_refused() {
     };
     assert_eq!(refused(&[host, to(0, 1), to(1, 2), to(2, 3)]), Ok(()));
     let both_ways = [host, to(2, 3), to(3, 2)];
-    assert!(refused(&both_ways).unwrap_err().contains("in a circle by switch"));
+    assert!(refused(&both_ways).unwrap_err().contains("has a cycle through switch"));
     let all_round = [to(0, 1), to(1, 2), to(2, 3), to(3, 0)];
-    assert!(refused(&all_round).unwrap_err().contains("in a circle by switch"));
+    assert!(refused(&all_round).unwrap_err().contains("has a cycle through switch"));
     let twice = [to(0, 1), to(2, 1)];
     assert!(refused(&twice).unwrap_err().contains("it enters switch 1 twice"));
     assert!(refused(&[to(0, 1), to(0, 1)]).unwrap_err().contains("is in it twice"));

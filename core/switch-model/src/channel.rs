@@ -1,58 +1,61 @@
-//! The state of one channel: queues and serialiser at its sender, accounts at its receiver.
+//! The state of one channel: queues and serialiser at its sender, ingress buffers at its receiver.
 //!
-//! Memory is where a large simulation's time goes, so the state is in parts by when it is used:
-//! what every frame touches fits one cache line of 64 bytes for each of the channel, the queue of a
-//! priority and the account of a class; the rest is elsewhere. Queues and accounts of one priority
-//! lie together, so that those of priorities that nobody uses are never brought near the processor.
+//! Memory access dominates the run time of a large simulation, so the state is divided by how often
+//! it is used. What every frame touches fits one cache line of 64 bytes for each of the channel, the
+//! queue of a priority and the ingress buffer of a class; [`ColdState`] holds the rest. Queues and
+//! ingress buffers of one priority are adjacent, so that unused priorities never enter the caches.
 
+use crate::config::{Buffer, ChannelConfig, FlowControl};
+use crate::counters::DropCause;
 use crate::entries::Hold;
-use crate::{
-    transmission_time, wire_bytes, Buffer, ChannelConfig, DropCause, FlowControl, Time, PRIORITIES,
-};
+use crate::ids::PRIORITIES;
+use crate::units::{transmission_time, wire_bytes, Time};
 
-/// The receiver's account of one class.
+/// The receiver's ingress buffer of one class: its occupancy and its limits.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub(crate) struct Account {
+pub(crate) struct Ingress {
+    /// Occupancy: bytes of frames that have arrived and have not left the switch.
     pub bytes: u64,
     pub peak_bytes: u64,
     pub xoff_bytes: u64,
     pub xon_bytes: u64,
-    /// XOFF and headroom: what there is room for.
-    pub most_bytes: u64,
-    /// When the last signal of this class reaches the sender: no later one may overtake it.
+    /// XOFF and headroom: a frame that would exceed this is dropped.
+    pub capacity_bytes: u64,
+    /// When the last signal of this class reaches the sender: a later signal must not overtake it.
     pub last_signal: Time,
-    /// Signals that the sender has not heard yet.
-    pub unheard: u32,
-    /// The receiver has told the sender to stop.
-    pub stopping: bool,
+    /// Signals that have not reached the sender yet.
+    pub signals_in_flight: u32,
+    /// The last signal was XOFF.
+    pub xoff_sent: bool,
 }
 
-impl Account {
-    pub fn new(buffer: &Buffer) -> Account {
-        Account {
+impl Ingress {
+    pub fn new(buffer: &Buffer) -> Ingress {
+        Ingress {
             bytes: 0,
             peak_bytes: 0,
             xoff_bytes: buffer.xoff_bytes,
             xon_bytes: buffer.xon_bytes,
-            most_bytes: buffer.xoff_bytes + buffer.headroom_bytes,
+            capacity_bytes: buffer.xoff_bytes + buffer.headroom_bytes,
             last_signal: 0,
-            unheard: 0,
-            stopping: false,
+            signals_in_flight: 0,
+            xoff_sent: false,
         }
     }
 }
 
-/// How long one priority has been stopped, and what of its queue no account covers.
+/// Pauses of one priority at the sender, and the bytes of its queue that are in no ingress buffer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Stops {
-    pub uncovered_bytes: u64,
+pub(crate) struct PauseState {
+    pub uncharged_bytes: u64,
+    /// Number of pauses.
     pub pauses: u64,
-    /// Time stopped in pauses that have ended.
+    /// Total length of the pauses that have ended.
     pub paused: Time,
-    /// Since when the priority is stopped.
+    /// Start of the current pause.
     pub paused_since: Time,
-    /// Until when the class of this number is stopped; 0 not at all, MAX until told otherwise.
+    /// End of the current pause of the class of this number; 0 without a pause, MAX until XON.
     pub paused_until: Time,
 }
 
@@ -64,22 +67,22 @@ pub(crate) struct Channel {
     pub delay: Time,
     pub rx_frames: u64,
     pub rx_bytes: u64,
-    /// What the frame on the wire holds, if there is one.
+    /// What the frame in transmission holds, if there is one.
     pub sending: Option<Hold>,
-    /// Length and time of the last transmission: the next is nearly always as long, and a
-    /// division takes as long as all else that is done to start it.
+    /// Length and time of the last transmission. The next is nearly always equally long, and a
+    /// division costs as much as all other work of starting it.
     last_bytes: u32,
     last_time: Time,
     pub flow_control: FlowControl,
     pub to_switch: bool,
     pub jittered: bool,
     pub up: bool,
-    /// Priorities with frames waiting, as bits.
+    /// Priorities with waiting frames, as bits.
     pub waiting: u8,
-    /// Priorities that are stopped, as bits.
+    /// Paused priorities, as bits.
     pub paused: u8,
-    /// The priority that has the first choice next: round robin by frame.
-    pub turn: u8,
+    /// The priority that is served first: round robin by frame.
+    pub next_priority: u8,
 }
 
 impl Channel {
@@ -98,19 +101,19 @@ impl Channel {
             up: true,
             waiting: 0,
             paused: 0,
-            turn: 0,
+            next_priority: 0,
         }
     }
 
-    /// The priority whose frame goes next, if any may.
+    /// The priority whose frame is sent next, if any may be.
     #[inline]
     pub fn choose(&self) -> Option<u8> {
         let ready = self.waiting & !self.paused;
         if ready == 0 || !self.up {
             return None;
         }
-        let ahead = ready.rotate_right(u32::from(self.turn)).trailing_zeros() as u8;
-        Some((self.turn + ahead) % PRIORITIES as u8)
+        let ahead = ready.rotate_right(u32::from(self.next_priority)).trailing_zeros() as u8;
+        Some((self.next_priority + ahead) % PRIORITIES as u8)
     }
 
     /// Time that a frame takes on the wire, gap included.
@@ -130,9 +133,9 @@ impl Channel {
     }
 }
 
-/// What is seldom needed.
+/// The rarely used state of a channel.
 #[derive(Debug)]
-pub(crate) struct Rest {
+pub(crate) struct ColdState {
     pub config: ChannelConfig,
     pub last_arrival: Time,
     /// Times that the link was cut or restored.
@@ -140,9 +143,9 @@ pub(crate) struct Rest {
     pub drops: [u64; DropCause::ALL.len()],
 }
 
-impl Rest {
+impl ColdState {
     pub fn new(config: ChannelConfig) -> Self {
-        Rest { config, last_arrival: 0, epoch: 0, drops: [0; DropCause::ALL.len()] }
+        ColdState { config, last_arrival: 0, epoch: 0, drops: [0; DropCause::ALL.len()] }
     }
 
     pub fn count_drop(&mut self, cause: DropCause) {
@@ -157,6 +160,6 @@ mod tests {
     #[test]
     fn what_every_frame_touches_is_one_cache_line_each() {
         assert_eq!(size_of::<Channel>(), 64);
-        assert_eq!(size_of::<Account>(), 64);
+        assert_eq!(size_of::<Ingress>(), 64);
     }
 }

@@ -1,20 +1,20 @@
 //! Settings of a channel.
 
-use crate::{Time, GAP_BYTES, SECOND};
+use crate::units::{Time, GAP_BYTES, SECOND};
 
 /// What the receiver of a channel does when its buffer fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowControl {
     /// Nothing: frames are dropped where an egress queue is full.
     Off,
-    /// IEEE 802.3x PAUSE: all priorities stop together.
+    /// IEEE 802.3x PAUSE: all priorities are paused together.
     Pause,
-    /// IEEE 802.1Qbb priority flow control: each priority stops by itself.
+    /// IEEE 802.1Qbb priority flow control: each priority is paused by itself.
     Pfc,
 }
 
 impl FlowControl {
-    /// The class by which `priority` is accounted and paused.
+    /// The class in which `priority` is counted and paused.
     pub fn class(self, priority: u8) -> u8 {
         match self {
             FlowControl::Pfc => priority,
@@ -31,28 +31,29 @@ impl FlowControl {
     }
 }
 
-/// Limits in bytes of frames, FCS included.
+/// Limits in bytes of frames, FCS included. [`crate::Limits`] has defaults for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffer {
-    /// Most bytes in an egress queue of frames that no ingress account covers.
+    /// Most bytes in an egress queue of frames that are in no ingress buffer.
     pub queue_bytes: u64,
-    /// The receiver pauses the channel when an account exceeds this.
+    /// The receiver pauses the channel when an ingress occupancy exceeds this.
     pub xoff_bytes: u64,
-    /// It resumes when the account is at or below this.
+    /// It resumes the channel when the occupancy is at or below this.
     pub xon_bytes: u64,
-    /// Room above XOFF for what is still under way; see [`Buffer::headroom_needed`].
+    /// Room above XOFF for frames in flight; see [`Buffer::headroom_needed`].
     pub headroom_bytes: u64,
 }
 
 impl Buffer {
     /// Headroom with which nothing is lost: `2 * rate * reaction + 2 * (frame + gap)`.
     ///
-    /// The frame that crosses XOFF may do so by nearly its own size. PAUSE takes one delay to
-    /// reach the sender, which then finishes the frame that it has begun, and what left before
-    /// takes another delay to arrive. `reaction` is the link's delay, plus whatever time a driver of the model may be late.
+    /// The frame that crosses XOFF may exceed it by nearly its own size. PAUSE takes one delay to
+    /// reach the sender, which then completes the frame that it has begun, and what left before
+    /// takes another delay to arrive. `reaction` is the link's delay plus the time by which a driver
+    /// of the model may be late.
     pub fn headroom_needed(rate_bps: u64, reaction: Time, max_frame_bytes: u32) -> u64 {
-        let under_way = u128::from(rate_bps) * 2 * u128::from(reaction) / (8 * u128::from(SECOND));
-        under_way as u64 + 1 + 2 * u64::from(max_frame_bytes + GAP_BYTES)
+        let in_flight = u128::from(rate_bps) * 2 * u128::from(reaction) / (8 * u128::from(SECOND));
+        in_flight as u64 + 1 + 2 * u64::from(max_frame_bytes + GAP_BYTES)
     }
 }
 
@@ -61,17 +62,18 @@ impl Buffer {
 pub struct ChannelConfig {
     /// Line rate, bits a second; not 0.
     pub rate_bps: u64,
-    /// Time a bit travels, and a pause signal the other way.
+    /// Propagation delay of a bit, and of a pause signal in the other direction.
     pub delay: Time,
-    /// What the receiver does; a host honours nothing and only sends what [`crate::Model::pause_until`] is told.
+    /// What the receiver does when its buffer fills. A host does not react to its own buffer; it
+    /// only pauses its channel as [`crate::Model::pause_until`] says.
     pub flow_control: FlowControl,
     /// Limits at both ends.
     pub buffer: Buffer,
-    /// Whether the receiver is a switch, which keeps ingress accounts. A host takes frames at once.
+    /// Whether the receiver is a switch, which has ingress buffers. A host takes frames at once.
     pub to_switch: bool,
     /// A queue paused for longer than this is emptied; None never.
     pub watchdog: Option<Time>,
-    /// Frames arrive up to this much later than the delay says, at random but in order. It breaks
-    /// the phase lock of equal senders at a full tail-drop queue, as the clocks of real hardware do.
+    /// Frames arrive up to this much later than the delay says, at random but in order; see
+    /// [`crate::default_jitter`].
     pub jitter: Time,
 }

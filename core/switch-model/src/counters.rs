@@ -1,13 +1,14 @@
-//! What is counted on a channel.
+//! Counters of a channel.
 
-use crate::{Time, PRIORITIES};
+use crate::ids::PRIORITIES;
+use crate::units::Time;
 
 /// Why a frame was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropCause {
-    /// The egress queue was full and no flow control covers the frame.
+    /// The egress queue was full, and the frame was in no ingress buffer.
     Queue,
-    /// The ingress account was over XOFF plus headroom.
+    /// The ingress occupancy would have exceeded XOFF plus headroom.
     Headroom,
     /// The queue was paused for longer than the watchdog's limit.
     Watchdog,
@@ -28,31 +29,31 @@ impl DropCause {
     ];
 }
 
-/// Counters of one priority (sender side) and one class (account, receiver side).
+/// Counters of one priority at the sender, and of the ingress buffer of one class at the receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PriorityCounters {
-    /// Frames whose transmission began.
+    /// Frames whose transmission has begun.
     pub tx_frames: u64,
     /// Their bytes, FCS included.
     pub tx_bytes: u64,
-    /// Times that the priority was stopped.
+    /// Number of pauses of the priority.
     pub pauses: u64,
-    /// Time for which it was stopped, in pauses that have ended.
+    /// Total length of the pauses, the current one included.
     pub paused: Time,
     /// Bytes in the egress queue now.
     pub queue_bytes: u64,
-    /// The most there ever were.
+    /// The most so far.
     pub queue_peak_bytes: u64,
-    /// Bytes on the receiver's account of this class now.
-    pub account_bytes: u64,
-    /// The most there ever were.
-    pub account_peak_bytes: u64,
+    /// Ingress occupancy of this class at the receiver now.
+    pub ingress_bytes: u64,
+    /// The most so far.
+    pub ingress_peak_bytes: u64,
 }
 
 /// Counters of a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelCounters {
-    /// Frames that the receiver took in.
+    /// Frames that the receiver accepted.
     pub rx_frames: u64,
     /// Their bytes, FCS included.
     pub rx_bytes: u64,
@@ -63,12 +64,12 @@ pub struct ChannelCounters {
 }
 
 impl ChannelCounters {
-    /// All frames lost.
+    /// All lost frames.
     pub fn dropped(&self) -> u64 {
         self.drops.iter().sum()
     }
 
-    /// What was counted since `before`; what is now, and peaks, stay as they are.
+    /// What was counted since `before`; present values and peaks stay as they are.
     pub fn since(&self, before: &ChannelCounters) -> ChannelCounters {
         let mut since = *self;
         since.rx_frames -= before.rx_frames;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A shortest cycle of the graph; of several, the lexicographically smallest, each written from its
-/// smallest vertex on. Empty when there is no cycle.
+/// A shortest cycle of the graph, starting at its smallest vertex. Of several cycles, the
+/// lexicographically smallest. Empty if there is no cycle.
 pub(crate) fn smallest_cycle<V: Copy + Ord>(edges: &BTreeMap<V, BTreeSet<V>>) -> Vec<V> {
     let mut best: Vec<V> = Vec::new();
     for &start in edges.keys() {
@@ -15,8 +15,8 @@ pub(crate) fn smallest_cycle<V: Copy + Ord>(edges: &BTreeMap<V, BTreeSet<V>>) ->
     best
 }
 
-/// The shortest cycle whose smallest vertex is `start`. Breadth first over ordered
-/// neighbours finds the lexicographically smallest of the shortest.
+/// The shortest cycle whose smallest vertex is `start`. Breadth-first search over
+/// ordered neighbours finds the lexicographically smallest of the shortest cycles.
 fn cycle_through<V: Copy + Ord>(edges: &BTreeMap<V, BTreeSet<V>>, start: V) -> Vec<V> {
     let mut parents: BTreeMap<V, V> = BTreeMap::new();
     let mut queue = VecDeque::from([start]);

@@ -1,40 +1,42 @@
 //! The exact deadlock condition of the model.
 //!
-//! Take all virtual channels whose sender is stopped by its receiver's account. Take one out
-//! again when the bytes of its account that wait in queues of the others are too few to keep it
-//! over XON: if everything else left, it would be resumed. Repeat until none can be taken out. What is
-//! left can never move, whatever comes: each waits for frames that only leave by queues which
-//! are themselves left. What was taken out can move. So the members are exactly the deadlock.
+//! Start with all virtual channels that are paused by their receiver's ingress buffer. Remove a
+//! channel if the bytes of its ingress buffer that wait in queues of the other channels of the set
+//! do not exceed XON: if all other frames left, it would be resumed. Repeat until no channel can be
+//! removed. The channels that remain can never send again: each waits for frames that can only
+//! leave through queues of the set. The channels that were removed can. So the set is exactly the
+//! deadlock.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cycle::smallest_cycle;
 use crate::entries::Hold;
-use crate::{ChannelId, Model, VirtualChannel, PRIORITIES};
+use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
+use crate::model::Model;
 
-/// A deadlock: channels that can never move again.
+/// A deadlock: virtual channels that can never send again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
-    /// All of them, in order.
+    /// All of its channels, in order.
     pub members: Vec<VirtualChannel>,
-    /// A shortest cycle among them (of several, the smallest), from its smallest member on, in
-    /// the direction in which frames go.
+    /// A shortest cycle among them, in the direction of the frames, starting at its smallest
+    /// member. Of several cycles, the lexicographically smallest.
     pub cycle: Vec<VirtualChannel>,
 }
 
-/// `account` has `bytes` bytes in the egress queue of `queue`; of several copies of a frame, all with
-/// the same `entry`, only one counts.
+/// A frame in the egress queue of `queue` that counts `bytes` in the ingress buffer of `ingress`. Of
+/// several copies of a frame, which have the same `entry`, only one counts.
 struct Wait {
-    account: VirtualChannel,
+    ingress: VirtualChannel,
     queue: VirtualChannel,
     entry: Option<usize>,
     bytes: u64,
 }
 
 impl<P> Model<P> {
-    /// The virtual channels that can never move again, if there are any.
+    /// The virtual channels that can never send again, if there are any.
     pub fn deadlock(&self) -> Option<Deadlock> {
-        let mut members = self.stopped();
+        let mut members = self.paused_by_switches();
         if members.is_empty() {
             return None;
         }
@@ -43,7 +45,7 @@ impl<P> Model<P> {
             let before = members.len();
             let held = self.held_bytes(&waits, &members);
             members.retain(|member| {
-                let xon = self.account(*member).xon_bytes;
+                let xon = self.ingress(*member).xon_bytes;
                 held.get(member).is_some_and(|&bytes| bytes > xon)
             });
             if members.is_empty() {
@@ -55,17 +57,17 @@ impl<P> Model<P> {
         }
         let mut edges: BTreeMap<VirtualChannel, BTreeSet<VirtualChannel>> = BTreeMap::new();
         for wait in &waits {
-            if members.contains(&wait.account) && members.contains(&wait.queue) {
-                edges.entry(wait.account).or_default().insert(wait.queue);
+            if members.contains(&wait.ingress) && members.contains(&wait.queue) {
+                edges.entry(wait.ingress).or_default().insert(wait.queue);
             }
         }
         Some(Deadlock { cycle: smallest_cycle(&edges), members: members.into_iter().collect() })
     }
 
-    /// Virtual channels whose receiver has said stop and whose sender has heard it. While a signal is
-    /// under way it may yet be a resume, which lets a frame go.
-    fn stopped(&self) -> BTreeSet<VirtualChannel> {
-        let mut stopped = BTreeSet::new();
+    /// Virtual channels whose last signal was XOFF and has reached the sender. Any signal in flight
+    /// could be XON, after which the sender may send.
+    fn paused_by_switches(&self) -> BTreeSet<VirtualChannel> {
+        let mut paused = BTreeSet::new();
         for (index, state) in self.channels.iter().enumerate() {
             if state.paused == 0 || !state.up {
                 continue;
@@ -73,38 +75,39 @@ impl<P> Model<P> {
             let channel = ChannelId(index as u32);
             for class in 0..PRIORITIES as u8 {
                 let target = VirtualChannel { channel, class };
-                let account = self.account(target);
-                let heard = account.unheard == 0 && self.stops(channel, class).paused_until > 0;
-                if account.stopping && heard {
-                    stopped.insert(target);
+                let ingress = self.ingress(target);
+                let in_effect = ingress.signals_in_flight == 0
+                    && self.pause_state(channel, class).paused_until > 0;
+                if ingress.xoff_sent && in_effect {
+                    paused.insert(target);
                 }
             }
         }
-        stopped
+        paused
     }
 
-    /// The frames in the queues of `members`, with the accounts that they are on.
+    /// The frames in the queues of `members` that are in an ingress buffer.
     fn waits(&self, members: &BTreeSet<VirtualChannel>) -> Vec<Wait> {
         let mut waits = Vec::new();
         for &queue in members {
             for frame in self.frames_of(queue) {
-                let (account, bytes, entry) = match frame.hold {
-                    Hold::Nothing => continue,
-                    Hold::Alone { channel, class, bytes } => {
+                let (ingress, bytes, entry) = match frame.hold {
+                    Hold::Uncharged => continue,
+                    Hold::Sole { channel, class, bytes } => {
                         (VirtualChannel { channel, class }, bytes, None)
                     }
-                    Hold::Copy(id) => match self.entries.get(id) {
-                        Some(entry) => (entry.account, entry.bytes, Some(id.index())),
+                    Hold::Shared(id) => match self.entries.get(id) {
+                        Some(entry) => (entry.ingress, entry.bytes, Some(id.index())),
                         None => continue,
                     },
                 };
-                waits.push(Wait { account, queue, entry, bytes: u64::from(bytes) });
+                waits.push(Wait { ingress, queue, entry, bytes: u64::from(bytes) });
             }
         }
         waits
     }
 
-    /// Bytes of each account that wait in queues of `members`, each frame once however many copies.
+    /// Bytes of each ingress buffer that wait in queues of `members`; each frame counts once.
     fn held_bytes(
         &self,
         waits: &[Wait],
@@ -115,7 +118,7 @@ impl<P> Model<P> {
         for wait in waits.iter().filter(|wait| members.contains(&wait.queue)) {
             let again = wait.entry.is_some_and(|entry| std::mem::replace(&mut seen[entry], true));
             if !again {
-                *held.entry(wait.account).or_default() += wait.bytes;
+                *held.entry(wait.ingress).or_default() += wait.bytes;
             }
         }
         held

@@ -1,25 +1,25 @@
-//! Frames inside switches, as the ingress accounts see them: one entry however many copies.
+//! Frames inside switches, as ingress buffers count them: one entry for all copies of a frame.
 
-use crate::{ChannelId, VirtualChannel};
+use crate::ids::{ChannelId, VirtualChannel};
 
-/// What a queued frame keeps charged until it has left.
+/// The ingress occupancy that a queued frame releases when it has left the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
-    /// No account covers it.
-    Nothing,
-    /// So many bytes of an account: it is the only copy, and needs no entry.
-    Alone {
-        /// The account's channel and class; apart, they take less room than a [`VirtualChannel`].
+    /// The frame is in no ingress buffer.
+    Uncharged,
+    /// The frame is the only copy and needs no entry.
+    Sole {
+        /// Channel and class of the ingress buffer; apart, they are smaller than a [`VirtualChannel`].
         channel: ChannelId,
         class: u8,
         bytes: u32,
     },
-    /// A share of an entry.
-    Copy(EntryId),
+    /// One of the copies of an entry.
+    Shared(EntryId),
 }
 
-/// A frame that entered a switch. It stays valid until its last copy has left; using it later
-/// is harmless and means 'covered by no account'.
+/// A frame that has arrived at a switch. It is valid until the last copy has left; a later use
+/// has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryId {
     index: u32,
@@ -27,7 +27,7 @@ pub struct EntryId {
 }
 
 impl EntryId {
-    /// A frame that no account covers.
+    /// A frame that is in no ingress buffer.
     pub const NONE: EntryId = EntryId { index: u32::MAX, generation: 0 };
 
     pub(crate) fn index(self) -> usize {
@@ -37,13 +37,13 @@ impl EntryId {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    pub account: VirtualChannel,
+    pub ingress: VirtualChannel,
     pub bytes: u32,
     copies: u32,
     generation: u32,
 }
 
-/// A slab: entries are reused, so nothing is allocated once the busiest moment has passed.
+/// Entries in reusable slots, so that memory is allocated only when a new maximum is reached.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
     slots: Vec<Entry>,
@@ -56,16 +56,16 @@ impl Entries {
         self.slots.len()
     }
 
-    /// A new entry, held once by whoever is distributing its copies.
-    pub fn add(&mut self, account: VirtualChannel, bytes: u32) -> EntryId {
+    /// A new entry, held once by the caller that distributes its copies.
+    pub fn add(&mut self, ingress: VirtualChannel, bytes: u32) -> EntryId {
         if let Some(index) = self.free.pop() {
             let slot = &mut self.slots[index as usize];
             let generation = slot.generation;
-            *slot = Entry { account, bytes, copies: 1, generation };
+            *slot = Entry { ingress, bytes, copies: 1, generation };
             return EntryId { index, generation };
         }
         let index = self.slots.len() as u32;
-        self.slots.push(Entry { account, bytes, copies: 1, generation: 1 });
+        self.slots.push(Entry { ingress, bytes, copies: 1, generation: 1 });
         EntryId { index, generation: 1 }
     }
 
@@ -73,18 +73,18 @@ impl Entries {
         self.slots.get(id.index()).filter(|entry| entry.generation == id.generation)
     }
 
-    /// One more copy; nothing to hold when the entry is gone.
+    /// One more copy; uncharged if the entry is gone.
     pub fn hold(&mut self, id: EntryId) -> Hold {
         match self.slots.get_mut(id.index()) {
             Some(entry) if entry.generation == id.generation => {
                 entry.copies += 1;
-                Hold::Copy(id)
+                Hold::Shared(id)
             }
-            _ => Hold::Nothing,
+            _ => Hold::Uncharged,
         }
     }
 
-    /// One copy less; the account and bytes to give back when it was the last.
+    /// One copy less. Returns the ingress buffer and the bytes to release if it was the last.
     pub fn release(&mut self, id: EntryId) -> Option<(VirtualChannel, u32)> {
         let entry = self.slots.get_mut(id.index())?;
         if entry.generation != id.generation {
@@ -96,6 +96,6 @@ impl Entries {
         }
         entry.generation = entry.generation.wrapping_add(1);
         self.free.push(id.index);
-        Some((entry.account, entry.bytes))
+        Some((entry.ingress, entry.bytes))
     }
 }

@@ -1,24 +1,27 @@
-//! The model: what each happening does to the channels, and what follows from it.
+//! The model: what each input does to the channels, and what follows from it.
 
 mod arrivals;
 mod observation;
 mod pauses;
-mod touch;
+mod prefetch;
 mod transmission;
 
-use crate::channel::{Account, Channel, Rest, Stops};
+use crate::channel::{Channel, ColdState, Ingress, PauseState};
+use crate::config::ChannelConfig;
+use crate::counters::DropCause;
 use crate::entries::Entries;
+use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
 use crate::queue::{Queue, Queues};
-use crate::{ChannelConfig, ChannelId, DropCause, Time, VirtualChannel, PRIORITIES};
+use crate::units::Time;
 
 /// A frame as it is offered to an egress queue.
 #[derive(Debug)]
 pub struct Frame<P> {
-    /// PCP by which it is queued.
+    /// PCP, which selects its egress queue.
     pub priority: u8,
     /// Its length, FCS included.
     pub bytes: u32,
-    /// Whatever the caller wants back.
+    /// Returned to the caller unchanged.
     pub payload: P,
 }
 
@@ -31,32 +34,32 @@ pub struct Sent<P> {
     pub frame: Frame<P>,
     /// When the first bit leaves.
     pub start: Time,
-    /// When the sender is free again; [`Model::ended`] is due then.
+    /// When the sender is free again; [`Model::tx_done`] is due then.
     pub ends: Time,
     /// When the last bit has arrived; [`Model::arrive`] (switch) or [`Model::delivered`] (host) is due then.
     pub arrives: Time,
 }
 
-/// PAUSE or resume on its way to the sender of a channel.
+/// XOFF or XON in flight to the sender of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signal {
-    /// What is to stop or go on.
+    /// What to pause or resume.
     pub target: VirtualChannel,
-    /// Stop, or go on. A stop from one of our switches holds until its resume.
+    /// XOFF, else XON. A pause by a switch lasts until its XON.
     pub stop: bool,
     /// When the receiver sent it.
     pub sent: Time,
-    /// When it reaches the sender; [`Model::signalled`] is due then, in order of time and then of emission.
+    /// When it reaches the sender; [`Model::signalled`] is due then. Equal times in order of emission.
     pub arrives: Time,
-    /// Which life of the link it belongs to: signals do not outlive a cut.
+    /// [`ColdState::epoch`] of the link when it was sent: a cut discards signals in flight.
     epoch: u32,
 }
 
-/// What follows from what the model was told.
+/// What follows from an input of the model.
 pub trait Effects<P> {
-    /// A frame is on the wire.
+    /// A frame's transmission has begun.
     fn started(&mut self, sent: Sent<P>);
-    /// A pause signal is on its way.
+    /// A pause signal was sent.
     fn signal(&mut self, signal: Signal);
     /// A frame was lost at this channel.
     fn dropped(&mut self, channel: ChannelId, cause: DropCause, payload: P);
@@ -68,33 +71,34 @@ pub trait Effects<P> {
 #[derive(Debug)]
 pub struct Model<P> {
     pub(crate) channels: Vec<Channel>,
-    rest: Vec<Rest>,
+    cold: Vec<ColdState>,
     // By priority and then by channel:
     queues: Vec<Queue>,
-    accounts: Vec<Account>,
-    stops: Vec<Stops>,
+    ingress: Vec<Ingress>,
+    pause_states: Vec<PauseState>,
     /// The frames of all queues.
     waiting: Queues<P>,
     pub(crate) entries: Entries,
-    random: u64,
-    watched: bool,
+    /// State of the xorshift generator of jitter; docs/decisions/own-random-and-histogram.md says why it is ours.
+    jitter_state: u64,
+    has_watchdog: bool,
 }
 impl<P> Model<P> {
-    /// An empty fabric. `seed` is for [`ChannelConfig::jitter`] alone.
+    /// An empty fabric. `seed` only affects [`ChannelConfig::jitter`].
     pub fn new(configs: impl IntoIterator<Item = ChannelConfig>, seed: u64) -> Self {
         let configs: Vec<ChannelConfig> = configs.into_iter().collect();
         let every = PRIORITIES * configs.len();
-        let accounts = configs.iter().map(|config| Account::new(&config.buffer));
+        let ingress = configs.iter().map(|config| Ingress::new(&config.buffer));
         Model {
-            watched: configs.iter().any(|config| config.watchdog.is_some()),
+            has_watchdog: configs.iter().any(|config| config.watchdog.is_some()),
             channels: configs.iter().map(Channel::new).collect(),
             queues: (0..every).map(|_| Queue::new()).collect(),
-            accounts: accounts.cycle().take(every).collect(),
-            stops: vec![Stops::default(); every],
-            rest: configs.into_iter().map(Rest::new).collect(),
+            ingress: ingress.cycle().take(every).collect(),
+            pause_states: vec![PauseState::default(); every],
+            cold: configs.into_iter().map(ColdState::new).collect(),
             waiting: Queues::new(),
             entries: Entries::default(),
-            random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            jitter_state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
         }
     }
 
@@ -103,26 +107,26 @@ impl<P> Model<P> {
         usize::from(priority) * self.channels.len() + channel.index()
     }
 
-    pub(crate) fn account(&self, target: VirtualChannel) -> &Account {
-        &self.accounts[self.place(target.channel, target.class)]
+    pub(crate) fn ingress(&self, target: VirtualChannel) -> &Ingress {
+        &self.ingress[self.place(target.channel, target.class)]
     }
 
-    fn account_mut(&mut self, target: VirtualChannel) -> &mut Account {
+    fn ingress_mut(&mut self, target: VirtualChannel) -> &mut Ingress {
         let place = self.place(target.channel, target.class);
-        &mut self.accounts[place]
+        &mut self.ingress[place]
     }
 
-    pub(crate) fn stops(&self, channel: ChannelId, priority: u8) -> &Stops {
-        &self.stops[self.place(channel, priority)]
+    pub(crate) fn pause_state(&self, channel: ChannelId, priority: u8) -> &PauseState {
+        &self.pause_states[self.place(channel, priority)]
     }
 
-    fn stops_mut(&mut self, channel: ChannelId, priority: u8) -> &mut Stops {
+    fn pause_state_mut(&mut self, channel: ChannelId, priority: u8) -> &mut PauseState {
         let place = self.place(channel, priority);
-        &mut self.stops[place]
+        &mut self.pause_states[place]
     }
 
-    /// Count a loss that the caller found.
+    /// Count a loss that the caller has found.
     pub fn count_drop(&mut self, channel: ChannelId, cause: DropCause) {
-        self.rest[channel.index()].count_drop(cause);
+        self.cold[channel.index()].count_drop(cause);
     }
 }

@@ -1,8 +1,8 @@
-//! Egress queues. Frames of all queues share one pool of places, linked in their order: what a queue no
-//! longer needs the next one takes, so that the memory in use is that of the frames that wait now.
+//! Egress queues: linked lists in one pool of places that all queues share, so that the memory in use
+//! is that of the frames that wait now.
 
 use crate::entries::Hold;
-use crate::Time;
+use crate::units::Time;
 
 /// No place.
 const NONE: u32 = u32::MAX;
@@ -12,8 +12,8 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Queued<P> {
     pub hold: Hold,
     pub bytes: u32,
-    /// It may not be sent earlier: when it came (a caller may be late), or later where the end of it
-    /// is still to come.
+    /// Transmission may not begin earlier: its arrival (the caller may be late), or later under
+    /// cut-through, while its end has yet to arrive.
     pub since: Time,
     pub payload: P,
 }
@@ -41,7 +41,7 @@ impl Queue {
     }
 }
 
-/// A place for a frame.
+/// Storage for one frame.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Place<P> {
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     fn frame(number: u32) -> Queued<u32> {
-        Queued { hold: Hold::Nothing, bytes: number, since: 0, payload: number }
+        Queued { hold: Hold::Uncharged, bytes: number, since: 0, payload: number }
     }
 
     #[test]

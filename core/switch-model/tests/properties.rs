@@ -117,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn paused_implies_account_over_xon(case in cases(LOSSLESS)) {
+    fn paused_implies_occupancy_above_xon(case in cases(LOSSLESS)) {
         let mut simulation = simulate(&case);
         simulation.check_pauses();
         while simulation.step() {
@@ -205,7 +205,7 @@ fn a_frame_takes_its_time() {
     let ends = 84 * 800_000;
     assert_eq!(recorder.sent, [(0, ends, ends + 500 * MICROSECOND)]);
     model.inject(ends / 2, ChannelId(0), frame(1522), &mut recorder);
-    model.ended(ends, ChannelId(0), &mut recorder);
+    model.tx_done(ends, ChannelId(0), &mut recorder);
     assert_eq!(recorder.sent[1].0, ends);
     assert_eq!(recorder.sent[1].1, ends + 1542 * 800_000);
 }
@@ -215,21 +215,21 @@ fn a_multicast_is_charged_once_until_its_last_copy_has_left() {
     let configs = vec![channel(FlowControl::Pause, true, 0, 1000); 3];
     let mut model = Model::new(configs, 1);
     let mut recorder = Recorder::default();
-    let account = |model: &Model<()>| model.counters(0, ChannelId(0)).priorities[0].account_bytes;
+    let ingress = |model: &Model<()>| model.counters(0, ChannelId(0)).priorities[0].ingress_bytes;
     let entry = model.arrive(0, ChannelId(0), 0, 1500, &mut recorder).unwrap();
     for out in [1, 2] {
         model.forward(0, entry, ChannelId(out), frame(1504), &mut recorder);
     }
     model.settle(0, entry, &mut recorder);
-    assert_eq!(account(&model), 1500);
-    model.ended(SECOND, ChannelId(1), &mut recorder);
-    assert_eq!(account(&model), 1500);
-    model.ended(2 * SECOND, ChannelId(2), &mut recorder);
-    assert_eq!(account(&model), 0);
+    assert_eq!(ingress(&model), 1500);
+    model.tx_done(SECOND, ChannelId(1), &mut recorder);
+    assert_eq!(ingress(&model), 1500);
+    model.tx_done(2 * SECOND, ChannelId(2), &mut recorder);
+    assert_eq!(ingress(&model), 0);
     assert_eq!(recorder.signals, [(0, true), (2 * SECOND, false)]);
-    // A copy that comes later is on no account.
+    // A copy that comes later is in no ingress buffer.
     model.forward(3 * SECOND, entry, ChannelId(1), frame(1504), &mut recorder);
-    assert_eq!((account(&model), recorder.sent.len()), (0, 3));
+    assert_eq!((ingress(&model), recorder.sent.len()), (0, 3));
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn a_host_stops_its_channel_for_as_long_as_it_asks() {
 }
 
 #[test]
-fn a_cut_link_loses_what_it_holds_and_starts_anew() {
+fn a_cut_link_loses_what_it_holds_and_starts_afresh() {
     let mut model = Model::new(vec![channel(FlowControl::Pause, true, 10, 1000); 2], 1);
     let mut recorder = Recorder::default();
     for _ in 0..3 {
@@ -285,7 +285,7 @@ fn a_cut_link_loses_what_it_holds_and_starts_anew() {
     model.inject(3, ChannelId(0), frame(1500), &mut recorder);
     assert_eq!(model.counters(0, ChannelId(0)).drops[DropCause::Down as usize], 4);
     model.set_up(4, ChannelId(0), true, &mut recorder);
-    model.ended(SECOND, ChannelId(0), &mut recorder);
+    model.tx_done(SECOND, ChannelId(0), &mut recorder);
     model.inject(SECOND, ChannelId(0), frame(1500), &mut recorder);
     assert_eq!(recorder.sent.len(), 2);
 }
@@ -307,7 +307,7 @@ fn a_signal_does_not_outlive_a_cut() {
     model.set_up(1, ChannelId(0), false, &mut recorder);
     model.set_up(2, ChannelId(0), true, &mut recorder);
     model.signalled(stop.arrives, stop, &mut recorder);
-    assert!(!model.is_paused(ChannelId(0), 0), "nobody would ever resume it");
+    assert!(!model.is_paused(ChannelId(0), 0), "nothing would ever resume it");
 }
 
 struct Keep<'list>(&'list mut Vec<switch_model::Signal>);

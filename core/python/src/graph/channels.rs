@@ -12,9 +12,9 @@ use numpy::{IntoPyArray, PyArray3, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::{PyLookupError, PyValueError};
 use pyo3::prelude::*;
 
+use super::arrays::{matrix, refused, square, tree, Ints, Mask, Matrix, Vector};
 use super::shortest::PyShortestPaths;
 use super::states::PyStateGraph;
-use super::{matrix, refused, square, tree, Ints, Mask, Matrix, Vector};
 
 /// The channels of a fabric; see the class of that name in `graph.pyi`.
 #[pyclass(frozen, name = "Channels", module = "knotless_core.graph")]

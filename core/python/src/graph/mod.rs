@@ -1,70 +1,20 @@
 //! `knotless_core.graph`.
 
-use graph::channels::Channels;
-use graph::trees::Tree;
-use graph::{acyclic, cycle, trees, HostRows, Malformed, Paths};
-use numpy::{
-    Element, IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1,
-    PyReadonlyArray3,
-};
-use pyo3::exceptions::PyValueError;
+use graph::{acyclic, cycle, trees, HostRows};
+use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray3};
 use pyo3::prelude::*;
 
+use arrays::{refused, square, Ints, Mask, Matrix, Vector};
 use channels::PyChannels;
 use shortest::PyShortestPaths;
 use states::PyStateGraph;
 
+mod arrays;
 mod channels;
 mod shortest;
 mod states;
 mod tables;
 mod vlans;
-
-type Ints<'py> = PyReadonlyArray1<'py, i32>;
-type Mask<'py> = PyReadonlyArray1<'py, bool>;
-type Vector<'py, T> = Bound<'py, PyArray1<T>>;
-type Matrix<'py, T> = Bound<'py, PyArray2<T>>;
-type PathArrays<'py> = (Bound<'py, PyArray3<i32>>, Bound<'py, PyArray3<u8>>);
-
-fn refused(error: Malformed) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
-
-fn as_paths(
-    py: Python<'_>,
-    paths: Paths,
-    rows: usize,
-    switches: usize,
-) -> PyResult<PathArrays<'_>> {
-    let shape = [rows, switches, paths.longest];
-    Ok((
-        paths.channels.into_pyarray(py).reshape(shape)?,
-        paths.priorities.into_pyarray(py).reshape(shape)?,
-    ))
-}
-
-fn matrix<T: Element>(
-    py: Python<'_>,
-    values: Vec<T>,
-    rows: usize,
-    columns: usize,
-) -> PyResult<Matrix<'_, T>> {
-    values.into_pyarray(py).reshape([rows, columns])
-}
-
-fn square<T: Element>(py: Python<'_>, values: Vec<T>, side: usize) -> PyResult<Matrix<'_, T>> {
-    matrix(py, values, side, side)
-}
-
-/// A tree as Python tells it: see `Channels` in `graph.pyi`.
-fn tree<'a>(
-    channels: &'a Channels,
-    root: usize,
-    parent: &'a Ints<'_>,
-    level: &'a Ints<'_>,
-) -> PyResult<Tree<'a>> {
-    Tree::new(channels, root, parent.as_slice()?, level.as_slice()?).map_err(refused)
-}
 
 /// Row of each host, plane, switch and hosts of each row.
 type RowArrays<'py> = (Vector<'py, i32>, Vector<'py, i32>, Vector<'py, i32>, Vector<'py, i32>);

@@ -5,8 +5,8 @@ use numpy::{IntoPyArray, PyArrayMethods};
 use numpy::{PyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
+use super::arrays::{refused, square, tree, Ints, Mask, Matrix, Vector};
 use super::states::PyStateGraph;
-use super::{refused, square, tree, Ints, Mask, Matrix, Vector};
 
 /// The shortest paths of a fabric; see the class of that name in `graph.pyi`.
 #[pyclass(frozen, name = "ShortestPaths", module = "knotless_core.graph")]

@@ -6,7 +6,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyLookupError, PyValueError};
 use pyo3::prelude::*;
 
-use super::{as_paths, refused, square, Ints, Mask, Matrix, PathArrays, Vector};
+use super::arrays::{as_paths, refused, square, Ints, Mask, Matrix, PathArrays, Vector};
 
 /// Which walks are legal; see the class of that name in `graph.pyi`.
 #[pyclass(frozen, name = "StateGraph", module = "knotless_core.graph")]

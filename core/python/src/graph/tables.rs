@@ -10,8 +10,8 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyUntyped
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 
+use super::arrays::{as_paths, matrix, refused, Mask, Matrix, PathArrays, Vector};
 use super::channels::PyChannels;
-use super::{as_paths, matrix, refused, Mask, Matrix, PathArrays, Vector};
 
 /// Next-hop tables; see the class of that name in `graph.pyi`.
 #[pyclass(frozen, name = "Tables", module = "knotless_core.graph")]

@@ -6,8 +6,8 @@ use numpy::PyReadonlyArray3;
 use pyo3::exceptions::{PyLookupError, PyOverflowError};
 use pyo3::prelude::*;
 
+use super::arrays::{matrix, refused, Ints, Matrix};
 use super::channels::PyChannels;
-use super::{matrix, refused, Ints, Matrix};
 
 #[pyfunction]
 pub fn assign_vlans<'py>(

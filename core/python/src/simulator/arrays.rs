@@ -3,9 +3,9 @@
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use simulator::{Buffer, ChannelConfig, Fabric, FlowControl, Node, Tables};
+use simulator::{Buffer, ChannelConfig, Fabric, Node, Tables};
 
-use super::wrong;
+use super::convert::{self, wrong};
 
 /// The columns of a list of channels.
 #[derive(FromPyObject)]
@@ -34,6 +34,14 @@ fn node(number: i64) -> Node {
     }
 }
 
+/// The reverse of [`node`].
+pub fn number(node: Node) -> i64 {
+    match node {
+        Node::Switch(switch) => i64::from(switch),
+        Node::Host(host) => -1 - i64::from(host),
+    }
+}
+
 impl Channels<'_> {
     pub fn fabric(&self, switches: usize, hosts: usize) -> PyResult<Fabric> {
         let (leaves, enters) = (self.leaves.as_slice()?, self.enters.as_slice()?);
@@ -56,11 +64,7 @@ impl Channels<'_> {
             let config = ChannelConfig {
                 rate_bps: rate_bps[c],
                 delay: delay_ps[c],
-                flow_control: match flow_control[c] {
-                    0 => FlowControl::Off,
-                    1 => FlowControl::Pause,
-                    _ => FlowControl::Pfc,
-                },
+                flow_control: convert::flow_control(flow_control[c])?,
                 buffer: Buffer {
                     queue_bytes: queue_bytes[c],
                     xoff_bytes: xoff_bytes[c],
@@ -71,9 +75,10 @@ impl Channels<'_> {
                 watchdog: Some(watchdog_ps[c]).filter(|&limit| limit > 0),
                 jitter: jitter_ps[c],
             };
-            (config, node(leaves[c]), to, back[c])
+            Ok((config, node(leaves[c]), to, back[c]))
         });
-        let fabric = Fabric::new(switches, hosts, channels.collect()).map_err(wrong)?;
+        let channels = channels.collect::<PyResult<Vec<_>>>()?;
+        let fabric = Fabric::new(switches, hosts, channels).map_err(wrong)?;
         if self.hubs {
             fabric.with_hubs().map_err(wrong)
         } else {
@@ -83,11 +88,11 @@ impl Channels<'_> {
 }
 
 fn unequal() -> PyErr {
-    PyValueError::new_err("the columns of channels are not equally long")
+    PyValueError::new_err("the columns of channels must be equally long")
 }
 
-/// A column, which must have so many entries.
-fn column<'a, T: numpy::Element>(
+/// A column, which must have `count` entries.
+pub fn column<'a, T: numpy::Element>(
     array: &'a PyReadonlyArray1<'_, T>,
     count: usize,
 ) -> PyResult<&'a [T]> {
@@ -108,7 +113,9 @@ impl Tree<'_> {
     pub fn add(&self, tables: &mut Tables, fabric: &Fabric) -> PyResult<()> {
         let rows = self.0.as_array();
         if rows.ncols() != 3 {
-            return Err(PyValueError::new_err("a branch is a switch, a channel and a priority"));
+            return Err(PyValueError::new_err(
+                "a branch must be a switch, a channel and a priority",
+            ));
         }
         let branches: Vec<(u32, u32, u8)> =
             rows.outer_iter().map(|row| (row[0], row[1], row[2] as u8)).collect();

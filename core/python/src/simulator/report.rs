@@ -1,10 +1,10 @@
-//! What a simulation has counted, as arrays.
+//! The results of a simulation, as arrays.
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use simulator::{FlowReport, Histogram, PriorityCounters, Report, VirtualChannel};
 
-use super::array;
+use super::convert::array;
 
 type Numbers = Py<PyArray1<u64>>;
 
@@ -35,7 +35,7 @@ pub struct PyReport {
     channel_pauses: Numbers,
     channel_paused_ps: Numbers,
     channel_queue_peak_bytes: Numbers,
-    channel_account_peak_bytes: Numbers,
+    channel_ingress_peak_bytes: Numbers,
     channel_drops: Vec<Numbers>,
     deadlock: Option<PyDeadlock>,
     deadlocks: u64,
@@ -122,7 +122,7 @@ impl PyReport {
             channel_pauses: most(|counted| counted.pauses),
             channel_paused_ps: most(|counted| counted.paused),
             channel_queue_peak_bytes: most(|counted| counted.queue_peak_bytes),
-            channel_account_peak_bytes: most(|counted| counted.account_peak_bytes),
+            channel_ingress_peak_bytes: most(|counted| counted.ingress_peak_bytes),
             channel_drops: (0..simulator::DropCause::ALL.len())
                 .map(|cause| array(py, channels.iter().map(move |channel| channel.drops[cause])))
                 .collect(),

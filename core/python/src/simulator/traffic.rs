@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use simulator::{Arrivals, Flow, Sending, Target, Time, Traffic};
 
-/// What traffic a simulation has; it is used up by the simulation that it is given to.
+/// The traffic of one simulation, which takes it.
 #[pyclass(name = "Traffic", module = "knotless_core.simulator")]
 pub(crate) struct PyTraffic(Mutex<Option<Traffic>>);
 
@@ -18,7 +18,9 @@ impl PyTraffic {
 
     pub fn take(&self) -> PyResult<Traffic> {
         let taken = self.0.lock().ok().and_then(|mut traffic| traffic.take());
-        taken.ok_or_else(|| PyValueError::new_err("traffic was used already"))
+        taken.ok_or_else(|| {
+            PyValueError::new_err("this traffic belongs to another simulation already")
+        })
     }
 }
 

@@ -1,17 +1,20 @@
-//! A frame comes in: it is charged to an account, and goes to egress queues.
+//! A frame arrives: it is charged to an ingress buffer, and copies of it go to egress queues.
 
 use super::{Effects, Frame, Model};
-use crate::entries::Hold;
-use crate::{ChannelId, DropCause, EntryId, FlowControl, Time, VirtualChannel};
+use crate::config::FlowControl;
+use crate::counters::DropCause;
+use crate::entries::{EntryId, Hold};
+use crate::ids::{ChannelId, VirtualChannel};
+use crate::units::Time;
 
 impl<P> Model<P> {
-    /// A frame without an ingress account: from a host's own stack, or from a switch's CPU.
+    /// A frame that is in no ingress buffer: from a host's network stack, or from a switch's CPU.
     pub fn inject(&mut self, now: Time, out: ChannelId, frame: Frame<P>, fx: &mut impl Effects<P>) {
-        self.enqueue(now, Hold::Nothing, out, frame, now, fx);
+        self.enqueue(now, Hold::Uncharged, out, frame, now, fx);
     }
 
-    /// The last bit of a frame has arrived at a switch by `channel`. None when it was dropped;
-    /// else [`Model::forward`] each copy and then [`Model::settle`].
+    /// The last bit of a frame has arrived at a switch on `channel`. None if it was dropped; else
+    /// the caller must [`Model::forward`] each copy and then [`Model::settle`].
     pub fn arrive(
         &mut self,
         now: Time,
@@ -21,19 +24,22 @@ impl<P> Model<P> {
         fx: &mut impl Effects<P>,
     ) -> Option<EntryId> {
         Some(match self.charge(now, channel, priority, bytes, fx)? {
-            Hold::Alone { channel, class, bytes } => {
+            Hold::Sole { channel, class, bytes } => {
                 self.entries.add(VirtualChannel { channel, class }, bytes)
             }
-            Hold::Copy(_) | Hold::Nothing => EntryId::NONE,
+            Hold::Shared(_) | Hold::Uncharged => EntryId::NONE,
         })
     }
 
-    /// A frame that has arrived at a switch by `channel` with `bytes` bytes goes on as `frame`: what
-    /// [`Model::arrive`], [`Model::forward`] and [`Model::settle`] do for a frame of which there is
-    /// one copy. `complete` is when the last bit arrives, for a switch that does not wait for it
-    /// (cut-through): the frame is not sent so early that it would run dry. Gives the payload back
-    /// when the frame was dropped on arrival.
-    #[allow(clippy::too_many_arguments, reason = "one call instead of three, with what they need")]
+    /// A frame of `bytes` bytes that has arrived at a switch on `channel` is forwarded as `frame`:
+    /// [`Model::arrive`], [`Model::forward`] and [`Model::settle`] in one call, for a single copy.
+    /// `complete` is when the last bit arrives, for a switch that does not wait for it
+    /// (cut-through): transmission begins late enough never to overtake reception. Returns the
+    /// payload if the frame was dropped on arrival.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "one call in place of three, with the arguments of all"
+    )]
     #[inline]
     pub fn pass(
         &mut self,
@@ -49,7 +55,7 @@ impl<P> Model<P> {
             return Err(frame.payload);
         };
         let since = if complete > now {
-            let rate_bps = || self.rest[out.index()].config.rate_bps;
+            let rate_bps = || self.cold[out.index()].config.rate_bps;
             let lasts = self.channels[out.index()].wire_time(frame.bytes, rate_bps);
             now.max(complete.saturating_sub(lasts))
         } else {
@@ -59,8 +65,8 @@ impl<P> Model<P> {
         Ok(())
     }
 
-    /// Charge a frame that has arrived to its account, and pause the sender if that is too much.
-    /// None when it was dropped.
+    /// Charge a frame that has arrived to its ingress buffer, and pause the sender above XOFF. None
+    /// if it was dropped.
     #[inline(always)]
     fn charge(
         &mut self,
@@ -77,23 +83,23 @@ impl<P> Model<P> {
         }
         if state.flow_control == FlowControl::Off || !state.to_switch {
             state.count_received(bytes);
-            return Some(Hold::Nothing);
+            return Some(Hold::Uncharged);
         }
         let class = state.flow_control.class(priority);
         let place = self.place(channel, class);
-        let account = &mut self.accounts[place];
-        let charged = account.bytes + u64::from(bytes);
-        if charged > account.most_bytes {
+        let ingress = &mut self.ingress[place];
+        let charged = ingress.bytes + u64::from(bytes);
+        if charged > ingress.capacity_bytes {
             self.count_drop(channel, DropCause::Headroom);
             return None;
         }
-        account.bytes = charged;
-        account.peak_bytes = account.peak_bytes.max(charged);
+        ingress.bytes = charged;
+        ingress.peak_bytes = ingress.peak_bytes.max(charged);
         self.channels[channel.index()].count_received(bytes);
-        if charged > account.xoff_bytes && !account.stopping {
+        if charged > ingress.xoff_bytes && !ingress.xoff_sent {
             self.send_signal(now, VirtualChannel { channel, class }, true, fx);
         }
-        Some(Hold::Alone { channel, class, bytes })
+        Some(Hold::Sole { channel, class, bytes })
     }
 
     /// Queue one copy of a frame that has arrived.
@@ -111,10 +117,10 @@ impl<P> Model<P> {
 
     /// All copies of the frame have been forwarded.
     pub fn settle(&mut self, now: Time, entry: EntryId, fx: &mut impl Effects<P>) {
-        self.release(now, Hold::Copy(entry), fx);
+        self.release(now, Hold::Shared(entry), fx);
     }
 
-    /// A frame has arrived at a host by `channel`; false when the link is cut.
+    /// A frame has arrived at a host on `channel`; false if the link is cut.
     pub fn delivered(&mut self, channel: ChannelId, bytes: u32) -> bool {
         let state = &mut self.channels[channel.index()];
         if state.up {

@@ -1,15 +1,16 @@
-//! What can be seen of the model from outside; nothing here changes it.
+//! Reading the state of the model.
 
 use super::Model;
+use crate::config::ChannelConfig;
+use crate::counters::{ChannelCounters, PriorityCounters};
+use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
 use crate::queue::Queued;
-use crate::{
-    ChannelConfig, ChannelCounters, ChannelId, PriorityCounters, Time, VirtualChannel, PRIORITIES,
-};
+use crate::units::Time;
 
 impl<P> Model<P> {
     /// Settings of a channel.
     pub fn config(&self, channel: ChannelId) -> &ChannelConfig {
-        &self.rest[channel.index()].config
+        &self.cold[channel.index()].config
     }
 
     /// Number of channels.
@@ -17,60 +18,59 @@ impl<P> Model<P> {
         self.channels.len()
     }
 
-    /// Whether the channel is not cut.
+    /// Whether the channel is up, not cut.
     pub fn is_up(&self, channel: ChannelId) -> bool {
         self.channels[channel.index()].up
     }
 
-    /// Counters of a channel, pauses that last up to `now` included.
+    /// Counters of a channel; a pause that lasts is counted up to `now`.
     pub fn counters(&self, now: Time, channel: ChannelId) -> ChannelCounters {
         let state = &self.channels[channel.index()];
         let of_priority = |priority: usize| {
             let place = self.place(channel, priority as u8);
-            let (queue, account, stops) =
-                (&self.queues[place], &self.accounts[place], &self.stops[place]);
-            let stopped = state.paused & (1 << priority) != 0;
-            let lasting = if stopped { now.saturating_sub(stops.paused_since) } else { 0 };
+            let (queue, ingress, pause) =
+                (&self.queues[place], &self.ingress[place], &self.pause_states[place]);
+            let paused = state.paused & (1 << priority) != 0;
+            let current = if paused { now.saturating_sub(pause.paused_since) } else { 0 };
             PriorityCounters {
                 tx_frames: queue.tx_frames,
                 tx_bytes: queue.tx_bytes,
-                pauses: stops.pauses,
-                paused: stops.paused + lasting,
+                pauses: pause.pauses,
+                paused: pause.paused + current,
                 queue_bytes: queue.bytes,
                 queue_peak_bytes: queue.peak_bytes,
-                account_bytes: account.bytes,
-                account_peak_bytes: account.peak_bytes,
+                ingress_bytes: ingress.bytes,
+                ingress_peak_bytes: ingress.peak_bytes,
             }
         };
         ChannelCounters {
             rx_frames: state.rx_frames,
             rx_bytes: state.rx_bytes,
-            drops: self.rest[channel.index()].drops,
+            drops: self.cold[channel.index()].drops,
             priorities: std::array::from_fn(of_priority),
         }
     }
 
-    /// Whether the sender of a channel may send no frame of this priority now.
+    /// Whether a priority of a channel is paused.
     pub fn is_paused(&self, channel: ChannelId, priority: u8) -> bool {
         self.channels[channel.index()].paused & (1 << priority) != 0
     }
 
-    /// Since when the sender of a virtual channel is stopped; 0 when it is not.
-    pub fn stopped_since(&self, target: VirtualChannel) -> Time {
-        let stopped = self.is_paused(target.channel, target.class);
-        if stopped {
-            self.stops(target.channel, target.class).paused_since
+    /// Start of the current pause of a virtual channel; 0 without a pause.
+    pub fn paused_since(&self, target: VirtualChannel) -> Time {
+        if self.is_paused(target.channel, target.class) {
+            self.pause_state(target.channel, target.class).paused_since
         } else {
             0
         }
     }
 
-    /// The frames that wait for a virtual channel, by priority and in order.
+    /// Payloads of the frames that wait for a virtual channel, by priority, in queue order.
     pub fn queued(&self, target: VirtualChannel) -> impl Iterator<Item = &P> {
         self.frames_of(target).map(|frame| &frame.payload)
     }
 
-    /// The frames that pausing a virtual channel stops, by priority and in order.
+    /// The frames that wait for a virtual channel, by priority, in queue order.
     pub(crate) fn frames_of(&self, target: VirtualChannel) -> impl Iterator<Item = &Queued<P>> {
         let flow_control = self.channels[target.channel.index()].flow_control;
         (0..PRIORITIES as u8)
@@ -79,12 +79,12 @@ impl<P> Model<P> {
             .flat_map(|queue| self.waiting.frames(queue))
     }
 
-    /// Bytes that wait in all egress queues of a channel.
+    /// Bytes in all egress queues of a channel.
     pub fn queued_bytes(&self, channel: ChannelId) -> u64 {
         (0..PRIORITIES as u8).map(|p| self.queues[self.place(channel, p)].bytes).sum()
     }
 
-    /// Frames that wait in egress queues.
+    /// Frames in all egress queues.
     pub fn waiting_frames(&self) -> u64 {
         self.waiting.waiting()
     }

@@ -1,22 +1,25 @@
-//! Who may send: pause signals, links that are cut, and queues that were paused too long.
+//! Pause signals, cut links, and the watchdog for queues that are paused too long.
 
 use super::{Effects, Model, Signal};
-use crate::{ChannelId, DropCause, FlowControl, Time, VirtualChannel, PRIORITIES};
+use crate::config::FlowControl;
+use crate::counters::DropCause;
+use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
+use crate::units::Time;
 
 impl<P> Model<P> {
-    /// A pause signal of one of our switches has reached the sender.
+    /// A pause signal of a switch has reached the sender.
     pub fn signalled(&mut self, now: Time, signal: Signal, fx: &mut impl Effects<P>) {
         let Signal { target, stop, epoch, .. } = signal;
         let index = target.channel.index();
-        if self.channels[index].up && self.rest[index].epoch == epoch {
-            self.account_mut(target).unheard -= 1;
+        if self.channels[index].up && self.cold[index].epoch == epoch {
+            self.ingress_mut(target).signals_in_flight -= 1;
             self.set_paused(now, target, if stop { Time::MAX } else { 0 });
             self.start(now, target.channel, fx);
         }
     }
 
-    /// A host's PAUSE or PFC frame has reached the sender: stop `target` until `until`; at or
-    /// before `now` means go on. False where the link has no flow control: nothing happens.
+    /// A host's PAUSE or PFC frame has reached the sender: pause `target` until `until`, or resume
+    /// it if that is not after `now`. Returns false, without effect, if the link has no flow control.
     pub fn pause_until(
         &mut self,
         now: Time,
@@ -38,30 +41,30 @@ impl<P> Model<P> {
         true
     }
 
-    /// A host's pause may have run out.
+    /// A host's pause may have expired.
     pub fn expired(&mut self, now: Time, target: VirtualChannel, fx: &mut impl Effects<P>) {
-        let until = self.stops(target.channel, target.class).paused_until;
+        let until = self.pause_state(target.channel, target.class).paused_until;
         if until > 0 && until <= now {
             self.set_paused(now, target, 0);
             self.start(now, target.channel, fx);
         }
     }
 
-    /// Stop (until a time) or, with 0, release the priorities of a class.
+    /// Pause the priorities of a class until a time or, with 0, resume them.
     fn set_paused(&mut self, now: Time, target: VirtualChannel, until: Time) {
         let VirtualChannel { channel, class } = target;
-        self.stops_mut(channel, class).paused_until = until;
+        self.pause_state_mut(channel, class).paused_until = until;
         let state = &mut self.channels[channel.index()];
         let mask = state.flow_control.mask(class);
         let changed = if until > 0 { mask & !state.paused } else { mask & state.paused };
         state.paused ^= changed;
         for priority in (0..PRIORITIES as u8).filter(|p| changed & (1 << p) != 0) {
-            let stops = self.stops_mut(channel, priority);
+            let pause = self.pause_state_mut(channel, priority);
             if until > 0 {
-                stops.pauses += 1;
-                stops.paused_since = now;
+                pause.pauses += 1;
+                pause.paused_since = now;
             } else {
-                stops.paused += now.saturating_sub(stops.paused_since);
+                pause.paused += now.saturating_sub(pause.paused_since);
             }
         }
     }
@@ -74,26 +77,26 @@ impl<P> Model<P> {
         fx: &mut impl Effects<P>,
     ) {
         let delay = self.channels[target.channel.index()].delay;
-        let epoch = self.rest[target.channel.index()].epoch;
-        let account = self.account_mut(target);
-        account.stopping = stop;
-        account.unheard += 1;
-        let arrives = account.last_signal.max(now + delay);
-        account.last_signal = arrives;
+        let epoch = self.cold[target.channel.index()].epoch;
+        let ingress = self.ingress_mut(target);
+        ingress.xoff_sent = stop;
+        ingress.signals_in_flight += 1;
+        let arrives = ingress.last_signal.max(now + delay);
+        ingress.last_signal = arrives;
         fx.signal(Signal { target, stop, sent: now, arrives, epoch });
     }
 
-    /// Cut or restore a channel. What waits for a cut channel, or arrives by it, is lost.
+    /// Cut or restore a channel. Frames that wait for a cut channel, or arrive on it, are lost.
     pub fn set_up(&mut self, now: Time, channel: ChannelId, up: bool, fx: &mut impl Effects<P>) {
         self.channels[channel.index()].up = up;
-        let rest = &mut self.rest[channel.index()];
-        rest.epoch = rest.epoch.wrapping_add(1);
+        let cold = &mut self.cold[channel.index()];
+        cold.epoch = cold.epoch.wrapping_add(1);
         for class in 0..PRIORITIES as u8 {
             let target = VirtualChannel { channel, class };
             self.set_paused(now, target, 0);
-            let account = self.account_mut(target);
-            account.stopping = false;
-            account.unheard = 0;
+            let ingress = self.ingress_mut(target);
+            ingress.xoff_sent = false;
+            ingress.signals_in_flight = 0;
         }
         if !up {
             for priority in 0..PRIORITIES as u8 {
@@ -103,9 +106,9 @@ impl<P> Model<P> {
     }
 
     /// Empty the queues that have been paused for longer than their watchdog allows. They stay
-    /// paused; the frames lost give their accounts back, which resumes what waited for them.
+    /// paused; the lost frames release ingress occupancy, which may resume other channels.
     pub fn run_watchdog(&mut self, now: Time, fx: &mut impl Effects<P>) {
-        if !self.watched {
+        if !self.has_watchdog {
             return;
         }
         for channel in self.every_channel() {
@@ -118,17 +121,17 @@ impl<P> Model<P> {
     }
 
     /// Whether [`Model::run_watchdog`] would empty a queue now.
-    pub fn watchdog_bites(&self, now: Time) -> bool {
-        self.watched
+    pub fn watchdog_would_drop(&self, now: Time) -> bool {
+        self.has_watchdog
             && self.every_channel().any(|channel| {
                 (0..PRIORITIES as u8).any(|p| self.is_paused_too_long(now, channel, p))
             })
     }
 
-    /// The watchdog's rule.
+    /// Whether the watchdog empties a queue now.
     fn is_paused_too_long(&self, now: Time, channel: ChannelId, priority: u8) -> bool {
-        let limit = self.rest[channel.index()].config.watchdog;
-        let since = self.stops(channel, priority).paused_since;
+        let limit = self.cold[channel.index()].config.watchdog;
+        let since = self.pause_state(channel, priority).paused_since;
         limit.is_some_and(|limit| {
             self.is_paused(channel, priority) && now.saturating_sub(since) > limit
         })

@@ -1,14 +1,16 @@
-//! Egress queues and what leaves them: when a frame is sent, and what it gives back.
+//! Egress queues: when frames are sent, and the ingress occupancy that they release.
 
 use super::{Effects, Frame, Model, Sent};
+use crate::counters::DropCause;
 use crate::entries::Hold;
+use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
 use crate::queue::Queued;
-use crate::{ChannelId, DropCause, Time, VirtualChannel, PRIORITIES};
+use crate::units::Time;
 
 impl<P> Model<P> {
-    /// The sender of `channel` is free again.
+    /// The transmission on `channel` is complete, and its sender is free again.
     #[inline]
-    pub fn ended(&mut self, now: Time, channel: ChannelId, fx: &mut impl Effects<P>) {
+    pub fn tx_done(&mut self, now: Time, channel: ChannelId, fx: &mut impl Effects<P>) {
         if let Some(hold) = self.channels[channel.index()].sending.take() {
             self.release(now, hold, fx);
         }
@@ -33,18 +35,18 @@ impl<P> Model<P> {
             fx.dropped(out, DropCause::Down, payload);
             return self.release(now, hold, fx);
         }
-        if hold == Hold::Nothing {
-            let uncovered = &mut self.stops[place].uncovered_bytes;
-            if *uncovered + u64::from(bytes) > self.rest[out.index()].config.buffer.queue_bytes {
+        if hold == Hold::Uncharged {
+            let uncharged = &mut self.pause_states[place].uncharged_bytes;
+            if *uncharged + u64::from(bytes) > self.cold[out.index()].config.buffer.queue_bytes {
                 self.count_drop(out, DropCause::Queue);
                 return fx.dropped(out, DropCause::Queue, payload);
             }
-            *uncovered += u64::from(bytes);
+            *uncharged += u64::from(bytes);
         }
         let queued = Queued { hold, bytes, since, payload };
         let queue = &mut self.queues[place];
         if state.sending.is_none() && state.waiting == 0 && state.paused & (1 << priority) == 0 {
-            // As if it had been queued, without going through memory.
+            // As if it had been queued, without the write to memory.
             queue.peak_bytes = queue.peak_bytes.max(u64::from(bytes));
             return self.transmit(now, out, priority, queued, fx);
         }
@@ -65,7 +67,7 @@ impl<P> Model<P> {
         let Some(priority) = state.choose() else {
             return;
         };
-        let place = usize::from(priority) * self.rest.len() + channel.index();
+        let place = usize::from(priority) * self.cold.len() + channel.index();
         let queue = &mut self.queues[place];
         let Some(queued) = self.waiting.pop(queue) else {
             return;
@@ -87,51 +89,52 @@ impl<P> Model<P> {
     ) {
         let Queued { hold, bytes, since, payload } = queued;
         let place = self.place(channel, priority);
-        self.uncover(hold, place, bytes);
+        self.left_queue(hold, place, bytes);
         let queue = &mut self.queues[place];
         queue.tx_frames += 1;
         queue.tx_bytes += u64::from(bytes);
         let state = &mut self.channels[channel.index()];
         let start = now.max(state.next_free).max(since);
-        let ends = start + state.wire_time(bytes, || self.rest[channel.index()].config.rate_bps);
+        let ends = start + state.wire_time(bytes, || self.cold[channel.index()].config.rate_bps);
         let mut arrives = ends + state.delay;
         if state.jittered {
-            let rest = &mut self.rest[channel.index()];
-            self.random = xorshift(self.random);
-            arrives = rest.last_arrival.max(arrives + self.random % rest.config.jitter);
-            rest.last_arrival = arrives;
+            let cold = &mut self.cold[channel.index()];
+            self.jitter_state = xorshift(self.jitter_state);
+            arrives = cold.last_arrival.max(arrives + self.jitter_state % cold.config.jitter);
+            cold.last_arrival = arrives;
         }
         state.next_free = ends;
-        state.turn = (priority + 1) % PRIORITIES as u8;
+        state.next_priority = (priority + 1) % PRIORITIES as u8;
         state.sending = Some(hold);
         let frame = Frame { priority, bytes, payload };
         fx.started(Sent { channel, frame, start, ends, arrives });
     }
 
-    /// A frame is out of its queue: if no account covered it, so many bytes less are uncovered.
+    /// A frame has left its queue: if it was in no ingress buffer, the queue has that much less of those.
     #[inline]
-    fn uncover(&mut self, hold: Hold, place: usize, bytes: u32) {
-        if hold == Hold::Nothing {
-            self.stops[place].uncovered_bytes -= u64::from(bytes);
+    fn left_queue(&mut self, hold: Hold, place: usize, bytes: u32) {
+        if hold == Hold::Uncharged {
+            self.pause_states[place].uncharged_bytes -= u64::from(bytes);
         }
     }
 
-    /// One copy less of a frame; gives its account back and resumes the sender when it was the last.
+    /// One copy less of a frame. The last one releases its ingress occupancy, and resumes the
+    /// sender at XON.
     #[inline(always)]
     pub(super) fn release(&mut self, now: Time, hold: Hold, fx: &mut impl Effects<P>) {
         let held = match hold {
-            Hold::Nothing => None,
-            Hold::Alone { channel, class, bytes } => {
+            Hold::Uncharged => None,
+            Hold::Sole { channel, class, bytes } => {
                 Some((VirtualChannel { channel, class }, bytes))
             }
-            Hold::Copy(entry) => self.entries.release(entry),
+            Hold::Shared(entry) => self.entries.release(entry),
         };
         let Some((target, bytes)) = held else {
             return;
         };
-        let account = self.account_mut(target);
-        account.bytes -= u64::from(bytes);
-        if account.stopping && account.bytes <= account.xon_bytes {
+        let ingress = self.ingress_mut(target);
+        ingress.bytes -= u64::from(bytes);
+        if ingress.xoff_sent && ingress.bytes <= ingress.xon_bytes {
             self.send_signal(now, target, false, fx);
         }
     }
@@ -146,7 +149,7 @@ impl<P> Model<P> {
     ) {
         let place = self.place(channel, priority);
         while let Some(queued) = self.waiting.pop(&mut self.queues[place]) {
-            self.uncover(queued.hold, place, queued.bytes);
+            self.left_queue(queued.hold, place, queued.bytes);
             self.count_drop(channel, cause);
             fx.dropped(channel, cause, queued.payload);
             self.release(now, queued.hold, fx);
@@ -155,6 +158,7 @@ impl<P> Model<P> {
     }
 }
 
+/// Marsaglia: Xorshift RNGs (2003), the triple (13, 7, 17).
 fn xorshift(mut state: u64) -> u64 {
     state ^= state << 13;
     state ^= state >> 7;

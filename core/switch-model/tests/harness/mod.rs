@@ -13,7 +13,7 @@ pub const RATE_BPS: u64 = 10_000_000;
 /// The longest frame that tests send, FCS included.
 pub const MAX_FRAME: u32 = 1522;
 
-/// A hop: the channel by which the frame goes on, and its priority there.
+/// A hop: the next channel of a frame, and its priority there.
 pub type Hop = (u32, u8);
 
 /// A frame on its way: the rest of its path, last hop first.
@@ -26,7 +26,7 @@ pub struct Trip {
 
 #[derive(Debug)]
 enum Event {
-    Ended(ChannelId),
+    TxDone(ChannelId),
     Arrived { channel: ChannelId, priority: u8, trip: Trip },
     Signalled(Signal),
     Expired(VirtualChannel),
@@ -40,7 +40,7 @@ pub struct World {
     pub dropped_bytes: u64,
     /// Signals in the order of emission, and of arrival.
     pub emitted: Vec<Signal>,
-    pub heard: Vec<Signal>,
+    pub received: Vec<Signal>,
 }
 
 impl World {
@@ -49,8 +49,8 @@ impl World {
         self.agenda.insert((at, self.number), event);
     }
 
-    /// Whether a resume is on its way to this virtual channel.
-    pub fn resume_under_way(&self, target: VirtualChannel) -> bool {
+    /// Whether XON is in flight to this virtual channel.
+    pub fn xon_in_flight(&self, target: VirtualChannel) -> bool {
         self.agenda.values().any(|event| {
             matches!(event, Event::Signalled(signal) if signal.target == target && !signal.stop)
         })
@@ -60,7 +60,7 @@ impl World {
 impl Effects<Trip> for World {
     fn started(&mut self, sent: Sent<Trip>) {
         let Sent { channel, frame, ends, arrives, .. } = sent;
-        self.add(ends, Event::Ended(channel));
+        self.add(ends, Event::TxDone(channel));
         let (priority, trip) = (frame.priority, frame.payload);
         self.add(arrives, Event::Arrived { channel, priority, trip });
     }
@@ -116,9 +116,9 @@ impl Simulation {
         assert!(at >= self.now, "time goes back");
         self.now = at;
         match event {
-            Event::Ended(channel) => self.model.ended(at, channel, &mut self.world),
+            Event::TxDone(channel) => self.model.tx_done(at, channel, &mut self.world),
             Event::Signalled(signal) => {
-                self.world.heard.push(signal);
+                self.world.received.push(signal);
                 self.model.signalled(at, signal, &mut self.world);
             }
             Event::Expired(target) => self.model.expired(at, target, &mut self.world),
@@ -163,7 +163,7 @@ impl Simulation {
         waiting + travelling.sum::<u64>()
     }
 
-    /// Every stopped sender's account is over XON, or a resume is on its way to it.
+    /// Every paused channel has an ingress occupancy above XON, or XON is in flight to it.
     pub fn check_pauses(&self) {
         for index in 0..self.model.channels() {
             let channel = ChannelId(index as u32);
@@ -172,10 +172,10 @@ impl Simulation {
             for priority in 0..8u8 {
                 let class = config.flow_control.class(priority);
                 let over =
-                    counters.priorities[usize::from(class)].account_bytes > config.buffer.xon_bytes;
+                    counters.priorities[usize::from(class)].ingress_bytes > config.buffer.xon_bytes;
                 let target = VirtualChannel { channel, class };
                 let stopped = self.model.is_paused(channel, priority);
-                assert!(!stopped || over || self.world.resume_under_way(target), "{target:?}");
+                assert!(!stopped || over || self.world.xon_in_flight(target), "{target:?}");
             }
         }
     }
@@ -183,7 +183,7 @@ impl Simulation {
     /// Signals reach each sender in the order of emission, and stop and resume alternate.
     pub fn check_signals(&self) {
         let mut stopped: BTreeMap<VirtualChannel, bool> = BTreeMap::new();
-        for (index, signal) in self.world.heard.iter().enumerate() {
+        for (index, signal) in self.world.received.iter().enumerate() {
             let before = stopped.insert(signal.target, signal.stop).unwrap_or(false);
             assert_ne!(before, signal.stop, "signal {index} of {:?} repeats", signal.target);
         }
@@ -191,8 +191,9 @@ impl Simulation {
             list.iter().filter(|signal| signal.target == target).copied().collect()
         };
         for &target in stopped.keys() {
-            let (emitted, heard) = (of(&self.world.emitted, target), of(&self.world.heard, target));
-            assert_eq!(emitted[..heard.len()], heard[..]);
+            let (emitted, received) =
+                (of(&self.world.emitted, target), of(&self.world.received, target));
+            assert_eq!(emitted[..received.len()], received[..]);
         }
     }
 }

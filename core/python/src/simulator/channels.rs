@@ -1,0 +1,98 @@
+//! The numbers and the default settings of a fabric's channels.
+
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use simulator::{default_jitter, longest_frame_bytes, Buffer, Limits, Node, NumberedChannel};
+
+use super::arrays::{column, number};
+use super::convert::{array, flow_control, wrong};
+
+type Column<T> = Py<PyArray1<T>>;
+type Numbered = (Column<i64>, Column<u32>, Column<i64>, Column<u32>, Column<u32>);
+type Settings = (Column<u64>, Column<u64>, Column<u64>, Column<u64>, Column<u64>);
+
+/// (leaves, port, enters, back, link) of each channel; see the `.pyi`.
+#[pyfunction]
+fn number_channels(
+    py: Python<'_>,
+    links: PyReadonlyArray2<'_, u32>,
+    hosts: PyReadonlyArray2<'_, u32>,
+) -> PyResult<Numbered> {
+    let (links, hosts) = (links.as_array(), hosts.as_array());
+    if links.ncols() != 4 || hosts.ncols() != 2 {
+        return Err(PyValueError::new_err("links have four columns and hosts have two"));
+    }
+    let links: Vec<_> =
+        links.outer_iter().map(|row| [(row[0], row[1]), (row[2], row[3])]).collect();
+    let hosts: Vec<_> = hosts.outer_iter().map(|row| (row[0], row[1])).collect();
+    let channels = simulator::number_channels(&links, &hosts).map_err(wrong)?;
+    let node = |of: fn(&NumberedChannel) -> Node| {
+        array(py, channels.iter().map(move |channel| number(of(channel))))
+    };
+    let value = |of: fn(&NumberedChannel) -> u32| array(py, channels.iter().map(of));
+    Ok((
+        node(|channel| channel.from),
+        value(|channel| channel.port),
+        node(|channel| channel.to),
+        value(|channel| channel.back),
+        value(|channel| channel.link),
+    ))
+}
+
+/// (queue, XOFF, XON, headroom, jitter) of each channel; see the `.pyi`.
+#[pyfunction]
+#[pyo3(signature = (rate_bps, delay_ps, modes, *, packet_bytes, queue, xoff, xon, headroom))]
+#[allow(clippy::too_many_arguments, reason = "keywords in Python")]
+fn channel_settings(
+    py: Python<'_>,
+    rate_bps: PyReadonlyArray1<'_, u64>,
+    delay_ps: PyReadonlyArray1<'_, u64>,
+    modes: PyReadonlyArray1<'_, u8>,
+    packet_bytes: u32,
+    queue: Option<u64>,
+    xoff: Option<u64>,
+    xon: Option<u64>,
+    headroom: Option<u64>,
+) -> PyResult<Settings> {
+    let rate_bps = rate_bps.as_slice()?;
+    let delay_ps = column(&delay_ps, rate_bps.len())?;
+    let modes = column(&modes, rate_bps.len())?;
+    if rate_bps.contains(&0) {
+        return Err(PyValueError::new_err("a line must have a rate"));
+    }
+    let given =
+        Limits { queue_bytes: queue, xoff_bytes: xoff, xon_bytes: xon, headroom_bytes: headroom };
+    let longest = longest_frame_bytes(packet_bytes);
+    let lines = rate_bps.iter().zip(delay_ps);
+    let buffers: Vec<Buffer> =
+        lines.map(|(&rate, &delay)| given.with_defaults(rate, delay, longest, 0)).collect();
+    if let Some(wrong) = buffers.iter().find(|buffer| buffer.xon_bytes >= buffer.xoff_bytes) {
+        let text = format!("xon {} must be below xoff {}", wrong.xon_bytes, wrong.xoff_bytes);
+        return Err(PyValueError::new_err(text));
+    }
+    let jitter = modes.iter().zip(rate_bps);
+    let jitter =
+        jitter.map(|(&mode, &rate)| Ok(default_jitter(flow_control(mode)?, rate, longest)));
+    let jitter = jitter.collect::<PyResult<Vec<u64>>>()?;
+    let limit = |of: fn(&Buffer) -> u64| array(py, buffers.iter().map(of));
+    Ok((
+        limit(|buffer| buffer.queue_bytes),
+        limit(|buffer| buffer.xoff_bytes),
+        limit(|buffer| buffer.xon_bytes),
+        limit(|buffer| buffer.headroom_bytes),
+        array(py, jitter.into_iter()),
+    ))
+}
+
+/// Bytes that an input buffer needs above XOFF to lose nothing.
+#[pyfunction]
+fn headroom_bytes(rate_bps: u64, delay_ps: u64, longest_frame_bytes: u32) -> u64 {
+    Buffer::headroom_needed(rate_bps, delay_ps, longest_frame_bytes)
+}
+
+pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(number_channels, module)?)?;
+    module.add_function(wrap_pyfunction!(channel_settings, module)?)?;
+    module.add_function(wrap_pyfunction!(headroom_bytes, module)?)
+}

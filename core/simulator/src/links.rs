@@ -1,0 +1,152 @@
+//! What travels on the links: frames and pause signals, and the agenda of their arrivals.
+//!
+//! [`Links`] receives the effects of the switch model. It is separate from the model so that both
+//! can be borrowed at the same time.
+
+use switch_model::{
+    transmission_time, wire_bytes, ChannelId, DropCause, Effects, Sent, Signal, Time,
+    VirtualChannel,
+};
+
+use crate::event::{Agenda, Event, Flight};
+use crate::fabric::{Fabric, Forwarding, Head, Node};
+use crate::message::Packet;
+
+/// Frames and signals in flight, and the frames that the current event has lost.
+#[derive(Debug)]
+pub(crate) struct Links {
+    pub agenda: Agenda,
+    heads: Vec<Head>,
+    first_of_hosts: u32,
+    /// By host: frames that wait for its line.
+    waiting: Vec<u32>,
+    /// Data packets whose transmission has begun, over all channels.
+    packet_hops: u64,
+    dropped: Vec<Packet>,
+    /// Signals in flight, by number, and the free numbers.
+    signals: Vec<Signal>,
+    free_signals: Vec<u32>,
+    /// With cut-through: bytes that a switch needs before it forwards, and the rate of each channel.
+    cut_through: Option<(u32, Vec<u64>)>,
+}
+
+impl Links {
+    pub fn new(fabric: &Fabric, forwarding: Forwarding) -> Links {
+        let rates_bps = || fabric.configs.iter().map(|config| config.rate_bps).collect();
+        Links {
+            agenda: Agenda::new(),
+            heads: fabric.heads.clone(),
+            first_of_hosts: fabric.first_of_hosts(),
+            waiting: vec![0; fabric.hosts()],
+            packet_hops: 0,
+            dropped: Vec::new(),
+            signals: Vec::new(),
+            free_signals: Vec::new(),
+            cut_through: match forwarding {
+                Forwarding::StoreAndForward => None,
+                Forwarding::CutThrough { header_bytes } => Some((header_bytes, rates_bps())),
+            },
+        }
+    }
+
+    /// The receiving end of a channel.
+    #[inline(always)]
+    pub fn head(&self, channel: ChannelId) -> &Head {
+        &self.heads[channel.index()]
+    }
+
+    /// The number of channels.
+    #[inline(always)]
+    pub fn channels(&self) -> usize {
+        self.heads.len()
+    }
+
+    /// The host that sends on a channel, if a host does.
+    #[inline(always)]
+    pub fn sending_host(&self, channel: ChannelId) -> Option<u32> {
+        channel.0.checked_sub(self.first_of_hosts)
+    }
+
+    /// Whether no frame waits for the line of a host.
+    #[inline(always)]
+    pub fn is_idle(&self, host: u32) -> bool {
+        self.waiting[host as usize] == 0
+    }
+
+    /// A host offers a frame to its line.
+    #[inline(always)]
+    pub fn offered(&mut self, host: u32) {
+        self.waiting[host as usize] += 1;
+    }
+
+    /// Data packets whose transmission has begun, over all channels.
+    pub fn packet_hops(&self) -> u64 {
+        self.packet_hops
+    }
+
+    /// A packet that was lost since the last call, if there is one.
+    #[inline(always)]
+    pub fn take_dropped(&mut self) -> Option<Packet> {
+        self.dropped.pop()
+    }
+
+    /// The signal of a number, which becomes free.
+    pub fn take_signal(&mut self, number: u32) -> Signal {
+        self.free_signals.push(number);
+        self.signals[number as usize]
+    }
+
+    /// How long before the last bit of a frame arrives its receiver may forward it.
+    #[inline(always)]
+    pub fn ahead(&self, channel: ChannelId, bytes: u32) -> Time {
+        let Some((header_bytes, rates_bps)) = &self.cut_through else { return 0 };
+        if let Node::Host(_) = self.heads[channel.index()].node {
+            return 0;
+        }
+        let rate_bps = rates_bps[channel.index()];
+        let header = transmission_time(*header_bytes, rate_bps);
+        transmission_time(wire_bytes(bytes), rate_bps).saturating_sub(header)
+    }
+}
+
+impl Effects<Packet> for Links {
+    #[inline(always)]
+    fn started(&mut self, sent: Sent<Packet>) {
+        let channel = sent.channel;
+        let packet = sent.frame.payload;
+        self.packet_hops += u64::from(!packet.is_acknowledgement());
+        if let Some(host) = self.sending_host(channel) {
+            self.waiting[host as usize] -= 1;
+        }
+        // Frames have at most 65,022 bytes: see `Settings`.
+        let (bytes, priority) = (sent.frame.bytes as u16, sent.frame.priority);
+        let flight = Flight { channel, bytes, priority, packet };
+        let arrives = sent.arrives - self.ahead(channel, sent.frame.bytes);
+        self.agenda.add_flight(sent.ends, arrives, flight);
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        let number = match self.free_signals.pop() {
+            Some(number) => {
+                self.signals[number as usize] = signal;
+                number
+            }
+            None => {
+                self.signals.push(signal);
+                self.signals.len() as u32 - 1
+            }
+        };
+        self.agenda.add(signal.arrives, Event::Signalled(number));
+    }
+
+    fn dropped(&mut self, channel: ChannelId, _cause: DropCause, packet: Packet) {
+        if let Some(host) = self.sending_host(channel) {
+            self.waiting[host as usize] -= 1;
+        }
+        self.dropped.push(packet);
+    }
+
+    fn expires(&mut self, target: VirtualChannel, at: Time) {
+        self.agenda.add(at, Event::Expired(target));
+    }
+}
