@@ -1,4 +1,4 @@
-"""Fabrics as pictures, by Matplotlib."""
+"""Drawings of fabrics, with Matplotlib."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 
 import matplotlib
 
-matplotlib.use("Agg")  # no display is needed, nor looked for
+matplotlib.use("Agg")  # works without a display
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -23,12 +23,12 @@ SWITCH, HOST, LINK, TEXT = "#2f5d8a", "#e8b04a", "#8a949e", "#1d2733"
 
 
 def draw_fabric(fabric: Fabric, path: str) -> None:
-    """Draw ``fabric`` to a file; its ending says the format.
+    """Draw ``fabric`` to a file; its suffix determines the format.
 
     Raises
     ------
     KnotlessError
-        The ending is none of .svg .png .pdf, or the file cannot be written.
+        The suffix is not .svg, .png or .pdf, or the file cannot be written.
 
     """
     check_format(path)
@@ -47,11 +47,11 @@ def draw_fabric(fabric: Fabric, path: str) -> None:
 
 
 def place_switches(fabric: Fabric) -> dict[str, Point]:
-    """Return where to draw each switch, neighbours about 1.5 apart.
+    """Return the position of each switch, with neighbours about 1.5 apart.
 
-    Grids by their coordinates (a third dimension and more side by side), single rings on a
-    circle, everything else in layers: by the hops from the switches that have hosts, those at
-    the bottom, or where all have hosts from the first switch, at the top.
+    Grids are placed by their coordinates (the third and further dimensions side by side), rings
+    on a circle, all others in layers by distance: from the switches with hosts, at the bottom,
+    or if all have hosts, from the first switch, at the top.
     """
     names = [switch.name for switch in fabric.switches]
     if fabric.grid is not None and len([d for d in fabric.grid.dims if d > 1]) > 1:
@@ -101,7 +101,7 @@ def _in_layers(fabric: Fabric) -> dict[str, Point]:
 
 
 def draw_on(axes: Axes, fabric: Fabric, places: dict[str, Point]) -> None:
-    """Draw hosts, links and switches; links along others are curved so that none hides another."""
+    """Draw hosts, links and switches; parallel links are curved so that none hides another."""
     longest = 1.25 * min(
         (math.dist(places[link.a], places[link.b]) for link in fabric.links), default=1.0
     )
@@ -140,7 +140,7 @@ def draw_on(axes: Axes, fabric: Fabric, places: dict[str, Point]) -> None:
 
 
 def _draw_hosts(axes: Axes, names: list[str], at: Point) -> None:
-    """Draw a switch's hosts in a fan below right of it; more than eight as a count."""
+    """Draw a switch's hosts in a fan below and to the right; more than eight as a number."""
     if len(names) > 8:
         names = [f"{names[0]}..{names[-1]}"]
     for place, name in enumerate(names):

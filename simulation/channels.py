@@ -1,4 +1,4 @@
-"""The channels of a fabric as the simulator numbers and sets them."""
+"""The simulator's channels: numbers and settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from topologies.fabric import Fabric
 
 PICOSECONDS_PER_US = 1_000_000
 LONGEST_FRAME_BYTES = 1522
-"""The longest tagged frame with its FCS; buffers are made for it unless packets are longer."""
+"""The longest tagged frame with its FCS; default buffers fit longer packets if there are any."""
 MIN_BUFFER_BYTES = 16_384
 DEFAULT_QUEUE_BYTES = 131_072
 _MODES = {"off": 0, "pause": 1, "pfc": 2}
@@ -26,8 +26,9 @@ Numbers = NDArray[np.uint64]
 class Buffers:
     """Limits of every port, in bytes of frames; None is the emulator's default for the link.
 
-    ``queue`` bounds an egress queue where no flow control does, ``xoff`` and ``xon`` are
-    the account at which the sender is paused and resumed, ``headroom`` the room above.
+    ``queue`` limits an egress queue without flow control. ``xoff`` and ``xon`` are the ingress
+    buffer occupancies at which the sender is paused and resumed. ``headroom`` is the room above
+    ``xoff``.
     """
 
     queue: int | None = None
@@ -38,10 +39,10 @@ class Buffers:
 
 @dataclass(frozen=True)
 class ChannelTable:
-    """All channels: those that leave the switches by (switch, port), then those of hosts.
+    """All channels: first those that leave switches, by (switch, port), then those of hosts.
 
-    ``names`` are ``SWITCH:PORT``, or the host that it leaves; ``hubs``: the switches are
-    repeater hubs. The other columns are described in ``knotless_core/simulator.pyi``.
+    ``names`` are ``SWITCH:PORT`` of the output port, or the sending host. ``hubs`` is true if the
+    switches are repeater hubs. ``knotless_core/simulator.pyi`` describes the other columns.
     """
 
     names: tuple[str, ...]
@@ -61,13 +62,13 @@ class ChannelTable:
 
     @property
     def place(self) -> Mapping[str, int]:
-        """Name of a channel -> its number."""
+        """Map each channel name to its number."""
         return {name: number for number, name in enumerate(self.names)}
 
 
 @dataclass(frozen=True)
 class _Line:
-    """What both channels of a link have in common."""
+    """Properties shared by both channels of a link."""
 
     rate_bps: int
     delay_ps: int
@@ -87,7 +88,7 @@ def _settings(
     xoff = 2 * xon if buffers.xoff is None else buffers.xoff
     queue = DEFAULT_QUEUE_BYTES if buffers.queue is None else buffers.queue
     headroom = usual if buffers.headroom is None else buffers.headroom
-    # Equal senders lock in phase at a full tail-drop queue: see the emulator.
+    # At a full tail-drop queue, equal senders synchronise: see the emulator.
     jitter = transmission_ps(longest_frame_bytes + 20, line.rate_bps) if mode == 0 else 0
     return (mode, queue, xoff, xon, headroom, jitter)
 
@@ -100,7 +101,7 @@ def channel_table(
     longest_frame_bytes: int = LONGEST_FRAME_BYTES,
     watchdog_us: float | None = None,
 ) -> ChannelTable:
-    """Number the channels of ``fabric`` as the emulator does, and give each its settings."""
+    """Number the channels of ``fabric`` as the emulator does, with their settings."""
     index = fabric.switch_index
     ends: dict[tuple[str, int], tuple[int, str, _Line]] = {}
     for link in fabric.links:
@@ -112,7 +113,7 @@ def channel_table(
         line = _Line(_bps(host.rate_mbps), _ps(host.delay_us), to_host=True)
         ends[host.switch, host.port] = (-1 - number, host.name, line)
         hosts.append((index[host.switch], f"{host.switch}:{host.port}", host.name, line))
-    # A host may be called what a port is: the kind keeps them apart.
+    # A host may have the same name as a port, so the key contains the kind.
     rows = [
         (index[switch], enters, f"{switch}:{port}", far, line)
         for (switch, port), (enters, far, line) in sorted(

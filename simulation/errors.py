@@ -1,4 +1,4 @@
-"""The simulator's own kind of user's mistake."""
+"""The simulator's exception for mistakes of users."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from common.errors import KnotlessError
 
 
 class SimulationError(KnotlessError):
-    """A simulation that makes no sense, or that would not fit into this machine."""
+    """A simulation with invalid parameters, or one that does not fit into memory."""

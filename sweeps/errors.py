@@ -1,4 +1,4 @@
-"""The sweep's own kind of user's mistake."""
+"""The exception of sweeps for mistakes of users."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from common.errors import KnotlessError
 
 
 class SweepError(KnotlessError):
-    """A grid that makes no sense, a folder that holds another one, or no workers."""
+    """An invalid grid, a folder with another grid, or missing workers."""

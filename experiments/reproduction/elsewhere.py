@@ -1,4 +1,4 @@
-"""Tables and figures of the papers that hold nothing to measure, or nothing that we can."""
+"""Tables and figures of the papers without a measurement, or without one that we can repeat."""
 
 from __future__ import annotations
 
@@ -34,4 +34,4 @@ ELSEWHERE: Mapping[str, Sequence[str]] = {
         "writes for its kind of switch is in [vlans.md](vlans.md).",
     ),
 }
-"""What each paper has besides, in sentences."""
+"""Sentences about each paper's other tables and figures."""

@@ -22,11 +22,11 @@ PAPERS = {
 }
 MISSING = "not stored"
 NOWHERE = "-"
-"""Stands where a figure cannot be had: the reasons below the table say why."""
+"""Shown where a figure is not available; the reasons are below the table."""
 
 
 def shown(spread: Spread | None, digits: int) -> str:
-    """Return a figure as the page has it: mean, (least to most; how many)."""
+    """Format a figure: mean, (minimum to maximum; count)."""
     if spread is None:
         return MISSING
     mean = f"{spread.mean:.{digits}f}"
@@ -36,7 +36,7 @@ def shown(spread: Spread | None, digits: int) -> str:
 
 
 def over(spread: Spread | None, theirs: float) -> str:
-    """Return our figure over the paper's."""
+    """Return our figure divided by the paper's."""
     return NOWHERE if spread is None or not theirs else f"{spread.mean / theirs:.2f}"
 
 
@@ -46,20 +46,20 @@ def lines(stored: Stored) -> Iterator[str]:
     yield "# What the papers measured, and what Knotless does"
     yield ""
     yield (
-        "This page is written by `knotless reproduction` from the runs in [runs](runs): no figure "
-        "of ours on it was typed. Absolute times of machines of 2003 to 2016 cannot be had again; "
-        "what can be compared are ratios, and so most figures are ratios. Emulated figures are "
-        "the mean of valid runs, with the least, the greatest and how many; simulated ones are the "
-        "same in every repeat. 'Ours / theirs' takes the emulated figure where there is one, else "
-        "the simulated one, else that of path analysis. A dash: it cannot be had there (the "
+        "This page is written by `knotless reproduction` from the runs in [runs](runs); none of "
+        "our figures is typed by hand. Absolute times of machines of 2003 to 2016 cannot be "
+        "repeated; ratios can be compared, so most figures are ratios. Emulated figures are the "
+        "mean of valid runs, with minimum, maximum and count; simulated ones are the same in "
+        "every repeat. 'Ours / theirs' uses the emulated figure if there is one, else the "
+        "simulated one, else that of path analysis. A dash means that it is not available (the "
         "simulator has no TCP and no untagged fabrics, an analysis of paths has no time, and "
         "absolute times of emulated fabrics are those of their slow lines)."
     )
     yield ""
     yield (
-        f"Stored are {len(stored.runs)} runs with {rows:,} rows, of which {invalid:,} are not "
-        "valid (too late, or something went wrong) and left out. Runs that did not come to their "
-        "end, as on a busy machine, are not stored."
+        f"{len(stored.runs)} runs with {rows:,} rows are stored; {invalid:,} rows are not valid "
+        "(too late, or something failed) and are excluded. Runs that were interrupted, as on a "
+        "busy machine, are not stored."
     )
     for paper, claims in groupby(CLAIMS, key=lambda claim: claim.paper):
         yield ""
@@ -77,7 +77,7 @@ def lines(stored: Stored) -> Iterator[str]:
         for why, places in reasons.items():
             yield f"- {'; '.join(dict.fromkeys(places))}: {why}"
         yield ""
-        yield "What else the paper has:"
+        yield "Other content of the paper:"
         yield ""
         yield from (f"- {sentence}" for sentence in ELSEWHERE[paper])
     yield ""

@@ -1,5 +1,5 @@
 """Plans on ordinary IEEE 802.1Q switches: PVIDs, VLAN membership and static MAC tables.
 
-``from_plan`` says what each switch is given, ``targets`` write it as files, ``reader`` reads those
-files back, and ``state`` is what the switches then do with frames.
+``from_plan`` computes the tables of each switch, ``targets`` write them as files, ``reader`` reads
+the files, and ``state`` is the resulting forwarding state.
 """

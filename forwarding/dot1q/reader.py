@@ -1,4 +1,4 @@
-"""Exported files read back into what they give each switch: NAME.json or NAME.bridge."""
+"""The reader of exported files, NAME.json or NAME.bridge."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from topologies.formats.files import from_text
 
 FABRIC = "fabric.json"
 KINDS = (plain.SUFFIX, linux_bridge.SUFFIX)
-"""What the files of the switches may end in."""
+"""The suffixes of the switches' files."""
 
 
 def read_folder(folder: str | Path, kind: str = plain.SUFFIX) -> L2Fabric:
-    """Return what the files in ``folder`` say; of each switch that of the ``kind`` given.
+    """Read the tables in ``folder``; of each switch the file of the given ``kind``.
 
     Raises
     ------
     KnotlessError
-        A file that is missing, cannot be read, or does not fit the fabric.
+        A file is missing, cannot be read, or does not fit the fabric.
 
     """
     files = {}
@@ -41,7 +41,7 @@ def read_folder(folder: str | Path, kind: str = plain.SUFFIX) -> L2Fabric:
 
 
 def read_files(files: Mapping[str, str], kind: str = plain.SUFFIX) -> L2Fabric:
-    """Return what files (name -> text) say; see :func:`read_folder`."""
+    """Read the tables in files (name -> text); see :func:`read_folder`."""
     if FABRIC not in files:
         raise RuleError(f"{FABRIC} is missing")
     fabric = from_text(files[FABRIC])
@@ -72,7 +72,7 @@ def _switch(fabric: Fabric, name: str, files: Mapping[str, str], kind: str) -> L
 
 
 def read_plain(fabric: Fabric, name: str, text: str) -> L2Switch:
-    """Return what a NAME.json gives the switch ``name``; RuleError where it does not."""
+    """Parse NAME.json of the switch ``name``; raises RuleError if it is invalid."""
     try:
         values: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -101,7 +101,7 @@ def read_plain(fabric: Fabric, name: str, text: str) -> L2Switch:
 
 
 def _check(fabric: Fabric, switch: L2Switch) -> None:
-    """Refuse what does not fit the fabric or contradicts itself."""
+    """Raise RuleError if the tables do not fit the fabric or are inconsistent."""
     ports = [port.port for port in switch.ports]
     known = sorted(plain.peers_of(fabric, switch.name))
     if ports != known:
@@ -110,13 +110,13 @@ def _check(fabric: Fabric, switch: L2Switch) -> None:
         if len(set(port.vlans)) != len(port.vlans):
             raise RuleError(f"port {port.port}: is a member of a VLAN twice")
         if port.pvid is not None and port.pvid not in port.vlans:
-            raise RuleError(f"port {port.port}: is no member of its PVID {port.pvid}")
+            raise RuleError(f"port {port.port}: is not a member of its PVID {port.pvid}")
     for vlan, of_vlan in switch.macs.items():
         for mac, at in of_vlan.items():
             if not re.fullmatch("[0-9a-f]{2}(:[0-9a-f]{2}){5}", mac):
-                raise RuleError(f"VLAN {vlan}: {mac[:40]!r} is no MAC address")
+                raise RuleError(f"VLAN {vlan}: {mac[:40]!r} is not a MAC address")
             if at not in ports:
-                raise RuleError(f"VLAN {vlan}: {mac} is at port {at}, which there is not")
+                raise RuleError(f"VLAN {vlan}: {mac} is at port {at}, which does not exist")
 
 
 def _objects(values: dict[str, Any], key: str) -> list[dict[str, Any]]:

@@ -1,8 +1,8 @@
-"""Rules as ovs-ofctl's OpenFlow13 text, in and out.
+"""Rules in the OpenFlow13 text format of ovs-ofctl.
 
-``parse`` reads what ``write`` wrote, and what ``ovs-ofctl -O OpenFlow13 dump-flows`` and
-``dump-groups`` print, rules of others included as far as :class:`forwarding.openflow.rules.Rule`
-can hold them.
+``parse`` reads the output of ``write``, and of ``ovs-ofctl -O OpenFlow13 dump-flows`` and
+``dump-groups``. Rules of other programs can be read if :class:`forwarding.openflow.rules.Rule`
+can represent them.
 
 References
 ----------
@@ -64,9 +64,9 @@ _NAMES = {
     "nw_proto": "ip_proto",
     "ip_proto": "ip_proto",
 }
-"""ovs-ofctl's names of fields, old and new, and ours."""
+"""The field names of ovs-ofctl, old and new -> the OpenFlow name."""
 _WRITTEN = {"ipv4_src": "nw_src", "ipv4_dst": "nw_dst", "ip_proto": "nw_proto"}
-"""Where ovs-ofctl does not know OpenFlow's name."""
+"""The OpenFlow names that ovs-ofctl does not know -> its own."""
 _BITS = {"vlan_vid": 13, "vlan_pcp": 3, "metadata": 64, "in_port": 32, "eth_type": 16}
 _PROTOCOLS = {"ip": 0x0800, "arp": 0x0806, "ipv6": 0x86DD}
 _PORTS = {"IN_PORT": IN_PORT, "CONTROLLER": CONTROLLER}
@@ -90,7 +90,7 @@ def parse(flows_text: str, groups_text: str = "") -> SwitchRules:
     Raises
     ------
     RuleError
-        With the line, for what cannot be read or held.
+        A line cannot be parsed or represented; the message names it.
 
     """
     rules = [_of_line("flow", _rule_of, *line) for line in _lines(flows_text)]
@@ -165,7 +165,7 @@ def _group_text(group: Group) -> str:
 def _rule_of(line: str) -> Rule:
     head, separator, then = line.partition("actions=")
     if not separator:
-        raise RuleError("there is no actions=")
+        raise RuleError("actions= is missing")
     table, priority, cookie = 0, 0x8000, 0
     fields: dict[str, Field] = {}
     for token in re.split(r"[,\s]+", head.strip(" ,")):
@@ -202,7 +202,7 @@ def _fields_of(name: str, value: str) -> Iterator[Field]:
         if mask != 0:
             yield Field(ours, number, mask)
     else:
-        raise RuleError(f"match {name!r} is not understood")
+        raise RuleError(f"match {name!r} is not supported")
 
 
 def _tci_fields(text: str) -> Iterator[Field]:
@@ -222,7 +222,7 @@ def _partial(mask: int, bits: int) -> int | None:
 
 
 def _value_and_mask(name: str, text: str) -> tuple[int, int | None]:
-    """Return the value (masked) and its mask, None when that is all bits."""
+    """Return the value (masked) and its mask, or None if the mask has all bits."""
     value_text, slash, mask_text = text.partition("/")
     if name in _MACS:
         bits, read = 48, _mac
@@ -254,7 +254,7 @@ def _instructions_of(text: str) -> tuple[tuple[Action, ...], int | None, int | N
         elif token.startswith("write_metadata:"):
             value, _, mask = token.removeprefix("write_metadata:").partition("/")
             if mask and _number(mask, 2**64 - 1) != 2**64 - 1:
-                raise RuleError("write_metadata with a mask is not understood")
+                raise RuleError("write_metadata with a mask is not supported")
             metadata = _number(value, 2**64 - 1)
         elif token not in ("drop", ""):
             actions.append(_action_of(token))
@@ -275,7 +275,7 @@ def _action_of(token: str) -> Action:
         return Output(_PORTS[argument] if argument in _PORTS else _number(argument, 0xFFFFFFFF))
     if name == "push_vlan":
         if _number(argument, 0xFFFF) != 0x8100:
-            raise RuleError(f"action {token!r} is not understood; only 0x8100 tags are")
+            raise RuleError(f"action {token!r} is not supported; the tag type must be 0x8100")
         return PushVlan()
     if name == "group":
         return ToGroup(_number(argument, 0xFFFFFFFF))
@@ -290,16 +290,16 @@ def _action_of(token: str) -> Action:
         return SetField("vlan_vid", _PRESENT | _number(argument, 0xFFF))
     if name == "mod_vlan_pcp":
         return SetField("vlan_pcp", _number(argument, 7))
-    raise RuleError(f"action {token[:60]!r} is not understood")
+    raise RuleError(f"action {token[:60]!r} is not supported")
 
 
 def _group_of(line: str) -> Group:
     head, *buckets = re.split(r",?\s*bucket=", line)
     known = dict(token.partition("=")[::2] for token in re.split(r"[,\s]+", head) if token)
     if known.get("type", "all") != "all":
-        raise RuleError(f"groups of type {known['type']!r} are not understood; only all is")
+        raise RuleError(f"groups of type {known['type']!r} are not supported; only all is")
     if "group_id" not in known:
-        raise RuleError("there is no group_id=")
+        raise RuleError("group_id= is missing")
     made = []
     for bucket in buckets:
         actions, metadata, goto = _instructions_of(re.sub(r"^.*?actions=", "", bucket))
@@ -310,7 +310,7 @@ def _group_of(line: str) -> Group:
 
 
 def _split(text: str) -> list[str]:
-    """Split actions at the commas that are in no parentheses."""
+    """Split actions at commas outside parentheses."""
     parts, depth, start = [], 0, 0
     for place, character in enumerate(text):
         depth += (character == "(") - (character == ")")
@@ -325,7 +325,7 @@ def _number(text: str, most: int) -> int:
         raise RuleError(f"{text[:40]!r} is not a number")
     value = int(text, 16) if text[:2] in ("0x", "0X") else int(text)
     if value > most:
-        raise RuleError(f"{text} is more than {most:#x}, the most that is possible here")
+        raise RuleError(f"{text} is above the maximum, {most:#x}")
     return value
 
 

@@ -1,7 +1,7 @@
-"""Probes: crafted frames on a running fabric, captures of its links, and what these show.
+"""Probes: tests of a running fabric with crafted frames, captured on its links.
 
-Each probe is one module with a function that takes a :class:`knotless.probes.target.Target`
-and yields :class:`Finding`; :data:`PROBES` lists them.
+Each probe is a module with a function that takes a :class:`knotless.probes.target.Target` and
+yields :class:`Finding`; :data:`PROBES` lists them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a probe found: ``subject`` is what it looked at, ``text`` what it saw."""
+    """A finding of a probe: ``subject`` is what was tested, ``text`` the result."""
 
     probe: str
     subject: str
@@ -30,6 +30,6 @@ PROBES = ("path", "forgery", "pause")
 
 
 def named(name: str) -> Probe:
-    """Return a probe; it is imported only now, for Scapy takes its time."""
+    """Return a probe; it is imported on use, because Scapy is slow to import."""
     found: Probe = import_module(f"knotless.probes.{name}").probe
     return found

@@ -1,4 +1,4 @@
-"""``docs/agreement.md``: the stored runs of the agreement, and why the two differ where they do."""
+"""``docs/agreement.md``: the stored runs of the agreement, and the reasons for differences."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ HEAD = """\
 # One model, two clocks: how far emulator and simulator agree
 
 This page is written by `knotless reproduction` from the runs of `sudo knotless run agreement` in
-[runs](runs): no figure on it was typed. Each case is described once, as one object (fabric, plan,
-flows, packet size, flow control), and run twice: by the [emulator](emulation.md), with real frames
-of real programs through Open vSwitch, and by the [simulator](simulator.md), under a virtual clock.
+[runs](runs); no figure is typed by hand. Each case is one object (fabric, plan, flows, packet
+size, flow control) and is run twice: by the [emulator](emulation.md), with real frames of real
+programs through Open vSwitch, and by the [simulator](simulator.md), under a virtual clock.
 """
 TABLE = (
     *("fabric", "routes", "pattern", "flow control", "run", "ratio", "worst flow"),
@@ -23,12 +23,13 @@ TABLE = (
     *("peak simulated", "peaks that differ", "agrees"),
 )
 READING = """\
-'Ratio' is what all flows delivered in the emulator over what they did in the simulator, 'worst
-flow' that of the flow that is farthest from 1, and 'frames apart' by how many frames a flow differs
-at most. Pauses are those of all channels together, 'pauses apart' by how many a channel differs at
-most, and 'stopped' how long all channels together were paused. 'Peak' is that of the fullest
-account, in bytes, and 'peaks that differ' says on how many of the channels that carried frames the
-peak was not equal to the byte. `samples.parquet` of a run has every channel.
+'Ratio' is the data delivered in the emulator divided by the data delivered in the simulator;
+'worst flow' is this ratio for the flow that is farthest from 1; 'frames apart' is the largest
+difference of a flow in frames. Pauses are summed over all channels; 'pauses apart' is the largest
+difference of a channel. 'Stopped' is the total time for which channels were paused. 'Peak' is the
+highest ingress buffer occupancy in bytes; 'peaks that differ' is the number of channels, of those
+that carried frames, whose peaks differ by at least a byte. `samples.parquet` of a run has every
+channel.
 """
 
 
@@ -42,8 +43,8 @@ def lines(stored: Stored) -> Iterator[str]:
         yield f"- {sentence}"
     if left_out:
         yield (
-            f"- Left out: {left_out} rows that are not valid, because the machine was too late for "
-            "them or something else went wrong."
+            f"- Excluded: {left_out} rows that are not valid, because the machine was too late for "
+            "them or something else failed."
         )
     yield ""
     cells = [dict(zip(show.COLUMNS, line, strict=True)) for line in show.table(rows)]
@@ -56,13 +57,13 @@ def lines(stored: Stored) -> Iterator[str]:
     if apart := [(line, row["peaks_apart"]) for line, row in zip(cells, rows, strict=True)]:
         named = [one for one in apart if one[1]]
         if named:
-            yield "Peaks that differ (emulated less simulated, bytes):"
+            yield "Peaks that differ (emulated minus simulated, bytes):"
             yield ""
             for line, peaks in named:
                 case = ", ".join(line[key] for key in TABLE[:5])
                 yield f"- {case}: {'; '.join(peaks)}"
             yield ""
-    yield "## Why they differ where they do"
+    yield "## Why they differ"
     for title, text in show.NOTES:
         yield ""
         yield f"**{title}.** {text}"

@@ -1,4 +1,4 @@
-"""What the agreement found, in sentences, a table, plots, and the notes of its report."""
+"""The report of the agreement: sentences, table, plots and notes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BRIEF = (
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a line for each row."""
+    """Return a table line for each row."""
     return [
         [
             row["fabric"],
@@ -61,27 +61,27 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def pattern_of(row: Row) -> str:
-    """Return the pattern, with its seed where that matters."""
+    """Return the pattern, with its seed if it is random."""
     drawn = row["pattern"] == "permutation"
     return f"{row['pattern']} (seed {row['seed']})" if drawn else str(row["pattern"])
 
 
 def knot_of(knot: Sequence[str]) -> str:
-    """Return a knot as tables have it."""
+    """Format a knot for tables."""
     return " ".join(knot) or "-"
 
 
 def sentences(rows: Sequence[Row]) -> Iterator[str]:
-    """Say what was found, of the valid rows."""
+    """Yield the findings of the valid rows."""
     good = [row for row in rows if row["valid"]]
     if good:
         least, most = (f(row["ratio"] for row in good) for f in (min, max))
         worst = max((row["worst_ratio"] for row in good), key=lambda ratio: abs(ratio - 1))
         agreed = sum(row["agrees"] for row in good)
         yield (
-            f"{agreed} of {len(good)} cases agree. Of what the simulator delivered the emulator "
-            f"delivered {least:.4f} to {most:.4f}; the flow that is farthest off, {worst:.4f}, by "
-            f"{max(row['apart_frames'] for row in good)} frames at most."
+            f"{agreed} of {len(good)} cases agree. The emulator delivered {least:.4f} to "
+            f"{most:.4f} of what the simulator delivered; the flow that differs most, {worst:.4f}, "
+            f"by {max(row['apart_frames'] for row in good)} frames at most."
         )
         if frozen := [row for row in good if row["simulated_deadlock"]]:
             same = sum(row["emulated_knot"] == row["simulated_knot"] for row in frozen)
@@ -92,8 +92,8 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
         apart = sum(len(row["peaks_apart"]) for row in good)
         channels = sum(row["channels"] for row in good)
         yield (
-            f"The accounts of {channels - apart} of {channels} channels had the same peak, to "
-            f"the byte; the emulator counted {sum(row['emulated_pauses'] for row in good):,} "
+            f"The peak ingress buffer occupancy of {channels - apart} of {channels} channels was "
+            f"equal; the emulator counted {sum(row['emulated_pauses'] for row in good):,} "
             f"pauses, the simulator {sum(row['simulated_pauses'] for row in good):,}."
         )
 
@@ -101,58 +101,58 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
 NOTES = (
     (
         "One description",
-        "A case is one object: a plan of a fabric, who sends to whom, packets of 1,500 bytes, "
-        "and the flow control. Links and limits of accounts are the same for both. In the "
-        "emulator real UDP datagrams of a real program go through Open vSwitch. When all flows "
-        "send, all queues are emptied and all counters set to zero at once, so that both begin "
-        "with an empty fabric and all senders ready. The simulator runs as long as the "
-        "emulator's clock said.",
+        "A case is one object: a plan of a fabric, the flows, packets of 1,500 bytes, and the "
+        "flow control. Links and buffer limits are the same for both. In the emulator, real UDP "
+        "datagrams of a real program go through Open vSwitch. When all flows send, all queues "
+        "are emptied and all counters set to zero at once, so that both start with an empty "
+        "fabric and all senders ready. The simulator runs for the time measured on the "
+        "emulator's clock.",
     ),
     (
         "Frames apart",
-        "A flow agrees when it is within 1 % or two frames: at either edge of the window one "
-        "frame may have been in for one and not yet for the other. The moment of the reset is "
-        "known to within the time that the request took (start_known_us in run.json), and a "
-        "host's first frame comes a wake-up of the daemon later, up to a millisecond; a full "
-        "frame takes 1.2 ms at 10 Mbit/s and 2.5 ms at 5.",
+        "A flow agrees if it is within 1 % or two frames: at each edge of the window one frame "
+        "may count for one and not for the other. The time of the reset is known to within the "
+        "duration of the request (start_known_us in run.json), and a host's first frame is up to "
+        "a millisecond later, because the daemon must wake up; a full frame takes 1.2 ms at "
+        "10 Mbit/s and 2.5 ms at 5.",
     ),
     (
         "Pauses and time stopped",
-        "Of all channels that carried frames together. 802.3x stops a link as a whole: here "
-        "that counts once, though the emulator's own counters have it under each of the eight "
-        "priorities. Where the window's edge falls between the two, a channel's count differs "
-        "by one.",
+        "Totals of all channels that carried frames. 802.3x stops a link as a whole: here this "
+        "counts once, although the emulator's own counters have it for each of the eight "
+        "priorities. If an edge of the window falls between a pause and its end, a channel's "
+        "count differs by one.",
     ),
     (
-        "Peaks of accounts",
-        "The most bytes of one input port and priority that were in a switch at once; "
-        "channels count as different unless the two are equal to the byte, and remarks name "
-        "them with the difference (emulated less simulated). A frame that Open vSwitch gives "
-        "back late stays on its account for so much longer, and in each frame's time of it "
-        "one more may come: so the peak is higher by whole frames, the more the later the "
-        "latest frame was (which the 99th percentile does not tell), and where none is later "
-        "than a frame's time all peaks are equal. Queues of hosts' interfaces are not "
+        "Peak ingress buffer occupancy",
+        "The largest number of bytes of one input port and priority that were in a switch at "
+        "once. Two channels differ unless they are equal to the byte; remarks name those that "
+        "differ (emulated minus simulated). A frame that Open vSwitch returns late occupies "
+        "the ingress buffer for longer, and meanwhile further frames can arrive: the peak is "
+        "then higher by whole frames, depending on the lateness of the latest frame (which the "
+        "99th percentile does not show). If no frame is later than a frame's time, all peaks "
+        "are equal. Queues of hosts' interfaces are not "
         "compared: a real sender keeps up to 16 KiB there, a simulated one its next frame "
         "alone.",
     ),
     (
         "When it froze",
-        "The emulator's detector looks every 50 ms and says since which look it has seen the "
-        "knot; the simulator says when the last channel of the knot stopped (emulated_frozen_ms "
-        "and simulated_frozen_ms in run.json). Hence up to some 50 ms between the two.",
+        "The emulator's detector checks every 50 ms and reports the check at which it first saw "
+        "the knot; the simulator reports when the last channel of the knot stopped "
+        "(emulated_frozen_ms and simulated_frozen_ms in run.json). They can differ by 50 ms.",
     ),
 )
 
 
 def plots(samples: Sequence[Mapping[str, Any]]) -> list[Plot]:
-    """Draw every channel's counters by one against those by the other."""
+    """Plot every channel's emulated counters over the simulated ones."""
     if not samples:
         return []
     return [
         Plot(
             "channels",
-            "Each dot is a channel of a case: what the emulator counted against what the simulator "
-            "did. On the line both are the same.",
+            "Each dot is a channel of a case: the emulator's counter over the simulator's. On the "
+            "line both are equal.",
             _channels(samples),
         )
     ]
@@ -166,7 +166,7 @@ def _channels(samples: Sequence[Mapping[str, Any]]) -> Figure:
     shown = (
         ("frames", "frames sent"),
         ("pauses", "pauses"),
-        ("account_peak_bytes", "peak of the account, bytes"),
+        ("account_peak_bytes", "peak ingress buffer occupancy, bytes"),
     )
     for axes, (key, words) in zip(panels, shown, strict=True):
         both = [(one[f"simulated_{key}"], one[f"emulated_{key}"]) for one in samples]
@@ -180,10 +180,10 @@ def _channels(samples: Sequence[Mapping[str, Any]]) -> Figure:
 def present(
     run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
 ) -> Presentation:
-    """Put the presentation of a run together; plots only where ``draw``."""
+    """Return the presentation of a run; with plots only if ``draw``."""
     rows = run["rows"]
     return Presentation(
-        title="One model, two clocks: the emulator beside the simulator",
+        title="One model, two clocks: comparison of emulator and simulator",
         lead="The same fabrics, plans, flows and flow control: with real frames through Open "
         "vSwitch, and under a virtual clock.",
         sentences=[*sentences(rows), *of_validity(rows)],

@@ -1,4 +1,4 @@
-"""The fabric of a case as a picture: its channels, those in the knot, and what flows on them."""
+"""Drawings of a case's fabric: its channels, those in the knot, and their flows."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Row = Mapping[str, Any]
 Point = tuple[float, float]
 
 CORNER = 2**0.5
-"""How far from the middle the switches of a ring are drawn; those of a ring of four are then at
-(1, 1) and so on."""
+"""Distance of a ring's switches from the centre; those of a ring of four are then at (1, 1) and
+so on."""
 HOST_AWAY = 0.62
 CHANNEL_APART = 0.13
 SWITCH_RADIUS = 0.27
 
 
 def places(fabric: Fabric) -> dict[str, tuple[Point, Point]]:
-    """Return where each switch is drawn, and in which direction its host stands.
+    """Return the position of each switch, and the direction of its host.
 
-    A ring's positive direction goes clockwise from the upper left; a mesh has its first switch
-    at the upper left.
+    A ring's positive direction is clockwise from the upper left; the first switch of a mesh is at
+    the upper left.
     """
     names = [switch.name for switch in fabric.switches]
     grid = fabric.grid
@@ -56,7 +56,7 @@ def places(fabric: Fabric) -> dict[str, tuple[Point, Point]]:
 
 
 def knot(rows: Sequence[Row]) -> Figure:
-    """Draw the fabric for each row given: the knot's channels red, other used ones blue."""
+    """Draw the fabric for each row: the knot's channels red, other channels in use blue."""
     figure = plots.new_figure(4.6 * len(rows), 4.9)
     axes = figure.subplots(1, len(rows), squeeze=False)[0]
     for each, row in zip(axes, rows, strict=True):
@@ -97,7 +97,7 @@ def _fabric(axes: Axes, row: Row, planned: scenario.Scenario) -> None:
 
 
 def _channel(axes: Axes, start: Point, end: Point, colour: str, label: str) -> None:
-    """Draw one direction of a link, to the left of the way it goes, with its name outside."""
+    """Draw one direction of a link, left of the link's axis, with its name outside."""
     dx, dy = end[0] - start[0], end[1] - start[1]
     length = hypot(dx, dy)
     ux, uy = dx / length, dy / length

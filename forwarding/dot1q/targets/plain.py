@@ -1,4 +1,4 @@
-"""NAME.json: the tables of a switch as plain values, for people and for other programs."""
+"""NAME.json: the tables of a switch as JSON, for people and for other programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SUFFIX = ".json"
 
 
 def to_text(fabric: Fabric, switch: L2Switch) -> str:
-    """Return ``switch`` as JSON text, with what is at the other end of each port (its peer)."""
+    """Return ``switch`` as JSON text, with the far end of each port (its peer)."""
     peers = peers_of(fabric, switch.name)
     ports = [
         {
@@ -33,11 +33,11 @@ def to_text(fabric: Fabric, switch: L2Switch) -> str:
 
 
 def _lines(rows: list[dict[str, object]]) -> str:
-    """Return the rows as a JSON list, one to a line."""
+    """Return the rows as a JSON list with one row per line."""
     return "[" + ",\n  ".join(map(json.dumps, rows)) + "]"
 
 
 def peers_of(fabric: Fabric, switch: str) -> dict[int, str]:
-    """Return what each port leads to: a host (``h1``), or a port of another switch (``s2:3``)."""
+    """Return the far end of each port: a host (``h1``), or a port of another switch (``s2:3``)."""
     hosts = {port: host.name for port, host in fabric.hosts_at[switch].items()}
     return hosts | {port: f"{far}:{p}" for port, (far, p) in fabric.neighbours[switch].items()}
