@@ -1,4 +1,4 @@
-"""The tiers of multi-level trees: how far a switch is from the hosts."""
+"""The levels of multi-level trees: the distance of each switch from the hosts."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from routing.graphs.state_graph import FAR
 from routing.graphs.task import Task
 
 
-def tiers(task: Task) -> Ints | None:
-    """Return the tier of each switch, or None where some link joins switches of one tier.
+def tree_levels(task: Task) -> Ints | None:
+    """Return the level of each switch, or None if a link connects two switches of one level.
 
-    The tier is the hops to the nearest switch with hosts.
+    The level is the number of hops to the nearest switch with hosts.
     """
     channels = task.channels
     with_hosts = np.flatnonzero(task.receivers).astype(np.int32)
-    _, tier = channels.core.breadth_first(with_hosts)
-    return None if (tier[channels.head] == tier[channels.tail]).any() else tier
+    _, level = channels.core.breadth_first(with_hosts)
+    return None if (level[channels.head] == level[channels.tail]).any() else level
 
 
-def joined(task: Task, graph: StateGraph) -> bool:
-    """Tell whether ``graph`` has a walk between every two switches with hosts."""
+def all_connected(task: Task, graph: StateGraph) -> bool:
+    """Tell whether ``graph`` has a path between every two switches with hosts."""
     at = np.flatnonzero(task.receivers)
     return bool((graph.hops()[np.ix_(at, at)] < FAR).all())

@@ -8,7 +8,7 @@ from runs import stored
 from runs.stored import Stored
 
 
-def test_the_page_in_the_repository_is_what_its_runs_say() -> None:
+def test_the_page_in_the_repository_matches_its_runs() -> None:
     there = DEFAULT_PAGE.with_name(AGREEMENT).read_text(encoding="utf-8")
     assert there == page.text(stored.read())
 
@@ -35,5 +35,5 @@ def test_rows_that_are_not_valid_are_left_out_and_counted() -> None:
     ]
     text = page.text(Stored(runs))
     left_out = len(known.rows("agreement", "emulation"))
-    assert f"Left out: {left_out} rows that are not valid" in text
+    assert f"Excluded: {left_out} rows that are not valid" in text
     assert "| ring,4 |" not in text
