@@ -1,1 +1,1 @@
-"""Benchmarks of the emulated fabric; ``python -m bench`` runs them (as root)."""
+"""Benchmarks; ``python -m bench`` measures the emulated fabric (as root)."""

@@ -1,4 +1,4 @@
-"""``python -m bench``: channel-hops a second, emulated and plain, from one run."""
+"""``python -m bench``: channel-hops per second, emulated and plain, in one run."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from runs import machine
 
 RATES_MBPS = (5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0)
 PLAIN_STEPS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
-"""What plain links are offered, in multiples of the emulated fabric's best rate."""
+"""The rates offered to plain links, in multiples of the emulated fabric's best rate."""
 
 
 def emulated(hosts_a_switch: int, delay_us: float, console: Console) -> Iterator[Measurement]:
-    """Raise the links' rate until the fabric cannot follow; two failures end it."""
+    """Raise the links' rate until the fabric cannot keep up in two measurements."""
     failures = 0
     with running(hosts_a_switch, "emulated", delay_us) as lab:
         for rate_mbps in RATES_MBPS:
             try:
                 found = measure(lab, rate_mbps, None)
-            except EmulationError as error:  # too busy with frames to answer: the end anyway
+            except EmulationError as error:  # too busy with frames to answer
                 console.print(f"emulated, {rate_mbps:g} Mbit/s links: {error}", highlight=False)
                 return
             _tell(console, found)
@@ -48,7 +48,7 @@ def emulated(hosts_a_switch: int, delay_us: float, console: Console) -> Iterator
 def plain(
     hosts_a_switch: int, delay_us: float, best_mbps: float, console: Console
 ) -> Iterator[Measurement]:
-    """Offer plain links what the emulated fabric carried at its best, and more until they lose."""
+    """Offer plain links the emulated fabric's best rate, and more until they lose frames."""
     share = fair_share_mbps(torus(hosts_a_switch), best_mbps)
     with running(hosts_a_switch, "plain", delay_us) as lab:
         for step in PLAIN_STEPS:
@@ -74,7 +74,7 @@ def _tell(console: Console, found: Measurement) -> None:
 
 
 def table(found: list[Measurement]) -> Table:
-    """Return all measurements for people."""
+    """Return all measurements as a table."""
     shown = Table(title="4x4 torus, every host sending", title_justify="left")
     for column in (
         "links",
@@ -102,7 +102,7 @@ def table(found: list[Measurement]) -> Table:
 
 
 def summary(found: list[Measurement]) -> dict[str, object]:
-    """Return, for each number of hosts, the best of both kinds of links that is good."""
+    """Return, for each number of hosts, the best valid measurement of both kinds of links."""
     best: dict[str, object] = {}
     for hosts in sorted({one.hosts for one in found}):
         for links in ("emulated", "plain"):
@@ -135,9 +135,9 @@ def summary(found: list[Measurement]) -> dict[str, object]:
 def main(hosts: str, delay_us: float, as_json: bool) -> None:
     """Measure the emulated fabric against plain links on the same Open vSwitch.
 
-    Both are offered the same pattern by the same senders. Emulated links are raised in rate
+    Both carry the same pattern from the same senders. The rate of emulated links is raised
     until goodput is over 1 % off theory; a rate is good when lateness p99 is under 1 ms too.
-    Plain links have no rate, and are offered what the emulated ones carried at their best,
+    Plain links have no rate, and are offered the best rate of the emulated ones,
     and more.
     """
     require_root()

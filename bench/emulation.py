@@ -1,4 +1,4 @@
-"""How much the emulated fabric carries, beside plain veth links on the same Open vSwitch.
+"""Capacity of the emulated fabric, compared with plain veth links on the same Open vSwitch.
 
 The fabric is a 4x4 torus; every host sends to the host of its own number one switch on in x
 and one in y. With one host a switch no two flows share a channel; with four, four flows
@@ -32,7 +32,7 @@ WINDOW_S = 2.5
 CLOSE_ENOUGH = 0.01
 LATENESS_LIMIT_US = 1000.0
 DELAY_US = 5000.0
-"""One way, on every link: what a frame may take in Open vSwitch without being late."""
+"""One-way delay of every link: the time that a frame may take in Open vSwitch."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Measurement:
     ``hops_per_s`` counts each delivered frame once for every channel on its way, the hosts'
     two included. ``of_theory`` is delivered to fair share (emulated), or to offered (plain).
     ``cpu`` is in cores: of the emulator, Open vSwitch, sender and receiver together, and
-    all else, which is mostly the kernel's work on nobody's account.
+    all else, which is mostly kernel work that belongs to no process.
     """
 
     links: str
@@ -58,17 +58,17 @@ class Measurement:
 
     @property
     def full(self) -> bool:
-        """Whether all came through."""
+        """Whether all datagrams were delivered."""
         return abs(self.of_theory - 1) <= CLOSE_ENOUGH
 
     @property
     def good(self) -> bool:
-        """Whether all came through, in time."""
+        """Whether all datagrams were delivered in time."""
         in_time = self.lateness_us_p99 is None or self.lateness_us_p99 < LATENESS_LIMIT_US
         return in_time and self.full
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return it as a value for :func:`json.dumps`."""
         return {**asdict(self), "good": self.good}
 
 
@@ -78,7 +78,7 @@ def torus(hosts_a_switch: int, delay_us: float = DELAY_US) -> Fabric:
 
 
 def pairs(fabric: Fabric) -> list[tuple[int, int]]:
-    """Each host and the one of its number on the switch one on in x and in y."""
+    """Each host and the host of its number on the switch one step ahead in x and in y."""
     assert fabric.grid is not None  # noqa: S101 - a torus has one
     x, y = fabric.grid.dims
     each = len(fabric.hosts) // (x * y)
@@ -99,7 +99,7 @@ def hops(fabric: Fabric) -> float:
 
 
 def fair_share_mbps(fabric: Fabric, rate_mbps: float) -> float:
-    """A flow's goodput when every host sends all it can."""
+    """A flow's goodput when every host sends at full rate."""
     sharing = len(fabric.hosts) // len(fabric.switches)
     return rate_mbps / sharing / theory.load_per_payload("udp", tagged=True)
 
@@ -217,7 +217,7 @@ def measure(lab: EmulatedFabric, rate_mbps: float, offered_mbps: float | None) -
 
 
 def _processes(lab: EmulatedFabric, traffic: Traffic) -> dict[str, list[int]]:
-    """The processes whose CPU time is told apart."""
+    """The processes whose CPU time is reported separately."""
     state = json.loads(lab.names.state_file.read_text(encoding="utf-8"))
     pids = {role: int(process["pid"]) for role, process in state["processes"].items()}
     groups = {"ovs": [pids["ovs-vswitchd"]], "traffic": [p.pid for p in traffic.processes]}
@@ -228,7 +228,7 @@ def _processes(lab: EmulatedFabric, traffic: Traffic) -> dict[str, list[int]]:
 
 @contextmanager
 def running(hosts_a_switch: int, links: str, delay_us: float) -> Iterator[EmulatedFabric]:
-    """Run the torus with that many hosts a switch, with emulated or plain links."""
+    """Run the torus with this number of hosts per switch, with emulated or plain links."""
     lab = EmulatedFabric(
         torus(hosts_a_switch, delay_us),
         ROUTING,

@@ -1,4 +1,4 @@
-"""``python -m bench.endpoint``: messages beside UDP sockets and Open MPI, over one veth."""
+"""``python -m bench.endpoint``: messages, UDP sockets and Open MPI over one veth pair."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from runs import machine
 
 PINGPONG = REPOSITORY / "core" / "target" / "release" / "knotless-pingpong"
 LOOK_US = 100
-"""How long messages look for a frame before they sleep (their default), and UDP beside them."""
+"""Polling time before messages sleep (the default), also used for UDP."""
 LIMIT_S = 60
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 IPS = ("10.99.0.1", "10.99.0.2")
@@ -34,7 +34,7 @@ IPS = ("10.99.0.1", "10.99.0.2")
 
 @dataclass(frozen=True)
 class Kind:
-    """A way to send: how knotless-pingpong calls it (none for MPI), and how long it looks."""
+    """A kind of messages: its name in knotless-pingpong (none for MPI), and its polling time."""
 
     name: str
     kind: str
@@ -43,10 +43,10 @@ class Kind:
 
 KINDS = (
     Kind("UDP sockets", "udp"),
-    Kind("UDP sockets, looking before they sleep", "udp", LOOK_US),
+    Kind("UDP sockets, polling before they sleep", "udp", LOOK_US),
     Kind("messages", "message", LOOK_US),
     Kind("messages, acknowledged", "acknowledged", LOOK_US),
-    Kind("messages that do not look", "message"),
+    Kind("messages without polling", "message"),
     Kind("Open MPI over TCP", "mpi"),
 )
 CASES = (("latency", 8, 20_000), ("latency", 1400, 20_000), ("rate", 8, 100_000))
@@ -65,9 +65,9 @@ class Row:
 
 
 def on_core(side: int, command: list[str]) -> list[str]:
-    """Return the command for one of the two processes, on a core of its own where there are two.
+    """Return the command for one of the two processes, on its own core if there are two.
 
-    Else the scheduler now and then puts both on one, where nothing is what it was.
+    Otherwise the scheduler sometimes puts both on one core, which changes all figures.
     """
     cores = sorted(os.sched_getaffinity(0))
     return ["taskset", "-c", str(cores[side]), *command] if len(cores) > 1 else command
@@ -122,7 +122,7 @@ def _value(done: subprocess.CompletedProcess[str], mode: str) -> float:
 
 
 def mpi_missing() -> str | None:
-    """Why Open MPI cannot be measured here, if it cannot."""
+    """Return why Open MPI cannot be measured here, or None."""
     absent = [tool for tool in ("mpirun", "mpicc") if shutil.which(tool) is None]
     if absent:
         return f"{', '.join(absent)} not installed (Debian: openmpi-bin libopenmpi-dev)"
@@ -151,7 +151,7 @@ def mpi(names: tuple[str, str], program: Path, mode: str, size: int, count: int)
 
 
 def measure(rounds: int, scale: float) -> list[Row]:
-    """Measure every way in turn, ``rounds`` times."""
+    """Measure all kinds in turn, ``rounds`` times."""
     found: dict[tuple[str, str, int], list[float]] = {}
     without_mpi = mpi_missing()
     if without_mpi:
@@ -176,7 +176,7 @@ def measure(rounds: int, scale: float) -> list[Row]:
 
 
 def ratios(rows: list[Row]) -> Mapping[str, float]:
-    """How many times as good as the better of the UDP rows messages are, by case."""
+    """The ratio of messages to the better of the UDP rows, by case."""
     better: dict[str, float] = {}
     for mode, size, _ in CASES:
         of_case = {row.kind: row.value for row in rows if (row.mode, row.bytes) == (mode, size)}
@@ -205,8 +205,8 @@ def main(rounds: int, quick: bool, as_json: bool) -> None:
         click.echo(f"bench: {error}", err=True)
         sys.exit(2)
     if as_json:
-        told = {"machine": machine.machine(), "rows": [asdict(row) for row in rows]}
-        click.echo(json.dumps({**told, "times_udp": ratios(rows)}))
+        measured = {"machine": machine.machine(), "rows": [asdict(row) for row in rows]}
+        click.echo(json.dumps({**measured, "times_udp": ratios(rows)}))
         return
     table = Table(title="Two processes over one veth: median of rounds (least to most)")
     table.add_column("")

@@ -36,7 +36,7 @@ _STAMP = re.compile(r"^\w+ +\d+ (\d\d):(\d\d):(\d\d) (\d{6}) ")
 
 @dataclass(frozen=True)
 class Routed:
-    """What OpenSM made of a fabric.
+    """The result of OpenSM on a fabric.
 
     routing_ms : the time of its routing callbacks alone: discovery and the programming of
         tables are not in it. None where it did not come to the end of them.

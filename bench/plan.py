@@ -1,9 +1,9 @@
-"""``make bench-plan``: what planning, compiling and checking large fabrics takes.
+"""``make bench-plan``: time and memory of planning, compiling and checking large fabrics.
 
-Each case is a process of its own, so that its peak memory is its own. Times are wall-clock seconds
-of one run: of loading the fabric, the routes and VLANs, the forwarding state with its verdict, the
-compilation to OpenFlow, and reading those rules back with their verdict. The last three cases
-judge what is read from 1,024 switches that hold no rules, half of them, or those of two engines.
+Each case runs in its own process, so that peak memory is measured per case. Times are wall-clock
+seconds of one run: of loading the fabric, the routes and VLANs, the forwarding state with its
+verdict, the compilation to OpenFlow, and reading those rules back with their verdict. The last
+three cases check 1,024 switches that hold no rules, half of the rules, or rules of two engines.
 """
 
 from __future__ import annotations

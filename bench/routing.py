@@ -1,4 +1,4 @@
-"""``python -m bench.routing``: our routing engines beside OpenSM's, on the same fabrics."""
+"""``python -m bench.routing``: our routing engines compared with OpenSM's, on the same fabrics."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from topologies import Fabric, load
 from verification.checked_plan import CheckedPlan
 
 LIMIT_S = 100.0
-"""How long OpenSM may take, discovery and programming of tables included."""
+"""Time limit of OpenSM, including discovery and programming of tables."""
 ENOUGH_S = 20.0
-"""No more repetitions of what has taken so long."""
+"""Measurements that take longer are not repeated."""
 
 QUICK_MS = 100.0
-"""What is timed in less than this is timed more often, up to 20 times: it varies more."""
+"""Shorter measurements are repeated more often, up to 20 times, because they vary more."""
 
 TREES = ("fattree", "lsft", "clos")
 _GRID = [("dor", "torus-2QoS"), ("updown", "updn"), ("lash", "lash"), ("dfsssp", "dfsssp")]
@@ -58,7 +58,7 @@ ROWS: dict[str, list[tuple[str, str]]] = {
 
 @dataclass(frozen=True)
 class Ours:
-    """What one of our engines made of a fabric.
+    """The result of one of our engines on a fabric.
 
     routing_ms : from numbered channels and hosts to every path and broadcast tree, the median.
     numbering_ms : from the fabric to numbered channels and hosts (OpenSM: discovery).
@@ -177,7 +177,7 @@ def bound(fabric: Fabric) -> float:
 
 
 def table(found: list[Row]) -> Table:
-    """Return all rows for people."""
+    """Return all rows as a table."""
     shown = Table(title="Routing time, virtual channels, largest load", title_justify="left")
     for column in ("fabric", "engine", "ms", "VCs", "load", "OpenSM's", "ms", "VLs", "load"):
         shown.add_column(column, no_wrap=True)

@@ -1,7 +1,7 @@
-"""``make bench-sim``: how fast the simulator is, in data packets put on links, on one core.
+"""``make bench-sim``: speed of the simulator on one core, in data packets put on links.
 
-Each case is a process of its own, so that its peak memory is its own. The hash of each result is
-printed: it must not change from machine to machine.
+Each case runs in its own process, so that peak memory is measured per case. The hash of each result
+is printed: it must not change from machine to machine.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from simulation import Load, Scenario, simulate
 from topologies import load
 
 LINKS = "rate=10000,delay=1"
-"""10 Gbit/s and 1 us: what a data centre has."""
+"""10 Gbit/s and 1 us, as in a data centre."""
 
 
 @dataclass(frozen=True)

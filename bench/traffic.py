@@ -25,11 +25,11 @@ REPORT_EVERY_S = 0.5
 SEND_BUFFER_BYTES = 32 * 1024
 RECEIVE_BUFFER_BYTES = 1 << 20
 LONGEST_BURST_S = 0.02
-"""A paced sender that was held up makes good at most this much."""
+"""A paced sender that was delayed catches up at most this much."""
 
 
 class Reporter:
-    """Prints counts now and then."""
+    """Prints counts periodically."""
 
     def __init__(self) -> None:
         self.datagrams = 0

@@ -1,1 +1,1 @@
-"""What every part may use: errors, files and waiting."""
+"""Code that every folder may use: errors, YAML files, plug-ins, names of option values."""

@@ -1,18 +1,18 @@
-"""The one exception family of the project.
+"""The exceptions for mistakes of users.
 
-Every mistake of a user is a :class:`KnotlessError`, raised where it is seen; callers
-that know more add it with :meth:`KnotlessError.within` as the error climbs, and the
-command line shows the result as one line.
+All are subclasses of :class:`KnotlessError`. An error is raised where the mistake is detected;
+callers add where it happened with :meth:`KnotlessError.within`, and the command line prints the
+result as one line.
 """
 
 from __future__ import annotations
 
 
 class KnotlessError(Exception):
-    """Something the user can put right: what is wrong, where, and what would be right."""
+    """An error that the user can fix; the message says what is wrong, where, and what is right."""
 
     def within(self, where: str) -> KnotlessError:
-        """Return the same error with ``where`` (a file, a switch, a link) put before it."""
+        """Return the same error with the prefix ``where`` (a file, a switch, a link)."""
         return type(self)(f"{where}: {self}")
 
 
@@ -21,15 +21,15 @@ class SpecError(KnotlessError):
 
 
 class FabricError(KnotlessError):
-    """A fabric that contradicts itself: dangling port, duplicate MAC, unknown switch."""
+    """An inconsistent fabric: an unconnected port, a duplicate MAC, an unknown switch."""
 
 
 class EmulationError(KnotlessError):
-    """A fabric that cannot be started, reached or removed on this machine as it is."""
+    """A fabric that cannot be started, reached or removed on this machine."""
 
 
 class PlanError(KnotlessError):
-    """Routes that cannot be had: unknown engine, too few virtual channels or VLANs."""
+    """Routes that cannot be computed: unknown engine, too few virtual channels or VLANs."""
 
 
 class RuleError(KnotlessError):

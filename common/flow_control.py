@@ -1,18 +1,18 @@
-"""The names of flow controls, as users write them and stored runs hold them.
+"""The names of flow controls in options and stored runs.
 
-What each makes of a plan is in :mod:`routing.flow_control`.
+:mod:`routing.flow_control` determines the channel dependencies under each of them.
 """
 
 from __future__ import annotations
 
-import logging
-from functools import cache
 from typing import Literal, get_args
+
+from common.deprecated_values import DeprecatedValues
 
 FlowControl = Literal["none", "host", "switch", "pause", "pfc"]
 FlowControlChoice = Literal["auto", "none", "host", "switch", "pause", "pfc"]
 FLOW_CONTROLS: tuple[str, ...] = get_args(FlowControl)
-"""No link pauses, links to hosts do, links between switches do, all do; or PFC on all links."""
+"""PAUSE on no link, on host links, on links between switches, on all links; PFC on all links."""
 AUTO: Literal["auto"] = "auto"
 CHOICES: tuple[str, ...] = get_args(FlowControlChoice)
 NAMES = {
@@ -22,23 +22,7 @@ NAMES = {
     "pause": "PAUSE",
     "pfc": "PFC",
 }
-"""Each flow control in words."""
-_SYNONYMS = {"all": "pause"}
-_LOG = logging.getLogger("knotless")
-
-
-def normalised(name: object) -> object:
-    """Return today's name of a flow control in a stored run; anything else as it is."""
-    return _SYNONYMS.get(name, name) if isinstance(name, str) else name
-
-
-def accepted(name: object) -> object:
-    """Return today's name of a flow control that a user chose; warns of a deprecated one."""
-    if isinstance(name, str) and name in _SYNONYMS:
-        _warn_once(name)
-    return normalised(name)
-
-
-@cache
-def _warn_once(name: str) -> None:
-    _LOG.warning("flow control %r is deprecated: write %r", name, _SYNONYMS[name])
+"""The description of each flow control in messages."""
+_DEPRECATED = DeprecatedValues("flow control", {"all": "pause"})
+normalised = _DEPRECATED.normalised
+accepted = _DEPRECATED.accepted

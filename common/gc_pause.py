@@ -1,4 +1,4 @@
-"""Python's cycle collector, held up while many small values are made."""
+"""Suspension of Python's cyclic garbage collector."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Do not look for cycles of garbage: for code that makes millions of values and no cycle.
+    """Disable the garbage collector, for code that creates millions of objects and no cycles.
 
-    The collector walks all that there is whenever enough has been added: measured, that is half
-    of what compiling takes, and two thirds with a hundred thousand rules.
+    The collector scans all objects each time enough new ones exist. This takes half of the time of
+    compiling rules, and two thirds for a hundred thousand rules.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,7 +1,7 @@
-"""Plug-ins: the modules of a package are the list of what there is.
+"""Plug-ins, found by listing the modules of a package.
 
-A new topology family, routing engine, traffic pattern, experiment or command is one new module;
-nothing else names it.
+To add a topology family, routing engine, traffic pattern, experiment or command, add one module;
+no other file needs to change.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Protocol, TypeVar
 
 
 class Named(Protocol):
-    """What has a name of its own."""
+    """An object with a name."""
 
     @property
     def name(self) -> str:
-        """The name that users write."""
+        """The name by which users select it."""
 
 
 Plugin = TypeVar("Plugin", bound=Named)
@@ -26,17 +26,17 @@ Plugin = TypeVar("Plugin", bound=Named)
 def module_names(package: str) -> list[str]:
     """Return the names of a package's modules and subpackages in alphabetical order.
 
-    Those that begin with an underscore are helpers, and left out. Imports the package but none
-    of its modules.
+    Modules whose names start with an underscore are helpers and are omitted. The package is
+    imported, its modules are not.
     """
     found = iter_modules(import_module(package).__path__)
     return sorted(module.name for module in found if not module.name.startswith("_"))
 
 
 def plugins(package: str, kind: type[Plugin]) -> Mapping[str, Plugin]:
-    """Return each ``kind`` that a module of ``package`` holds, by its name, in order of the names.
+    """Return the ``kind`` objects in the modules of ``package`` by name, in alphabetical order.
 
-    Imports all modules of the package.
+    All modules of the package are imported.
     """
     found: dict[str, Plugin] = {}
     for module in module_names(package):

@@ -1,4 +1,4 @@
-"""YAML files that people write: read with bounds, and every mistake told in one line."""
+"""YAML configuration files: bounded size, and one-line messages for every error."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pydantic import ValidationError
 from common.errors import KnotlessError
 
 MAX_BYTES = 1 << 20
-"""Nobody writes more by hand."""
+"""Limit of the size of a configuration file."""
 
 
 def read(path: Path, error: type[KnotlessError]) -> object:
-    """Return what the YAML file at ``path`` holds; raises ``error`` with the file and line."""
+    """Return the content of the YAML file at ``path``; raises ``error`` with file and line."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -32,11 +32,11 @@ def read(path: Path, error: type[KnotlessError]) -> object:
 
 
 def parse(text: str, error: type[KnotlessError]) -> object:
-    """Return what ``text`` holds; raises ``error`` with the line."""
+    """Return the content of the YAML ``text``; raises ``error`` with the line."""
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as problem:
-        # YAML's own errors span several lines, with the text quoted in them.
+        # YAML's own messages span several lines and quote the text.
         mark = getattr(problem, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark else ""
         what = getattr(problem, "problem", None) or "it cannot be parsed"
@@ -44,7 +44,7 @@ def parse(text: str, error: type[KnotlessError]) -> object:
 
 
 def complaint(error: ValidationError) -> str:
-    """Return the first of pydantic's complaints as one line."""
+    """Return the first of pydantic's errors as one line."""
     problem = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "missing":
@@ -55,8 +55,8 @@ def complaint(error: ValidationError) -> str:
 
 
 def brief(value: object) -> str:
-    """Return a value as a message may show it.
+    """Return a value shortened for a message.
 
-    Not ``repr``: a few lines of YAML may stand for more values than there is memory.
+    ``repr`` would be unsafe: YAML aliases let a few lines expand to more values than fit in memory.
     """
     return reprlib.repr(value)

@@ -1,1 +1,1 @@
-"""The Ryu application that installs a fabric's rules, and the pure code that it calls."""
+"""The Ryu application that installs a fabric's rules, and its pure logic."""

@@ -1,8 +1,8 @@
 """The Ryu application: ``ryu-manager controller/app.py``.
 
-Event handlers only. What to install comes from :mod:`controller.state`, what to change from
-:mod:`controller.reconcile`, and talking with one switch is :mod:`controller.session`'s.
-Rules are never deleted on exit: a fabric outlives its controller.
+Event handlers only. :mod:`controller.state` decides what to install, :mod:`controller.reconcile`
+what to change, and :mod:`controller.session` talks to one switch. Rules are never deleted on exit:
+a fabric keeps forwarding without its controller.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ALIVE_S = 2.0
 
 
 class KnotlessController(app_manager.RyuApp):
-    """Installs the rules of one declared fabric in every switch that connects."""
+    """Installs the rules of the configured fabric in every switch that connects."""
 
     OFP_VERSIONS: ClassVar = [ofp.OFP_VERSION]
     _CONTEXTS: ClassVar = {"wsgi": WSGIApplication}
@@ -77,14 +77,14 @@ class KnotlessController(app_manager.RyuApp):
             verdict.text,
         )
         if not verdict.acyclic:
-            self.logger.warning("it is installed all the same: allow_deadlock is set")
+            self.logger.warning("it is installed nevertheless: allow_deadlock is set")
         return state
 
     # --- connections -------------------------------------------------------------------------
 
     @set_ev_cls(ofp_event.EventOFPStateChange, [MAIN_DISPATCHER, DEAD_DISPATCHER])
     def on_state_change(self, event: Any) -> None:
-        """A switch has come (and has said which ports it has), or has gone."""
+        """Handle a switch that has connected and reported its ports, or has disconnected."""
         datapath = event.datapath
         if event.state == MAIN_DISPATCHER:
             hub.spawn(self._serve, Session(datapath))
@@ -101,10 +101,10 @@ class KnotlessController(app_manager.RyuApp):
             return
         older = self.sessions.get(datapath.id)
         if older is not None:
-            # Either the switch lost its connection unnoticed, or there are two of them.
+            # Either the switch lost its connection unnoticed, or two switches have this dpid.
             if older.answers(_ALIVE_S):
-                self.state.twins[datapath.id] = time.monotonic()
-                self.logger.error("%s", self.state.twin(datapath.id))
+                self.state.duplicate_dpids[datapath.id] = time.monotonic()
+                self.logger.error("%s", self.state.duplicate_dpid(datapath.id))
                 datapath.close()
                 return
             older.end()
@@ -118,7 +118,7 @@ class KnotlessController(app_manager.RyuApp):
         try:
             self._install(session, switch)
         except SwitchGoneError as gone:
-            self.logger.warning("%s: %s; it is asked again when it comes back", switch, gone)
+            self.logger.warning("%s: %s; retrying when it reconnects", switch, gone)
             datapath.close()
 
     def _install(self, session: Session, switch: SwitchState) -> None:
@@ -161,33 +161,33 @@ class KnotlessController(app_manager.RyuApp):
         for switch in self.state.missing_switches(time.monotonic()):
             self.logger.error("%s is not connected", switch)
 
-    # --- what switches say -------------------------------------------------------------------
+    # --- messages from switches --------------------------------------------------------------
 
     @set_ev_cls(ofp_event.EventOFPFlowStatsReply, MAIN_DISPATCHER)
     def on_flow_stats(self, event: Any) -> None:
-        """Part of the list of a switch's rules."""
+        """Handle a part of the list of a switch's rules."""
         self._deliver(event.msg)
 
     @set_ev_cls(ofp_event.EventOFPGroupDescStatsReply, MAIN_DISPATCHER)
     def on_group_description(self, event: Any) -> None:
-        """Part of the list of a switch's groups."""
+        """Handle a part of the list of a switch's groups."""
         self._deliver(event.msg)
 
     @set_ev_cls(ofp_event.EventOFPBarrierReply, MAIN_DISPATCHER)
     def on_barrier(self, event: Any) -> None:
-        """A switch has done all that it was sent."""
+        """Handle a barrier reply: the switch has processed all earlier messages."""
         self._deliver(event.msg)
 
     @set_ev_cls(ofp_event.EventOFPErrorMsg, [CONFIG_DISPATCHER, MAIN_DISPATCHER])
     def on_error(self, event: Any) -> None:
-        """A switch refused something."""
+        """Handle an error message from a switch."""
         session = self.sessions.get(event.msg.datapath.id)
         if session is not None and session.datapath is event.msg.datapath:
             session.refuse(event.msg)
 
     @set_ev_cls(ofp_event.EventOFPPortStateChange, MAIN_DISPATCHER)
     def on_port(self, event: Any) -> None:
-        """A switch has gained or lost a port."""
+        """Handle a port that was added to or removed from a switch."""
         switch = self.state.switches.get(event.datapath.id)
         if switch is None:
             return
@@ -207,9 +207,9 @@ class KnotlessController(app_manager.RyuApp):
 
 
 def _set_defaults(settings: config.Config) -> None:
-    """Listen on the loopback address, and notice dead switches, unless flags say otherwise.
+    """Listen on the loopback address and detect dead switches, unless options say otherwise.
 
-    Ryu itself would listen on every address and on an old port besides.
+    Ryu's defaults are to listen on every address, and also on an old port.
     """
     conf = cfg.CONF
     conf.set_default("ofp_listen_host", "127.0.0.1")
@@ -218,15 +218,15 @@ def _set_defaults(settings: config.Config) -> None:
     conf.set_default("wsapi_port", settings.rest.port)
     conf.set_default("echo_request_interval", 5.0)
     conf.set_default("maximum_unreplied_echo_requests", 3)
-    # One line for each REST request would bury everything else.
+    # A line per REST request would hide everything else.
     logging.getLogger("ryu.lib.hub").setLevel(logging.WARNING)
 
 
 def _refuse_tls() -> None:
-    """Raise KnotlessError when Ryu is told to serve TLS.
+    """Raise KnotlessError if Ryu's options ask for TLS.
 
-    Ryu 4.34's listener throws its certificate away with the first connection
-    (``ryu.lib.hub.StreamServer``), so that every switch but the first would fail.
+    Ryu 4.34's listener discards its certificate after the first connection
+    (``ryu.lib.hub.StreamServer``), so that every switch except the first would fail.
     """
     if cfg.CONF.ctl_privkey or cfg.CONF.ctl_cert:
         raise KnotlessError(
@@ -236,10 +236,10 @@ def _refuse_tls() -> None:
 
 
 def _refuse_taken_port(host: str, port: int, what: str) -> None:
-    """Raise KnotlessError when nobody could listen there.
+    """Raise KnotlessError if the port is in use.
 
-    Ryu's own sockets have SO_REUSEPORT: two controllers would share a port without a word,
-    each with some of the switches.
+    Ryu's own sockets have SO_REUSEPORT: two controllers would silently share the port, each
+    with some of the switches.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -260,6 +260,6 @@ def _fail(error: KnotlessError) -> NoReturn:
 
 
 def _leave(_signal: int, _frame: object) -> None:
-    """End at once: there is nothing to save, and the rules stay in the switches."""
+    """Exit at once: there is nothing to save, and the switches keep their rules."""
     logging.shutdown()
     os._exit(0)

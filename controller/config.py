@@ -1,4 +1,4 @@
-"""The controller's one YAML file, read and checked before anything listens."""
+"""The controller's YAML file, read and checked before any port is opened."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
 
 
 class ConfigError(KnotlessError):
-    """A configuration that cannot be used: which file, which key, what would be right."""
+    """An invalid configuration; the message names file and key, and says what would be right."""
 
 
 class Rest(BaseModel):
-    """Where the REST interface listens."""
+    """Address and port of the REST interface."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -36,11 +36,11 @@ class Rest(BaseModel):
 
 
 class Config(PlanRequest):
-    """What the controller is to install; the defaults route any fabric without deadlock.
+    """What to install; the defaults route any fabric without deadlock.
 
-    ``connect_timeout_s`` is how long a switch may stay away before it is called a problem.
-    With ``allow_deadlock`` a plan that can deadlock under its flow control is installed all
-    the same. The other keys are the options of ``knotless plan``.
+    A switch that is not connected after ``connect_timeout_s`` is reported as a problem. With
+    ``allow_deadlock`` a plan is installed even if it can deadlock under its flow control. The
+    other keys are the options of ``knotless plan``.
     """
 
     fabric: str = "torus,4,4"
@@ -50,12 +50,12 @@ class Config(PlanRequest):
 
 
 def find(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Return the file to read, or None when there is none and the defaults hold.
+    """Return the file to read, or None if there is none; then the defaults apply.
 
     Raises
     ------
     ConfigError
-        The file that ``KNOTLESS_CONFIG`` names is not there.
+        The file that ``KNOTLESS_CONFIG`` names does not exist.
 
     """
     named = environment.get(VARIABLE)
@@ -68,7 +68,7 @@ def find(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def read(path: Path) -> Config:
-    """Return the configuration in ``path``; raises ConfigError with file and key."""
+    """Read the configuration in ``path``; raises ConfigError with file and key."""
     content = yaml_file.read(path, ConfigError)
     try:
         return _config(content)
@@ -77,7 +77,7 @@ def read(path: Path) -> Config:
 
 
 def parse(text: str) -> Config:
-    """Return the configuration that ``text`` (YAML) holds; raises ConfigError with the key."""
+    """Parse the configuration in ``text`` (YAML); raises ConfigError with the key."""
     return _config(yaml_file.parse(text, ConfigError))
 
 
@@ -86,7 +86,7 @@ def _config(content: object) -> Config:
         content = {}
     if not isinstance(content, dict):
         raise ConfigError(
-            f"wanted keys with values, such as 'fabric: torus,4,4', not {brief(content)}"
+            f"must have keys with values, such as 'fabric: torus,4,4', not {brief(content)}"
         )
     try:
         return Config.model_validate(content)
@@ -95,9 +95,9 @@ def _config(content: object) -> Config:
 
 
 def load_fabric(config: Config, path: Path | None) -> Fabric:
-    """Return the fabric that the configuration in ``path`` declares.
+    """Return the fabric of the configuration in ``path``.
 
-    A file is looked for beside the configuration. Raises KnotlessError with file and key.
+    File names are relative to the configuration. Raises KnotlessError with file and key.
     """
     spec = config.fabric
     if path and looks_like_file(spec):
@@ -109,7 +109,7 @@ def load_fabric(config: Config, path: Path | None) -> Fabric:
 
 
 def _first(error: ValidationError) -> str:
-    """Return the first complaint as one line; of an unknown key, with the known ones."""
+    """Return the first error as one line; for an unknown key, with the known ones."""
     problem = error.errors(include_url=False)[0]
     if problem["type"] != "extra_forbidden":
         return complaint(error)

@@ -1,6 +1,6 @@
-"""Rules and groups as OpenFlow 1.3 messages, and back from a switch's statistics.
+"""Conversion of rules and groups to OpenFlow 1.3 messages, and of statistics to rules.
 
-Only the parser that Ryu hands out with a datapath is needed, no connection.
+This needs only the parser of a Ryu datapath, no connection.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ VLAN_TPID = 0x8100
 _ALL_METADATA = 0xFFFFFFFFFFFFFFFF
 _ALL_COOKIE = 0xFFFFFFFFFFFFFFFF
 _TYPES = {field.name: field.type for field in ofp.oxm_types}
-# Fields that do not fill their bytes: the mask that means 'all of it'.
+# For fields that do not fill their bytes: the mask with all bits.
 _NARROW = {"vlan_vid": 0x1FFF, "vlan_pcp": 0x7, "ip_dscp": 0x3F, "ip_ecn": 0x3, "mpls_tc": 0x7}
 _RULE_COMMANDS = {
     "add": ofp.OFPFC_ADD,
@@ -50,14 +50,14 @@ _GROUP_COMMANDS = {
 
 
 class UnknownToUsError(Exception):
-    """An entry in a switch that uses something which no rule of ours has."""
+    """An entry in a switch uses something that our rules cannot represent."""
 
 
 # --- values to messages ----------------------------------------------------------------------
 
 
 def change_message(datapath: Any, change: Change) -> Any:
-    """Return the message that makes ``change`` and touches no other entry."""
+    """Return the message for ``change``, which affects no other entry."""
     if isinstance(change, RuleChange):
         return _flow_mod(datapath, change)
     return _group_mod(datapath, change)
@@ -69,7 +69,7 @@ def _flow_mod(datapath: Any, change: RuleChange) -> Any:
     return parser.OFPFlowMod(
         datapath,
         cookie=rule.cookie,
-        # Only our own entry goes, should someone else have replaced it in the meantime.
+        # Delete only our own entry: another controller may have replaced it in the meantime.
         cookie_mask=_ALL_COOKIE if delete else 0,
         table_id=rule.table,
         command=_RULE_COMMANDS[change.command],
@@ -114,7 +114,7 @@ def match_of(fields: tuple[Field, ...]) -> Any:
 def _instructions(
     actions: tuple[Action, ...], metadata: int | None, goto: int | None
 ) -> tuple[Any, ...]:
-    """Return the instructions of a rule; thousands of rules share a few."""
+    """Return the instructions of a rule; cached, because thousands of rules share a few."""
     instructions = []
     if actions:
         applied = [_action(action) for action in actions]
@@ -142,7 +142,7 @@ def _action(action: Action) -> Any:
 
 @lru_cache(maxsize=65536)
 def _to_ryu(name: str, value: int) -> Any:
-    """Return ``value`` as Ryu writes field ``name``: a MAC as text, a number as it is."""
+    """Return ``value`` in Ryu's form of field ``name``: a MAC as text, a number unchanged."""
     kind = _TYPES[name]
     return kind.to_user(value.to_bytes(kind.size, "big"))
 
@@ -151,10 +151,10 @@ def _to_ryu(name: str, value: int) -> Any:
 
 
 def found_rule(stats: Any) -> FoundRule:
-    """Return what one entry of a flow statistics reply says.
+    """Parse an entry of a flow statistics reply.
 
-    Its ``rule`` is None when the entry has something that Knotless never writes: a time-out,
-    a flag, an unknown action. Matches compare equal with those of compiled rules.
+    ``rule`` is None if the entry has something that Knotless never writes: a time-out, a flag,
+    an unknown action. Matches compare equal with those of compiled rules.
     """
     match = match_order(f for f in map(_field, stats.match.items()) if f is not None)
     rule: Rule | None = None
@@ -168,7 +168,7 @@ def found_rule(stats: Any) -> FoundRule:
 
 
 def found_group(stats: Any) -> FoundGroup:
-    """Return what one entry of a group description reply says; ``group`` None if not ours."""
+    """Parse an entry of a group description reply; ``group`` is None if not representable."""
     group: Group | None = None
     if stats.type == ofp.OFPGT_ALL:
         try:
@@ -184,7 +184,7 @@ def _field(item: tuple[str, Any]) -> Field | None:
     value, mask = content if isinstance(content, tuple) else (content, None)
     kind = _TYPES.get(name)
     if kind is None:
-        # Of another maker's experiment: it can be in no match of ours, so any value will do.
+        # An experimenter field, which none of our matches has: the value does not matter.
         return Field(name, 0)
     number = int.from_bytes(kind.from_user(value), "big")
     if mask is None:

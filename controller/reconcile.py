@@ -1,20 +1,19 @@
-"""What to change in a switch so that it holds the wanted rules, in an order that loses no frame.
+"""The changes that give a switch the desired rules, in an order that loses no frame.
 
-Whose entries are whose:
+Ownership of entries:
 
-- A rule with our cookie is ours. It stays if it is wanted and right, is modified in place if
-  it is wanted and wrong, and is deleted if it is not wanted.
-- A rule with another cookie is someone else's, and is never deleted. Where it has the table,
-  priority and match of a wanted rule, the wanted rule takes its place, since a switch holds
-  one of each. What is left is reported: its frames are outside of what was proved.
-- Groups carry no cookie. A group is someone else's while a rule with another cookie uses it
-  and no rule of ours is to; otherwise it is ours. Where ids clash the wanted group wins.
+- A rule with our cookie is ours. It is kept if it is desired and correct, modified in place if it
+  is desired but different, and deleted if it is not desired.
+- A rule with another cookie is foreign and is never deleted. If it has the table, priority and
+  match of a desired rule, the desired rule replaces it, because a switch holds only one of them.
+  Other foreign rules are reported: frames that match them are outside what was verified.
+- Groups have no cookie. A group is foreign if a foreign rule uses it and no desired rule does;
+  otherwise it is ours. If ids clash, the desired group replaces the other.
 
-The order: groups before the rules that use them; rules of later tables before those of
-earlier ones that lead there, so that a frame that enters finds the rest of its way; only then
-the deletions, earlier tables first for the same reason; and groups last, for a switch deletes
-with a group every rule that uses it. A barrier stands between the steps. A right rule is in no
-step: a frame that it forwards does not notice.
+Order: first groups, before the rules that use them; then rules, later tables before earlier ones,
+so that a frame that enters finds the rest of its path; then deletions, earlier tables first for
+the same reason; groups are deleted last, because a switch deletes every rule that uses a deleted
+group. A barrier separates the steps. A correct rule is in no step, so its frames are not affected.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Key = tuple[int, int, tuple[Field, ...]]
 
 @dataclass(frozen=True)
 class FoundRule:
-    """A rule that a switch holds; ``rule`` is None when it is nothing that we could write."""
+    """A rule in a switch; ``rule`` is None if our rules cannot represent it."""
 
     table: int
     priority: int
@@ -42,13 +41,13 @@ class FoundRule:
 
     @property
     def key(self) -> Key:
-        """What identifies the entry, as :attr:`forwarding.openflow.rules.Rule.key` does."""
+        """The identity of the entry, as :attr:`forwarding.openflow.rules.Rule.key`."""
         return (self.table, self.priority, self.match)
 
 
 @dataclass(frozen=True)
 class FoundGroup:
-    """A group that a switch holds; ``group`` is None when it is nothing that we could write."""
+    """A group in a switch; ``group`` is None if our groups cannot represent it."""
 
     group_id: int
     group: Group | None
@@ -86,23 +85,23 @@ Change = RuleChange | GroupChange
 
 @dataclass(frozen=True)
 class Changes:
-    """Steps to be made one after the other, the changes of one step in any order.
+    """Steps to apply in order; changes within a step may be in any order.
 
-    ``foreign`` are the rules of others that will still be in the switch.
+    ``foreign`` are the foreign rules that remain in the switch.
     """
 
     steps: tuple[tuple[Change, ...], ...]
     foreign: tuple[FoundRule, ...]
 
     def count(self, command: Command) -> int:
-        """Return how many rules and groups are added, modified or deleted."""
+        """Return the number of rules and groups that are added, modified or deleted."""
         return sum(change.command == command for step in self.steps for change in step)
 
 
 def reconcile(
     wanted: SwitchRules, rules: Sequence[FoundRule], groups: Sequence[FoundGroup]
 ) -> Changes:
-    """Return the changes that turn what a switch holds into ``wanted``."""
+    """Return the changes from the rules in a switch to the ``wanted`` ones."""
     target = {rule.key: rule for rule in map(normal, wanted.rules)}
     held = {found.key: found for found in rules}
     before = _group_additions(wanted.groups, groups)
@@ -127,12 +126,12 @@ def reconcile(
 
 
 def normal(rule: Rule) -> Rule:
-    """Return ``rule`` as ours, its match in the one order in which matches are compared."""
+    """Return ``rule`` with our cookie and its match in canonical order."""
     return replace(rule, match=match_order(rule.match), cookie=COOKIE)
 
 
 def _how(found: FoundRule | None) -> Command:
-    # OpenFlow's 'modify' keeps the cookie, the time-outs and the flags of the old entry.
+    # OpenFlow's 'modify' keeps the cookie, time-outs and flags of the old entry.
     return "modify" if found and found.cookie == COOKIE and found.rule else "add"
 
 

@@ -1,4 +1,4 @@
-"""The REST interface: reading only, JSON, on the loopback address unless told otherwise."""
+"""The REST interface: read-only JSON, by default on the loopback address."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Rest(ControllerBase):
 
     @property
     def state(self) -> FabricState:
-        """What the controller knows."""
+        """The controller's state."""
         state: FabricState = self.data["state"]
         return state
 
     @route("status", "/status", methods=["GET"])
     def status(self, _request: Any, **_: Any) -> Any:
-        """Return how far each switch is, and everything that is wrong."""
+        """Return the state of each switch, and all problems."""
         return _json(self.state.status(time.monotonic()))
 
     @route("plan", "/plan", methods=["GET"])

@@ -1,7 +1,7 @@
-"""One connected switch: asking for what it holds, changing it, and hearing what it refused.
+"""One connected switch: reading its entries, changing them, and collecting its errors.
 
-A session's methods wait for the switch, each in the green thread of that switch alone; the
-event handlers of :mod:`controller.app` pass what arrives to :meth:`Session.deliver`.
+A session's methods block until the switch replies, each in the green thread of that switch. The
+event handlers of :mod:`controller.app` pass received messages to :meth:`Session.deliver`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from controller import messages
 from controller.reconcile import Change, FoundGroup, FoundRule
 
 REPLY_TIMEOUT_S = 30.0
-"""How long a connected switch may take for one reply: installing thousands of rules takes it
-seconds, and its barrier reply comes after them."""
+"""Time for a switch to reply. Installing thousands of rules takes seconds, and the barrier reply
+comes after them."""
 _WRITE_BYTES = 1 << 16
 
 
@@ -28,7 +28,7 @@ class SwitchGoneError(Exception):
 
 
 class Session:
-    """One connection of one switch; ``datapath`` is Ryu's."""
+    """A connection to a switch; ``datapath`` is Ryu's."""
 
     def __init__(self, datapath: Any) -> None:
         self.datapath = datapath
@@ -40,16 +40,16 @@ class Session:
     # --- called by the event handlers --------------------------------------------------------
 
     def deliver(self, message: Any) -> None:
-        """Pass a reply to whoever waits for it; replies to nobody are dropped."""
+        """Pass a reply to the caller that waits for it; unexpected replies are dropped."""
         queue = self._replies.get(message.xid)
         if queue is not None:
             queue.put(message)
 
     def refuse(self, message: Any) -> None:
-        """Note an error message, and which change it is about."""
+        """Record an error message, with the change that caused it."""
         xid = message.xid
         if len(message.data) >= ofp.OFP_HEADER_SIZE:
-            # The failed request's own header, in case the error has another id.
+            # The header of the failed request, in case the error itself has another id.
             xid = ofproto_parser.header(message.data)[3]
         reason = ofp.ofp_error_code_to_str(message.type, message.code)
         self._refused.append((self._sent.get(xid), reason))
@@ -57,7 +57,7 @@ class Session:
             self._replies[xid].put(None)
 
     def end(self) -> None:
-        """The connection is over: wake whoever waits."""
+        """Report the end of the connection to all waiting callers."""
         self._gone = True
         for queue in self._replies.values():
             queue.put(None)
@@ -77,9 +77,9 @@ class Session:
         return [messages.found_group(stats) for stats in self._ask(request)]
 
     def change(self, changes: tuple[Change, ...]) -> list[tuple[Change | None, str]]:
-        """Make ``changes``, wait until the switch has made them; return those it refused.
+        """Apply ``changes`` and wait for the barrier; return those that the switch refused.
 
-        With each comes OpenFlow's name of the reason.
+        Each is returned with OpenFlow's name of the reason.
         """
         self._refused.clear()
         buffer = bytearray()
@@ -87,7 +87,7 @@ class Session:
             message = messages.change_message(self.datapath, change)
             self._sent[self.datapath.set_xid(message)] = change
             message.serialize()
-            # Many messages in one write: one write for each would take longer than OVS does.
+            # Many messages per write: a write for each would take longer than OVS needs.
             buffer += message.buf
             if len(buffer) >= _WRITE_BYTES:
                 self._send(buffer)
@@ -98,12 +98,12 @@ class Session:
         return list(self._refused)
 
     def barrier(self, timeout_s: float = REPLY_TIMEOUT_S) -> None:
-        """Return when the switch has done all that it was sent; raises SwitchGoneError."""
+        """Wait until the switch has processed all messages; raises SwitchGoneError."""
         for _ in self._replies_to(parser.OFPBarrierRequest(self.datapath), timeout_s):
             return
 
     def answers(self, timeout_s: float) -> bool:
-        """Whether there still is a switch at the other end."""
+        """Tell whether the switch still answers."""
         try:
             self.barrier(timeout_s)
         except SwitchGoneError:
@@ -137,5 +137,5 @@ class Session:
     def _send(self, buffer: bytearray) -> None:
         if buffer and not self.datapath.send(bytes(buffer)):
             raise SwitchGoneError("the connection is over")
-        # Let the other switches, and this one's echo requests, have their turn.
+        # Yield to the other switches, and to this one's echo requests.
         hub.sleep(0)

@@ -1,6 +1,6 @@
-"""What the controller knows of its fabric: plan, rules, verdict, and how far each switch is.
+"""The controller's state: plan, rules, verdict, and the progress of each switch.
 
-Pure: the event handlers tell it what happened, the REST interface asks it.
+Pure: event handlers report events to it, and the REST interface reads it.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from topologies import Fabric
 from verification.check import Verdict
 from verification.checked_plan import CheckedPlan, refuse_deadlock
 
-TWIN_MEMORY_S = 30.0
-"""A switch that was turned away tries again within seconds: after this time it is gone."""
+DUPLICATE_MEMORY_S = 30.0
+"""A refused switch retries within seconds; if it has not by this time, it is gone."""
 _SHOWN = 3
 
 
 @dataclass
 class SwitchState:
-    """How far one switch is; ``problems`` are one-line texts without the switch's name."""
+    """The state of one switch; ``problems`` are one-line texts without the switch's name."""
 
     name: str
     dpid: int
     wanted: SwitchRules
     needs: dict[int, str]
-    """Port number -> what is at its other end, for the ports that the fabric declares."""
+    """Port number -> what should be at its other end, for the ports of the fabric."""
     connected: bool = False
     installed: bool = False
     missing_ports: tuple[int, ...] = ()
@@ -37,23 +37,23 @@ class SwitchState:
     foreign: tuple[FoundRule, ...] = ()
 
     def connect(self, ports: set[int]) -> None:
-        """The switch is there, with ``ports``; what it holds is not known yet."""
+        """Record that the switch has connected with ``ports``; its rules are not known yet."""
         self.connected, self.installed, self.refused, self.foreign = True, False, (), ()
         self.see_ports(ports)
 
     def see_ports(self, ports: set[int]) -> None:
-        """Note which ports the switch has now."""
+        """Record the switch's current ports."""
         self.missing_ports = tuple(sorted(self.needs.keys() - ports))
 
     def disconnect(self) -> None:
-        """The switch is gone; it keeps its rules, but nobody can tell which."""
+        """Record that the switch has disconnected; it keeps its rules, which are now unknown."""
         self.connected = self.installed = False
 
     def __str__(self) -> str:
         return f"{self.name} (dpid {self.dpid})"
 
     def problems(self) -> list[str]:
-        """Return what is wrong with a connected switch, one line each."""
+        """Return the problems of a connected switch, one line each."""
         lines = [
             f"{self} has no port {port}, which the fabric declares to {self.needs[port]}"
             for port in self.missing_ports
@@ -73,7 +73,7 @@ class SwitchState:
 
 @dataclass
 class FabricState:
-    """The declared fabric and all of its switches.
+    """The configured fabric and all of its switches.
 
     ``started_s``, on the caller's clock, is when switches could first connect.
     """
@@ -88,15 +88,15 @@ class FabricState:
     switches: dict[int, SwitchState] = field(default_factory=dict)
     """By dpid."""
     unknown: set[int] = field(default_factory=set)
-    """Dpids of connected switches that the fabric does not declare."""
-    twins: dict[int, float] = field(default_factory=dict)
-    """Dpid with which a second switch has come -> when it last did."""
+    """Dpids of connected switches that are not in the fabric."""
+    duplicate_dpids: dict[int, float] = field(default_factory=dict)
+    """Dpid of a second switch with the same dpid -> when it last tried to connect."""
 
     @classmethod
     def compute(cls, config: Config, fabric: Fabric) -> FabricState:
-        """Plan, compile and check, once and for all.
+        """Plan, compile and check, once.
 
-        Raises KnotlessError if the fabric cannot be routed so, or can deadlock and must not.
+        Raises KnotlessError if the fabric cannot be routed as configured, or may deadlock.
         """
         checked = CheckedPlan(make_plan(fabric, config))
         if not config.allow_deadlock:
@@ -121,23 +121,27 @@ class FabricState:
         return all(switch.installed for switch in self.switches.values())
 
     def missing_switches(self, now_s: float) -> list[SwitchState]:
-        """Return the switches that should have been connected by now."""
+        """Return the switches that are not connected although their time is up."""
         if now_s - self.started_s < self.config.connect_timeout_s:
             return []
         return [switch for switch in self.switches.values() if not switch.connected]
 
     def problems(self, now_s: float) -> list[str]:
-        """Return everything that is wrong, one line each."""
+        """Return all problems, one line each."""
         lines = [f"{switch} is not connected" for switch in self.missing_switches(now_s)]
         lines += [line for switch in self.switches.values() for line in switch.problems()]
         lines += [self.unknown_dpid(dpid) for dpid in sorted(self.unknown)]
-        recent = now_s - TWIN_MEMORY_S
-        lines += [self.twin(dpid) for dpid, at_s in sorted(self.twins.items()) if at_s > recent]
+        recent = now_s - DUPLICATE_MEMORY_S
+        lines += [
+            self.duplicate_dpid(dpid)
+            for dpid, at_s in sorted(self.duplicate_dpids.items())
+            if at_s > recent
+        ]
         lines += self.verdict.problems
         return lines
 
     def unknown_dpid(self, dpid: int) -> str:
-        """Return the line about a switch that the fabric does not declare."""
+        """Describe a connected switch that is not in the fabric."""
         dpids = sorted(self.switches)
         known = f"{dpids[0]} to {dpids[-1]}" if dpids else "none"
         return (
@@ -145,12 +149,12 @@ class FabricState:
             f" such dpid (it has {known}): nothing is installed on it"
         )
 
-    def twin(self, dpid: int) -> str:
-        """Return the line about two switches that claim one dpid."""
+    def duplicate_dpid(self, dpid: int) -> str:
+        """Describe two switches with the same dpid."""
         return f"two switches say they are {self.switches[dpid]}: only the first is served"
 
     def status(self, now_s: float) -> dict[str, Any]:
-        """Return what ``GET /status`` answers."""
+        """Return the answer to ``GET /status``."""
         return {
             "fabric": self.fabric.name,
             "engine": self.plan.engine,

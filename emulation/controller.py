@@ -24,16 +24,16 @@ ADDRESS = "127.0.0.1"
 OPENFLOW_PORT = 6653
 REST_PORT = 8080
 READY_LIMIT_S = 60.0
-"""How long every switch may take to have its rules, beside :data:`RULES_PER_S`."""
+"""Time for every switch to receive its rules, in addition to :data:`RULES_PER_S`."""
 RULES_PER_S = 5000
 REQUEST_LIMIT_S = 10.0
 _POLL_S = 0.05
 
 
 def free_port(wanted: int, what: str) -> int:
-    """Return ``wanted`` if nobody listens there, or any free port for 0.
+    """Return ``wanted`` if nobody listens on it; for 0, any free port.
 
-    Raises :class:`EmulationError` naming who holds it, where that can be seen.
+    Raises :class:`EmulationError`, naming the process that listens if it is visible.
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -50,7 +50,7 @@ def free_port(wanted: int, what: str) -> int:
 
 
 def _holder(port: int) -> str:
-    """Who listens on a port, as ``' by NAME (pid N)'``, or nothing if that cannot be seen."""
+    """The process that listens on a port, as ``' by NAME (pid N)'``; empty if not visible."""
     for connection in psutil.net_connections("tcp"):
         if (
             connection.status == psutil.CONN_LISTEN
@@ -69,7 +69,7 @@ def _holder(port: int) -> str:
 def start(runtime: Runtime, plan: dict[str, Any], *, openflow_port: int, rest_port: int) -> None:
     """Start ``ryu-manager`` on the fabric of this runtime; ``plan`` holds the plan's keys.
 
-    It does not wait: the switches are made meanwhile (:func:`await_ready`).
+    Returns at once: the switches are created in the meantime (:func:`await_ready`).
     """
     names = runtime.names
     manager = Path(sys.executable).with_name("ryu-manager")
@@ -94,10 +94,10 @@ def start(runtime: Runtime, plan: dict[str, Any], *, openflow_port: int, rest_po
 
 
 def await_listening(runtime: Runtime, openflow_port: int) -> None:
-    """Wait until our controller accepts connections, if we have one.
+    """Wait until our controller, if there is one, accepts connections.
 
-    A switch that is refused tries again only after seconds. Raises :class:`EmulationError`
-    with the controller's reason if it ends first.
+    A switch whose connection is refused retries only after seconds. Raises
+    :class:`EmulationError` with the controller's reason if the controller exits first.
     """
     child = runtime.children.get("controller")
     deadline = time.monotonic() + READY_LIMIT_S
@@ -121,23 +121,23 @@ def require_listening(openflow_port: int) -> None:
 
 
 def await_connected(ovs: PrivateOvs) -> None:
-    """Wait until the user's own controller has greeted every switch.
+    """Wait until the user's own controller is connected to every switch.
 
-    What it then does with them is its own affair. Raises :class:`EmulationError` naming a
-    switch that it has not greeted in time.
+    Rules are left to that controller. Raises :class:`EmulationError`, naming a switch, if some
+    are not connected in time.
     """
     deadline = time.monotonic() + READY_LIMIT_S
     while missing := sorted(name for name, there in ovs.connected().items() if not there):
         if time.monotonic() > deadline:
             raise EmulationError(
-                f"the controller has not greeted {missing[0]} and {len(missing) - 1} more "
-                f"switches in {READY_LIMIT_S:.0f} s: does it speak OpenFlow 1.3?"
+                f"the controller is not connected to {missing[0]} and {len(missing) - 1} more "
+                f"switches after {READY_LIMIT_S:.0f} s: does it support OpenFlow 1.3?"
             )
         time.sleep(_POLL_S)
 
 
 def start_forwarder(runtime: Runtime, openflow_port: int) -> None:
-    """Open the way from the switches to a controller on ``openflow_port`` (any controller)."""
+    """Start the forwarder from the switches to any controller on ``openflow_port``."""
     child = runtime.spawn(
         "forwarder",
         [
@@ -151,7 +151,7 @@ def start_forwarder(runtime: Runtime, openflow_port: int) -> None:
 
 
 def status(rest_port: int) -> dict[str, Any]:
-    """Return the controller's ``GET /status``; raises :class:`EmulationError` if it is away."""
+    """Return the controller's ``GET /status``; raises :class:`EmulationError` if unreachable."""
     connection = http.client.HTTPConnection(ADDRESS, rest_port, timeout=REQUEST_LIMIT_S)
     try:
         connection.request("GET", "/status")
@@ -172,8 +172,8 @@ def status(rest_port: int) -> dict[str, Any]:
 def await_ready(runtime: Runtime, rest_port: int) -> dict[str, Any]:
     """Wait until every switch has acknowledged exactly its rules; return the status.
 
-    Raises :class:`EmulationError` with the controller's last words if it ends, or with
-    its problems if it is not ready in time.
+    Raises :class:`EmulationError` with the controller's last log line if it exits, or with its
+    problems if it is not ready in time.
     """
     begun = time.monotonic()
     problems: list[str] = ["it does not answer"]
@@ -201,7 +201,7 @@ def await_ready(runtime: Runtime, rest_port: int) -> dict[str, Any]:
 
 
 def _reason(runtime: Runtime) -> str:
-    """Why a controller has ended: its own one line where it has written one."""
+    """Why a controller exited: its own error line, or the last line of its log."""
     text = runtime.names.log_file("controller").read_text(encoding="utf-8", errors="replace")
     own = [line for line in text.splitlines() if line.startswith("knotless: ")]
     return own[-1].removeprefix("knotless: ") if own else runtime.last_words("controller")

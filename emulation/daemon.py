@@ -1,4 +1,4 @@
-"""The link emulator: starting it, and a typed client of docs/emulator-protocol.md."""
+"""The link emulator: start, and a typed client of the protocol in docs/emulator-protocol.md."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ChannelCounters = TypedDict(
         "priorities": list[PriorityCounters],
     },
 )
-"""Counters of one channel (written so because ``from`` is a word of Python's)."""
+"""Counters of one channel (in this form because ``from`` is a Python keyword)."""
 
 
 class Counters(TypedDict):
@@ -67,8 +67,8 @@ class Counters(TypedDict):
 class Deadlock:
     """Channels that wait for each other, each written ``SWITCH:PORT/PRIORITY``.
 
-    ``cycle`` is one cycle among them from its smallest channel on (order of the fabric's
-    switches, port, priority), ``members`` all that are caught; ``since_us`` is on the
+    ``cycle`` is one of their cycles, from its smallest channel on (order of the fabric's
+    switches, port, priority). ``members`` are all deadlocked channels. ``since_us`` is on the
     daemon's clock.
     """
 
@@ -80,8 +80,8 @@ class Deadlock:
 class Daemon:
     """A client of the running link emulator. Every call is one connection and one request.
 
-    All raise :class:`EmulationError` where the emulator cannot be reached or refuses.
-    ``order`` is the place of each switch in the fabric.
+    All methods raise :class:`EmulationError` if the emulator is unreachable or refuses.
+    ``order`` is the index of each switch in the fabric.
     """
 
     def __init__(self, path: Path, order: Mapping[str, int]) -> None:
@@ -118,7 +118,7 @@ class Daemon:
         return cast(Counters, self.request("counters"))
 
     def deadlock(self) -> Deadlock | None:
-        """Return the deadlock that stands now, or None."""
+        """Return the current deadlock, or None."""
         found = self.request("deadlock")["deadlock"]
         if found is None:
             return None
@@ -134,10 +134,10 @@ class Daemon:
         flow_control: str | None = None,
         links: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """Empty every queue and set every counter to zero; change settings where given.
+        """Empty every queue and set every counter to zero; optionally change settings.
 
-        ``flow_control`` is one of :data:`common.flow_control.FLOW_CONTROLS`, for all links at
-        once; ``links`` holds changes by link name.
+        ``flow_control`` is one of :data:`common.flow_control.FLOW_CONTROLS` and applies to all
+        links; ``links`` holds changes by link name.
         """
         fields: dict[str, Any] = {}
         if flow_control is not None:
@@ -147,15 +147,15 @@ class Daemon:
         self.request("reset", **fields)
 
     def set_link(self, name: str, *, up: bool) -> None:
-        """Cut a link, or mend it."""
+        """Cut a link, or restore it."""
         self.request("link", name=name, up=up)
 
     def capture(self, link: str, file: Path) -> None:
-        """Begin to write both directions of a link, PAUSE frames included, to a pcap file."""
+        """Start to write both directions of a link, PAUSE frames included, to a pcap file."""
         self.request("capture", link=link, file=str(file))
 
     def capture_stop(self, link: str) -> int:
-        """End a capture and return how many packets it holds."""
+        """Stop a capture and return its number of packets."""
         return int(self.request("capture-stop", link=link)["packets"])
 
     def _place(self, channel: str) -> tuple[int, int, int]:
@@ -164,7 +164,7 @@ class Daemon:
         return (self._order.get(switch, len(self._order)), int(port or 0), int(priority or 0))
 
     def _from_smallest(self, cycle: Sequence[str]) -> list[str]:
-        """Turn a cycle so that it begins with its smallest channel in the fabric's order."""
+        """Rotate a cycle so that it starts with its smallest channel in the fabric's order."""
         if not cycle:
             return []
         start = min(range(len(cycle)), key=lambda i: self._place(cycle[i]))
@@ -172,9 +172,9 @@ class Daemon:
 
 
 def start(runtime: Runtime, config: Mapping[str, Any]) -> None:
-    """Start the link emulator on ``config`` and wait until it says that it is ready.
+    """Start the link emulator with ``config`` and wait until it is ready.
 
-    Raises :class:`EmulationError` where it is not built or does not start.
+    Raises :class:`EmulationError` if it is not built or does not start.
     """
     names = runtime.names
     if not os.access(BINARY, os.X_OK):

@@ -1,9 +1,8 @@
-"""The way from the switches, in their own namespace, to a controller on this machine.
+"""The connection from the switches, in their own namespace, to a controller on this machine.
 
-Open vSwitch reaches a Unix socket from any network namespace, and a controller such as
-Ryu listens on TCP: ``python -m emulation.forwarder SOCKET PORT`` joins each connection to
-``SOCKET`` with one to 127.0.0.1:``PORT``. Where nobody listens there it hangs up, and the
-switch tries again.
+Open vSwitch reaches a Unix socket from any network namespace, but controllers such as Ryu listen
+on TCP. ``python -m emulation.forwarder SOCKET PORT`` connects each client of ``SOCKET`` to
+127.0.0.1:``PORT``. If nobody listens there, it closes the connection, and the switch retries.
 """
 
 from __future__ import annotations
@@ -17,19 +16,19 @@ _CHUNK_BYTES = 1 << 16
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copy one way until either side ends, then close the far side."""
+    """Copy in one direction until either side closes, then close the far side."""
     try:
         while data := await reader.read(_CHUNK_BYTES):
             writer.write(data)
             await writer.drain()
     except OSError:
-        pass  # a reset is an end like any other
+        pass  # a reset also ends the connection
     finally:
         writer.close()
 
 
 async def forward(path: str, port: int, stop: asyncio.Event) -> None:
-    """Serve ``path``, root's alone, until ``stop`` is set."""
+    """Serve ``path``, accessible to root only, until ``stop`` is set."""
 
     async def join(near_in: asyncio.StreamReader, near_out: asyncio.StreamWriter) -> None:
         try:
@@ -42,7 +41,7 @@ async def forward(path: str, port: int, stop: asyncio.Event) -> None:
     os.umask(0o177)
     server = await asyncio.start_unix_server(join, path)
     async with server:
-        print("ready", flush=True)  # noqa: T201 - whoever started us waits for this line
+        print("ready", flush=True)  # noqa: T201 - the parent waits for this line
         await stop.wait()
 
 

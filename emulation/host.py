@@ -1,4 +1,4 @@
-"""A host: a network namespace with one interface, whose sending the emulator can hold back."""
+"""Hosts: a network namespace with one interface; the emulator can hold back its packets."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ ethtool -K "$interface" tx off tso off gso off gro off rxvlan off txvlan off
 
 
 class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
-    """A Mininet host in a namespace of its own, which is also called ``kn-FABRIC.HOST``.
+    """A Mininet host in its own network namespace, which is also called ``kn-FABRIC.HOST``.
 
-    ``popen``, ``cmd`` and the prompt work as in Mininet. Everything started here carries
-    the fabric's mark, so that it is found and ended with the fabric.
+    ``popen``, ``cmd`` and the prompt work as in Mininet. Processes started here carry the mark
+    of the fabric, so that they can be found and ended with it.
     """
 
     def __init__(
@@ -34,8 +34,8 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
         self.description = host
         self._prefix = prefix
         super().__init__(name, ip=f"{host.ip}/{prefix}", **params)
-        # A host's own mount namespace shows the names of the others' network namespaces
-        # but not these themselves, of which every `ip` in a host would complain.
+        # In a host's mount namespace the names of other network namespaces are visible, but not
+        # the namespaces, so every `ip` command would print warnings.
         self.cmd("mount -t tmpfs tmpfs /run/netns")
 
     def _popen(self, cmd: list[str], **params: Any) -> subprocess.Popen[bytes]:
@@ -55,11 +55,11 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
     ) -> None:
         """Set up offloads and addresses and open the interface.
 
-        No offloads: the emulator's trailer goes behind the frame, so checksums must be
-        final and frames no longer than the wire's. ``held`` puts outgoing IP packets into
-        the queue that the emulator lets go (NFQUEUE), so that a sender blocks as with a
-        paused network card instead of losing packets. The addresses of ``known`` hosts
-        are entered for good, so that they need no ARP.
+        Offloads are off: the emulator appends a trailer to each frame, so checksums must be
+        final and frames no longer than on the wire. ``held`` sends outgoing IP packets
+        through the queue that the emulator releases (NFQUEUE), so that a sender blocks, as with
+        a paused network card, instead of losing packets. ``known`` hosts get permanent ARP
+        entries.
         """
         script = namespaces.NO_IPV6 + _CONFIGURE
         namespaces.run_script(self.namespace, script, interface, str(NFQUEUE) if held else "")
@@ -74,14 +74,14 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
                 "link set lo up",
                 f"address add {own.ip}/{self._prefix} brd + dev {interface}",
                 f"link set {interface} up",
-                # The kernel makes no route of its own for a prefix that is everything.
+                # The kernel adds no route for an empty prefix.
                 *([] if self._prefix else [f"route add default dev {interface} src {own.ip}"]),
                 *neighbours,
             ],
             namespace=self.namespace,
         )
 
-    def told(self, interface: Any) -> None:
-        """Let Mininet know the addresses that :meth:`configure` has set."""
+    def tell_mininet(self, interface: Any) -> None:
+        """Give Mininet the addresses that :meth:`configure` has set."""
         interface.ip, interface.prefixLen = self.description.ip, str(self._prefix)
         interface.mac = self.description.mac

@@ -1,4 +1,4 @@
-"""Mininet's view of an emulated link: two interfaces that stand already."""
+"""Mininet's view of an emulated link, whose two interfaces already exist."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from emulation.wiring import Cable
 
 
 class EmulatedIntf(Intf):  # type: ignore[misc]  # Mininet is not typed
-    """An interface that is made, placed and configured before Mininet hears of it."""
+    """An interface that is created and configured before Mininet uses it."""
 
     def config(self, **_params: Any) -> dict[str, Any]:
-        """Do nothing: :mod:`emulation.network` has done it for all at once."""
+        """Do nothing: :mod:`emulation.network` has configured all interfaces at once."""
         return {}
 
 
 class EmulatedLink(Link):  # type: ignore[misc]  # Mininet is not typed
     """A link between two Mininet nodes through the link emulator: two veth pairs.
 
-    ``cable`` says which interfaces; its rate, delay, buffers and flow control are the
-    emulator's. The pairs of a whole fabric are made by one process before
-    (:func:`emulation.wiring.emulated_pairs`), because one by one takes most of the start.
+    ``cable`` names the interfaces; rate, delay, buffers and flow control are the emulator's. All
+    pairs of a fabric are created by one process beforehand
+    (:func:`emulation.wiring.emulated_pairs`), because a process for each would be slow.
     """
 
     def __init__(self, node1: Any, node2: Any, *, cable: Cable) -> None:
@@ -39,8 +39,8 @@ class EmulatedLink(Link):  # type: ignore[misc]  # Mininet is not typed
 
     @classmethod
     def makeIntfPair(cls, *_args: Any, **_kwargs: Any) -> tuple[None, None]:  # noqa: N802 - Mininet's name
-        """Make nothing: both interfaces stand."""
+        """Do nothing: both interfaces exist."""
         return None, None
 
     def stop(self) -> None:
-        """Do nothing: the namespaces' removal takes every pair with it."""
+        """Do nothing: removing the namespaces removes every pair."""

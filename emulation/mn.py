@@ -1,6 +1,6 @@
-"""The border to Mininet: its classes, of which ours are kinds.
+"""The interface to Mininet: its classes, from which ours are derived.
 
-Mininet 2.3 imports distutils, which warns on Python 3.11; and it is not typed.
+Mininet 2.3 imports distutils, which warns on Python 3.11, and has no types.
 """
 
 from __future__ import annotations

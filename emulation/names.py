@@ -1,7 +1,6 @@
-"""What everything of one running fabric is called, and where it lies.
+"""The names and paths that belong to a running fabric.
 
-All that belongs to a running fabric can be found from its name alone, so that it can be
-removed after any crash.
+All of them follow from the fabric's name, so that everything can be removed after a crash.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from pathlib import Path
 from common.errors import EmulationError
 
 RUN_DIRECTORY = Path("/run/knotless")
-"""Where running fabrics keep their state; mode 0700, root's."""
+"""Directory of the state of running fabrics; mode 0700, owned by root."""
 NETNS_DIRECTORY = Path("/run/netns")
 DEFAULT_NAME = "default"
 MARK = "KNOTLESS_FABRIC"
-"""Environment variable that every process of a running fabric carries: the fabric's name."""
+"""Environment variable of every process of a running fabric; its value is the fabric's name."""
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,23}")
@@ -36,7 +35,7 @@ class Names:
 
     @property
     def state_file(self) -> Path:
-        """What runs: see :mod:`emulation.state`."""
+        """The parts that run: see :mod:`emulation.state`."""
         return self.directory / "state.json"
 
     @property
@@ -61,7 +60,7 @@ class Names:
 
     @property
     def tags_file(self) -> Path:
-        """In which VLANs hosts send, where they tag their frames: for ``check --live``."""
+        """The VLANs in which hosts send, if they tag their frames: for ``check --live``."""
         return self.directory / "tags.json"
 
     @property
@@ -71,7 +70,7 @@ class Names:
 
     @property
     def controller_socket(self) -> Path:
-        """Where switches reach the controller; OVS allows it only in its run directory."""
+        """The socket to the controller; OVS allows it only in its run directory."""
         return self.ovs_directory / "controller.sock"
 
     @property
@@ -81,28 +80,28 @@ class Names:
 
     @property
     def links_namespace(self) -> str:
-        """Network namespace of the link emulator's ends of all links, and of nothing else."""
+        """Network namespace that holds only the link emulator's ends of all links."""
         return f"kn-{self.name}-links"
 
     def host_namespace(self, host: str) -> str:
-        """Network namespace of a host. No fabric's name has a dot, so no two can meet."""
+        """Network namespace of a host. Fabric names have no dot, so the result is unique."""
         return f"kn-{self.name}.{host}"
 
     def log_file(self, role: str) -> Path:
-        """Where the process that plays ``role`` writes what it has to say."""
+        """The log of the process with this role."""
         return self.directory / f"{role}.log"
 
 
 def names_of(name: str) -> Names:
     """Return the names of the fabric called ``name``.
 
-    Raises :class:`EmulationError` for a name that could not be told from another's, or
-    that would not fit in a socket's path (108 bytes).
+    Raises :class:`EmulationError` for a name that could be confused with another one, or that
+    is too long for a socket's path (108 bytes).
     """
     if not _NAME.fullmatch(name) or name.endswith("-links"):
         raise EmulationError(
             f"--name {name!r}: a name is 1 to 24 of a-z, 0-9 and '-', "
-            "begins with none of '-' and does not end in '-links'"
+            "must not start with '-' and must not end in '-links'"
         )
     return Names(name)
 

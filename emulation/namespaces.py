@@ -1,4 +1,4 @@
-"""Network namespaces and what is in them, by iproute2's ``ip``."""
+"""Network namespaces and their interfaces, through iproute2's ``ip``."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from common.errors import EmulationError
 from emulation.names import NETNS_DIRECTORY
 
 INTERFACE_GROUP = 6653
-"""The kernel's group number (ip-link(8)) of one end of each veth pair that we make."""
+"""The kernel's group number (ip-link(8)) of one end of each veth pair that we create."""
 CLONE_NEWNET = 0x40000000
 
 
 @contextmanager
 def inside(namespace: str) -> Iterator[None]:
-    """Be in a network namespace (a path such as /run/netns/NAME) for the block.
+    """Enter a network namespace (a path such as /run/netns/NAME) for the block.
 
-    Only the calling thread is; what it opens there stays there. Raises OSError.
+    Only the calling thread enters it; sockets that it opens there stay there. Raises OSError.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     with Path("/proc/self/ns/net").open() as home, Path(namespace).open() as there:
@@ -34,11 +34,10 @@ def inside(namespace: str) -> Iterator[None]:
 
 
 def ip_batch(lines: Iterable[str], *, namespace: str | None = None, force: bool = False) -> None:
-    """Run ``ip`` commands in one process, in ``namespace`` where one is given.
+    """Run ``ip`` commands in one process, in ``namespace`` if one is given.
 
-    With ``force`` it goes on after a line that fails and says nothing. Raises
-    :class:`EmulationError` with the first complaint otherwise. Lines must be made of
-    names that have been checked: a line break in one would be a command.
+    With ``force`` errors are ignored; otherwise raises :class:`EmulationError` with the first
+    one. Names in the lines must have been checked: a line break would start another command.
     """
     text = "".join(f"{line}\n" for line in lines)
     if not text:
@@ -86,16 +85,16 @@ def add(namespace: str) -> None:
 
 
 def remove_pairs(namespace: str) -> None:
-    """Delete every veth pair of ours that has an end in ``namespace``, if that exists.
+    """Delete all veth pairs of ours that have an end in ``namespace``, if it exists.
 
-    Do this before removing the namespaces: one that something still holds would keep its
-    interfaces, and their names, for as long. Ours are of :data:`INTERFACE_GROUP`, so that
-    the kernel deletes all at once; one by one takes 20 ms each.
+    Call this before removing the namespaces: a namespace that is still in use would keep its
+    interfaces and their names. The pairs are in :data:`INTERFACE_GROUP`, so that the kernel
+    deletes them all at once; one at a time takes 20 ms each.
     """
     ip_batch([f"link delete group {INTERFACE_GROUP}"], namespace=namespace, force=True)
 
 
 def remove(namespaces: Sequence[str]) -> None:
-    """Remove those of the namespaces that exist."""
+    """Remove the namespaces that exist."""
     existing = [name for name in namespaces if (NETNS_DIRECTORY / name).exists()]
     ip_batch([f"netns delete {name}" for name in existing], force=True)

@@ -1,4 +1,4 @@
-"""A fabric that runs: switches, hosts, link emulator and controller, and their end.
+"""Running fabrics: switches, hosts, link emulator and controller, from start to removal.
 
 with EmulatedFabric(load("ring,4"), PlanRequest(engine="updown"), name="mine") as fabric:
     fabric.host("h1").popen(["ping", "-c", "1", "10.0.3.1"]).wait()
@@ -38,30 +38,28 @@ from topologies.formats import files
 from topologies.validate import validate
 
 LEARNED_ADDRESSES_LIMIT = 1024
-"""The kernel's gc_thresh3: how many addresses all hosts together may learn by ARP."""
+"""The kernel's gc_thresh3: the number of ARP entries of all hosts together."""
 NODES_AT_ONCE = 4
 
 
 def _silent(_step: str) -> None:
-    """Report progress to nobody."""
+    """Ignore progress."""
 
 
 @dataclass
 class EmulatedFabric:
-    """A fabric to run, and, between :meth:`start` and :meth:`stop`, the running one.
+    """A fabric to run, and between :meth:`start` and :meth:`stop` the running one.
 
-    ``request`` is the plan's, which our controller makes; without emulated links there is no
-    flow control. Our controller refuses a plan that can deadlock unless ``allow_deadlock``.
-    ``buffer`` (bytes, the keys of
-    docs/emulator-protocol.md) is that of every link; ``timing`` holds the emulator's
-    top-level numbers such as ``tick_us``. ``controller`` is ours, the user's own on
-    ``openflow_port`` (remote), or none: then switches have no rules but what is given them
-    by hand. A port of 0 is any free one. ``links`` plain leaves the emulator out: veth
-    pairs alone, no rates, no flow control. With ``static_arp`` hosts know each other's
-    addresses from the start; None does so where there are more pairs than the kernel lets
-    hosts learn. With ``tagging`` by hosts, ``host_tags`` is the plan's ``host_tags()``, by which
-    the emulator, their network interface, tags their frames. ``progress`` is called with one
-    line for each step.
+    ``request`` is the request for the plan, which our controller computes; without emulated links
+    there is no flow control. Our controller refuses a plan that can deadlock unless
+    ``allow_deadlock``. ``buffer`` (bytes; keys as in docs/emulator-protocol.md) applies to all
+    links; ``timing`` holds the emulator's top-level numbers such as ``tick_us``. ``controller`` is
+    ours, the user's own on ``openflow_port`` (remote), or none: then switches have only rules
+    that the user installs. Port 0 means any free port. ``links`` plain omits the emulator: veth
+    pairs without rates or flow control. With ``static_arp`` hosts know all addresses from the
+    start; None enables it if hosts could not learn all of them. If hosts tag, ``host_tags`` is
+    the plan's ``host_tags()``, with which the emulator, as the hosts' network interface, tags
+    their frames. ``progress`` is called with one line for each step.
     """
 
     fabric: Fabric
@@ -90,15 +88,15 @@ class EmulatedFabric:
 
     @classmethod
     def of(cls, plan: Plan, **settings: Any) -> EmulatedFabric:
-        """Return the fabric of a plan, which is then made again by the controller alone."""
+        """Return the fabric of a plan; the controller computes the plan again from its request."""
         request, tags = plan.settled_request(), plan.host_tags()
         return cls(plan.fabric, request, host_tags=tags, **settings)
 
     def start(self) -> None:
         """Start everything, and return when every switch has its rules.
 
-        Raises :class:`common.errors.KnotlessError`, of one line, when it cannot;
-        whatever was made by then is removed first, as it is at Ctrl-C.
+        Raises :class:`common.errors.KnotlessError`, of one line, if this fails or is
+        interrupted; all that was created is removed first.
         """
         validate(self.fabric)
         cables = wiring.wire(self.fabric)
@@ -111,18 +109,18 @@ class EmulatedFabric:
             with uninterrupted():
                 self._runtime, was_dead = claim(self.names, self.fabric.name)
             if was_dead:
-                self.progress(f"removed what was left of an earlier fabric {self.name!r}")
+                self.progress(f"removed the remains of an earlier fabric {self.name!r}")
             self._start(self._runtime, cables)
         except BaseException:
             self.stop()
             raise
 
     def _settle_flow_control(self) -> None:
-        """Settle what ``auto`` means; without our controller there is no plan to ask: PAUSE."""
+        """Resolve ``auto`` flow control; without our controller there is no plan: PAUSE."""
         chosen: str = self.request.flow_control
         if self.links == "plain":
             if chosen not in (AUTO, "none"):
-                raise EmulationError(f"plain links have no flow control: leave {chosen!r} out")
+                raise EmulationError(f"plain links have no flow control: omit {chosen!r}")
             chosen = "none"
         elif chosen == AUTO and self.controller == "ryu":
             chosen = make_plan(self.fabric, self.request).flow_control
@@ -164,18 +162,18 @@ class EmulatedFabric:
         self.stop()
 
     def host(self, name: str) -> EmulatedHost:
-        """Return the Mininet host of that name: ``popen``, ``cmd``, ``pid``."""
+        """Return the Mininet host with this name: ``popen``, ``cmd``, ``pid``."""
         if self.net is None or name not in self.fabric.host_index:
             raise EmulationError(f"fabric {self.name!r} runs no host {name!r}")
         host: EmulatedHost = self.net[name]
         return host
 
     def controller_status(self) -> dict[str, Any]:
-        """Return what the controller's ``GET /status`` says."""
+        """Return the controller's ``GET /status``."""
         return control.status(self.rest_port)
 
     def restart_controller(self) -> None:
-        """End the controller at once, as a crash would, start it anew, and wait until ready."""
+        """Kill the controller, as a crash would, start a new one, and wait until it is ready."""
         runtime = self._running()
         runtime.children["controller"].kill()
         runtime.stop("controller")
@@ -236,7 +234,7 @@ class EmulatedFabric:
         runtime.save()
 
     def settings(self) -> dict[str, Any]:
-        """Return what this fabric was started with, as plain values."""
+        """Return the options with which this fabric was started."""
         keys = ("allow_deadlock", "controller", "openflow_port", "rest_port", "links")
         return self.request.model_dump() | {key: getattr(self, key) for key in keys}
 
@@ -251,7 +249,7 @@ class EmulatedFabric:
 
     def _make_nodes(self, cables: tuple[wiring.Cable, ...]) -> None:
         setLogLevel("warning")
-        # Mininet's own initialisation would change settings of the whole machine (sysctl).
+        # Mininet's own initialisation would change sysctl settings of the whole machine.
         Mininet.inited = True
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -272,7 +270,7 @@ class EmulatedFabric:
                 controlled=self.controller != "none",
             )
 
-        # Each waits for its shell's prompt, and a host's for a network namespace.
+        # Each node waits for its shell's prompt, and each host for its network namespace.
         with ThreadPoolExecutor(max_workers=NODES_AT_ONCE) as pool:
             self.net.hosts += pool.map(host, self.fabric.hosts)
             self.net.switches += pool.map(switch, self.fabric.switches)
@@ -302,7 +300,7 @@ class EmulatedFabric:
             interface = node.defaultIntf()
             held = self.links == "emulated"
             node.configure(interface.name, held=held, known=hosts if known else ())
-            node.told(interface)
+            node.tell_mininet(interface)
 
         with ThreadPoolExecutor(max_workers=NODES_AT_ONCE) as pool:
             list(pool.map(configure, self.net.hosts))

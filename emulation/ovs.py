@@ -1,7 +1,6 @@
-"""A private Open vSwitch in a network namespace of its own, userspace datapath.
+"""A private Open vSwitch in its own network namespace, with the userspace datapath.
 
-It has its own run directory and database, so the machine's own Open vSwitch, if there is
-one, neither sees it nor is touched.
+Its run directory and database are its own too, so the machine's Open vSwitch is not affected.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ START_LIMIT_S = 15
 CHANGE_LIMIT_S = 60
 
 PROMPT_PORTS = 32
-"""Up to so many ports, Open vSwitch runs before ordinary processes.
+"""Up to this number of ports, Open vSwitch runs with real-time priority.
 
-On a busy machine frames would be milliseconds late without. But it polls every port each
-time it wakes: with many ports, waking at each frame costs more than it gains, and a real-time
-process that fills a core is stopped for 50 ms in each second.
+Otherwise frames would be milliseconds late on a busy machine. But it polls every port on each
+wake-up: with many ports this costs more than it gains, and the kernel stops a real-time process
+that occupies a core for 50 ms in each second.
 """
 
 _ALLOCATOR = "libjemalloc.so.2"
@@ -38,14 +37,14 @@ _ALLOCATOR_SETTINGS = (
     "narenas:1,dirty_decay_ms:-1,muzzy_decay_ms:-1,"
     "tcache_nslots_small_min:512,tcache_nslots_small_max:2048,tcache_nslots_large:512"
 )
-"""Each time it wakes, Open vSwitch takes 32 aligned buffers a port and gives most back unused.
+"""On each wake-up Open vSwitch allocates 32 aligned buffers per port and frees most unused.
 
-glibc has no quick way for aligned ones; jemalloc has, if its thread cache holds a burst.
+This is slow in glibc, and fast in jemalloc if its thread cache holds all of them.
 """
 
 
 def _allocator() -> dict[str, str]:
-    """Environment that gives Open vSwitch jemalloc, where it is installed."""
+    """Return the environment that makes Open vSwitch use jemalloc, if it is installed."""
     if ctypes.util.find_library("jemalloc") != _ALLOCATOR:
         return {}
     return {"LD_PRELOAD": _ALLOCATOR, "MALLOC_CONF": _ALLOCATOR_SETTINGS}
@@ -67,7 +66,7 @@ class PrivateOvs:
     def start(self) -> None:
         """Start the database and the switch daemon.
 
-        Raises :class:`EmulationError` with the last line of the log of whichever fails.
+        Raises :class:`EmulationError` with the last log line of the one that fails.
         """
         self._directory.mkdir(mode=0o700)
         database = self._directory / "conf.db"
@@ -83,7 +82,7 @@ class PrivateOvs:
             environment=self.environment,
         )
         self._await_database()
-        # One thread each: the machine's cores are for the packets.
+        # One thread each, to leave the cores to packet processing.
         threads = [f"other_config:n-{kind}-threads=1" for kind in ("handler", "revalidator")]
         self.vsctl(["init"], ["set", "Open_vSwitch", ".", *threads], options=["--no-wait"])
         self._runtime.spawn(
@@ -99,11 +98,11 @@ class PrivateOvs:
         ports: Mapping[str, Mapping[int, str]],
         controller: bool,
     ) -> None:
-        """Make a bridge for each switch, with its ports at their numbers, in one transaction.
+        """Create a bridge for each switch, with its ports at their numbers, in one transaction.
 
-        A switch that has no controller, or has lost it, keeps the rules it has and
-        forwards nothing by itself (fail mode secure). Raises :class:`EmulationError`
-        where a port could not be opened or did not get its number.
+        A switch without a controller keeps its rules and forwards nothing else (fail mode
+        secure). Raises :class:`EmulationError` if a port could not be opened or did not get its
+        number.
         """
         commands: list[list[str]] = []
         for number, switch in enumerate(switches):
@@ -139,21 +138,21 @@ class PrivateOvs:
             self._before_ordinary()
 
     def _before_ordinary(self) -> None:
-        """Run the switch daemon's threads before all ordinary processes, as the emulator is."""
-        # Where it is not permitted, the emulator's lateness says what that costs.
+        """Give the switch daemon's threads real-time priority, as the emulator has."""
+        # If this is not permitted, the emulator's lateness shows the effect.
         with contextlib.suppress(PermissionError, ProcessLookupError):
             for task in Path(f"/proc/{self._runtime.children['ovs-vswitchd'].pid}/task").iterdir():
                 os.sched_setscheduler(int(task.name), os.SCHED_RR, os.sched_param(1))
 
     def vsctl(self, *commands: Sequence[str], options: Sequence[str] = ()) -> str:
-        """Run ``ovs-vsctl`` commands as one transaction and return what it prints."""
+        """Run ``ovs-vsctl`` commands as one transaction and return the output."""
         argv = ["ovs-vsctl", f"--timeout={CHANGE_LIMIT_S}", *options]
         for command in commands:
             argv += ["--", *command]
         return self._run(argv)
 
     def connected(self) -> dict[str, bool]:
-        """Switch -> whether its controller is connected."""
+        """Tell for each switch whether its controller is connected."""
         rows = self._rows("Bridge", "name,controller")
         links = {str(row[0]): row[1] for row in self._rows("Controller", "_uuid,is_connected")}
         return {name: links.get(str(uuid)) is True for name, uuid in rows}

@@ -1,4 +1,4 @@
-"""The rules that the switches of a running fabric hold, read by ovs-ofctl."""
+"""The rules in the switches of a running fabric, read with ovs-ofctl."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _TIMEOUT_S = 60
 
 
 def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
-    """Return the running fabric called ``name``, its switches' rules now, and its flow control.
+    """Return the running fabric called ``name``, its switches' current rules and its flow control.
 
-    The last is one of :data:`routing.flow_control.CHOICES`; ``auto`` where it is not known.
+    The flow control is one of :data:`routing.flow_control.CHOICES`; ``auto`` if unknown.
 
     Raises
     ------
     RuleError
-        No such fabric runs, this is not root, or a switch does not answer.
+        No such fabric is running, the user is not root, or a switch does not answer.
 
     """
     if not _NAME.fullmatch(name):
-        raise RuleError(f"{name!r} is no name of a running fabric")
+        raise RuleError(f"{name!r} is not a valid name of a running fabric")
     folder = RUN_DIRECTORY / name
     if os.geteuid() != 0:
         raise RuleError("check --live reads the switches' sockets: run it as root")
@@ -52,7 +52,7 @@ def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
 
 
 def live_multicast(fabric: Fabric, name: str) -> tuple[MulticastGroup, ...]:
-    """Return the multicast groups that the running fabric called ``name`` was started with."""
+    """Return the multicast groups with which the fabric called ``name`` was started."""
     try:
         return groups_of(fabric, dict(_request(RUN_DIRECTORY / name).multicast))
     except PlanError:
@@ -60,7 +60,7 @@ def live_multicast(fabric: Fabric, name: str) -> tuple[MulticastGroup, ...]:
 
 
 def _request(folder: Path) -> PlanRequest:
-    """Return the request of the fabric's plan; the default one where that is not known."""
+    """Return the request of the fabric's plan, or the default one if it is unknown."""
     try:
         settings = json.loads((folder / "state.json").read_text())["settings"]
         return PlanRequest.from_settings(settings)

@@ -1,4 +1,4 @@
-"""Processes by identity: a pid and the time at which it began.
+"""Processes, identified by pid and start time.
 
 A pid alone may by now belong to somebody else. Signals go through a pidfd that is opened
 before the start time is compared, so that a stranger is never hit. psutil lists processes; it
@@ -32,12 +32,12 @@ class Process:
 
 
 def identify(pid: int) -> Process | None:
-    """Return who ``pid`` is now, or None where nobody is or it is already dead (a zombie)."""
+    """Return the process that now has this ``pid``, or None if there is none or only a zombie."""
     try:
         text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The command may hold spaces and brackets: count from the last bracket on.
+    # The command may contain spaces and parentheses: split after the last parenthesis.
     fields = text[text.rindex(")") + 2 :].split()
     if fields[0] in "ZX":
         return None
@@ -45,14 +45,14 @@ def identify(pid: int) -> Process | None:
 
 
 def alive(process: Process) -> bool:
-    """Whether this very process still runs."""
+    """Tell whether this same process is still running."""
     return identify(process.pid) == process
 
 
 def ourselves() -> Process:
-    """Return the process that asks."""
+    """Return this process."""
     process = identify(os.getpid())
-    if process is None:  # pragma: no cover - a process that runs is not a zombie
+    if process is None:  # pragma: no cover - this process is not a zombie
         raise ProcessLookupError(os.getpid())
     return process
 
@@ -68,7 +68,7 @@ def marked(name: str) -> set[Process]:
 
 
 def living_in(namespaces: Iterable[str]) -> set[Process]:
-    """Processes in any of the named network namespaces (names that do not exist: none)."""
+    """Return the processes in any of the named network namespaces; missing ones have none."""
     inodes = set()
     for namespace in namespaces:
         try:
@@ -76,7 +76,7 @@ def living_in(namespaces: Iterable[str]) -> set[Process]:
         except OSError:
             continue
         inodes.add((status.st_dev, status.st_ino))
-    # A name that is left without its namespace is a plain file: nobody lives in it.
+    # A name whose namespace is gone is a plain file, without processes.
     found = set()
     for pid in psutil.pids() if inodes else ():
         try:
@@ -94,9 +94,9 @@ def family() -> set[int]:
 
 
 def end(processes: Iterable[Process], *, patience_s: float = 3.0) -> None:
-    """End processes: ask (TERM and, for shells, HUP), wait, then insist (KILL).
+    """End processes: TERM (and HUP for shells), then KILL after ``patience_s``.
 
-    Returns when all are gone, or ``patience_s`` and two seconds more have passed.
+    Returns when all have ended, or two seconds after KILL.
     """
     open_fds: dict[int, int] = {}
     for process in processes:

@@ -1,4 +1,4 @@
-"""The Mininet prompt, with a few words more for what Mininet does not know."""
+"""The Mininet prompt, with additional commands for the emulated fabric."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from emulation.network import EmulatedFabric
 class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
     """Mininet's prompt on a running fabric; ``help`` lists its commands and ours."""
 
-    readlineInited = True  # noqa: N815 - Mininet's name; or it would keep a file in our user's home
+    readlineInited = True  # noqa: N815 - Mininet's name; prevents a history file in the user's home
 
     def __init__(self, fabric: EmulatedFabric, **params: Any) -> None:
         """Run the prompt until ``exit`` or the end of input."""
@@ -25,7 +25,7 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
             setLogLevel("warning")
 
     def do_deadlock(self, _line: str) -> None:
-        """Say whether the fabric is deadlocked, and which channels wait for each other."""
+        """Show whether the fabric is deadlocked, and which channels wait for each other."""
 
         def tell() -> str:
             found = self._fabric.daemon.deadlock()
@@ -36,7 +36,7 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
         self._answer(tell)
 
     def do_counters(self, line: str) -> None:
-        """Show the traffic of every channel, or of those whose names begin so: counters s1."""
+        """Show the counters of all channels, or of those that start with a prefix: counters s1."""
 
         def tell() -> str:
             counters = self._fabric.daemon.counters()
@@ -54,11 +54,11 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
         self._answer(tell)
 
     def do_lateness(self, _line: str) -> None:
-        """Show how late the link emulator sends, in microseconds, and its limit."""
+        """Show the lateness of the link emulator, in microseconds, and its limit."""
         self._answer(lambda: str(self._fabric.daemon.status()["lateness_us"]))
 
     def do_link(self, line: str) -> None:
-        """Cut a link or mend it: link s1 s2 down, link h1 s1 up."""
+        """Cut or restore a link: link s1 s2 down, link h1 s1 up."""
         words = line.split()
 
         def tell() -> str:
@@ -84,7 +84,7 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
             return
         near, far = (self.mn[name] for name in names)
         with far.popen(["iperf3", "-s", "-1", "--forceflush"], text=True) as server:
-            # It names its port, and draws a line, when it listens.
+            # iperf3 prints its port and a separator when it listens.
             for said in server.stdout:
                 if "listening" in said:
                     break
@@ -92,7 +92,7 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
             server.terminate()
 
     def _answer(self, tell: Any) -> None:
-        """Print what ``tell`` returns, or the one line of its error, and stay at the prompt."""
+        """Print the result of ``tell``, or the one line of its error, and stay at the prompt."""
         out: TextIO = self.stdout
         try:
             text = tell() if self._fabric.links == "emulated" else "plain links: no emulator"

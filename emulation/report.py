@@ -1,4 +1,4 @@
-"""What runs: the parts of a fabric, its controller's readiness, lateness and deadlock."""
+"""The status of a fabric: its parts, controller, lateness and deadlock."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from topologies.formats import files
 
 
 def report(names: Names) -> dict[str, Any] | None:
-    """Return what is known of a fabric as plain values, or None where there is none.
+    """Return the status of a fabric as plain values, or None if there is none.
 
-    Keys: ``name fabric phase owner parts settings controller emulator problems``; ``phase``
-    is starting, ready or dead; ``problems`` are texts of one line, none of them in good
-    health; ``controller`` and ``emulator`` are their own status, null where they have none.
+    Keys: ``name fabric phase owner parts settings controller emulator problems``. ``phase`` is
+    starting, ready or dead. ``problems`` are texts of one line, none if all is well.
+    ``controller`` and ``emulator`` are their own status, null if unavailable.
     """
     found = state.read(names)
     if found is None:
@@ -25,7 +25,7 @@ def report(names: Names) -> dict[str, Any] | None:
     problems: list[str] = []
     if not found.running:
         problems.append(
-            f"its owner has died: 'knotless down --name {names.name}' removes what is left"
+            f"its owner has died: 'knotless down --name {names.name}' removes what remains"
         )
     problems += [f"{role} has died: {names.log_file(role)} may say why" for role in found.missing()]
     return {
@@ -52,7 +52,7 @@ def _controller(found: State, problems: list[str]) -> dict[str, Any] | None:
     try:
         status = controller.status(int(found.settings.get("rest_port", controller.REST_PORT)))
     except EmulationError as error:
-        # The user's own controller need not have our REST interface.
+        # The user's own controller may lack our REST interface.
         if found.phase == "ready" and not remote:
             problems.append(str(error))
         return None
@@ -75,5 +75,5 @@ def _emulator(names: Names, found: State, problems: list[str]) -> dict[str, Any]
         status["deadlock"] = {"since_us": deadlock.since_us, "cycle": list(deadlock.cycle)}
         problems.append(f"deadlock: {' waits for '.join([*deadlock.cycle, deadlock.cycle[0]])}")
     if not status.get("valid", True):
-        problems.append("the link emulator is later than its limit: this machine is too busy")
+        problems.append("the link emulator exceeds its lateness limit: this machine is too busy")
     return status

@@ -1,8 +1,7 @@
-"""The claim to a name, the parts that run under it, and the removal of all of them.
+"""Claiming a fabric's name, starting its parts, and removing all of them.
 
-Everything that a running fabric owns is written down before or as it comes to be, and one
-function, :func:`sweep`, removes it all: at an orderly end, after a failed start, and when
-somebody else finds what a crash has left.
+Everything that a running fabric owns is recorded before or when it is created. One function,
+:func:`sweep`, removes it all: at the end, after a failed start, or after a crash.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ from emulation.names import MARK, RUN_DIRECTORY, Names
 from emulation.state import State
 
 OWNER_PATIENCE_S = 20.0
-"""How long an owner that has been asked to end may take for it (64 hosts: about 6 s)."""
+"""Time for an owner to end after it was asked to (64 hosts: about 6 s)."""
 
 READY_LIMIT_S = 20.0
-"""How long a part may take until it says that it is ready."""
+"""Time for a part to report that it is ready."""
 _LINE_LIMIT_BYTES = 64
 
 
 def require_root() -> None:
-    """Raise :class:`EmulationError` unless we are root."""
+    """Raise :class:`EmulationError` unless the user is root."""
     if os.geteuid() != 0:
         raise EmulationError("running a fabric needs root: put sudo before the command")
 
 
 @contextmanager
 def _lock() -> Iterator[None]:
-    """Hold off every other start and removal on this machine."""
+    """Prevent all other starts and removals on this machine for the block."""
     RUN_DIRECTORY.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (RUN_DIRECTORY / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -46,7 +45,7 @@ def _lock() -> Iterator[None]:
 
 
 class Runtime:
-    """A fabric's name, claimed by this process, and the parts started under it."""
+    """A fabric's name, claimed by this process, and the parts that run under it."""
 
     def __init__(self, names: Names, current: State) -> None:
         self.names = names
@@ -54,7 +53,7 @@ class Runtime:
         self.children: dict[str, subprocess.Popen[bytes]] = {}
 
     def save(self) -> None:
-        """Write the state down."""
+        """Write the state file."""
         state.write(self.names, self.state)
 
     def spawn(
@@ -67,10 +66,10 @@ class Runtime:
         directory: Path | None = None,
         stdout: int | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start a part in the background, marked and written down; it logs to ``role.log``.
+        """Start a part in the background, marked and recorded; it logs to ``role.log``.
 
-        It has a session of its own, so that a Ctrl-C at the terminal is not for it, and
-        none of our descriptors. Raises :class:`EmulationError` where it is not installed.
+        It has its own session, so that Ctrl-C at the terminal does not reach it, and inherits no
+        descriptors. Raises :class:`EmulationError` if it is not installed.
         """
         if namespace is not None:
             argv = namespaces.enter(namespace, argv)
@@ -94,17 +93,17 @@ class Runtime:
         return child
 
     def await_ready(self, role: str, child: subprocess.Popen[bytes]) -> None:
-        """Wait for the line ``ready`` of a part that was started with its output in a pipe.
+        """Wait until a part whose output is a pipe prints the line ``ready``.
 
-        Raises :class:`EmulationError` with the last line it logged if it ends first, or
-        says nothing for :data:`READY_LIMIT_S`.
+        Raises :class:`EmulationError` with its last log line if it exits first, or prints nothing
+        for :data:`READY_LIMIT_S`.
         """
         if child.stdout is None:
             raise ValueError(f"{role} was not started with a pipe")
         line = b""
         deadline = time.monotonic() + READY_LIMIT_S
         with child.stdout as pipe:
-            # The whole line: one who still writes at it when we close is killed by that.
+            # Read the whole line: a part that still writes when the pipe closes would be killed.
             poll = select.poll()
             poll.register(pipe, select.POLLIN)
             while b"\n" not in line and len(line) < _LINE_LIMIT_BYTES:
@@ -118,16 +117,16 @@ class Runtime:
             raise EmulationError(f"the {role} does not start: {self.last_words(role)}")
 
     def last_words(self, role: str) -> str:
-        """The last line that a part has logged, for an error of one line."""
+        """Return the last line that a part has logged, for an error message."""
         try:
             text = self.names.log_file(role).read_text(encoding="utf-8", errors="replace")
         except OSError:
             text = ""
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return lines[-1][:300] if lines else "it said nothing"
+        return lines[-1][:300] if lines else "its log is empty"
 
     def stop(self, *roles: str) -> None:
-        """End the parts that play ``roles``, in this order, and forget them."""
+        """End the parts with these ``roles``, in order, and remove them from the record."""
         for role in roles:
             if identity := self.state.processes.pop(role, None):
                 processes.end([identity])
@@ -136,7 +135,7 @@ class Runtime:
             self.save()
 
     def release(self) -> None:
-        """End every part and remove all that was made."""
+        """End every part and remove everything that was created."""
         with _lock():
             sweep(self.names, self.state)
         for child in self.children.values():
@@ -144,11 +143,11 @@ class Runtime:
 
 
 def claim(names: Names, fabric: str) -> tuple[Runtime, bool]:
-    """Take a name for a fabric that this process is about to start.
+    """Claim a name for a fabric that this process is about to start.
 
-    Returns the runtime, and whether a dead fabric of that name had to be removed first.
-    Raises :class:`EmulationError` where one is running, where we are not root, or where
-    a namespace of that name exists that is not ours.
+    Returns the runtime, and whether a dead fabric of that name was removed first. Raises
+    :class:`EmulationError` if one is running, if the user is not root, or if a namespace of
+    that name exists that is not ours.
     """
     require_root()
     with _lock():
@@ -173,7 +172,7 @@ def claim(names: Names, fabric: str) -> tuple[Runtime, bool]:
 
 
 def remove(names: Names) -> bool:
-    """End a fabric, whoever owns it and whatever is left of it; False where there is none."""
+    """Remove a fabric, whoever owns it and in whatever state; return False if there is none."""
     require_root()
     found = state.read(names)
     if found is None:
@@ -181,20 +180,20 @@ def remove(names: Names) -> bool:
     if found.running:
         if found.owner.pid in processes.family():
             raise EmulationError(
-                f"fabric {names.name!r} is held by the very process that this was asked from: "
+                f"fabric {names.name!r} is owned by the process that runs this command: "
                 "leave its prompt instead"
             )
         processes.end([found.owner], patience_s=OWNER_PATIENCE_S)
     with _lock():
         left = state.read(names)
-        # Its owner may have removed everything, and somebody else begun anew.
+        # Its owner may have removed everything, and another process started a new one.
         if left is not None and not left.running:
             sweep(names, left)
     return True
 
 
 def sweep(names: Names, known: State) -> None:
-    """Remove all that is known of a fabric but its owner, and at last its directory."""
+    """Remove everything of a fabric except its owner, and finally its directory."""
     spaces = sorted({*known.namespaces})
     hosts = [space for space in spaces if "." in space]
     fixed = [space for space in spaces if "." not in space]

@@ -1,4 +1,4 @@
-"""What is written down of a running fabric, so that anyone can find and end it."""
+"""The recorded state of a running fabric, with which any process can find and end it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class State:
 
 
 def write(names: Names, state: State) -> None:
-    """Write the state so that a reader, or a crash, sees all of it or what was before."""
+    """Write the state atomically: a reader, or a crash, leaves the old or the new state."""
     new = names.state_file.with_suffix(".new")
     with new.open("w", encoding="utf-8") as file:
         json.dump(dataclasses.asdict(state), file, indent=1)
@@ -52,10 +52,10 @@ def write(names: Names, state: State) -> None:
 
 
 def read(names: Names) -> State | None:
-    """Return the state of a fabric, or None where there is none.
+    """Return the state of a fabric, or None if there is none.
 
-    A directory without a readable state was left by a crash between two steps, and is
-    taken as a dead fabric that owns every namespace of its name.
+    A directory without a readable state was left by a crash. It is treated as a dead fabric that
+    owns all namespaces with its name.
     """
     if not names.directory.is_dir():
         return None
@@ -69,7 +69,7 @@ def read(names: Names) -> State | None:
 
 
 def existing_namespaces(names: Names) -> list[str]:
-    """Network namespaces that exist under this fabric's names."""
+    """Return the existing network namespaces with this fabric's names."""
     if not NETNS_DIRECTORY.is_dir():
         return []
     fixed = {names.switches_namespace, names.links_namespace}

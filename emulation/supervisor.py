@@ -1,8 +1,8 @@
-"""A fabric in the background: one process that holds it until it is told to end.
+"""A fabric in the background: a process that runs it until it is asked to end.
 
-:func:`start` is called by whoever wants one. It runs ``python -m emulation.supervisor``,
-gives it the job (fabric and options) as JSON on standard input, and reads back one JSON
-object a line: ``{"step": ...}`` as it goes on, then ``{"ready": true}`` or ``{"error": ...}``.
+:func:`start` runs ``python -m emulation.supervisor``, writes the job (fabric and options) as JSON
+to its standard input, and reads back one JSON object per line: ``{"step": ...}`` as progress, then
+``{"ready": true}`` or ``{"error": ...}``.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from topologies.formats import files
 def start(plan: Plan, options: Mapping[str, Any], progress: Callable[[str], None]) -> None:
     """Start the fabric of a plan in the background and return when it is ready.
 
-    ``options`` are the keyword arguments of :meth:`EmulatedFabric.of`, but ``progress``.
-    Raises :class:`EmulationError` with the reason where it does not start; it then leaves
-    nothing behind, as when this call is interrupted.
+    ``options`` are the keyword arguments of :meth:`EmulatedFabric.of` except ``progress``.
+    Raises :class:`EmulationError` with the reason if it does not start; nothing is then left
+    behind, nor if this call is interrupted.
     """
     job = json.dumps(
         {
@@ -87,7 +87,7 @@ def _main() -> int:
         )
         with fabric:
             _say(ready=True)
-            # Whoever started us must see the end of our output, and may be gone.
+            # The parent must see the end of our output, and may already be gone.
             with fabric.names.log_file("supervisor").open("ab") as log:
                 os.dup2(log.fileno(), 1)
                 os.dup2(log.fileno(), 2)

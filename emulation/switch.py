@@ -15,11 +15,11 @@ from topologies.fabric import Switch
 
 
 class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
-    """A Mininet switch whose shell is in the switches' namespace, facing the private OVS.
+    """A Mininet switch whose shell is in the switches' namespace and uses the private OVS.
 
-    The bridges of a whole fabric are made in one transaction
-    (:meth:`emulation.ovs.PrivateOvs.add_switches`); ``sh``, ``dpctl`` and ``s1 COMMAND``
-    at the prompt then see this Open vSwitch and no other.
+    All bridges of a fabric are created in one transaction
+    (:meth:`emulation.ovs.PrivateOvs.add_switches`); ``sh``, ``dpctl`` and ``s1 COMMAND`` at the
+    prompt use this Open vSwitch.
     """
 
     OVSVersion = "3.1"
@@ -43,12 +43,12 @@ class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
             dpid=f"{switch.dpid:x}",
             datapath="user",
             protocols="OpenFlow13",
-            inNamespace=False,  # of its own: it is in that of all switches
+            inNamespace=False,  # no namespace of its own: all switches share one
         )
 
     @classmethod
     def setup(cls) -> None:
-        """Do not look for the machine's own Open vSwitch: ours is not there."""
+        """Skip Mininet's check for the machine's own Open vSwitch."""
 
     def _popen(self, cmd: list[str], **params: Any) -> subprocess.Popen[bytes]:
         environment = params.pop("env", None) or os.environ
@@ -60,12 +60,12 @@ class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
         return process
 
     def start(self, _controllers: Any = None) -> None:
-        """Make this switch's bridge, with its ports and its controller."""
+        """Create this switch's bridge, with its ports and its controller."""
         ports = {self.name: self._ports}
         self._ovs.add_switches([self.description], ports, self._controlled)
 
     def stop(self, deleteIntfs: bool = False) -> None:  # noqa: ARG002, N803 - Mininet's signature
-        """Remove this switch's bridge, as if it had lost its power; its cables stay."""
+        """Remove this switch's bridge, like a power failure; its cables remain."""
         self._ovs.vsctl(["--if-exists", "del-br", self.name])
 
     def dpctl(self, *args: str) -> Any:

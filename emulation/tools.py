@@ -1,4 +1,4 @@
-"""What must be installed for a fabric to run."""
+"""The commands that must be installed to run a fabric."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PACKAGES = {
 
 
 def require_tools() -> None:
-    """Raise :class:`EmulationError` naming the packages of all commands that are missing."""
+    """Raise :class:`EmulationError`, naming the packages of all missing commands."""
     missing = sorted({package for tool, package in PACKAGES.items() if shutil.which(tool) is None})
     if missing:
         raise EmulationError(f"not installed: apt-get install {' '.join(missing)}")

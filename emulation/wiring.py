@@ -1,7 +1,7 @@
-"""Which interface each port of a fabric becomes, and what the link emulator is told of it.
+"""The interface of each port of a fabric, and the configuration of the link emulator.
 
-Pure: nothing here touches the machine. Emulated, a link is two veth pairs with the
-emulator between them; plain, it is one veth pair, as in Mininet.
+Pure functions. An emulated link is two veth pairs with the emulator between them. A plain link is
+one veth pair, as in Mininet.
 
                 switches' namespace    links' namespace    host's namespace
     s1 -- s2    s1-eth2 ........ k0    k0, k1
@@ -25,14 +25,14 @@ from topologies.fabric import Fabric, Host
 
 HOST_MTU = 1500
 INNER_MTU = 1600
-"""Bytes behind the Ethernet header between switch and emulator: a VLAN tag and the
-emulator's trailer (16 bytes) must fit on top of a host's longest frame."""
+"""Bytes after the Ethernet header between switch and emulator: the payload of a host's longest
+frame, a VLAN tag and the emulator's trailer (16 bytes)."""
 SHORTEST_TICK_US = 200
 LONGEST_TICK_US = 1000
 NFQUEUE = 1
-"""Each host has its own network namespace, so the same queue number serves for all."""
+"""Queue numbers are per network namespace, so all hosts can use the same one."""
 HostTags = Mapping[str, Mapping[str, int]]
-"""Host -> {destination MAC: VLAN}, and the VLAN of all else as ``default``."""
+"""Host -> {destination MAC: VLAN}; ``default`` is the VLAN of all other destinations."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _INTERFACE_LIMIT = 15  # IFNAMSIZ without its final zero byte
@@ -43,7 +43,7 @@ _RESERVED = {"lo", "ovs-netdev", "default", "all"}
 class End:
     """One end of a cable: the port of a switch, or the interface of a host (``port`` 0).
 
-    ``interface`` is what the switch or host has; ``inner`` is the emulator's.
+    ``interface`` is on the side of the switch or host, ``inner`` on that of the emulator.
     """
 
     owner: str
@@ -55,7 +55,7 @@ class End:
 
 @dataclass(frozen=True)
 class Cable:
-    """A link of the fabric, or the link of one of its hosts (which is then end ``a``)."""
+    """A link between switches, or the link of a host (which is then end ``a``)."""
 
     name: str
     a: End
@@ -72,7 +72,7 @@ class Cable:
 def wire(fabric: Fabric) -> tuple[Cable, ...]:
     """Name every interface of a fabric: links first, then hosts, in the fabric's order.
 
-    Raises :class:`EmulationError` for a name that cannot be that of an interface, and
+    Raises :class:`EmulationError` for a name that is not valid for an interface, and
     :class:`FabricError` for a hub.
     """
     _check_names(fabric)
@@ -127,9 +127,9 @@ def _check_names(fabric: Fabric) -> None:
 
 
 def prefix_length(fabric: Fabric) -> int:
-    """Length of the IP prefix in which all hosts are neighbours: 8, as our fabrics have it.
+    """Return the length of the IP prefix of all hosts: 8 for our fabrics.
 
-    Hosts of a fabric from a file may have any addresses: then everything is a neighbour (0).
+    Hosts of a fabric from a file may have any addresses; then the length is 0.
     """
     return 8 if len({host.ip.split(".")[0] for host in fabric.hosts}) == 1 else 0
 
@@ -145,7 +145,7 @@ def ports(cables: Sequence[Cable]) -> dict[str, dict[int, str]]:
 
 
 def emulated_pairs(cables: Sequence[Cable], names: Names) -> Iterator[str]:
-    """Commands for ``ip -batch`` in the links' namespace that make and open all pairs."""
+    """Yield commands for ``ip -batch``, in the links' namespace, that create and open all pairs."""
     for cable in cables:
         for end in cable.ends:
             yield (
@@ -156,7 +156,7 @@ def emulated_pairs(cables: Sequence[Cable], names: Names) -> Iterator[str]:
 
 
 def plain_pairs(cables: Sequence[Cable], names: Names) -> Iterator[str]:
-    """Commands for ``ip -batch`` in the switches' namespace for links without an emulator."""
+    """Yield commands for ``ip -batch``, in the switches' namespace, for plain links."""
     for cable in cables:
         yield (
             f"link add {cable.b.interface} group {INTERFACE_GROUP} type veth "
@@ -165,29 +165,29 @@ def plain_pairs(cables: Sequence[Cable], names: Names) -> Iterator[str]:
 
 
 def switch_ends(cables: Sequence[Cable]) -> Iterator[str]:
-    """Commands for ``ip -batch`` in the switches' namespace that open the switches' ports."""
+    """Yield commands for ``ip -batch``, in the switches' namespace, that open switch ports."""
     for by_port in ports(cables).values():
         for interface in by_port.values():
             yield f"link set {interface} up"
 
 
 def _placed(end: End, names: Names, inner_mtu: int) -> str:
-    """The rest of a ``link add``: MTU, address and namespace of a switch's or host's end."""
+    """Return the rest of a ``link add``: MTU, address and namespace of a switch's or host's end."""
     if end.host is None:
         return f"mtu {inner_mtu} netns {names.switches_namespace}"
     return f"mtu {HOST_MTU} address {end.host.mac} netns {names.host_namespace(end.owner)}"
 
 
 def link_flow_control(cable: Cable, flow_control: str) -> str:
-    """What one link does under a fabric's flow control: off, pause or pfc; raises PlanError."""
+    """Return the flow control of one link: off, pause or pfc; raises PlanError."""
     return of_link(flow_control, to_host=cable.a.host is not None)
 
 
 def tick_us(cables: Sequence[Cable]) -> int:
-    """How often the emulator wakes: as rarely as the shortest delay of a link hides.
+    """Return the interval between wake-ups: as long as the shortest link delay allows.
 
-    Open vSwitch polls every port each time it is woken, so a rarer tick, with more frames
-    at once, carries more.
+    Open vSwitch polls every port on each wake-up, so rarer wake-ups, with more frames each, carry
+    more traffic.
     """
     shortest = min((cable.delay_us for cable in cables), default=0.0)
     return round(min(LONGEST_TICK_US, max(SHORTEST_TICK_US, shortest / 5)))
@@ -204,8 +204,8 @@ def emulator_config(
 ) -> dict[str, Any]:
     """Return the emulator's configuration (docs/emulator-protocol.md).
 
-    ``buffer`` holds the buffer keys of that page, for every link alike; ``settings`` its
-    top-level numbers, such as ``tick_us``. ``tags`` is what hosts tag their frames by.
+    ``buffer`` holds the buffer keys of that page, for all links; ``settings`` its top-level
+    numbers, such as ``tick_us``; ``tags`` the VLAN tags of hosts.
     """
 
     def side(end: End) -> dict[str, Any]:

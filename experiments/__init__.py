@@ -1,1 +1,1 @@
-"""Experiments on fabrics: what is run, what is measured, and how it is shown."""
+"""Experiments on fabrics: framework, workloads, studies, and the reproduction of papers."""

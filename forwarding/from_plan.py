@@ -1,4 +1,4 @@
-"""The forwarding state of a plan: what its rules are compiled from."""
+"""The forwarding state of a plan, from which its rules are compiled."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from routing.routes import Routes, TableRoutes
 
 
 def state_of_plan(plan: Plan) -> ForwardingState:
-    """Return what every switch is to do by ``plan``.
+    """Return the forwarding state of ``plan``.
 
     Raises
     ------
     PlanError
-        Switches forward by (VLAN, destination) and change priorities by (port in, port out,
-        priority): they cannot do what the plan wants.
+        Switches forward by (VLAN, destination) and change priorities by (input port, output
+        port, priority), which cannot express the plan.
 
     """
     fabric, channels, routes = plan.fabric, plan.channels, plan.routes
@@ -47,7 +47,7 @@ def state_of_plan(plan: Plan) -> ForwardingState:
 
 
 def _of_tables(plan: Plan, routes: Routes) -> dict[str, object] | None:
-    """Return next-hop tables by VLAN; None where VLANs do not follow from tables."""
+    """Return the next-hop tables by VLAN; None if VLANs do not correspond to tables."""
     if not isinstance(routes, TableRoutes) or plan.tagging == "host":
         return None
     vlans: dict[int, int] = {}
@@ -73,7 +73,7 @@ def _of_tables(plan: Plan, routes: Routes) -> dict[str, object] | None:
 
 
 def _of_paths(plan: Plan) -> dict[str, object]:
-    """Return explicit paths, and the VLAN of each."""
+    """Return the explicit paths and the VLAN of each."""
     routes = plan.routes
     return {
         "vlan": np.ascontiguousarray(plan.pair_vlans, dtype=np.uint16).reshape(-1),
@@ -87,11 +87,9 @@ def _conflict(plan: Plan, kind: str, a: int, b: int, c: int, two: list[int]) -> 
     channels = plan.channels
     if kind == "next hop":
         here, to, (first, second) = channels.names[a], channels.names[c], channels.out_port[two]
-        return (
-            f"VLAN {b} at {here}: paths to {to} part by their source, by ports {first} and {second}"
-        )
+        return f"VLAN {b} at {here}: paths to {to} split by source, on ports {first} and {second}"
     switch = channels.names[channels.tail[b]]
     return (
         f"{switch}: frames from port {channels.in_port[a]} to port {channels.out_port[b]} on"
-        f" priority {c} would have to go on as both {two[0]} and {two[1]}"
+        f" priority {c} would need both priority {two[0]} and {two[1]}"
     )

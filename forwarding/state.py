@@ -1,14 +1,14 @@
 """The forwarding state of a fabric, explored from everything that hosts can send.
 
-To a switch, a packet is a destination, a label (the VLAN of our plans) and a virtual channel. The
-state says, for each link by which packets enter a switch, where each of them goes on. It comes from
-a plan (:mod:`forwarding.from_plan`), from rules (:mod:`forwarding.openflow.reader`) or from the
-tables of 802.1Q switches (:mod:`forwarding.dot1q.state`); the Rust core holds it in columns, and
-fills in what packets can reach while it follows them.
+To a switch, a packet is a destination, a label (in our plans the VLAN) and a virtual channel. The
+state maps each packet on each input link of a switch to its output links. It is made from a plan
+(:mod:`forwarding.from_plan`), from rules (:mod:`forwarding.openflow.reader`) or from the tables of
+802.1Q switches (:mod:`forwarding.dot1q.state`). The Rust core stores it in columns, and computes
+the entries that packets can reach while it traces them.
 
-Links are numbered: the channels between switches, then for each host the link to and from it.
-Destinations are numbered: the hosts, then the floods (what is sent to all hosts or to a group, once
-for each set of sources that switches treat alike).
+Links are numbered: first the channels between switches, then the links to and from each host.
+Destinations are numbered: first the hosts, then the floods. A flood is what is sent to all hosts
+or to a group; sources that switches treat alike share one.
 """
 
 from __future__ import annotations
@@ -39,23 +39,24 @@ class Hop(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What becomes of one packet, on all of its ways where it has a choice.
+    """The trace of one packet, along all of its paths if it has a choice.
 
-    ``hops`` are the links that it takes, hosts' included; ``delivered`` the hosts that get it, by
-    number, with the label it then has; ``dropped`` the switches that drop it, ``unsupported`` those
-    that do with it what cannot be followed. ``again``: a copy comes twice by one link, unchanged.
+    ``hops`` are the links that it takes, including those of hosts. ``delivered`` are the numbers
+    of the hosts that receive it, with the label at delivery. ``dropped`` are the switches that
+    drop it, ``unsupported`` the switches whose actions cannot be followed. ``repeated`` is true if
+    a copy passes a link twice, unchanged.
     """
 
     hops: list[Hop]
     delivered: list[tuple[int, int]]
     dropped: list[int]
     unsupported: list[int]
-    again: bool
+    repeated: bool
 
 
 @dataclass(frozen=True)
 class Links:
-    """What the Rust core must know of a fabric: the ends of its channels, and its hosts."""
+    """The fabric in the form of the Rust core: the ends of its channels, and its hosts."""
 
     leaves: list[End]
     enters: list[End]
@@ -73,7 +74,7 @@ def links_of(fabric: Fabric, channels: Channels) -> Links:
 
 
 def members_of(fabric: Fabric, groups: Sequence[MulticastGroup]) -> list[list[bool]]:
-    """Return who gets what is sent to all hosts, then to each group, by host."""
+    """Return the receivers of a frame to all hosts, then of a frame to each group, by host."""
     members = [[True] * len(fabric.hosts)]
     for group in groups:
         of_group = set(group.members)
@@ -83,11 +84,11 @@ def members_of(fabric: Fabric, groups: Sequence[MulticastGroup]) -> list[list[bo
 
 @dataclass(frozen=True)
 class ForwardingState:
-    """A fabric's state.
+    """The forwarding state of a fabric.
 
-    ``groups`` are the declared multicast groups, beside 'all hosts'; ``silent`` are the switches
-    of which nothing is known: they drop everything. ``beside`` are states whose packets are under
-    way at the same time, through the same channels.
+    ``groups`` are the declared multicast groups; 'all hosts' is not listed. ``silent`` are the
+    switches without known rules; they drop everything. ``concurrent`` are states whose packets
+    are in flight at the same time, on the same channels.
     """
 
     fabric: Fabric
@@ -95,7 +96,7 @@ class ForwardingState:
     groups: tuple[MulticastGroup, ...]
     core: core.State
     silent: tuple[str, ...] = ()
-    beside: tuple[ForwardingState, ...] = ()
+    concurrent: tuple[ForwardingState, ...] = ()
 
     @property
     def pairs(self) -> int:
@@ -104,32 +105,32 @@ class ForwardingState:
 
     @cached_property
     def loads(self) -> NDArray[np.float64]:
-        """(channels,) the delivered pairs whose packets take each channel.
+        """(channels,) the number of delivered pairs whose packets take each channel.
 
-        Packets with a choice count in equal shares.
+        A packet with several paths is divided equally among them.
         """
         return self.core.loads
 
     @cached_property
     def dependencies(self) -> NDArray[np.int64]:
-        """(dependencies, 6) which virtual channel is held while which is waited for.
+        """(dependencies, 6) the virtual channels that are held while others are waited for.
 
-        Columns: channel and priority that are held; those that are waited for; a source (host) and
-        a destination whose packets do it. Those of the states ``beside`` follow.
+        Columns: held channel and priority; waited-for channel and priority; source host and
+        destination of a packet that does so. Those of the ``concurrent`` states follow.
         """
-        return np.concatenate([self.core.edges, *(state.dependencies for state in self.beside)])
+        return np.concatenate([self.core.edges, *(state.dependencies for state in self.concurrent)])
 
     def trace(self, source: str, destination: str) -> Trace:
-        """Follow what one host sends to another (names)."""
+        """Trace a packet from one host to another (names)."""
         return self.trace_number(source, self.fabric.host_index[destination])
 
     def flood(self, source: str, group: int = 0) -> Trace:
-        """Follow what a host sends to all (0), or to the group at that place from 1."""
+        """Trace a flood from a host to all (0), or to the group with this index, from 1."""
         host = self.fabric.host_index[source]
         return self.trace_number(source, self.core.flood_of(host, group))
 
     def trace_number(self, source: str, destination: int) -> Trace:
-        """Follow what a host sends to a destination by its number."""
+        """Trace a packet from a host to a destination number."""
         found = self.core.trace(self.fabric.host_index[source], destination)
         return Trace([Hop(*hop) for hop in found[0]], *found[1:])
 
@@ -141,7 +142,7 @@ class ForwardingState:
         return "all" if group == 0 else f"multicast:{self.groups[group - 1].number}"
 
     def destination_number(self, source: str, name: str) -> int | None:
-        """Return the number of what ``source`` calls by the name of a destination, if there is."""
+        """Return the number of the destination ``name`` as seen by ``source``, or None."""
         names = {f"multicast:{group.number}": place for place, group in enumerate(self.groups, 1)}
         group = {"all": 0, **names}.get(name)
         if group is None:
@@ -149,7 +150,7 @@ class ForwardingState:
         return self.core.flood_of(self.fabric.host_index[source], group)
 
     def difference(self, other: ForwardingState) -> str:
-        """Return a packet that two states of one fabric treat differently, or an empty text."""
+        """Describe a packet that the two states treat differently; empty if there is none."""
         found = self.core.difference(other.core)
         if found is None:
             return ""
@@ -159,4 +160,4 @@ class ForwardingState:
         if link < len(self.channels):
             where = f"from {self.channels.name(link, priority)}"
         sender = self.fabric.hosts[source].name
-        return f"what {sender} sends to {to}, where it comes {where} with label {label}"
+        return f"the packet from {sender} to {to}, coming {where} with label {label}"

@@ -1,4 +1,4 @@
-"""Fabrics as pictures, by Matplotlib."""
+"""Drawings of fabrics, with Matplotlib."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 
 import matplotlib
 
-matplotlib.use("Agg")  # no display is needed, nor looked for
+matplotlib.use("Agg")  # works without a display
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -22,12 +22,12 @@ SWITCH, HOST, LINK, TEXT = "#2f5d8a", "#e8b04a", "#8a949e", "#1d2733"
 
 
 def draw_fabric(fabric: Fabric, path: str) -> None:
-    """Draw ``fabric`` to a file; its ending says the format.
+    """Draw ``fabric`` to a file; its suffix determines the format.
 
     Raises
     ------
     KnotlessError
-        The ending is none of .svg .png .pdf, or the file cannot be written.
+        The suffix is not .svg, .png or .pdf, or the file cannot be written.
 
     """
     check_format(path)
@@ -46,7 +46,7 @@ def draw_fabric(fabric: Fabric, path: str) -> None:
 
 
 def draw_on(axes: Axes, fabric: Fabric, places: dict[str, Point]) -> None:
-    """Draw hosts, links and switches; links along others are curved so that none hides another."""
+    """Draw hosts, links and switches; parallel links are curved so that none hides another."""
     longest = 1.25 * min(
         (math.dist(places[link.a], places[link.b]) for link in fabric.links), default=1.0
     )
@@ -85,7 +85,7 @@ def draw_on(axes: Axes, fabric: Fabric, places: dict[str, Point]) -> None:
 
 
 def _draw_hosts(axes: Axes, names: list[str], at: Point) -> None:
-    """Draw a switch's hosts in a fan below right of it; more than eight as a count."""
+    """Draw a switch's hosts in a fan below and to the right; more than eight as a number."""
     if len(names) > 8:
         names = [f"{names[0]}..{names[-1]}"]
     for place, name in enumerate(names):

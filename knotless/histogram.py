@@ -1,4 +1,4 @@
-"""The loads of channels, and the fair rates of flows, as a histogram."""
+"""Histograms of channel loads and of fair rates of flows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from runs.plots import BLUE, GREEN, STYLE, check_format, new_figure
 def draw_histogram(
     title: str, loads: NDArray[np.int64], rates: NDArray[np.float64] | None, path: str
 ) -> None:
-    """Draw how many channels have each load, and how many flows each fair rate (Mbit/s).
+    """Draw the number of channels by load, and of flows by fair rate (Mbit/s).
 
     Raises
     ------
     KnotlessError
-        The path's ending is none of .svg .png .pdf, or the file cannot be written.
+        The path's suffix is not .svg, .png or .pdf, or the file cannot be written.
 
     """
     check_format(path)

@@ -1,4 +1,4 @@
-"""The ``knotless`` command: one module of :mod:`knotless.commands` for each subcommand."""
+"""The ``knotless`` command; each subcommand is a module of :mod:`knotless.commands`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from common.plugins import module_names
 
 
 class Commands(click.Group):
-    """Imports a subcommand only when it is named, so that each needs only its own libraries."""
+    """Imports a subcommand when it is used, so that each loads only the libraries it needs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all subcommands."""
@@ -22,7 +22,7 @@ class Commands(click.Group):
         return module_names("knotless.commands")
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the subcommand ``cmd_name``, or None when there is none."""
+        """Return the subcommand ``cmd_name``, or None if there is none."""
         if cmd_name not in self.list_commands(ctx):
             return None
         command = import_module(f"knotless.commands.{cmd_name}").command
@@ -38,7 +38,7 @@ class Commands(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run, and end with exit 2 and one line on a user's mistake, 130 on Ctrl-C."""
+        """Run a command; exit with 2 and one line for a mistake of the user, 130 for Ctrl-C."""
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, False, **extra)
         try:
@@ -59,7 +59,7 @@ class Commands(click.Group):
 
 
 def _one_line(error: click.ClickException) -> str:
-    """Return click's complaint with a hint where to read on."""
+    """Return click's error with a hint to the help."""
     text = error.format_message().replace("\n", " ")
     context = getattr(error, "ctx", None)
     return f"{text} (see {context.command_path} --help)" if context is not None else text

@@ -1,16 +1,15 @@
-"""The family that a fabric is of, whole, and the routing engine that is made for it."""
+"""The family of a fabric, and the default routing engine of that family."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from common.engine_name import AUTO_ENGINE
 from common.errors import SpecError
 from topologies.fabric import Fabric
 from topologies.family import Family, Request
 from topologies.spec import build, parse
 
-NATIVE = "native"
-"""As an engine's name: the engine made for the fabric's family."""
 _ENGINES = {
     "fattree": "fattree",
     "fattree2": "fattree",
@@ -23,10 +22,10 @@ _ENGINES = {
 
 
 def family_of(fabric: Fabric) -> tuple[Family, Request] | None:
-    """Return the family of ``fabric`` and its sizes and options, None when it is of none.
+    """Return the family of ``fabric`` with its sizes and options, or None if it has none.
 
-    The fabric's name says what it claims to be; its switches, hosts and links are
-    compared with that one's, rates and delays aside.
+    The fabric's name is parsed as a spec. The fabric belongs to that family if its switches,
+    hosts and links equal those of the spec; rates and delays are ignored.
     """
     try:
         family, request = parse(fabric.name)
@@ -36,19 +35,19 @@ def family_of(fabric: Fabric) -> tuple[Family, Request] | None:
     return (family, request) if same else None
 
 
-def native_engine(fabric: Fabric) -> str:
-    """Return the engine made for the fabric's family; updown, which routes any, for others."""
+def default_engine(fabric: Fabric) -> str:
+    """Return the engine for the fabric's family, or updown, which routes any fabric."""
     found = family_of(fabric)
     return _ENGINES.get(found[0].name, "updown") if found else "updown"
 
 
 def engine_for(fabric: Fabric, name: str) -> str:
-    """Return the name of an engine: what ``native`` means for the fabric, others as they are."""
-    return native_engine(fabric) if name == NATIVE else name
+    """Return ``name``, or the default engine of ``fabric`` if ``name`` is ``auto``."""
+    return default_engine(fabric) if name == AUTO_ENGINE else name
 
 
 def _bare(fabric: Fabric) -> tuple[object, ...]:
-    """Return what must be equal for two fabrics to be wired alike."""
+    """Return the switches, host ports and links, without rates, delays and addresses."""
     hosts = [(host.name, host.switch, host.port) for host in fabric.hosts]
     links = [replace(link, rate_mbps=0.0, delay_us=0.0) for link in fabric.links]
     return fabric.switches, hosts, links

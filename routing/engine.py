@@ -1,6 +1,6 @@
-"""What a routing engine is given, what it returns, and where the engines are found.
+"""The interface of routing engines, and their registry.
 
-A new engine is one new module of ``routing.engines`` that holds an :class:`Engine`.
+To add an engine, add a module to ``routing.engines`` that defines an :class:`Engine`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from routing.routes import Routes
 
 @dataclass(frozen=True)
 class Engine:
-    """A routing engine: ``route`` must be deterministic, its ties broken by a stated rule."""
+    """A routing engine; ``route`` must be deterministic and break ties by a stated rule."""
 
     name: str
     summary: str
@@ -28,15 +28,15 @@ class Engine:
 
 @cache
 def engines() -> Mapping[str, Engine]:
-    """Return the engines by name, in the order of their names."""
+    """Return the engines by name, in alphabetical order."""
     return plugins("routing.engines", Engine)
 
 
 def engine_named(name: str) -> Engine:
-    """Return the engine called ``name``; PlanError when there is none."""
+    """Return the engine called ``name``; raises PlanError if there is none."""
     known = engines()
     if name in known:
         return known[name]
     close = get_close_matches(name.lower()[:50], known, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
-    raise PlanError(f"no routing engine is called {name[:50]!r}; {hint}")
+    raise PlanError(f"there is no routing engine {name[:50]!r}; {hint}")

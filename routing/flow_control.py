@@ -1,11 +1,11 @@
-"""Flow control: which links stop their senders, and which channels wait for each other then.
+"""Flow control: which links pause, and which channels can wait for each other as a result.
 
-``auto`` means PFC where a plan uses more than one virtual channel, otherwise PAUSE.
+``auto`` is PFC if a plan uses more than one virtual channel, otherwise PAUSE.
 
 References
 ----------
-IEEE 802.3x (PAUSE stops a whole channel), IEEE 802.1Qbb (PFC stops one priority of it). The
-choices none, host and switch are those of Otsuka et al., VLAN routing with switch tagging.
+IEEE 802.3x (PAUSE stops a whole channel); IEEE 802.1Qbb (PFC stops one priority of a channel).
+The choices none, host and switch are from Otsuka et al., VLAN routing with switch tagging.
 
 """
 
@@ -25,12 +25,12 @@ Edges = NDArray[np.int64]
 
 
 def resolved(choice: str, vcs: int) -> str:
-    """Return the flow control that ``choice`` means for a plan with ``vcs`` virtual channels.
+    """Resolve ``choice``, which may be ``auto``, for a plan with ``vcs`` virtual channels.
 
     Raises
     ------
     PlanError
-        There is no such flow control.
+        ``choice`` is not a flow control.
 
     """
     if choice == AUTO:
@@ -42,7 +42,7 @@ def resolved(choice: str, vcs: int) -> str:
 
 
 def of_link(flow_control: str, *, to_host: bool) -> Literal["off", "pause", "pfc"]:
-    """Return what one link does under one of FLOW_CONTROLS. Raises PlanError for anything else."""
+    """Return the flow control of one link. Raises PlanError if it is not in FLOW_CONTROLS."""
     if flow_control == "pfc":
         return "pfc"
     pausing = {"none": False, "host": to_host, "switch": not to_host, "pause": True}
@@ -54,22 +54,22 @@ def of_link(flow_control: str, *, to_host: bool) -> Literal["off", "pause", "pfc
 
 
 def is_lossless(flow_control: str) -> bool:
-    """Return whether every link pauses, so that no frame is lost for lack of room."""
+    """Tell whether all links pause, so that no frame is lost because a buffer is full."""
     return flow_control in ("pause", "pfc")
 
 
 def pauses_between_switches(flow_control: str) -> bool:
-    """Return whether links between switches stop their senders, so that a cycle can deadlock."""
+    """Tell whether links between switches pause, so that a cycle of channels can deadlock."""
     return of_link(flow_control, to_host=False) != "off"
 
 
 def waiting(edges: Edges, flow_control: str) -> Edges:
-    """Return the dependencies between virtual channels that remain under a flow control.
+    """Return the dependencies between virtual channels that exist under a flow control.
 
-    ``edges`` (dependencies, 2) are those under PFC, between nodes of
-    :mod:`routing.graphs.dependencies`. Only links between switches can close a cycle; where they do
-    not pause, no channel waits for another. PAUSE stops all priorities of a channel together: they
-    form one node, that of priority 0.
+    ``edges`` (dependencies, 2) are the dependencies under PFC; nodes are numbered as in
+    :mod:`routing.graphs.dependencies`. Only links between switches can form a cycle; if these do
+    not pause, there are no dependencies. PAUSE stops all priorities of a channel together, so
+    they form one node, that of priority 0.
     """
     between_switches = of_link(flow_control, to_host=False)
     if between_switches == "off":
@@ -78,7 +78,7 @@ def waiting(edges: Edges, flow_control: str) -> Edges:
 
 
 def verdict_text(flow_control: str, cycle: Sequence[str]) -> str:
-    """Return the verdict in words: whether channels can wait for each other in a cycle."""
+    """Return the verdict as text; ``cycle`` is a cycle of dependencies, or empty."""
     under = "without flow control" if flow_control == "none" else f"under {NAMES[flow_control]}"
     if not cycle:
         return f"cannot deadlock {under}"

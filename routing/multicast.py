@@ -1,7 +1,7 @@
-"""Multicast groups: which hosts get what is sent to a group's address.
+"""Multicast groups.
 
-Any host may send to a group, a member or not; every member but the sender gets one copy, and
-nobody else any. A group address that nobody declared goes to all hosts, as on ordinary switches.
+Any host may send to a group. Every member except the sender receives one copy; no other host
+receives any. Frames to an undeclared group address go to all hosts, as on ordinary switches.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from topologies.fabric import Fabric
 from topologies.numbering import MAX_GROUPS, group_mac
 
 ALL = "all"
-"""As the only member: every host of the fabric."""
+"""As the only member: all hosts of the fabric."""
 
 
 @dataclass(frozen=True)
 class MulticastGroup:
-    """A group by its number (from 1) and its members, names of hosts in the fabric's order."""
+    """A group: its number (from 1), and the names of its members in the fabric's order."""
 
     number: int
     members: tuple[str, ...]
 
     @property
     def address(self) -> int:
-        """The destination address of frames to the group."""
+        """The destination MAC address of the group."""
         return group_mac(self.number)
 
 
@@ -39,7 +39,7 @@ def groups_of(
     Raises
     ------
     PlanError
-        A number that is out of range, or members that the fabric has not, none or one twice.
+        A number is out of range, or the members are unknown, duplicate or none.
 
     """
     groups = []
@@ -54,28 +54,28 @@ def groups_of(
             if name not in fabric.host_index:
                 raise PlanError(f"{where}: {fabric.name} has no host {name!r}")
         if not names or len(set(names)) != len(names):
-            raise PlanError(f"{where}: name each member once, one at least, or {ALL!r} alone")
+            raise PlanError(f"{where}: name at least one member, each once, or {ALL!r} alone")
         names.sort(key=fabric.host_index.__getitem__)
         groups.append(MulticastGroup(number, tuple(names)))
     return tuple(groups)
 
 
 def parse(texts: Iterable[str]) -> dict[int, list[str]]:
-    """Return ``{number: members}`` of texts such as ``1=h1,h2,h7`` or ``2=all``.
+    """Parse texts such as ``1=h1,h2,h7`` or ``2=all``; return ``{number: members}``.
 
     Raises
     ------
     PlanError
-        A text that is none of these, or a number that comes twice.
+        A text has another form, or a number occurs twice.
 
     """
     wanted: dict[int, list[str]] = {}
     for text in texts:
         number, equals, members = text.partition("=")
         if not (equals and number.isdecimal() and len(number) < 10):
-            raise PlanError(f"multicast {text!r}: wanted NUMBER=HOST,HOST,... or NUMBER=all")
+            raise PlanError(f"multicast {text!r}: must be NUMBER=HOST,HOST,... or NUMBER=all")
         if int(number) in wanted:
-            raise PlanError(f"multicast {text!r}: group {int(number)} is declared already")
+            raise PlanError(f"multicast {text!r}: group {int(number)} is already declared")
         wanted[int(number)] = [name.strip() for name in members.split(",")]
     return wanted
 
@@ -86,12 +86,12 @@ def to_text(groups: Iterable[MulticastGroup]) -> str:
 
 
 def from_text(fabric: Fabric, text: str) -> tuple[MulticastGroup, ...]:
-    """Return the groups in what :func:`to_text` made.
+    """Parse the output of :func:`to_text`.
 
     Raises
     ------
     PlanError
-        It is no such text, or does not fit ``fabric``.
+        The text has another form, or does not fit ``fabric``.
 
     """
     try:
@@ -102,7 +102,7 @@ def from_text(fabric: Fabric, text: str) -> tuple[MulticastGroup, ...]:
         number.isdecimal() and len(number) < 10 and _are_names(members)
         for number, members in content.items()
     ):
-        raise PlanError('wanted an object of "NUMBER": [MEMBER, ...]')
+        raise PlanError('must be an object of "NUMBER": [MEMBER, ...]')
     return groups_of(fabric, {int(number): members for number, members in content.items()})
 
 

@@ -1,4 +1,4 @@
-"""A plan: an engine's paths through a fabric, with the VLAN of each source."""
+"""Plans: the paths that an engine chose for a fabric, and the VLANs of the sources."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from common.engine_name import AUTO_ENGINE
 from common.errors import PlanError
-from routing.default_engine import NATIVE, engine_for
+from routing.default_engine import engine_for
 from routing.engine import engine_named
 from routing.flow_control import resolved
 from routing.graphs.broadcast_trees import pruned
@@ -35,9 +36,9 @@ from topologies.fabric import Fabric
 
 @dataclass(frozen=True)
 class Hop:
-    """One switch of a path: where the frame comes in and goes out, and its priority on leaving.
+    """One switch of a path: the frame's input port, its output port, and its output priority.
 
-    The last hop goes out to a host, untagged: priority 0.
+    At the last switch the frame is sent to a host, untagged, with priority 0.
     """
 
     switch: str
@@ -48,13 +49,13 @@ class Hop:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that the rules of a fabric are compiled from.
+    """Routes and VLANs, from which the rules of a fabric are compiled.
 
-    ``request`` is what was asked for, with the engine that was chosen. ``pair_vlans`` (rows,
-    switches) is the VLAN in which hosts of each row of ``routes`` send to each switch; with
-    ``tagging`` by switches it depends on the row alone. ``routing_ms`` is what the engine took
-    for the paths, the VLANs not counted. With tree VLANs and tagging by hosts,
-    ``broadcast_links`` are the links of each VLAN that broadcasts go in.
+    ``request`` is the request, with the engine that ``auto`` selected. ``pair_vlans`` (rows,
+    switches) is the VLAN in which the hosts of each row of ``routes`` send to each switch; if
+    switches tag, it is the same for all switches. ``routing_ms`` is the time that the engine
+    took; VLAN assignment is not included. ``broadcast_links`` are the links of each VLAN that
+    carries broadcasts, if hosts tag and VLANs are trees.
     """
 
     fabric: Fabric
@@ -72,21 +73,21 @@ class Plan:
 
     @property
     def tagging(self) -> str:
-        """Who puts the VLAN tag on: switch or host."""
+        """Who adds the VLAN tag: ``switch`` or ``host``."""
         return self.request.tagging
 
     @cached_property
     def multicast(self) -> tuple[MulticastGroup, ...]:
-        """The groups whose frames go to their members alone."""
+        """The multicast groups."""
         return groups_of(self.fabric, dict(self.request.multicast))
 
     @property
     def flow_control(self) -> str:
-        """The flow control that the plan is for, one of FLOW_CONTROLS."""
+        """The flow control for which the plan is made, one of FLOW_CONTROLS."""
         return resolved(self.request.flow_control, self.vcs)
 
     def path(self, source: str, destination: str) -> list[Hop]:
-        """Return the switches that a frame from one host to another passes, by host names."""
+        """Return the path of a frame from ``source`` to ``destination``, both host names."""
         from_host, to_host = (self._host(name) for name in (source, destination))
         row = int(self.routes.rows[from_host])
         fabric, channels = self.fabric, self.channels
@@ -103,21 +104,21 @@ class Plan:
 
     @cached_property
     def vlans(self) -> Ints:
-        """Return the VLAN of each row: with tagging by hosts, the one that broadcasts go in."""
+        """Return the VLAN of each row; if hosts tag, the VLAN of its broadcasts."""
         own: Ints = self.pair_vlans[np.arange(len(self.pair_vlans)), self.row_switch]
         return own
 
     def vlan_of(self, host: str) -> int:
-        """Return the VLAN in which ``host`` sends (with tagging by hosts: broadcasts)."""
+        """Return the VLAN in which ``host`` sends; if hosts tag, that of its broadcasts."""
         return int(self.vlans[self.routes.rows[self._host(host)]])
 
     @cached_property
     def vlan_count(self) -> int:
-        """How many VLANs the plan uses, from the first on."""
+        """The number of VLANs; they are consecutive."""
         return int(self.pair_vlans.max()) - FIRST_VLAN + 1
 
     def host_tags(self) -> HostTags | None:
-        """Return what each host's interface must know with tagging by hosts; else None."""
+        """Return the VLAN table of each host's interface if hosts tag, else None."""
         if self.tagging != "host":
             return None
         fabric, index = self.fabric, self.fabric.switch_index
@@ -137,18 +138,18 @@ class Plan:
 
     @cached_property
     def senders(self) -> Ints:
-        """Return how many hosts send by each row."""
+        """Return the number of hosts that use each row of ``routes``, shape (rows,)."""
         return np.bincount(self.routes.rows, minlength=len(self.pair_vlans)).astype(np.int32)
 
     @cached_property
     def receivers(self) -> Ints:
-        """Return how many hosts each switch has."""
+        """Return the number of hosts on each switch, shape (switches,)."""
         at = [self.fabric.switch_index[host.switch] for host in self.fabric.hosts]
         return np.bincount(at, minlength=len(self.channels.names)).astype(np.int32)
 
     @cached_property
     def row_switch(self) -> Ints:
-        """Return the switch of the hosts of each row."""
+        """Return the switch of each row's hosts, shape (rows,)."""
         switch = np.zeros(len(self.pair_vlans), dtype=np.int32)
         at = [self.fabric.switch_index[host.switch] for host in self.fabric.hosts]
         switch[self.routes.rows] = at
@@ -156,18 +157,18 @@ class Plan:
 
     @cached_property
     def vcs(self) -> int:
-        """How many virtual channels the plan uses."""
+        """The number of virtual channels that the plan uses."""
         return self.routes.vcs
 
     def settled_request(self) -> PlanRequest:
-        """Return the request with nothing left to choose: engine and flow control by name."""
+        """Return the request with ``auto`` replaced by the engine and flow control selected."""
         return self.request.but(flow_control=self.flow_control)
 
 
 def distinct_rows(*columns: NDArray[Any]) -> list[tuple[int, ...]]:
     """Return the distinct rows of equally long columns of numbers from 0, sorted.
 
-    Each row is packed into one integer: far faster than np.unique over an axis.
+    Each row is packed into one integer, which is much faster than np.unique over an axis.
     """
     packed = np.zeros(len(columns[0]), dtype=np.int64)
     sizes = [int(column.max(initial=0)) + 1 for column in columns]
@@ -183,16 +184,16 @@ def distinct_rows(*columns: NDArray[Any]) -> list[tuple[int, ...]]:
     return list(zip(*reversed(unpacked), strict=True))
 
 
-def make_plan(fabric: Fabric, request: PlanRequest | str = NATIVE, **choices: Any) -> Plan:
+def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choices: Any) -> Plan:
     """Route ``fabric`` as requested and assign VLANs.
 
-    An engine's name and further ``choices`` stand for the request that has them.
+    ``request`` may be an engine's name, with ``choices`` as the other fields of the request.
 
     Raises
     ------
     PlanError
-        A choice that does not exist, an engine that cannot route this fabric, or more
-        virtual channels or VLANs needed than there may be.
+        An option is invalid, the engine cannot route this fabric, or the plan needs more
+        virtual channels or VLANs than are allowed.
 
     """
     if isinstance(request, str):
@@ -200,7 +201,7 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = NATIVE, **choices: An
     request = request.but(engine=engine_for(fabric, request.engine))
     engine, vcs, root = engine_named(request.engine), request.vcs, request.root
     if root is not None and not engine.has_root:
-        raise PlanError(f"{engine.name} has no root switch; leave root out")
+        raise PlanError(f"{engine.name} has no root switch; omit root")
     if root is not None and root not in fabric.switch_index:
         raise PlanError(f"root: {fabric.name} has no switch {root!r}")
     groups_of(fabric, dict(request.multicast))
@@ -223,7 +224,7 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = NATIVE, **choices: An
 
 
 def _with_broadcast_vlans(plan: Plan) -> Plan:
-    """Return the plan with broadcasts in VLANs that reach all hosts: where there is no path."""
+    """Assign VLANs to broadcasts, and to hosts' pairs without a path the VLAN of broadcasts."""
     receives = (plan.receivers > 0)[None, :, None]
     paths = np.where(receives, plan.routes.channels, np.int32(-1))
     trees, vlans = plan.routes.tree_channels, plan.pair_vlans
@@ -235,12 +236,12 @@ def _with_broadcast_vlans(plan: Plan) -> Plan:
 
 
 def _has_hosts(fabric: Fabric) -> NDArray[np.bool_]:
-    """Return which switches have hosts."""
+    """Return whether each switch has hosts, shape (switches,)."""
     return np.array([bool(fabric.hosts_at[switch.name]) for switch in fabric.switches])
 
 
 def _vlans(fabric: Fabric, channels: Channels, routes: Routes, request: PlanRequest) -> Ints:
-    """Return (rows, switches): the VLAN of each path to a switch with hosts."""
+    """Return the VLAN of each path to a switch with hosts, shape (rows, switches)."""
     receives, tagging, limit = _has_hosts(fabric), request.tagging, request.max_vlans
     if isinstance(routes, TableRoutes) and request.vlans == "default":
         return assign_table_vlans(routes, receives, tagging=tagging, limit=limit)
@@ -249,7 +250,7 @@ def _vlans(fabric: Fabric, channels: Channels, routes: Routes, request: PlanRequ
 
 
 def _without_useless_branches(fabric: Fabric, channels: Channels, routes: Routes) -> Routes:
-    """Cut from the broadcast trees what leads to no host, and trees that no host uses."""
+    """Remove branches of the broadcast trees that reach no host, and trees without senders."""
     has_host = _has_hosts(fabric)
     trees = pruned(channels, routes.tree_channels, has_host, sources=has_host)
     priorities = np.where(trees >= 0, routes.tree_priorities, np.uint8(0))

@@ -1,4 +1,4 @@
-"""A plan as JSON, for other programs."""
+"""Export of a plan as JSON."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from routing.plan import Plan
 
 
 def plan_to_json(plan: Plan, summary: Mapping[str, object]) -> dict[str, object]:
-    """Return the figures of ``plan`` and all of its paths as plain values.
+    """Return the ``summary`` and all paths of ``plan`` as a value for :func:`json.dumps`.
 
-    ``sources`` has one entry for each set of hosts that send alike: their names, their VLAN,
-    and ``paths``, from the name of each other switch with hosts to the virtual channels that
-    lead there (``s1:2/0``: out of port 2 of s1 with priority 0).
+    ``sources`` has one entry per set of hosts with the same paths: their names, their VLAN, and
+    ``paths``. A path maps the name of a destination switch to a list of virtual channels, such
+    as ``s1:2/0`` for output port 2 of s1 with priority 0.
     """
     routes, channels = plan.routes, plan.channels
     sources = []

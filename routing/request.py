@@ -1,4 +1,4 @@
-"""What a plan is asked for: every choice, its default and its limits, in one place."""
+"""The request for a plan: all options with their defaults and limits."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from pydantic import (
     ValidationError,
 )
 
+from common import engine_name
+from common.engine_name import AUTO_ENGINE
 from common.errors import PlanError
 from common.flow_control import AUTO, FlowControlChoice, accepted, normalised
 from common.yaml_file import complaint
-from routing.default_engine import NATIVE
 from routing.graphs.task import MAX_VCS, Selection
 from routing.vlans.assignment import MOST_VLANS, Assignment, Tagging
 
@@ -25,7 +26,7 @@ Groups = tuple[tuple[int, tuple[str, ...]], ...]
 
 
 def _groups(value: object) -> object:
-    """Return ``{number: members}`` as pairs, sorted; JSON has the numbers as texts."""
+    """Return ``{number: members}`` as sorted pairs; in JSON the numbers are strings."""
     if not isinstance(value, Mapping):
         return value
     try:
@@ -33,30 +34,30 @@ def _groups(value: object) -> object:
     except (TypeError, ValueError):
         groups = []
     if len(groups) < len(value) or any(isinstance(of, str) for of in value.values()):
-        raise ValueError("wanted numbers with lists of hosts, such as {1: [h1, h2]}")
+        raise ValueError("must map numbers to lists of hosts, such as {1: [h1, h2]}")
     return tuple(groups)
 
 
 class PlanRequest(BaseModel):
-    """A plan as a user asks for it.
+    """The options of a plan.
 
     Attributes
     ----------
-    engine : a routing engine's name, or ``native``: the one made for the fabric's family.
-    vcs : virtual channels that the plan may use; None: as many as the engine needs.
-    select : among equal paths, ``spread`` the hosts of a switch or take the low port first.
-    tagging : who puts the VLAN tag on a frame: the first ``switch`` or the ``host``.
-    vlans : where sources share a VLAN; see :data:`routing.vlans.assignment.ASSIGNMENTS`.
-    max_vlans : VLANs that the plan may use.
+    engine : a routing engine's name, or ``auto``: the default engine of the fabric's family.
+    vcs : number of virtual channels allowed; None: as many as the engine needs.
+    select : choice among equal paths: ``spread`` over the hosts of a switch, or ``low-port``.
+    tagging : who adds the VLAN tag to a frame: the first ``switch`` or the ``host``.
+    vlans : when sources share a VLAN; see :data:`routing.vlans.assignment.ASSIGNMENTS`.
+    max_vlans : number of VLANs allowed.
     root : name of the root switch, for engines that have one; None: the first switch.
     multicast : (number, members) of each group; see :mod:`routing.multicast`.
-    flow_control : what the verdict is about; see :mod:`routing.flow_control`.
+    flow_control : the flow control for which the plan is checked; see :mod:`routing.flow_control`.
 
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    engine: str = NATIVE
+    engine: Annotated[str, BeforeValidator(engine_name.accepted)] = AUTO_ENGINE
     vcs: Annotated[int, Field(ge=1, le=MAX_VCS)] | None = None
     select: Selection = "spread"
     tagging: Tagging = "switch"
@@ -68,12 +69,12 @@ class PlanRequest(BaseModel):
 
     @classmethod
     def of(cls, **choices: Any) -> Self:
-        """Return the request with these choices.
+        """Return a request with these options.
 
         Raises
         ------
         PlanError
-            A choice that does not exist or is out of its limits.
+            An option is unknown or its value is invalid.
 
         """
         try:
@@ -83,17 +84,20 @@ class PlanRequest(BaseModel):
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> PlanRequest:
-        """Return the request among the stored settings of a running fabric; raises PlanError."""
+        """Return the request in the stored settings of a running fabric; raises PlanError."""
         known = PlanRequest.model_fields
         choices = {key: value for key, value in settings.items() if key in known}
-        choices["flow_control"] = normalised(choices.get("flow_control", AUTO))
+        if "engine" in choices:
+            choices["engine"] = engine_name.normalised(choices["engine"])
+        if "flow_control" in choices:
+            choices["flow_control"] = normalised(choices["flow_control"])
         return PlanRequest.of(**choices)
 
     @property
     def plan_request(self) -> PlanRequest:
-        """The request alone, where this is more than one."""
+        """The request without the fields of subclasses."""
         return PlanRequest(**{key: getattr(self, key) for key in PlanRequest.model_fields})
 
     def but(self, **choices: Any) -> PlanRequest:
-        """Return the request with other choices; raises PlanError."""
+        """Return a copy with other values of some options; raises PlanError."""
         return PlanRequest.of(**{**self.plan_request.model_dump(), **choices})

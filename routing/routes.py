@@ -1,7 +1,7 @@
-"""Routes: explicit paths, or next-hop tables from which the paths follow.
+"""Routes: explicit paths, or next-hop tables that imply the paths.
 
-Both forms have the same attributes; tables write out their paths only when asked for
-``channels`` or ``priorities``.
+Both classes have the same attributes. Tables compute explicit paths only when ``channels`` or
+``priorities`` is used.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from knotless_core import graph as core
 from routing.graphs.channels import PRIORITIES, Channels, Ints, Priorities
 
 MAX_PATH_BYTES = 4 << 30
-"""Paths that need more memory than this are not written out."""
+"""Limit of the memory for explicit paths computed from tables."""
 BYTES_PER_HOP = 5
-"""Of a path written out: a channel and a priority."""
+"""A hop of an explicit path is a channel and a priority."""
 
 
 @dataclass(frozen=True)
 class ExplicitRoutes:
-    """One path for each source host and destination switch, and a broadcast tree a switch.
+    """One path per source host and destination switch, and one broadcast tree per switch.
 
-    Hosts with the same paths share a row. A path never depends on which host of its
-    destination switch it goes to, so rules can be aggregated by switch.
+    Hosts with the same paths share a row. A path depends on the destination's switch, not on the
+    destination host, so that rules can be aggregated by switch.
 
     rows : (hosts,) the row of each source host.
     channels : (rows, switches, longest) the channels of the path to each switch, then -1.
     priorities : same shape, the priority (virtual channel) of each of those channels.
-    tree_channels : (switches, switches) entry [u, v] is the channel by which a broadcast
-        of a host on switch u enters switch v; -1 where it does not.
+    tree_channels : (switches, switches) entry [u, v] is the channel on which a broadcast
+        from a host on switch u enters switch v, or -1 if it does not.
     tree_priorities : same shape, the priority of that channel.
     """
 
@@ -57,20 +57,20 @@ class ExplicitRoutes:
 
 @dataclass(frozen=True)
 class TableRoutes:
-    """Next-hop tables, as switches hold them; otherwise like :class:`ExplicitRoutes`.
+    """Next-hop tables, as switches hold them, with the interface of :class:`ExplicitRoutes`.
 
-    The rows of one table follow each other: they are ordered by it.
+    Rows are sorted by table.
 
     rows : (hosts,) the row of each source host.
-    fabric_channels : the channels that the tables' numbers mean.
+    fabric_channels : the channels whose numbers the tables contain.
     at : (rows,) the switch of each row's hosts.
-    table : (rows,) the table that each row follows.
-    next_hop : (tables, switches, destination switches) the channel that leaves the switch
-        towards the destination; -1 where there is none and at the destination.
+    table : (rows,) the table that each row uses.
+    next_hop : (tables, switches, destination switches) the output channel of the switch
+        towards the destination; -1 if there is none and at the destination.
     first_priority : (tables, destination switches) the priority of frames on their first channel.
-    changes : (changes, 4) where the priority changes: channel before, channel after, priority
-        before, priority after. Just those that paths of the rows meet; elsewhere frames
-        keep their priority.
+    changes : (changes, 4) each change of priority: channel before, channel after, priority
+        before, priority after. Only changes on paths of the rows are listed; otherwise
+        frames keep their priority.
     tree_channels, tree_priorities : (switches, switches) as in explicit routes.
     """
 
@@ -86,7 +86,7 @@ class TableRoutes:
 
     @cached_property
     def core(self) -> core.Tables:
-        """The same for the kernels of the Rust core."""
+        """The tables in the form of the Rust core."""
         return core.Tables(
             self.fabric_channels.core,
             self.next_hop,
@@ -98,7 +98,7 @@ class TableRoutes:
 
     @property
     def channels(self) -> Ints:
-        """(rows, switches, longest) the channels of each path, then -1; written out once.
+        """(rows, switches, longest) the channels of each path, then -1; computed once.
 
         Raises
         ------
@@ -110,7 +110,7 @@ class TableRoutes:
 
     @property
     def priorities(self) -> Priorities:
-        """Same shape, the priority of each of those channels; raises the same error."""
+        """The priority of each of those channels, same shape; raises the same error."""
         return self._paths[1]
 
     @cached_property
@@ -120,9 +120,9 @@ class TableRoutes:
         needed = sources * switches * longest * BYTES_PER_HOP
         if needed > MAX_PATH_BYTES:
             raise PlanError(
-                f"the paths from {sources} sources to {switches} switches take"
-                f" {needed / 1e9:.1f} GB when written out, at most {MAX_PATH_BYTES / 1e9:.1f} GB"
-                " are allowed; this can be done on smaller fabrics only"
+                f"the paths from {sources} sources to {switches} switches would take"
+                f" {needed / 1e9:.1f} GB, at most {MAX_PATH_BYTES / 1e9:.1f} GB"
+                " are allowed; use a smaller fabric"
             )
         return self.core.paths(longest)
 
@@ -141,7 +141,7 @@ class TableRoutes:
 
     @cached_property
     def _change_of(self) -> dict[tuple[int, int, int], int]:
-        """(channel before, channel after, priority before) -> the priority after."""
+        """Map (channel before, channel after, priority before) to the priority after."""
         return {(a, b, before): after for a, b, before, after in self.changes.tolist()}
 
     @property
@@ -155,14 +155,14 @@ Routes = ExplicitRoutes | TableRoutes
 
 
 def no_changes() -> Ints:
-    """Return ``changes`` of tables whose frames all keep their priority."""
+    """Return the ``changes`` of tables in which all frames keep their priority."""
     return np.empty((0, 4), dtype=np.int32)
 
 
 def dependencies(channels: Channels, routes: ExplicitRoutes, receivers: Ints) -> tuple[Ints, Ints]:
-    """Return the edges of unicasts to hosts and of broadcasts together, as (from, to) arrays.
+    """Return the dependencies of unicasts to hosts and of broadcasts, as (from, to) arrays.
 
-    ``receivers`` are the hosts of each switch. An edge may come more than once.
+    ``receivers`` is the number of hosts of each switch. An edge may occur more than once.
     """
     paths = _nodes(routes.channels, routes.priorities)[:, receivers > 0]
     before, after = paths[:, :, :-1], paths[:, :, 1:]

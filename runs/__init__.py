@@ -1,1 +1,1 @@
-"""Folders of results, plots, and what a run was made with."""
+"""Folders of results, plots, and the versions and machine of a run."""

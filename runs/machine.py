@@ -1,4 +1,4 @@
-"""What a run was made with: versions and machine, for ``run.json``."""
+"""The versions and the machine of a run, stored in ``run.json``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 def _first_line(command: list[str], cwd: Path | None = None) -> str | None:
-    """Return the first line that a command prints, or None when it cannot say."""
+    """Return the first line that a command prints, or None if it fails or prints nothing."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=10, check=False, cwd=cwd
@@ -35,7 +35,7 @@ def _package(name: str) -> str | None:
 
 
 def versions() -> dict[str, str | None]:
-    """Return what ran, by name; None where it is not installed or does not say."""
+    """Return the version of each component; None if not installed or unknown."""
     found: dict[str, str | None] = {"python": platform.python_version()}
     found |= {name: _package(name) for name in PACKAGES}
     found |= {name: _first_line(command) for name, command in COMMANDS.items()}
@@ -54,7 +54,7 @@ def _cpu_model() -> str | None:
 
 
 def machine() -> dict[str, str | int | float | None]:
-    """Return what it ran on. No names of hosts or users: results are made to be shown."""
+    """Describe the machine, without names of hosts or users, because results are published."""
     return {
         "system": platform.system(),
         "kernel": platform.release(),

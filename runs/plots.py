@@ -1,4 +1,4 @@
-"""How plots look, and how they are written: SVG and PNG, the same bytes for the same data."""
+"""The style of plots, and their files: SVG and PNG, reproducible byte for byte."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ STYLE = {
 
 
 def check_format(path: str) -> None:
-    """Raise KnotlessError when a drawing cannot be written with this ending."""
+    """Raise KnotlessError if no format has the suffix of ``path``."""
     if Path(path).suffix.lower() not in _FORMATS:
-        raise KnotlessError(f"{path!r}: a drawing ends in one of {' '.join(_FORMATS)}")
+        raise KnotlessError(f"{path!r}: the name of a drawing must end in {' or '.join(_FORMATS)}")
 
 
 def new_figure(width_in: float, height_in: float) -> Figure:
-    """Return an empty figure of ours; sizes in inches. Needs no display."""
+    """Return an empty figure in the project's style; sizes in inches. Needs no display."""
     from matplotlib.figure import Figure as MatplotlibFigure
 
     return MatplotlibFigure(figsize=(width_in, height_in), layout="constrained")
 
 
 def svg_text(figure: Figure) -> str:
-    """Return the bare ``<svg>`` element: no XML head, no DOCTYPE, no metadata."""
+    """Return only the ``<svg>`` element: no XML head, no DOCTYPE, no metadata."""
     sink = io.StringIO()
     figure.savefig(
         sink,

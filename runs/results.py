@@ -1,7 +1,7 @@
-"""One run's folder, ``results/EXPERIMENT-TIME-ID/``, written as results come.
+"""The folder of a run, ``results/EXPERIMENT-TIME-ID/``, updated after each row.
 
-After each row ``run.json`` and ``samples.parquet`` are replaced whole, so that whatever
-ends the run, what was measured until then can be read, and ``status`` tells how it ended.
+``run.json`` and ``samples.parquet`` are replaced atomically after each row, so that the results
+so far can be read however the run ends; ``status`` records how it ended.
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from common import engine_name, flow_control
 from common.errors import KnotlessError
-from common.flow_control import normalised
 from runs import machine
 
 DEFAULT_FOLDER = Path("results")
 Sample = Mapping[str, str | int | float | bool | None]
+_CURRENT = {"engine": engine_name.normalised, "flow_control": flow_control.normalised}
+"""Keys of rows whose values were renamed, and the function that gives the current value."""
 
 
 class ResultsError(KnotlessError):
-    """A results folder that cannot be made or read."""
+    """A results folder that cannot be created or read."""
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that a reader finds the old one or the new one, never a part."""
+    """Replace a file atomically: readers see the old or the new content."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_bytes(data)
     temporary.replace(path)
@@ -39,7 +41,7 @@ def _now() -> datetime:
 
 
 class Results:
-    """The folder of one run; a context manager that marks how the run ended.
+    """The folder of one run; a context manager that records how the run ended.
 
     ``status`` in ``run.json`` is ``running`` until the end, then ``complete``, or
     ``incomplete`` with a ``reason``. A run whose process was killed stays ``running`` with
@@ -54,9 +56,9 @@ class Results:
         sample_types: Mapping[str, str],
         folder: Path = DEFAULT_FOLDER,
     ) -> None:
-        """Make the folder; ``sample_types`` gives each sample column's pyarrow type name.
+        """Create the folder; ``sample_types`` gives the pyarrow type name of each sample column.
 
-        Raises ResultsError when the folder cannot be made.
+        Raises ResultsError if the folder cannot be created.
         """
         started = _now()
         self.run_id = f"{started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
@@ -87,7 +89,7 @@ class Results:
             ) from error
 
     def add(self, row: Mapping[str, Any], samples: Sequence[Sample]) -> None:
-        """Keep one row and its samples, on disk when this returns."""
+        """Append a row and its samples; they are on disk when this returns."""
         self.rows.append(dict(row))
         self.samples.extend(samples)
         self.write()
@@ -117,7 +119,7 @@ class Results:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Mark the run complete, or incomplete and why; the error goes on its way."""
+        """Mark the run as complete, or as incomplete with the reason; errors propagate."""
         self.run["status"] = "complete" if error is None else "incomplete"
         if isinstance(error, KeyboardInterrupt):
             self.run["reason"] = "interrupted"
@@ -128,18 +130,18 @@ class Results:
 
 
 def updated(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return stored rows or samples with today's names of flow controls."""
+    """Return stored rows or samples with the current names of engines and flow controls."""
     return [
-        {key: normalised(value) if key == "flow_control" else value for key, value in row.items()}
+        {key: _CURRENT[key](value) if key in _CURRENT else value for key, value in row.items()}
         for row in rows
     ]
 
 
 def read(directory: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Read a run's folder back: the contents of ``run.json``, and the samples.
+    """Read a run's folder: the content of ``run.json``, and the samples.
 
-    Raises ResultsError when it is no such folder. A run left ``running`` by a process that
-    is gone is returned as ``incomplete``.
+    Raises ResultsError if it is not such a folder. A run that is ``running`` but whose process
+    no longer exists is returned as ``incomplete``.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -150,7 +152,7 @@ def read(directory: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     except (OSError, ValueError, pa.ArrowException) as error:
         raise ResultsError(f"{directory}: not a folder of results: {error}") from error
     if not isinstance(run, dict) or "rows" not in run:
-        raise ResultsError(f"{directory}/run.json: has no rows: not a run of an experiment")
+        raise ResultsError(f"{directory}/run.json: not a run of an experiment: rows are missing")
     if run.get("status") == "running" and not Path(f"/proc/{run.get('pid')}").exists():
         run["status"], run["reason"] = "incomplete", "its process is gone"
     run["rows"] = updated(run["rows"])

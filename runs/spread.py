@@ -1,4 +1,4 @@
-"""The spread of a figure that was measured several times."""
+"""The spread of repeated measurements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statistics import fmean
 
 @dataclass(frozen=True)
 class Spread:
-    """The mean of a figure over the valid rows of a case, its least and greatest, and how many."""
+    """Mean, minimum and maximum of a measure over the valid rows of a case, and their count."""
 
     mean: float
     least: float
@@ -18,7 +18,7 @@ class Spread:
 
 
 def spread_of(values: Sequence[float]) -> Spread | None:
-    """Return the spread of some values, None of none."""
+    """Return the spread of ``values``, or None if there are none."""
     if not values:
         return None
     return Spread(fmean(values), min(values), max(values), len(values))

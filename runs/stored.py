@@ -1,4 +1,4 @@
-"""The runs that the page is made from: ``docs/runs/EXPERIMENT-ON-ID.json``, run.json each."""
+"""The runs from which a page is made: ``docs/runs/EXPERIMENT-ON-ID.json``, each a run.json."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runs import results
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "runs"
 _LEFT_OUT = ("earlier_attempts",)
-"""Row keys that the page has no use for, and that would make the stored files large."""
+"""Row keys that no page uses; omitted because they would make the stored files large."""
 
 Row = Mapping[str, Any]
 
@@ -29,7 +29,7 @@ class Stored:
     runs: Sequence[Mapping[str, Any]]
 
     def rows(self, experiment: str, on: str) -> list[Row]:
-        """Return the valid rows of an experiment made on a place."""
+        """Return the valid rows of an experiment; ``on``: emulation, simulation or analysis."""
         return [
             row
             for run in self.runs
@@ -39,7 +39,7 @@ class Stored:
         ]
 
     def counts(self) -> tuple[int, int]:
-        """Return how many rows there are, and how many of them are not valid."""
+        """Return the number of rows, and the number of invalid ones."""
         rows = [row for run in self.runs for row in run["rows"]]
         return len(rows), sum(not row["valid"] for row in rows)
 
@@ -62,7 +62,7 @@ def keep(directory: Path, folder: Path = FOLDER) -> Path:
 
 
 def read(folder: Path = FOLDER) -> Stored:
-    """Read all stored runs, by name. Raises StoredError where there are none."""
+    """Read all stored runs, sorted by name. Raises StoredError if there are none."""
     found = []
     for path in sorted(folder.glob("*.json")):
         try:
@@ -73,5 +73,5 @@ def read(folder: Path = FOLDER) -> Stored:
             raise StoredError(f"{path}: not a stored run: {error}") from error
         found.append(run)
     if not found:
-        raise StoredError(f"{folder}: no run is stored; name folders of results to store them")
+        raise StoredError(f"{folder}: there are no stored runs; give folders of results to store")
     return Stored(found)

@@ -1,8 +1,8 @@
 """Simulated fabrics: the emulator's switch model under a virtual clock.
 
-:class:`Scenario` says what is simulated, :func:`simulate` does it. The work is done in Rust
-(``core/simulator``); what is here turns fabrics, plans and patterns into its arrays, and
-what it counted into figures.
+:class:`Scenario` describes a simulation, :func:`simulate` runs it. The simulation itself is in Rust
+(``core/simulator``); this package converts fabrics, plans and patterns to its arrays, and its
+counters to figures.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The channels of a fabric as the simulator numbers and sets them."""
+"""The simulator's channels: numbers and settings."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Buffers:
 
 @dataclass(frozen=True)
 class ChannelTable:
-    """All channels: those that leave the switches by (switch, port), then those of hosts.
+    """All channels: first those that leave switches, by (switch, port), then those of hosts.
 
-    ``names`` are ``SWITCH:PORT``, or the host that it leaves; ``hubs``: the switches are
-    repeater hubs. The other columns are described in ``knotless_core/simulator.pyi``.
+    ``names`` are ``SWITCH:PORT`` of the output port, or the sending host. ``hubs`` is true if the
+    switches are repeater hubs. ``knotless_core/simulator.pyi`` describes the other columns.
     """
 
     names: tuple[str, ...]
@@ -57,7 +57,7 @@ class ChannelTable:
 
     @property
     def place(self) -> Mapping[str, int]:
-        """Name of a channel -> its number."""
+        """Map each channel name to its number."""
         return {name: number for number, name in enumerate(self.names)}
 
 

@@ -1,4 +1,4 @@
-"""Every flow and every channel of a result, for files."""
+"""The figures of each flow and channel of a result, for files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simulation.result import Result
 
 
 def by_flow(result: Result) -> list[dict[str, Any]]:
-    """Return what each flow got; a host's flows together where it sends to anyone."""
+    """Return the figures of each flow; flows of a host to all others are combined."""
     report, rates = result.report, result.flows_mbps
     return [
         {
@@ -34,7 +34,7 @@ def by_flow(result: Result) -> list[dict[str, Any]]:
 
 
 def by_channel(result: Result) -> list[dict[str, Any]]:
-    """Return what passed each channel, as the emulator's counters call it."""
+    """Return the counters of each channel, with the names of the emulator's counters."""
     report, loads = result.report, result.loads
     return [
         {

@@ -10,10 +10,10 @@ from simulation.channels import ChannelTable
 
 
 def dual_plane(table: ChannelTable, switches: int) -> ChannelTable:
-    """Return the channels of two fabrics of so many switches that no link joins.
+    """Return the channels of two equal, unconnected fabrics of ``switches`` switches each.
 
-    Switches and hosts of the second follow those of the first. Names of channels are those of the
-    first, then with a ``'`` those of the second.
+    Switches and hosts of the second plane are numbered after those of the first; names of its
+    channels end in ``'``.
     """
     of_switches = int((table.leaves >= 0).sum())
     hosts = len(table.leaves) - of_switches
@@ -25,7 +25,7 @@ def dual_plane(table: ChannelTable, switches: int) -> ChannelTable:
     def moved(ends: np.typing.NDArray[np.int64]) -> np.typing.NDArray[np.int64]:
         return np.where(ends >= 0, ends + switches, ends - hosts)
 
-    joined = {
+    both_planes = {
         column.name: np.concatenate([getattr(table, column.name)] * 2)[order]
         for column in fields(ChannelTable)
         if column.name not in ("names", "leaves", "enters", "back", "hubs")
@@ -37,5 +37,5 @@ def dual_plane(table: ChannelTable, switches: int) -> ChannelTable:
         enters=np.concatenate([table.enters, moved(table.enters)])[order],
         hubs=table.hubs,
         back=np.concatenate([first[table.back], second[table.back]])[order].astype(np.uint32),
-        **joined,
+        **both_planes,
     )

@@ -1,4 +1,4 @@
-"""How much memory a simulation takes, estimated before any of it is taken."""
+"""The memory of a simulation, estimated before it is allocated."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from topologies.fabric import Fabric
 
 BYTES_AT_LEAST = 3_000_000
 BYTES_A_CHANNEL = 2_800
-"""State and counters of 8 priorities (1.7 kB), those counters once more for the report, and
-frames in buffers that are not all full."""
+"""Bytes per channel: state and counters of 8 priorities (1.7 kB), these counters again in the
+report, and frames in partly filled buffers."""
 BYTES_A_FLOW = 9_000
-"""Its histogram of latencies, some hundred buckets of 8 bytes, and that once more for the report;
-each host is a flow of its own where the traffic has no others."""
+"""Bytes per flow: its latency histogram, about a hundred buckets of 8 bytes, and again in the
+report; without other flows, each host is a flow."""
 BYTES_A_HOP = 100
-"""A channel between switches in one VLAN: in the state, with its entries, and in the tables."""
+"""Bytes per channel between switches and VLAN: in the state, its entries, and the tables."""
 BYTES_A_SENDING = 10
-"""A destination in a phase, as the pattern makes it and as the core has it."""
+"""Bytes per destination in a phase: in the pattern and in the core."""
 
 
 def estimated_bytes(fabric: Fabric, *, vlans: int = 1, in_phases: bool = False) -> int:
-    """Return about how many bytes it takes to simulate a fabric, within a factor of two.
+    """Estimate the bytes that simulating a fabric takes, within a factor of two.
 
-    ``vlans`` is how many its plan has; ``in_phases`` says that hosts send in phases, about as
-    many as there are hosts. What a trace holds, and what piles up where sources send more than
-    the fabric carries, comes on top.
+    ``vlans`` is the number of VLANs of its plan; ``in_phases`` says that hosts send in about as
+    many phases as there are hosts. Not included: the content of a trace, and packets that pile
+    up when sources send more than the fabric carries.
     """
     switches, hosts = len(fabric.switches), len(fabric.hosts)
     channels = 2 * (len(fabric.links) + hosts)
-    # The class of each destination at each switch: in the state, that of each host and of what each
-    # switch with hosts floods; in the tables, mostly that of each switch with hosts.
+    # The class of each destination at each switch. In the state: each host, and each flood of a
+    # switch with hosts; in the tables: mostly each switch with hosts.
     leaves = sum(1 for at in fabric.hosts_at.values() if at)
     tables = 2 * switches * (hosts + 2 * leaves) + BYTES_A_HOP * 2 * len(fabric.links) * vlans
     return (
@@ -43,7 +43,7 @@ def estimated_bytes(fabric: Fabric, *, vlans: int = 1, in_phases: bool = False) 
 
 
 def check_memory(fabric: Fabric, *, vlans: int = 1, in_phases: bool = False) -> None:
-    """Raise SimulationError when the simulation will not fit into the memory that is free."""
+    """Raise SimulationError if the simulation does not fit into the free memory."""
     needed = estimated_bytes(fabric, vlans=vlans, in_phases=in_phases)
     there = psutil.virtual_memory().available
     if needed > there:

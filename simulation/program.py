@@ -1,4 +1,4 @@
-"""What the processes of a program did, as traffic of a simulation."""
+"""Recorded programs as traffic of a simulation."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Played = tuple[Traffic, Ends]
 
 
 class Program:
-    """What so many processes did: the rows of each in its own order.
+    """The recorded steps of ``processes`` processes, in order for each process.
 
-    Computing takes ``computing`` times what it once took; with 0 only the messages count.
+    Recorded compute times are multiplied by ``computing``; 0 keeps only the messages.
     """
 
     def __init__(self, processes: int, computing: float = 0.0) -> None:
@@ -30,12 +30,12 @@ class Program:
         self._peer, self._amount = array("I"), array("Q")
 
     def __len__(self) -> int:
-        """Return the number of steps that take part."""
+        """Return the number of steps, without omitted ones."""
         return len(self._kind)
 
     def add(self, process: int, kind: int, peer: int, size: int, seconds: float) -> None:
         """Add a step of a process; ``kind`` is one of the numbers of KINDS."""
-        # A message has one byte at least, as on a line.
+        # A message has at least one byte.
         amount = round(1e12 * self._computing * seconds) if kind == COMPUTE else max(1, size)
         if amount:
             self._process.append(process)
@@ -44,10 +44,10 @@ class Program:
             self._amount.append(amount)
 
     def traffic(self, hosts: int | None = None, places: Sequence[int] | None = None) -> Played:
-        """Return the program as traffic of ``hosts`` hosts, and when its processes end.
+        """Return the program as traffic of ``hosts`` hosts, and the end times of its processes.
 
-        Process p runs on host ``places[p]``, or on host p. Raises SimulationError for steps that
-        make no sense.
+        Process p runs on host ``places[p]``, by default on host p. Raises SimulationError if the
+        steps are invalid.
         """
         place = np.arange(self.processes) if places is None else np.asarray(places)
         try:
@@ -63,7 +63,7 @@ class Program:
 
 
 def waiting(fabric: Fabric, ends: Ends) -> None:
-    """Raise SimulationError, with the host's name, for a process that has not ended."""
+    """Raise SimulationError, with the host's name, if a process has not ended."""
     times = ends.times_ps()
     if None in times:
         name = fabric.hosts[times.index(None)].name

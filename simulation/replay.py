@@ -1,7 +1,7 @@
-"""Recorded programs on a simulated fabric: what each process did, in order, as fast as it can.
+"""Replay of recorded programs on a simulated fabric.
 
-Unlike a trace of messages at fixed times, a replay waits where the program waited: a slower
-network makes it take longer.
+The steps of each process run in order, each as soon as possible. Unlike a trace of messages at
+fixed times, a replay waits where the program waited: on a slower network it takes longer.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ PACKET_BYTES = 1500
 
 
 class Step(Protocol):
-    """One thing that a process did: a row of a program trace."""
+    """One step of a process: a row of a program trace."""
 
     @property
     def process(self) -> int:
-        """Which process; process p runs on host p."""
+        """The number of the process; process p runs on host p."""
 
     @property
     def kind(self) -> str:
@@ -37,22 +37,22 @@ class Step(Protocol):
 
     @property
     def peer(self) -> int:
-        """The other process; -1 where it computed."""
+        """The other process; -1 for computing."""
 
     @property
     def bytes(self) -> int:
-        """Length of the message."""
+        """Length of the message in bytes."""
 
     @property
     def seconds(self) -> float:
-        """How long it computed."""
+        """Time of computing, in seconds."""
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """What came of a replay. ``seconds`` is when the last process ended.
+    """The result of a replay. ``seconds`` is when the last process ended.
 
-    In a deadlock that is when nothing moved any more, and ``cycle`` names the channels.
+    In a deadlock it is when the last frame moved, and ``cycle`` names the channels.
     """
 
     seconds: float
@@ -70,16 +70,16 @@ def replay(
     computing: float = 0.0,
     progress: Callable[[float, int], None] | None = None,
 ) -> Replayed:
-    """Replay a program; process p runs on host ``places[p]``, or on host p.
+    """Replay a program; process p runs on host ``places[p]``, by default on host p.
 
-    ``flow_control`` ``auto`` is the plan's. Computing takes ``computing`` times what it once
-    took. With 0, only the messages count, and the result is equal to the bit from run to run.
+    ``flow_control`` ``auto`` means the plan's. Recorded compute times are multiplied by
+    ``computing``; with 0 only the messages count, and the result is reproducible bit for bit.
 
     Raises
     ------
     SimulationError
-        Steps that the fabric has no hosts for, or that make no sense; a process that waits
-        for a message that nobody sends.
+        A step is invalid or its host does not exist, or a process waits for a message that
+        nobody sends.
 
     """
     check_memory(plan.fabric, vlans=plan.vlan_count)
@@ -91,7 +91,9 @@ def replay(
     for step in steps:
         for process in (step.process, max(0, step.peer)):
             if not 0 <= process < processes:
-                raise SimulationError(f"replay: there are {processes} processes, but no {process}")
+                raise SimulationError(
+                    f"replay: process {process} is not one of 0 to {processes - 1}"
+                )
         kind = KINDS[step.kind]
         program.add(step.process, kind, max(0, step.peer), step.bytes, step.seconds)
     traffic, ends = program.traffic(hosts, places)

@@ -1,4 +1,4 @@
-"""What a simulation has shown, in figures."""
+"""The result of a simulation, as figures."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ _NUMBERS = (
 
 @dataclass(frozen=True)
 class Result:
-    """What was counted, and how long it took this machine.
+    """The counters of a simulation, and its run time.
 
-    ``flows`` are the (source, destination) names of the flows of ``report``; ``*`` is anyone.
-    ``ends`` are those of the processes where a recorded program was run.
+    ``flows`` are the (source, destination) names of the flows in ``report``; ``*`` is any host.
+    ``ends`` are the end times of the processes of a recorded program.
     """
 
     scenario: Scenario
@@ -64,13 +64,13 @@ class Result:
 
     @property
     def flows_mbps(self) -> NDArray[np.float64]:
-        """Bytes of messages that arrived in the measured time, as Mbit/s, by flow."""
+        """Bytes of messages that arrived in the measured time, as Mbit/s per flow."""
         seconds = self.report.measured_ps / 1e12
         return self.report.flow_bytes * 8 / max(seconds, 1e-12) / 1e6
 
     @property
     def throughput_mbps(self) -> float:
-        """The same of all flows together; until the last message where time has no bound."""
+        """The sum over all flows; without a duration, until the last message arrived."""
         time_ps = self.report.measured_ps
         if self.scenario.duration_us is None:
             time_ps = self.report.last_complete_ps
@@ -78,21 +78,21 @@ class Result:
 
     @property
     def program_us(self) -> float | None:
-        """When the last process of a recorded program ended; None if not all have, or none ran."""
+        """When the last process of a recorded program ended; None without one or if one has not."""
         times_ps = [None] if self.ends is None else self.ends.times_ps()
         known_ps = [time for time in times_ps if time is not None]
         return max(known_ps) / PICOSECONDS_PER_US if len(known_ps) == len(times_ps) else None
 
     @property
     def lost_frames(self) -> int:
-        """All data packets lost."""
+        """The number of data packets lost."""
         return int(self.report.flow_lost.sum())
 
     @property
     def knot(self) -> list[str]:
         """The cycle of the first deadlock, as ``SWITCH:PORT/PRIORITY``; empty without one.
 
-        It may be broken by now: see ``report.deadlock.broken_ps``.
+        A deadlock may end again: see ``report.deadlock.broken_ps``.
         """
         found = self.report.deadlock
         return [] if found is None else [self._name(*member) for member in found.cycle]
@@ -102,14 +102,14 @@ class Result:
 
     @property
     def loads(self) -> NDArray[np.float64]:
-        """Share of the measured time in which each channel carried frames, gaps included."""
+        """The fraction of the measured time in which each channel carried frames, gaps included."""
         wire = self.report.channel_tx_bytes + 20 * self.report.channel_tx_frames
         capacity = self.channels.rate_bps.astype(float) * max(1, self.report.measured_ps) / 8e12
         return np.asarray(wire / capacity, dtype=np.float64)
 
     @cached_property
     def result_sha256(self) -> str:
-        """Hash of everything that was counted: the same for one scenario and seed everywhere."""
+        """Hash of all counters: equal on every machine for the same scenario and seed."""
         digest, report = hashlib.sha256(), self.report
         for name in _NUMBERS:
             digest.update(f"{name}={getattr(self.report, name)};".encode())
@@ -186,19 +186,19 @@ class Result:
         }
 
     def knot_frames(self) -> dict[str, dict[str, int]]:
-        """Return for each channel of the knot how many frames of which flow wait there."""
+        """Return, for each channel of the knot, the number of waiting frames of each flow."""
         found = self.report.deadlock
         if found is None:
             return {}
         hosts = [host.name for host in self.scenario.plan.fabric.hosts]
-        told: dict[str, dict[str, int]] = {}
+        waiting: dict[str, dict[str, int]] = {}
         for member, frames in zip(found.cycle, found.frames, strict=True):
             by_flow: dict[str, int] = {}
             for source, to in frames:
                 flow = f"{hosts[source]}>{hosts[to]}"
                 by_flow[flow] = by_flow.get(flow, 0) + 1
-            told[self._name(*member)] = dict(sorted(by_flow.items()))
-        return told
+            waiting[self._name(*member)] = dict(sorted(by_flow.items()))
+        return waiting
 
 
 def _times(histogram: Histogram) -> dict[str, float]:
@@ -212,6 +212,6 @@ def _times(histogram: Histogram) -> dict[str, float]:
 
 
 def _digest_array(digest: Any, name: str, values: NDArray[Any]) -> None:
-    # Little-endian whatever the machine.
+    # Little-endian on every machine.
     digest.update(f"{name}:{values.shape};".encode())
     digest.update(values.astype(values.dtype.newbyteorder("<")).tobytes())

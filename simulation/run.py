@@ -1,4 +1,4 @@
-"""Runs a scenario in slices, so that it can be watched and interrupted."""
+"""Running a scenario in slices, so that it can report progress and be interrupted."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from simulation.tracefile import read_trace
 from simulation.traffic import multicast_traffic, pattern_traffic
 
 SLICE_EVENTS = 1 << 20
-"""Between two looks at Ctrl-C and at the progress bar: some tens of milliseconds."""
+"""Events between checks for Ctrl-C and progress reports: some tens of milliseconds."""
 FOREVER_PS = 2**64 - 1
 
 Progress = Callable[[float, int], None]
-"""Called with virtual microseconds and events so far."""
+"""Called with the virtual time in microseconds and the number of events so far."""
 
 
 def simulate(scenario: Scenario, progress: Progress | None = None) -> Result:
-    """Simulate, and return what was counted.
+    """Run a scenario and return its result.
 
     Raises
     ------
     SimulationError
-        A scenario that makes no sense, or whose memory will not fit.
+        The scenario is invalid, or does not fit into memory.
     PatternError
-        A pattern that does not exist or does not fit the fabric.
+        The pattern does not exist or does not fit the fabric.
     PlanError
-        A plan that no switches can carry out.
+        No switches can implement the plan.
 
     """
     began = time.perf_counter()
@@ -62,9 +62,9 @@ def simulate(scenario: Scenario, progress: Progress | None = None) -> Result:
 def prepare(
     scenario: Scenario,
 ) -> tuple[simulator.Simulation, ChannelTable, list[tuple[str, str]], Ends | None]:
-    """Return a simulation that has not begun, its channels, and the names of its flows.
+    """Return a simulation that has not started, its channels, and the names of its flows.
 
-    Of a recorded program also when its processes end.
+    For a recorded program, also the end times of its processes.
     """
     scenario.validate()
     plan = scenario.plan

@@ -1,4 +1,4 @@
-"""What is simulated."""
+"""The description of a simulation."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from traffic.patterns import Pattern, pattern_named
 
 MAX_PACKET_BYTES = 65_000
 MAX_TIME_US = 1e13
-"""115 days: virtual time is counted in picoseconds, in 64 bits."""
+"""115 days: virtual time is a 64-bit number of picoseconds."""
 MAX_COMPUTING = 1000.0
 
 
 @dataclass(frozen=True)
 class LinkChange:
-    """A link that is cut (or, ``up``, restored): ``channel`` is one of its ``SWITCH:PORT``."""
+    """A link that fails (or with ``up`` is restored); ``channel`` is one of its ``SWITCH:PORT``."""
 
     at_us: float
     channel: str
@@ -32,18 +32,17 @@ class LinkChange:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A plan of a fabric, its traffic, and how the switches are set.
+    """A plan, its traffic, and the settings of the switches.
 
-    Times are virtual microseconds. What happens before ``warm_up_us`` is not counted.
-    ``duration_us`` None runs until nothing is left to happen, which traffic without an end
-    never reaches. ``pattern`` is the name of one, or one of the caller's own; with ``trace``, a
-    file, it is just a name; where the trace is of a program, computing takes ``computing`` times
-    what it says. ``flow_control`` ``auto`` is the plan's. ``packet_bytes`` are
-    those of a message in one packet, without the 18 bytes of Ethernet around it.
-    ``cut_through`` sends a frame on when so many bytes of it have arrived; 0 is
-    store-and-forward. ``senders`` are (host, number of a multicast group of the plan): they
-    send in place of the pattern, which is then but a name. ``state`` is what the switches do,
-    of the plan's fabric; None is what the plan says.
+    Times are virtual microseconds. Nothing is counted before ``warm_up_us``. With ``duration_us``
+    None the simulation runs until no event is left, which requires traffic that ends. ``pattern``
+    is a pattern or its name; with ``trace`` (a file) or ``senders`` it is only a name for
+    results. If the trace is of a program, its compute times are multiplied by ``computing``.
+    ``flow_control`` ``auto`` means the plan's. ``packet_bytes`` is the size of a packet without
+    the 18 bytes of its Ethernet header and FCS. ``cut_through`` is the number of bytes after
+    which a frame is forwarded; 0 is store-and-forward. ``senders`` are (host, number of a
+    multicast group of the plan) and replace the pattern. ``state`` is the forwarding state, by
+    default that of the plan.
     """
 
     plan: Plan
@@ -64,12 +63,12 @@ class Scenario:
     state: ForwardingState | None = None
 
     def __post_init__(self) -> None:
-        """Settle the flow control."""
+        """Resolve ``auto`` flow control."""
         chosen = self.plan.flow_control if self.flow_control == AUTO else self.flow_control
         object.__setattr__(self, "flow_control", normalised(chosen))
 
     def validate(self) -> None:
-        """Raise SimulationError for what makes no sense."""
+        """Raise SimulationError for invalid parameters."""
         if self.flow_control not in FLOW_CONTROLS:
             raise SimulationError(f"flow control must be one of {', '.join(FLOW_CONTROLS)}")
         if not 1 <= self.packet_bytes <= MAX_PACKET_BYTES:
@@ -77,7 +76,7 @@ class Scenario:
                 f"packets must have 1 to {MAX_PACKET_BYTES} bytes, not {self.packet_bytes}"
             )
         if not 0 <= self.cut_through <= MAX_PACKET_BYTES:
-            raise SimulationError(f"cut-through after {self.cut_through} bytes makes no sense")
+            raise SimulationError(f"cut-through after {self.cut_through} bytes is not possible")
         if not 0 <= self.seed < 2**64:
             raise SimulationError(f"the seed must be 0 to 2**64 - 1, not {self.seed}")
         if not 0 <= self.computing <= MAX_COMPUTING:
@@ -109,12 +108,12 @@ class Scenario:
 
     @cached_property
     def forwarding(self) -> ForwardingState:
-        """What the switches do. Raises PlanError where none can do what the plan wants."""
+        """The forwarding state. Raises PlanError if switches cannot implement the plan."""
         return state_of_plan(self.plan) if self.state is None else self.state
 
     @property
     def ends(self) -> bool:
-        """Whether the traffic has an end of its own."""
+        """Whether the traffic ends by itself."""
         if self.trace is not None or self.load.arrivals == "acknowledged":
             return True
         return self.in_phases
@@ -126,14 +125,14 @@ class Scenario:
 
     @property
     def chosen_pattern(self) -> Pattern:
-        """The pattern itself. Raises PatternError where there is none of that name."""
+        """The pattern. Raises PatternError if it does not exist."""
         return pattern_named(self.pattern) if isinstance(self.pattern, str) else self.pattern
 
     @property
     def pattern_name(self) -> str:
-        """What results call the pattern."""
+        """The pattern's name in results."""
         return self.pattern if isinstance(self.pattern, str) else self.pattern.name
 
     def lasting(self, duration_us: float) -> Scenario:
-        """Return the same for so long."""
+        """Return the same scenario with another duration."""
         return replace(self, duration_us=duration_us)

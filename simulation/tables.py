@@ -1,7 +1,7 @@
-"""A forwarding state as the simulator's tables and trees.
+"""Conversion of a forwarding state to the simulator's tables and trees.
 
-The state numbers links, the simulator channels: those that leave a switch in the order of its
-ports. What a switch does is read from the state and nowhere else.
+The state numbers links. The simulator numbers channels, in the order of the ports of each switch.
+The forwarding state alone determines what switches do.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from simulation.channels import ChannelTable
 
 
 def tables_of(state: ForwardingState, table: ChannelTable) -> simulator.Tables:
-    """Return what switches do with unicasts, for the channels of ``table``.
+    """Return the forwarding tables for unicasts, with the channel numbers of ``table``.
 
-    Raises SimulationError where a switch copies them, or does what cannot be followed.
+    Raises SimulationError if a switch copies unicasts or its rules cannot be followed.
     """
     channels = state.channels
     numbers = _numbers(state, table)[: len(channels)]
@@ -37,9 +37,9 @@ def trees_of(
 ) -> list[NDArray[np.uint32]]:
     """Return the tree of each of ``senders``, (host, number of a multicast group of the state).
 
-    A tree is rows of (switch, channel that leaves it, priority): channels between switches by the
-    switch that they enter, then those to hosts in their order. Raises SimulationError for a host
-    or a group that is not there.
+    A tree has rows of (switch, output channel, priority): first channels between switches,
+    sorted by the switch that they enter, then channels to hosts in order. Raises
+    SimulationError if a host or group does not exist.
     """
     groups = {group.number: place for place, group in enumerate(state.groups, 1)}
     numbers = _numbers(state, table)
@@ -62,14 +62,14 @@ def _tree(
     rows[:, 1] = numbers[links]
     rows[:, 0] = table.leaves[rows[:, 1]]
     rows[:, 2] = [hop.priority for hop in hops]
-    # By the switch that is entered; hosts come last, by their numbers.
+    # Sorted by the switch entered; hosts come last, by number.
     enters = np.where(links < len(state.channels), table.enters[rows[:, 1]], 2**32 + links)
     ordered: NDArray[np.uint32] = rows[np.lexsort((links, enters))]
     return ordered
 
 
 def _numbers(state: ForwardingState, table: ChannelTable) -> NDArray[np.int64]:
-    """Return by link of the state the channel by which packets leave a switch on it."""
+    """Return, for each link of the state, the output channel that leads to it."""
     channels, place = state.channels, table.place
     ends = zip(channels.tail.tolist(), channels.out_port.tolist(), strict=True)
     names = [f"{channels.names[switch]}:{port}" for switch, port in ends]

@@ -1,7 +1,7 @@
-"""Traces: CSV files that say which message is sent when, or what each process of a program did.
+"""Traces: CSV files of messages at given times, or of the steps of a recorded program.
 
-The first line tells which: MESSAGES (times in order, hosts by name) or PROGRAM (each process's
-rows in its own order; process p runs on host p, from 0). See docs/parallel-programs.md.
+The first line is the header MESSAGES (times in order, hosts by name) or PROGRAM (each process's
+rows in order; process p, from 0, runs on host p). See docs/parallel-programs.md.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ MAX_BYTES = 2**40
 MAX_TIME_US = 1e13
 MAX_SECONDS = 1e6
 QUOTED = 40
-"""Of a value that makes no sense, so many characters stand in the error."""
+"""Largest number of characters of an invalid value in an error message."""
 
 
 def read_trace(path: str, fabric: Fabric, computing: float = 1.0) -> tuple[Traffic, Ends | None]:
-    """Read a trace of either kind; of a program also when its processes end.
+    """Read a trace of either kind; for a program, also return the end times of its processes.
 
-    Computing takes ``computing`` times what the trace says.
+    Compute times in the trace are multiplied by ``computing``.
 
     Raises
     ------
@@ -64,10 +64,10 @@ Columns = tuple[str, ...]
 
 
 def _parse(path: str, parsers: Mapping[Columns, Callable[[list[str]], None]]) -> Columns:
-    """Give each line to the parser that the file's first line chooses; returns that line."""
+    """Pass each line to the parser for the file's header line; return the header."""
     try:
         with Path(path).open(encoding="utf-8", newline="") as file:
-            # However long a line of the file is, it is read in pieces, which make no sense then.
+            # Overlong lines are read in pieces, which then fail to parse.
             pieces = iter(partial(file.readline, LONGEST_LINE), "")
             lines = csv.reader(pieces, quoting=csv.QUOTE_NONE)
             columns = tuple(next(lines, ()))
@@ -101,7 +101,7 @@ class _Messages:
     def add(self, line: list[str]) -> None:
         time_ps = round(_number(line[0], MAX_TIME_US, "time in microseconds") * 1e6)
         if time_ps < self._times_ps[-1]:
-            raise SimulationError("it is earlier than the line before")
+            raise SimulationError("the time is earlier than in the previous line")
         for name, found in zip(line[1:3], self._ends, strict=True):
             if name not in self._fabric.host_index:
                 raise SimulationError(f"{self._fabric.name} has no host {name[:QUOTED]!r}")
@@ -130,7 +130,7 @@ class _Steps:
         process = self._process(line[0])
         peer = 0 if kind == COMPUTE else self._process(line[2])
         if kind != COMPUTE and peer == process:
-            raise SimulationError(f"process {process} and itself")
+            raise SimulationError(f"process {process} is its own peer")
         size = _whole(line[3], 0, MAX_BYTES, "number of bytes")
         seconds = _number(line[4], MAX_SECONDS, "time in seconds")
         self._program.add(process, kind, peer, size, seconds)
@@ -139,7 +139,7 @@ class _Steps:
         there = self._program.processes
         process = _whole(text, 0, 2**32, "process")
         if process >= there:
-            raise SimulationError(f"there are {there} processes, from 0, but no {process}")
+            raise SimulationError(f"process {process} is not one of 0 to {there - 1}")
         return process
 
 
@@ -149,13 +149,13 @@ def _number(text: str, most: float, what: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value <= most:
-        raise SimulationError(f"{text[:QUOTED]!r} is no {what}")
+        raise SimulationError(f"{text[:QUOTED]!r} is not a {what}")
     return value
 
 
 def _whole(text: str, least: int, end: int, what: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < QUOTED):
-        raise SimulationError(f"{text[:QUOTED]!r} is no {what}")
+        raise SimulationError(f"{text[:QUOTED]!r} is not a {what}")
     if not least <= int(text) < end:
-        raise SimulationError(f"{text!r} is no {what}")
+        raise SimulationError(f"{text!r} is not a {what}")
     return int(text)

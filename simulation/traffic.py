@@ -1,4 +1,4 @@
-"""The traffic of a simulation: a pattern and how much of it, or a trace."""
+"""The traffic of a simulation: a pattern with its load, or a trace."""
 
 from __future__ import annotations
 
@@ -23,19 +23,18 @@ ARRIVALS = ("poisson", "constant", "saturate", "acknowledged")
 _NOBODY = 2**32 - 1
 _ANYONE = -1
 _FIRST_TREE = -2
-"""Target of what goes along the first multicast tree; the others follow downwards."""
+"""The target number of the first multicast tree; further trees have lower numbers."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """How much traffic a pattern is given.
+    """The amount of traffic of a pattern.
 
     ``arrivals`` is ``saturate`` (every flow always has a packet to send), ``poisson`` or
-    ``constant`` (messages by themselves, so many that they take ``load`` of the line of each
-    host that sends: 0 < load <= 1), or ``acknowledged`` (the next message when the one before
-    is acknowledged, ``messages`` each). ``message_bytes`` is None for messages of one full
-    packet.
-    ``barrier`` has each phase of a pattern in phases wait for the one before.
+    ``constant`` (messages independent of each other, whose rate takes the fraction ``load`` of
+    each sending host's line, 0 < load <= 1), or ``acknowledged`` (each message is sent when the
+    previous one is acknowledged, ``messages`` per flow). ``message_bytes`` None means one full
+    packet. With ``barrier``, each phase of a pattern waits for the end of the previous one.
     """
 
     arrivals: str = "saturate"
@@ -46,7 +45,7 @@ class Load:
 
 
 def line_bytes(message_bytes: int, packet_bytes: int) -> int:
-    """Return the bytes of line time that a message takes on a host's link, gaps included."""
+    """Return the bytes that a message occupies on a host's link, gaps included."""
 
     def on_line(payload_bytes: int) -> int:
         return max(payload_bytes + HEADER_BYTES, MIN_FRAME_BYTES) + GAP_BYTES
@@ -58,14 +57,14 @@ def line_bytes(message_bytes: int, packet_bytes: int) -> int:
 def pattern_traffic(
     fabric: Fabric, chosen: Pattern, load: Load, *, packet_bytes: int, seed: int
 ) -> tuple[Traffic, list[tuple[str, str]]]:
-    """Return the traffic, and the (source, destination) names of each flow that is counted.
+    """Return the traffic, and the (source, destination) names of the flows counted.
 
     Raises
     ------
     SimulationError
-        An amount that makes no sense.
+        The load is invalid.
     PatternError
-        A pattern that does not exist or does not fit.
+        The pattern does not exist or does not fit the fabric.
 
     """
     message_bytes = _checked(load, packet_bytes)
@@ -81,7 +80,7 @@ def pattern_traffic(
     else:
         pairs = chosen.flows(fabric, seed)
     if not pairs:
-        raise SimulationError(f"pattern {chosen.name} has nobody on {fabric.name} send anything")
+        raise SimulationError(f"pattern {chosen.name} has no flows on {fabric.name}")
     if chosen.name == "uniform" and load.arrivals == "saturate":
         raise SimulationError("uniform traffic needs a load, or acknowledged messages")
     traffic = _flows(fabric, pairs, load, message_bytes, packet_bytes)
@@ -91,10 +90,10 @@ def pattern_traffic(
 def multicast_traffic(
     fabric: Fabric, senders: Sequence[tuple[str, int]], load: Load, *, packet_bytes: int
 ) -> tuple[Traffic, list[tuple[str, str]]]:
-    """Return the traffic of ``senders``, (host, group), the n-th along the n-th tree of the tables.
+    """Return the traffic of ``senders``, (host, group); the n-th uses the n-th tree.
 
-    Its messages are of one packet each, and nobody acknowledges them. Raises SimulationError
-    for an amount that makes no sense.
+    Messages have one packet each and are not acknowledged. Raises SimulationError if the load
+    is invalid.
     """
     message_bytes = _checked(load, packet_bytes)
     if load.arrivals == "acknowledged" or message_bytes > packet_bytes:
@@ -107,7 +106,7 @@ def multicast_traffic(
 
 
 def _checked(load: Load, packet_bytes: int) -> int:
-    """Return the length of messages; raise SimulationError for a load that makes no sense."""
+    """Return the message length in bytes; raises SimulationError if the load is invalid."""
     if load.arrivals not in ARRIVALS:
         raise SimulationError(f"arrivals must be one of {', '.join(ARRIVALS)}")
     if not (math.isfinite(load.load) and 0 < load.load <= 1):
@@ -149,8 +148,8 @@ def _mean_ps(
 ) -> float:
     """Return the mean time between two messages of a flow.
 
-    Raises SimulationError where hosts have different rates or numbers of flows, so that one
-    time does not give all the same load.
+    Raises SimulationError if hosts have different rates or numbers of flows, because the times
+    would differ.
     """
     if load.arrivals not in ("poisson", "constant"):
         return 0.0
@@ -159,7 +158,7 @@ def _mean_ps(
     shares = {(fabric.hosts[s].rate_mbps, int(flows[s])) for s in senders}
     if len(shares) > 1:
         raise SimulationError(
-            "a load needs hosts of one rate with one number of flows each; use saturate"
+            "a load needs the same rate and number of flows for all hosts; use saturate"
         )
     rate_mbps, count = next(iter(shares))
     return 8e6 * message_line_bytes * count / (rate_mbps * load.load)

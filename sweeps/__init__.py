@@ -1,6 +1,6 @@
 """Grids of simulations and analyses, run on many processes: ``knotless sweep``.
 
-``grid`` reads what is asked for, ``settings`` says what a point of it may set, ``figures`` runs
-one point, ``folder`` keeps what was found, ``cluster`` gives the processes, ``run`` puts them
-together. A result depends on its point alone, never on where or when it was run.
+``grid`` reads the file, ``settings`` defines the settings of a point, ``figures`` runs a point,
+``folder`` stores results, ``cluster`` provides processes, ``run`` combines them. The result of a
+point depends on its settings only, never on where or when it runs.
 """

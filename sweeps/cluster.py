@@ -1,4 +1,4 @@
-"""The processes that run points: some of this machine, or those of a Dask cluster."""
+"""The worker processes: local ones, or those of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CONNECT_LIMIT_S = 15
 _QUIET = {
-    # The dashboard and its kin listen for browsers; nobody has asked for them.
+    # The dashboard and similar services are not needed.
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
     "distributed.admin.tick.limit": "1h",
@@ -26,23 +26,23 @@ _QUIET = {
 
 
 def usual_workers() -> int:
-    """Return how many processes of this machine there are by default: one for each core."""
+    """Return the default number of local worker processes: one per core."""
     return len(os.sched_getaffinity(0))
 
 
 @contextmanager
 def local(workers: int) -> Iterator[Client]:
-    """Run so many processes of this machine, of one thread each, for the block.
+    """Run ``workers`` local processes, of one thread each, for the block.
 
-    They listen on the loopback interface alone, and talk to nobody without the key that is
-    made for the block: whoever may talk to a worker may have it run anything.
+    They listen on the loopback interface only and require a key made for the block, because
+    whoever can talk to a worker can make it run any code.
     """
     import dask
     from distributed import Client, LocalCluster
 
     with dask.config.set(_QUIET):
-        # Ctrl-C is for us: the thread that starts workers, made here, has them not hear it.
-        # (Python's resource tracker, where it is started by that thread, would undo that.)
+        # Ctrl-C must reach only this process: the thread that starts workers is created here, and
+        # its children ignore it. (Python's resource tracker, if started by it, would undo that.)
         resource_tracker.ensure_running()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
@@ -64,14 +64,14 @@ def local(workers: int) -> Iterator[Client]:
 
 @contextmanager
 def remote(address: str) -> Iterator[Client]:
-    """Use the cluster of the scheduler at this address for the block.
+    """Use the cluster of the scheduler at ``address`` for the block.
 
-    Certificates of clusters that want them come from Dask's own configuration.
+    If the cluster uses certificates, they come from Dask's own configuration.
 
     Raises
     ------
     SweepError
-        Nobody answers there, it has no workers, or they have another version of Knotless.
+        No scheduler answers, there are no workers, or their version of Knotless differs.
 
     """
     from distributed import Client
@@ -89,10 +89,10 @@ def remote(address: str) -> Iterator[Client]:
         except Exception as error:
             raise SweepError(f"--scheduler {address}: workers without Knotless: {error}") from error
         if not theirs:
-            raise SweepError(f"--scheduler {address}: it has no workers")
+            raise SweepError(f"--scheduler {address}: there are no workers")
         for worker, other in sorted(theirs.items()):
             if other != mine:
-                raise SweepError(f"{worker} has Knotless {other}, and this is {mine}")
+                raise SweepError(f"{worker} has Knotless {other}, but this machine has {mine}")
         yield client
 
 

@@ -1,4 +1,4 @@
-"""Runs a point, and says what is known of it then. This is what the workers do."""
+"""Running a point and collecting its figures, which is the work of the workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SETTINGS = {
     **dict.fromkeys(("load", "watchdog_us", "warm_up_us", "duration_us"), "double"),
     "barrier": "bool",
 }
-"""Types of the columns of settings; the others are whole numbers."""
+"""Arrow types of the columns of settings; the default is int64."""
 _PLAN = {"plan_engine": "string", "plan_vcs": "int64", "switches": "int64", "hosts": "int64"}
 _FIGURES = {
     "analyse": {
@@ -57,24 +57,24 @@ _FIGURES = {
 
 
 def columns(do: str) -> Mapping[str, str]:
-    """Return the columns of the samples, each with the name of its type in Arrow.
+    """Return the columns of the samples with their Arrow types.
 
-    First the point's number and its settings, then what was found, then what went wrong: figures
-    are null where ``error`` is not.
+    The point's number and settings come first, then its figures, then ``error``. If there is an
+    error, the figures are null.
     """
     settings = {key: _SETTINGS.get(key, "int64") for key in keys(do)}
     return {INDEX: "int64", **settings, **_FIGURES[do], ERROR: "string"}
 
 
 def sample(do: str, index: int, point: Settings) -> dict[str, Any]:
-    """Return the settings' part of a point's sample."""
+    """Return a sample with only the point's settings."""
     return {**dict.fromkeys(columns(do)), INDEX: index, **settings_of(do, point)}
 
 
 def run_point(do: str, index: int, settings: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
-    """Run one point, and return its sample and how many seconds it took.
+    """Run a point; return its sample and the run time in seconds.
 
-    What cannot be run is a sample with an ``error``, whatever the reason is.
+    If the point fails for any reason, the sample has an ``error``.
     """
     began = time.perf_counter()
     point = KINDS[do].model_validate(settings)
@@ -83,13 +83,13 @@ def run_point(do: str, index: int, settings: Mapping[str, Any]) -> tuple[dict[st
         found |= figures(point)
     except KnotlessError as error:
         found[ERROR] = str(error)
-    except Exception as error:  # noqa: BLE001 - the other points are to be run
+    except Exception as error:  # noqa: BLE001 - the other points must still run
         found[ERROR] = f"{type(error).__name__}: {error}"
     return found, time.perf_counter() - began
 
 
 def figures(point: Settings) -> dict[str, Any]:
-    """Return what was found. Raises KnotlessError where the point cannot be run."""
+    """Run a point and return its figures. Raises KnotlessError if it cannot be run."""
     plan = _planned(point)
     fabric = plan.fabric
     of_plan = {
@@ -107,7 +107,7 @@ _last: list[tuple[tuple[Any, ...], Plan]] = []
 
 
 def _planned(point: Analysis) -> Plan:
-    """Return the plan of a point: that of the point before where it is the same one."""
+    """Return the plan of a point; the last plan is reused if it is the same."""
     if not _last or _last[0][0] != point.routes:
         _last[:] = [(point.routes, point.plan())]
     return _last[0][1]

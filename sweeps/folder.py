@@ -1,9 +1,9 @@
-"""A sweep's folder: what was asked for, a part for each point that was run, and all together.
+"""The folder of a sweep.
 
-``grid.json`` says which grid it is of; ``parts/NUMBER.parquet`` has one row; ``samples.parquet``
-has those of all points in their order, and the same bytes whoever ran them; ``timings.csv`` says
-how long each took, and ``run.json`` on what machine. Whatever ends the sweep, what
-is in ``parts`` is whole and will not be run again.
+``grid.json`` identifies the grid. ``parts/NUMBER.parquet`` has the row of a point.
+``samples.parquet`` has the rows of all points in order; its bytes do not depend on which processes
+ran them. ``timings.csv`` has the run time of each point, ``run.json`` the machine. Files in
+``parts`` are always complete, and their points are not run again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import SweepError
-from runs.results import write_whole
+from runs.results import updated, write_whole
 from sweeps.figures import ERROR, INDEX, columns
 from sweeps.grid import Grid
 
@@ -25,16 +25,16 @@ _PART = "{:06d}.parquet"
 
 
 class Folder:
-    """The folder of one sweep, held by this process alone; a context manager."""
+    """The folder of one sweep, locked by this process; a context manager."""
 
     def __init__(self, path: Path, grid: Grid) -> None:
-        """Open or make the folder.
+        """Open or create the folder.
 
         Raises
         ------
         SweepError
-            It holds the sweep of another grid or something else, another process works in it,
-            or it cannot be made.
+            It holds another grid or something else, another process uses it, or it cannot be
+            created.
 
         """
         self.path = path
@@ -54,7 +54,7 @@ class Folder:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise SweepError(f"{self.path}: another sweep is at work there") from None
+            raise SweepError(f"{self.path}: another sweep is using this folder") from None
         mine = {
             "version": VERSION,
             "do": self.grid.do,
@@ -73,7 +73,7 @@ class Folder:
                     f"{self.path}: holds the sweep of another grid; name another folder with --out"
                 )
         else:
-            # Not replaced by another file: the lock is on this one.
+            # Written in place, because the lock is on this file.
             os.pwrite(self._lock, (json.dumps(mine, indent=1) + "\n").encode(), 0)
 
     def __enter__(self) -> Folder:
@@ -81,15 +81,15 @@ class Folder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let go of it."""
+        """Release the folder."""
         os.close(self._lock)
 
     def done(self) -> set[int]:
-        """Return the numbers of the points that were run without an error."""
+        """Return the numbers of the points that ran without an error."""
         return {row[INDEX] for row in self.rows() if row[ERROR] is None}
 
     def keep(self, row: Mapping[str, Any], seconds: float) -> None:
-        """Keep the row of a point, on disk when this returns."""
+        """Store the row of a point; it is on disk when this returns."""
         write_whole(self.path / "parts" / _PART.format(row[INDEX]), self._parquet([row]))
         timings = self.path / "timings.csv"
         head = "" if timings.exists() else "index,seconds\n"
@@ -97,7 +97,7 @@ class Folder:
             file.write(f"{head}{row[INDEX]},{seconds:.6f}\n")
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the rows of all parts, in order of the points. Raises SweepError."""
+        """Return the rows of all parts, in the order of the points. Raises SweepError."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -107,7 +107,7 @@ class Folder:
                 rows += pq.read_table(path, schema=self._schema()).to_pylist()
             except (OSError, pa.ArrowException) as error:
                 raise SweepError(f"{path}: cannot be read; remove it: {error}") from error
-        return rows
+        return updated(rows)
 
     def gather(self) -> list[dict[str, Any]]:
         """Write ``samples.parquet`` from all parts, and return its rows."""
@@ -116,7 +116,7 @@ class Folder:
         return rows
 
     def describe(self, run: Mapping[str, Any]) -> None:
-        """Write ``run.json``: how, when and on what it was run."""
+        """Write ``run.json``: options, times and machine."""
         text = json.dumps(run, indent=2, allow_nan=False) + "\n"
         write_whole(self.path / "run.json", text.encode())
 

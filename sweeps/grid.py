@@ -1,4 +1,4 @@
-"""The file of a sweep: what is to be done, and for which points."""
+"""The file of a sweep: the task and the grid of points."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from common import yaml_file
+from common.engine_name import AUTO_ENGINE
 from common.errors import KnotlessError, SweepError
 from common.yaml_file import brief, complaint
-from routing.default_engine import NATIVE
 from routing.engine import engine_named
 from sweeps.figures import columns
 from sweeps.settings import KINDS, Analysis, Settings, Simulation, keys, settings_of
@@ -31,11 +31,10 @@ _PLOT_KEYS = ("x", "y")
 
 @dataclass(frozen=True)
 class Grid:
-    """The points to be run, in order.
+    """The points of a sweep, in order.
 
-    ``do`` is one of :data:`sweeps.settings.KINDS`. ``varying`` are the settings that differ from
-    point to point, in the order in which the file has them. ``plot`` may name the columns ``x``
-    and ``y`` of a plot.
+    ``do`` is one of :data:`sweeps.settings.KINDS`. ``varying`` are the settings that differ
+    between points, in the order of the file. ``plot`` may name the columns ``x`` and ``y``.
     """
 
     do: str
@@ -45,9 +44,9 @@ class Grid:
 
     @cached_property
     def sha256(self) -> str:
-        """What the points are: the same for files that mean the same.
+        """A hash of the points: equal for files with the same meaning.
 
-        Of fabrics in files the contents count.
+        If a fabric is a file, its content counts.
         """
         specs = dict.fromkeys(point.fabric for point in self.points)
         files = {
@@ -55,12 +54,16 @@ class Grid:
             for spec in specs
             if looks_like_file(spec)
         }
-        known = [self.do, [settings_of(self.do, point) for point in self.points], files]
+        points = [settings_of(self.do, point) for point in self.points]
+        for point in points:
+            # Hashed under its deprecated name, so that folders of earlier releases can be resumed.
+            point["engine"] = "native" if point["engine"] == AUTO_ENGINE else point["engine"]
+        known = [self.do, points, files]
         return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 
 def read(path: Path) -> Grid:
-    """Return the grid in a file. Raises SweepError with file and key."""
+    """Read the grid in a file. Raises SweepError with file and key."""
     content = yaml_file.read(path, SweepError)
     try:
         return _grid(content)
@@ -69,7 +72,7 @@ def read(path: Path) -> Grid:
 
 
 def parse(text: str) -> Grid:
-    """Return the grid that ``text`` (YAML) holds. Raises KnotlessError with the key."""
+    """Parse the grid in ``text`` (YAML). Raises KnotlessError with the key."""
     return _grid(yaml_file.parse(text, SweepError))
 
 
@@ -79,12 +82,12 @@ def _grid(held: object) -> Grid:
         raise SweepError(f"unknown key {unknown[0][:40]!r}; known are {', '.join(_KEYS)}")
     do = content.get("do", "simulate")
     if do not in KINDS:
-        raise SweepError(f"do: wanted {' or '.join(KINDS)}, not {brief(do)}")
+        raise SweepError(f"do: must be {' or '.join(KINDS)}, not {brief(do)}")
     grids = content.get("grid")
     several = grids if isinstance(grids, list) else [grids]
     axes = [_axes(_mapping(one, "grid"), do) for one in several]
     if sum(_size(one) for one in axes) > MOST_POINTS:
-        raise SweepError(f"grid: more than {MOST_POINTS} points; make several files")
+        raise SweepError(f"grid: more than {MOST_POINTS} points; split it into several files")
     points = [point for one in axes for point in _points(one, do)]
     if not points:
         raise SweepError("grid: it has no points")
@@ -101,12 +104,14 @@ def _grid(held: object) -> Grid:
 
 def _mapping(value: object, what: str) -> dict[str, Any]:
     if not isinstance(value, dict) or not value:
-        raise SweepError(f"{what}: wanted keys with values, such as 'grid: ..', not {brief(value)}")
+        raise SweepError(
+            f"{what}: must have keys with values, such as 'grid: ..', not {brief(value)}"
+        )
     return value
 
 
 def _axes(grid: Mapping[str, Any], do: str) -> dict[str, list[Any]]:
-    """Return the values of each key: a list, or one value alone."""
+    """Return the values of each key: a list, or a single value."""
     known = keys(do)
     for key in grid:
         if key not in known:
@@ -116,7 +121,7 @@ def _axes(grid: Mapping[str, Any], do: str) -> dict[str, list[Any]]:
     axes = {key: value if isinstance(value, list) else [value] for key, value in grid.items()}
     for key, values in axes.items():
         if not values:
-            raise SweepError(f"grid: {key}: a list without values leaves no point")
+            raise SweepError(f"grid: {key}: the list of values is empty")
     return axes
 
 
@@ -128,7 +133,7 @@ def _size(axes: Mapping[str, Sequence[Any]]) -> int:
 
 
 def _points(axes: Mapping[str, Sequence[Any]], do: str) -> Iterator[Settings]:
-    """Yield every combination, the last key's values fastest."""
+    """Yield every combination; the values of the last key vary fastest."""
     for values in itertools.product(*axes.values()):
         try:
             yield KINDS[do].model_validate(dict(zip(axes, values, strict=True)))
@@ -137,19 +142,19 @@ def _points(axes: Mapping[str, Sequence[Any]], do: str) -> Iterator[Settings]:
 
 
 def _check(points: Sequence[Settings]) -> None:
-    """Raise KnotlessError for whatever is wrong with a point on any fabric.
+    """Raise KnotlessError for errors of a point that do not depend on its fabric.
 
-    That an engine cannot route a fabric, or that a pattern does not fit it, is found when the
-    point is run: it may be what the sweep is to find out.
+    Whether an engine can route a fabric, and whether a pattern fits it, is found when the point
+    runs: it may be what the sweep is about.
     """
     for spec in dict.fromkeys(point.fabric for point in points):
         _said("fabric", load, spec)
     for engine in dict.fromkeys(point.engine for point in points):
-        if engine != NATIVE:
+        if engine != AUTO_ENGINE:
             _said("engine", engine_named, engine)
     for pattern in dict.fromkeys(point.pattern for point in points):
         _said("pattern", pattern_named, pattern)
-    # The rules of a scenario look at no plan: the smallest one will do.
+    # The checks of a scenario do not depend on its plan: use the smallest one.
     plan = Analysis(fabric="flat,2", pattern="shift").plan()
     for point in points:
         if isinstance(point, Simulation):

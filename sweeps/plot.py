@@ -1,4 +1,4 @@
-"""Draws a column of the samples against another one, a line for each combination of the rest."""
+"""The plot of a sweep: one column over another, with a line per combination of the others."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _SEED = "seed"
 
 
 def axes_of(grid: Grid) -> tuple[str, str]:
-    """Return the columns x and y: the file's own choice, or the usual one.
+    """Return the columns x and y: those of the file, or the defaults.
 
-    x is the first setting with numbers that varies, the seed aside, or else the first that varies;
-    y is the mean latency where the load varies.
+    The default of x is the first numeric setting that varies, other than the seed, else the first
+    that varies. The default of y is the mean latency if the load varies.
     """
     varying = [key for key in grid.varying if key != _SEED]
     numbers = [
@@ -36,9 +36,9 @@ def axes_of(grid: Grid) -> tuple[str, str]:
 
 
 def lines_of(grid: Grid, rows: Sequence[Row], x: str, y: str) -> Lines:
-    """Return the spread of y over the seeds, by x, for each combination of what else varies.
+    """Return the spread of y over the seeds, by x, for each combination of the other settings.
 
-    Points that failed, or that have no such figure, are left out.
+    Points that failed, or that lack this figure, are omitted.
     """
     others = [key for key in grid.varying if key not in (x, _SEED)]
     found: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -53,7 +53,7 @@ def lines_of(grid: Grid, rows: Sequence[Row], x: str, y: str) -> Lines:
 
 
 def _said(key: str, value: object) -> str:
-    # Names speak for themselves, numbers do not.
+    # Names are shown alone, numbers with their setting.
     return str(value) if isinstance(value, str) else f"{key} {value}"
 
 
@@ -65,7 +65,7 @@ def draw(grid: Grid, rows: Sequence[Row], path: Path) -> None:
     SweepError
         The column has no numbers, or there would be too many lines.
     KnotlessError
-        The path's ending is none of .svg .png .pdf, or the file cannot be written.
+        The path does not end in .svg, .png or .pdf, or the file cannot be written.
 
     """
     import matplotlib as mpl
@@ -79,7 +79,7 @@ def draw(grid: Grid, rows: Sequence[Row], path: Path) -> None:
     except ValueError:
         raise SweepError(f"plot: column {y} has no numbers") from None
     if len(lines) > MOST_LINES:
-        raise SweepError(f"plot: {len(lines)} lines are too many to be told apart")
+        raise SweepError(f"plot: {len(lines)} lines are too many to distinguish")
     with mpl.rc_context(STYLE):
         figure = new_figure(7.5, 4.2)
         plot = figure.subplots()
@@ -122,5 +122,5 @@ _UNITS = ("us", "mbps", "bytes")
 
 
 def _undated(path: Path) -> dict[str, None] | None:
-    # One sweep, one plot: to the byte.
+    # Equal sweeps give equal plots, byte for byte.
     return {"Date": None} if path.suffix == ".svg" else None

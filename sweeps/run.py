@@ -1,4 +1,4 @@
-"""Runs what is left to run of a grid."""
+"""Running the remaining points of a grid."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Cluster = AbstractContextManager["Client"]
 
 
 class Watch(Protocol):
-    """Who is told how far it is."""
+    """Receives the progress of a sweep."""
 
     def begin(self, points: int, left: int) -> None:
-        """Learn how many points there are, and how many of them are to be run."""
+        """Report the number of points, and how many of them will run."""
 
     def advance(self, row: Mapping[str, Any]) -> None:
-        """Learn that one more was run."""
+        """Report the row of a finished point."""
 
 
 def sweep(folder: Folder, cluster: Cluster, watch: Watch) -> list[dict[str, Any]]:
-    """Run the points that were not run yet, or that failed, and return the rows of all points.
+    """Run the points that have not run yet or failed; return the rows of all points.
 
-    However it ends, ``samples.parquet`` then has what is there.
+    However it ends, ``samples.parquet`` then has all rows so far.
     """
     grid = folder.grid
     done = folder.done()
@@ -80,13 +80,13 @@ def _run(folder: Folder, client: Client, left: list[int], watch: Watch) -> None:
             if error is None:
                 row, seconds = future.result()
             else:
-                # The worker has died with it, again and again.
+                # Workers died repeatedly while running this point.
                 row, seconds = sample(grid.do, number, grid.points[number]), 0.0
                 row[ERROR] = f"{type(error).__name__}: {error}".split("\n")[0]
             folder.keep(row, seconds)
             watch.advance(row)
     finally:
-        # A cluster of others is not to go on for us.
+        # Cancel what remains on a shared cluster.
         client.cancel(list(futures))
 
 

@@ -1,4 +1,4 @@
-"""What one point of a grid may set, with its defaults: those of the commands of the same name."""
+"""The settings of a point; defaults are those of the commands of the same name."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ Time = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Analysis(PlanRequest):
-    """A plan and a pattern, path by path; the keys are those of ``knotless analyse``."""
+    """A path-level analysis of a plan and a pattern; keys as in ``knotless analyse``."""
 
     fabric: str
     pattern: str
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
 
     def plan(self) -> Plan:
-        """Return the plan. Raises KnotlessError where it cannot be had."""
+        """Return the plan. Raises KnotlessError if there is none."""
         return make_plan(load(self.fabric), self)
 
     @property
     def routes(self) -> tuple[str, PlanRequest]:
-        """All that decides the plan: points that have these in common may share one."""
+        """What determines the plan; points that are equal in this may share one."""
         return self.fabric, self.plan_request
 
 
 class Simulation(Analysis):
     """A simulation; see :class:`simulation.Scenario` and :class:`simulation.Load`.
 
-    Without ``arrivals`` they are ``poisson`` where there is a ``load``, ``acknowledged`` where
-    there are ``message_bytes``, else ``saturate``, as in ``knotless simulate``.
+    The default of ``arrivals`` is ``poisson`` with a ``load``, ``acknowledged`` with
+    ``message_bytes``, else ``saturate``, as in ``knotless simulate``.
     """
 
     arrivals: ARRIVALS | None = None
@@ -59,9 +59,9 @@ class Simulation(Analysis):
     duration_us: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
     def scenario(self, plan: Plan) -> Scenario:
-        """Return what is simulated on ``plan``. Raises SweepError for what cannot go together."""
+        """Return the scenario on ``plan``. Raises SweepError for conflicting settings."""
         if self.load is not None and self.arrivals in ("saturate", "acknowledged"):
-            raise SweepError(f"load: {self.arrivals} arrivals have none; leave one of them out")
+            raise SweepError(f"load: {self.arrivals} arrivals have none; omit one of them")
         usual = "saturate" if self.message_bytes is None else "acknowledged"
         arrivals = self.arrivals or (usual if self.load is None else "poisson")
         return Scenario(
@@ -86,9 +86,9 @@ class Simulation(Analysis):
 
 Settings = Analysis | Simulation
 KINDS: dict[str, type[Analysis]] = {"simulate": Simulation, "analyse": Analysis}
-"""What a file may ask to ``do`` with its grid."""
+"""The tasks that a file may ask for with ``do``."""
 _UNUSED = {"simulate": ("multicast",), "analyse": ("multicast", "flow_control")}
-"""Of a request, what has no effect on the figures: patterns send to hosts, not to groups."""
+"""Fields of a request without effect on the figures: patterns send to hosts, not to groups."""
 
 
 def keys(do: str) -> list[str]:
@@ -97,5 +97,5 @@ def keys(do: str) -> list[str]:
 
 
 def settings_of(do: str, point: Settings) -> dict[str, Any]:
-    """Return the settings of a point as plain values."""
+    """Return the settings of a point as a dictionary."""
     return point.model_dump(include=set(keys(do)))

@@ -1,4 +1,4 @@
-"""A second, slow walker of rule files, which shares no code with the project's own.
+"""A second, slow tracer of rule files, which shares no code with the project's own.
 
 It reads the ``.flows`` and ``.groups`` text that ``knotless flows`` writes, and follows frames
 through it by the OpenFlow 1.3 specification. Only what those files hold is understood.
@@ -35,7 +35,7 @@ def _flow(line: str) -> dict[str, Any]:
     return flow
 
 
-class Walker:
+class RuleTracer:
     def __init__(self, directory: Path) -> None:
         self.fabric = json.loads((directory / "fabric.json").read_text())
         self.flows: dict[str, list[dict[str, Any]]] = {}

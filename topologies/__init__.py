@@ -1,7 +1,7 @@
-"""Fabrics: what they are, the families of them, and their files.
+"""Fabrics, topology families and fabric files.
 
-Only the standard library is imported here, because Mininet's own interpreter runs this
-package too (:mod:`topologies.mn`).
+This package imports only the standard library, because it also runs in Mininet's Python
+interpreter (:mod:`topologies.mn`).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def load(text: str) -> Fabric:
     Raises
     ------
     SpecError
-        The spec cannot be understood or built.
+        The spec cannot be parsed or built.
     FabricError
-        The file cannot be read, or contradicts itself.
+        The file cannot be read, or the fabric is inconsistent.
 
     """
     return read(text) if looks_like_file(text) else build(text)

@@ -1,6 +1,6 @@
-"""What a fabric is: switches, hosts, and the links between them.
+"""The model of a fabric: switches, hosts and links.
 
-A fabric is pure description. It says nothing of routes, and nothing here does I/O.
+A fabric is pure description. It has no routes, and this module does no I/O.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from functools import cached_property
 from common.errors import FabricError
 
 DEFAULT_RATE_MBPS = 10.0
-"""Line rate of a link that states none: low enough for real frames on a small machine."""
+"""Default line rate: low enough for emulation with real frames on a small machine."""
 DEFAULT_DELAY_US = 500.0
-"""One-way delay of a link that states none; see docs/emulation.md for why not shorter."""
+"""Default one-way delay; docs/emulation.md explains why it is not shorter."""
 
 
 @dataclass(frozen=True)
 class Switch:
     """A switch. ``dpid`` is its OpenFlow datapath id, 1..2**64-1.
 
-    A ``hub`` is no switch but a repeater in its place: its hosts share one half-duplex
-    medium and collide. It has hosts only, and can be simulated only.
+    A ``hub`` is a repeater instead of a switch: its hosts share one half-duplex medium and
+    collide. It connects only hosts, and only the simulator supports it.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class Host:
-    """A host, on port ``port`` of switch ``switch`` (names; ports count from 1)."""
+    """A host on port ``port`` of the switch named ``switch``; ports count from 1."""
 
     name: str
     mac: str
@@ -61,9 +61,9 @@ class Link:
 
 @dataclass(frozen=True)
 class Grid:
-    """The coordinates of a mesh or torus: switch ``i`` is at ``i % dims[0]``, and so on.
+    """The grid of a mesh or torus: switch ``i`` has x coordinate ``i % dims[0]``, and so on.
 
-    ``wrap`` is true for a torus. Kept with the fabric because dimension order needs it.
+    ``wrap`` is true for a torus. Dimension-order routing needs this.
     """
 
     dims: tuple[int, ...]
@@ -72,7 +72,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Fabric:
-    """Switches, hosts and links, in the order in which they are numbered.
+    """Switches, hosts and links, in numbering order.
 
     Build one with a family (:mod:`topologies.spec`) or from a file
     (:mod:`topologies.formats.files`); both call :func:`topologies.validate.validate`.
@@ -86,17 +86,17 @@ class Fabric:
 
     @cached_property
     def switch_index(self) -> Mapping[str, int]:
-        """Name of a switch -> its place in ``switches``."""
+        """Map each switch name to its index in ``switches``."""
         return {switch.name: i for i, switch in enumerate(self.switches)}
 
     @cached_property
     def host_index(self) -> Mapping[str, int]:
-        """Name of a host -> its place in ``hosts``."""
+        """Map each host name to its index in ``hosts``."""
         return {host.name: i for i, host in enumerate(self.hosts)}
 
     @cached_property
     def neighbours(self) -> Mapping[str, Mapping[int, tuple[str, int]]]:
-        """Switch -> {its port: (far switch, far port)} for switch-to-switch links."""
+        """Map each switch to {its port: (neighbour, neighbour's port)}; links to hosts excluded."""
         ports: dict[str, dict[int, tuple[str, int]]] = {s.name: {} for s in self.switches}
         for link in self.links:
             ports[link.a][link.a_port] = (link.b, link.b_port)
@@ -105,20 +105,20 @@ class Fabric:
 
     @property
     def hub(self) -> Switch | None:
-        """The repeater hub that all hosts are on, if there is one."""
+        """The repeater hub to which all hosts are connected, or None."""
         return next((switch for switch in self.switches if switch.hub), None)
 
     def refuse_hub(self, what: str) -> None:
-        """Raise FabricError where there is a hub, which cannot be ``what`` (``given rules``)."""
+        """Raise FabricError if the fabric has a hub; ``what`` is what a hub cannot be."""
         if self.hub is not None:
             raise FabricError(
                 f"{self.name}: {self.hub.name} is a repeater hub, which cannot be {what};"
-                " only simulations have hubs"
+                " hubs can only be simulated"
             )
 
     @cached_property
     def hosts_at(self) -> Mapping[str, Mapping[int, Host]]:
-        """Switch -> {its port: the host there}."""
+        """Map each switch to {its port: the host on it}."""
         ports: dict[str, dict[int, Host]] = {s.name: {} for s in self.switches}
         for host in self.hosts:
             ports[host.switch][host.port] = host

@@ -1,4 +1,4 @@
-"""Fabrics with links missing."""
+"""Degraded fabrics: fabrics without some of their links."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from topologies.validate import validate
 
 
 def without_links(fabric: Fabric, missing: Sequence[str]) -> Fabric:
-    """Return ``fabric`` without some links, named ``s1:2-s2:3``, or ``s1-s2`` for all between two.
+    """Return ``fabric`` without the links named ``s1:2-s2:3``; ``s1-s2`` names all between two.
 
     Raises
     ------
     FabricError
-        There is no such link, or without them some switch cannot be reached.
+        A link does not exist, or the remaining fabric is not connected.
 
     """
     if not missing:

@@ -1,4 +1,4 @@
-"""What a family of fabrics is, and how a fabric is put together from its cables."""
+"""The interface of a topology family, and the assembly of a fabric from its cables."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from topologies.numbering import (
 
 @dataclass(frozen=True)
 class Request:
-    """A parsed spec: ``name`` as written canonically, the sizes, and the options.
+    """A parsed spec: its canonical ``name``, sizes and options.
 
-    ``options`` holds the family's own integer options, defaults filled in.
+    ``options`` holds the family's own integer options, with defaults.
     """
 
     name: str
@@ -42,19 +42,19 @@ class Request:
 
 
 def one_host(sizes: tuple[int, ...]) -> int:
-    """Return 1: most families have one host a switch unless told otherwise."""
+    """Return 1, the default number of hosts per switch of most families."""
     del sizes
     return 1
 
 
 @dataclass(frozen=True)
 class Family:
-    """One kind of fabric. A module of :mod:`topologies.families` holds one or more.
+    """A topology family. A module of :mod:`topologies.families` defines one or more.
 
-    ``usage`` is shown to users; ``sizes`` is the least and the greatest count of sizes
-    in a spec; ``hosts`` tells whether ``hosts=K`` is an option, and ``default_hosts`` its
-    value for given sizes; ``options`` maps the family's own options to their defaults;
-    ``default_delay_us`` is the delay of links that are told none.
+    ``usage`` is shown to users. ``sizes`` are the minimum and maximum number of sizes in a spec.
+    ``hosts`` says whether the family has the option ``hosts=K``; ``default_hosts`` returns its
+    default for given sizes. ``options`` maps the family's own options to their defaults.
+    ``default_delay_us`` is the default delay of links.
     """
 
     name: str
@@ -70,9 +70,9 @@ class Family:
 
 @dataclass(frozen=True)
 class Cable:
-    """A link without its ports: switches ``a`` and ``b`` by index.
+    """A link whose ports are not yet numbered; ``a`` and ``b`` are switch indices.
 
-    At each end, the cables of a switch take its ports in the order of their keys.
+    At each switch, cables take ports in the order of their keys.
     """
 
     a: int
@@ -82,7 +82,7 @@ class Cable:
 
 
 def need_switches(spec: str, count: int) -> None:
-    """Raise SpecError when ``count`` switches cannot be numbered; call before building them."""
+    """Raise SpecError if ``count`` switches cannot be numbered; call it before building them."""
     if count > MAX_SWITCHES:
         raise SpecError(
             f"{spec}: {count} switches are too many, at most {MAX_SWITCHES} are possible"
@@ -90,7 +90,7 @@ def need_switches(spec: str, count: int) -> None:
 
 
 def need_room(request: Request, leaves: int, others: int, links: int) -> None:
-    """Raise SpecError when a tree cannot be numbered; call before building its cables.
+    """Raise SpecError if a tree cannot be numbered; call it before building its cables.
 
     ``leaves`` switches have ``request.hosts`` hosts each, ``others`` have none.
     """
@@ -103,7 +103,7 @@ def need_room(request: Request, leaves: int, others: int, links: int) -> None:
 
 
 def join(low: int, high: int) -> Cable:
-    """Return the cable between two switches that takes ports in the order of the far switch."""
+    """Return a cable between two switches; ports are in the order of the neighbours."""
     return Cable(low, (high,), high, (low,))
 
 
@@ -116,9 +116,9 @@ def assemble(
 ) -> Fabric:
     """Number switches, hosts and ports, and return the fabric.
 
-    Host ports come first, from 1; then the cables by their keys. Links are listed by
-    (switch, port) of their end ``a``. ``places`` of the switches with hosts, those that come first,
-    lay out addresses: see :func:`topologies.numbering.codes`.
+    Host ports come first, from 1, then the cables in the order of their keys. Links are sorted
+    by (switch, port) of their end ``a``. ``places`` are the coordinates of the switches with
+    hosts, which come first; they determine addresses (see :func:`topologies.numbering.codes`).
 
     Raises
     ------

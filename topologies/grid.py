@@ -1,4 +1,4 @@
-"""Meshes, tori and their cuts: switches at integer coordinates, numbered x fastest."""
+"""Meshes, tori and grids with missing links: switches at integer coordinates, x fastest."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from topologies.fabric import Fabric, Grid
 from topologies.family import Cable, Request, assemble, need_switches
 
 Keep = Callable[[tuple[int, ...], int], bool]
-"""Whether the cable from a coordinate in the positive direction of a dimension is there."""
+"""Whether a coordinate has the cable in the positive direction of a dimension."""
 
 POSITIVE, NEGATIVE = 0, 1
 
 
 def build_grid(request: Request, wrap: bool, keep: Keep | None = None) -> Fabric:
-    """Return the mesh (or torus, with ``wrap``) of ``request.sizes``, one dimension each.
+    """Return the mesh (or torus, with ``wrap``) of ``request.sizes``.
 
-    A dimension of size 2 has one link between its two switches, also in a torus, as in
-    the torus 4x2 with 12 links of Otsuka et al.; a dimension of size 1 has none.
+    In a dimension of size 2 one link connects the two switches, also in a torus, as in the
+    4x2 torus with 12 links of Otsuka et al. A dimension of size 1 has no links.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Mininet's entry: ``sudo mn --custom topologies/mn.py --topo torus,4,4 --controller remote``.
+"""Mininet's entry point: ``sudo mn --custom topologies/mn.py --topo torus,4,4 ...``.
 
-Every family of the registry is a topology here, with the port numbers, dpids, MACs and IPs of
-our fabrics, so that the controller's rules fit.
+Every family is available, with the port numbers, dpids, MACs and IPs of our fabrics, so that the
+controller's rules apply.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mininet.topo import Topo
 
 
 def _here() -> None:
-    """Only its code object is used: Mininet exec()s this file, so there is no __file__."""
+    """Provide a code object: Mininet exec()s this file, so ``__file__`` is undefined."""
 
 
 _REPOSITORY = str(Path(_here.__code__.co_filename).resolve().parent.parent)
@@ -29,7 +29,7 @@ from topologies.spec import build  # noqa: E402 - likewise
 
 
 class FabricTopo(Topo):  # type: ignore[misc] # Mininet has no types
-    """A fabric as Mininet describes one."""
+    """A fabric as a Mininet topology."""
 
     def build(self, fabric: Fabric) -> None:
         """Add the fabric's switches, hosts and links, with their ports."""
@@ -43,7 +43,7 @@ class FabricTopo(Topo):  # type: ignore[misc] # Mininet has no types
 
 
 def make_topo(family: str, *sizes: object, **options: object) -> FabricTopo:
-    """Return the topology of a spec that Mininet has taken apart; end with one line if bad."""
+    """Return the topology of a spec that Mininet has split; exit with one line if it is invalid."""
     spec = ",".join([family, *map(str, sizes), *(f"{k}={v}" for k, v in options.items())])
     try:
         return FabricTopo(build(spec))

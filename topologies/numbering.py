@@ -1,10 +1,10 @@
-"""Addresses and names by number, so that a destination address tells its switch.
+"""Addresses and names by number; the MAC and IP of a host identify its switch and port.
 
 Switch ``i`` (from 0) is ``s{i+1}`` with dpid ``i + 1``. The host on port ``p`` of the switch with
-code ``n`` has MAC ``02:00:00:NN:NN:PP`` and IP ``10.N.N.P``. The code is ``i + 1``, or where a
-family tells the places of its switches (coordinates; pod and position), it has a field of bits for
-each number of a place: rules that match a few bits then mean a row or a pod. Multicast group ``g``
-has MAC ``03:00:00:00:GG:GG``.
+code ``n`` has MAC ``02:00:00:NN:NN:PP`` and IP ``10.N.N.P``. The code is ``i + 1``. If the family
+gives coordinates (or pod and position), the code instead has a bit field for each of them, so
+that a rule that matches a few bits covers a row or a pod. Multicast group ``g`` has MAC
+``03:00:00:00:GG:GG``.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 CODE_BITS = 16
-"""Two bytes of a MAC tell the switch."""
+"""The switch number takes two bytes of the MAC."""
 MAX_SWITCHES = 65_535
-"""So many have plain numbers from 1 on."""
+"""Largest number of switches whose codes are plain numbers from 1."""
 MAX_HOSTS_PER_SWITCH = 254
-"""The last byte of an IP numbers the host; 0 and 255 are better left alone."""
+"""The last byte of an IP numbers the host; 0 and 255 are not used."""
 MAX_HOSTS = 262_144
-"""Far above what can be emulated or simulated here; it keeps a slip of the keyboard cheap."""
+"""Far more than can be emulated or simulated here; it bounds the cost of a typing error."""
 MAX_LINKS = 1_000_000
-"""Likewise for the links of a tree."""
+"""The same bound for the links of a tree."""
 MAX_PORT = 65_279
-"""The highest port number that Open vSwitch gives (0xfeff)."""
+"""The highest port number of Open vSwitch (0xfeff)."""
 
 _MAC_PREFIX = 0x02 << 40
 _GROUP_PREFIX = 0x03 << 40
-"""A locally administered address with the bit of groups."""
+"""A locally administered multicast address."""
 MAX_GROUPS = 65_535
-"""Two bytes of a MAC number the multicast group."""
+"""The group number takes two bytes of the MAC."""
 
 
 def codes(places: Sequence[tuple[int, ...]]) -> list[int]:
-    """Return the code of each switch from its place, the first number in the lowest bits.
+    """Return the code of each switch from its coordinates, the first in the lowest bits.
 
-    Plain numbers, from 1, if all fields but the last are full, where they do as well, and if the
-    fields do not fit.
+    Codes are plain numbers from 1 if the fields do not fit, or if all fields but the last are
+    full, because plain numbers then have the same bit layout.
     """
     sizes = [max(of) + 1 for of in zip(*places, strict=True)]
     widths = [(size - 1).bit_length() for size in sizes]
@@ -47,7 +47,7 @@ def codes(places: Sequence[tuple[int, ...]]) -> list[int]:
 
 
 def switch_mac(number: int) -> int:
-    """Return the MAC (48 bits) that all hosts of switch ``number`` share, last byte zero."""
+    """Return the 48-bit MAC prefix of all hosts of switch ``number``; the last byte is zero."""
     return _MAC_PREFIX | number << 8
 
 
@@ -57,7 +57,7 @@ def host_mac(number: int, port: int) -> str:
 
 
 def group_mac(number: int) -> int:
-    """Return the MAC (48 bits) of multicast group ``number`` (from 1)."""
+    """Return the MAC of multicast group ``number`` (from 1) as a 48-bit integer."""
     return _GROUP_PREFIX | number
 
 
@@ -67,10 +67,10 @@ def host_ip(number: int, port: int) -> str:
 
 
 def mac_text(value: int) -> str:
-    """Return 48 bits as ``aa:bb:cc:dd:ee:ff``."""
+    """Format a 48-bit integer as ``aa:bb:cc:dd:ee:ff``."""
     return ":".join(f"{value >> shift & 0xFF:02x}" for shift in range(40, -8, -8))
 
 
 def mac_value(text: str) -> int:
-    """Return the 48 bits of ``aa:bb:cc:dd:ee:ff``; the text must be well formed."""
+    """Parse ``aa:bb:cc:dd:ee:ff``, which must be well formed, as a 48-bit integer."""
     return int(text.replace(":", ""), 16)

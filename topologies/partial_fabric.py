@@ -1,4 +1,4 @@
-"""A fabric with gaps, as other programs' files describe one, and how the gaps are filled."""
+"""Fabrics with missing dpids, ports or addresses, as read from files of other programs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from topologies.validate import validate
 
 
 @dataclass(frozen=True)
-class DraftSwitch:
-    """A switch; without a dpid it gets the lowest free one from its own number."""
+class PartialSwitch:
+    """A switch; the default dpid is the first free one, counting from the switch's number."""
 
     name: str
     dpid: int | None = None
 
 
 @dataclass(frozen=True)
-class DraftHost:
-    """A host on the switch with index ``switch``; what is None is numbered as in families."""
+class PartialHost:
+    """A host on the switch with index ``switch``; None fields are numbered as in families."""
 
     name: str
     switch: int
@@ -39,7 +39,7 @@ class DraftHost:
 
 
 @dataclass(frozen=True)
-class DraftLink:
+class PartialLink:
     """A link between the switches with indices ``a`` and ``b``."""
 
     a: int
@@ -52,20 +52,20 @@ class DraftLink:
 
 def complete(
     name: str,
-    switches: Sequence[DraftSwitch],
-    hosts: Sequence[DraftHost],
-    links: Sequence[DraftLink],
+    switches: Sequence[PartialSwitch],
+    hosts: Sequence[PartialHost],
+    links: Sequence[PartialLink],
 ) -> Fabric:
-    """Return the fabric, every gap filled, validated.
+    """Fill in what is missing and return the validated fabric.
 
-    Ports that are given stay; then the hosts of a switch, in order, take its lowest free ports,
-    and then its links, in the order of their far switch. The switch with index i has the number
-    i + 1, from which dpid, MAC and IP come.
+    Given ports are kept. The hosts of a switch take its lowest free ports, in order; then its
+    links take ports in the order of the neighbours. The switch with index i has number i + 1,
+    which determines its default dpid and the default MACs and IPs of its hosts.
 
     Raises
     ------
     FabricError
-        Too large to be numbered, or the fabric contradicts itself.
+        The fabric is too large to be numbered, or inconsistent.
 
     """
     if len(switches) > MAX_SWITCHES:
@@ -98,7 +98,7 @@ def complete(
 
 
 def _given_ports(
-    count: int, hosts: Sequence[DraftHost], links: Sequence[DraftLink]
+    count: int, hosts: Sequence[PartialHost], links: Sequence[PartialLink]
 ) -> list[set[int]]:
     used: list[set[int]] = [set() for _ in range(count)]
     ends = [(host.switch, host.port) for host in hosts]
@@ -117,7 +117,7 @@ def _free_ports(used: set[int]) -> Iterator[int]:
             yield port
 
 
-def _switches(switches: Sequence[DraftSwitch]) -> Iterator[Switch]:
+def _switches(switches: Sequence[PartialSwitch]) -> Iterator[Switch]:
     used = {switch.dpid for switch in switches if switch.dpid is not None}
     for number, switch in enumerate(switches, 1):
         dpid = switch.dpid
@@ -129,13 +129,13 @@ def _switches(switches: Sequence[DraftSwitch]) -> Iterator[Switch]:
         yield Switch(switch.name, dpid)
 
 
-def _host(host: DraftHost, switch: str, free: Iterator[int]) -> Host:
+def _host(host: PartialHost, switch: str, free: Iterator[int]) -> Host:
     port = next(free) if host.port is None else host.port
     number = host.switch + 1
     if not 1 <= port <= MAX_HOSTS_PER_SWITCH and (host.mac is None or host.ip is None):
         raise FabricError(
-            f"host {host.name}: on port {port} it needs a MAC and an IP of its own;"
-            f" only ports 1 to {MAX_HOSTS_PER_SWITCH} have them by number"
+            f"host {host.name}: on port {port} it needs an explicit MAC and IP;"
+            f" only ports 1 to {MAX_HOSTS_PER_SWITCH} have default ones"
         )
     return Host(
         host.name,

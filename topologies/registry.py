@@ -1,4 +1,4 @@
-"""Finds every family: each :class:`Family` that a module of ``topologies.families`` holds."""
+"""The registry of families: every :class:`Family` in the modules of ``topologies.families``."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from topologies.family import Family
 
 @cache
 def families() -> Mapping[str, Family]:
-    """Return the families by name, in the order of their names."""
+    """Return the families by name, in alphabetical order."""
     return plugins("topologies.families", Family)

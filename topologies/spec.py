@@ -1,4 +1,4 @@
-"""Fabric specs: ``FAMILY,SIZE..,option=VALUE..``, in the manner of ``mn --topo``."""
+"""Fabric specs: ``FAMILY,SIZE..,option=VALUE..``, as in ``mn --topo``."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _LONGEST = 200
 def build(spec: str) -> Fabric:
     """Return the fabric that ``spec`` describes, for example ``mesh,4,2,hosts=2``.
 
-    Every family has the options ``rate=MBPS`` and ``delay=US`` (of every link), and all but
-    ``flat`` have ``hosts=K`` (hosts on each switch that has hosts; 1 on grids, and elsewhere what
-    the family says).
+    Every family has the options ``rate=MBPS`` and ``delay=US`` of all links. All except ``flat``
+    have ``hosts=K``: the hosts of each switch that has hosts (1 on grids; each other family has
+    its own default).
 
     Raises
     ------
     SpecError
-        With one line that says what is wrong and what would be right.
+        The message says what is wrong and what would be right.
 
     """
     family, request = parse(spec)
@@ -38,7 +38,7 @@ def build(spec: str) -> Fabric:
 
 
 def parse(spec: str) -> tuple[Family, Request]:
-    """Return the family and the request that ``spec`` names, all values checked for sense."""
+    """Parse ``spec``; return its family and request, with all values checked."""
     if len(spec) > _LONGEST:
         raise SpecError(f"a fabric spec has at most {_LONGEST} characters, not {len(spec)}")
     if not spec.isprintable() or not spec:
@@ -78,7 +78,7 @@ def _family(spec: str, name: str) -> Family:
         return known[name]
     close = get_close_matches(name.lower(), known, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
-    raise SpecError(f"{spec}: no family of fabrics is called {name!r}; {hint}")
+    raise SpecError(f"{spec}: there is no family {name!r}; {hint}")
 
 
 def _check_sizes(spec: str, family: Family, sizes: tuple[int, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Whether a fabric makes sense; the first thing wrong is told in one line."""
+"""Validation of fabrics; the first error is reported as one line."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ _MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
 
 
 def validate(fabric: Fabric) -> None:
-    """Raise FabricError when ``fabric`` contradicts itself.
+    """Raise FabricError if ``fabric`` is inconsistent.
 
-    Names must be usable as file names and distinct over switches and hosts together (a
-    channel is called by the switch or host that it leaves); dpids, MACs and IPs distinct;
-    every port used once; rates and delays sensible; every switch reachable from every other.
+    Names must be usable as file names and be distinct over switches and hosts together, because
+    a channel is named after the switch or host that it leaves. Dpids, MACs and IPs must be
+    distinct, every port may be used once, rates and delays must be in their ranges, and the
+    fabric must be connected.
     """
     if not fabric.switches:
         raise FabricError("a fabric needs at least one switch")
@@ -47,7 +48,7 @@ def validate(fabric: Fabric) -> None:
 
 
 def is_name(text: str) -> bool:
-    """Whether a switch or host may be called ``text``."""
+    """Tell whether ``text`` is a valid name of a switch or host."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -71,7 +72,7 @@ def _check_dpids(fabric: Fabric) -> None:
             raise FabricError(f"switch {switch.name}: dpid must be 1 to 2^64-1, not {switch.dpid}")
         if switch.dpid in seen:
             raise FabricError(
-                f"switch {switch.name}: dpid {switch.dpid} is already that of {seen[switch.dpid]}"
+                f"switch {switch.name}: dpid {switch.dpid} is already used by {seen[switch.dpid]}"
             )
         seen[switch.dpid] = switch.name
 
@@ -85,7 +86,7 @@ def _check_host(fabric: Fabric, host: Host) -> None:
         )
     if mac_value(host.mac) == 0 or mac_value(host.mac) >> 40 & 1:
         raise FabricError(
-            f"host {host.name}: MAC {host.mac} is not one host's own (it is zero or a group's)"
+            f"host {host.name}: MAC {host.mac} must not be zero or a multicast address"
         )
     try:
         address = ipaddress.IPv4Address(host.ip)
@@ -94,7 +95,7 @@ def _check_host(fabric: Fabric, host: Host) -> None:
             f"host {host.name}: {host.ip!r} is not an IPv4 address; write it as 10.0.1.1"
         ) from None
     if address.is_multicast or address.is_unspecified or address.is_loopback:
-        raise FabricError(f"host {host.name}: {host.ip} cannot be a host's IPv4 address")
+        raise FabricError(f"host {host.name}: {host.ip} is not a unicast IPv4 address")
     _check_line(f"host {host.name}", host.rate_mbps, host.delay_us)
 
 
@@ -104,9 +105,9 @@ def _check_addresses(fabric: Fabric) -> None:
     for host in fabric.hosts:
         mac = mac_value(host.mac)
         if mac in macs:
-            raise FabricError(f"host {host.name}: MAC {host.mac} is already that of {macs[mac]}")
+            raise FabricError(f"host {host.name}: MAC {host.mac} is already used by {macs[mac]}")
         if host.ip in ips:
-            raise FabricError(f"host {host.name}: IP {host.ip} is already that of {ips[host.ip]}")
+            raise FabricError(f"host {host.name}: IP {host.ip} is already used by {ips[host.ip]}")
         macs[mac] = host.name
         ips[host.ip] = host.name
 
@@ -117,7 +118,7 @@ def _check_link(fabric: Fabric, link: Link) -> None:
         if name not in fabric.switch_index:
             raise FabricError(f"{where}: there is no switch {name!r}")
     if link.a == link.b:
-        raise FabricError(f"{where}: joins a switch to itself")
+        raise FabricError(f"{where}: connects a switch to itself")
     _check_line(where, link.rate_mbps, link.delay_us)
 
 
@@ -131,7 +132,7 @@ def _check_line(where: str, rate_mbps: float, delay_us: float) -> None:
 
 
 def _ends(fabric: Fabric) -> Iterator[tuple[str, int, str]]:
-    """Yield (switch, port, what is plugged in there)."""
+    """Yield (switch, port, description of the link or host on it)."""
     for host in fabric.hosts:
         yield host.switch, host.port, f"host {host.name}"
     for link in fabric.links:
@@ -159,7 +160,7 @@ def _check_grid(fabric: Fabric) -> None:
     if not dims or min(dims) < 1 or prod(dims) != len(fabric.switches):
         shape = "x".join(map(str, dims)) or "empty"
         raise FabricError(
-            f"grid {shape} does not hold the fabric's {len(fabric.switches)} switches"
+            f"grid {shape} does not match the fabric's {len(fabric.switches)} switches"
         )
 
 
@@ -168,19 +169,19 @@ def _check_hub(fabric: Fabric) -> None:
     if not hubs:
         return
     if len(fabric.switches) > 1:
-        raise FabricError(f"{hubs[0]}: a hub joins hosts only; it cannot be linked to a switch")
+        raise FabricError(f"{hubs[0]}: a hub connects only hosts, not switches")
     for host in fabric.hosts:
         if host.rate_mbps != fabric.hosts[0].rate_mbps or host.rate_mbps > MAX_HUB_RATE_MBPS:
             raise FabricError(
-                f"host {host.name}: all lines of a hub have one rate, at most"
+                f"host {host.name}: all links of a hub have the same rate, at most"
                 f" {MAX_HUB_RATE_MBPS:g} Mbit/s, not {host.rate_mbps:g}"
             )
     slot_us = HUB_SLOT_BITS / fabric.hosts[0].rate_mbps
     longest = sorted((host.delay_us for host in fabric.hosts), reverse=True)[:2]
     if 2 * sum(longest) > slot_us:
         raise FabricError(
-            f"{hubs[0]}: from host to host and back takes {2 * sum(longest):g} us, but a"
-            f" collision is heard within {slot_us:g} us only: give a delay of"
+            f"{hubs[0]}: the round-trip time between hosts, {2 * sum(longest):g} us, exceeds the"
+            f" slot time in which collisions are detected, {slot_us:g} us; set a delay of"
             f" {slot_us / 4:g} us at most"
         )
 

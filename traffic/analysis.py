@@ -1,4 +1,4 @@
-"""What a pattern's flows get of a plan, path by path."""
+"""Analysis of a pattern on a plan: path lengths, channel loads and fair rates of its flows."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from traffic.fairness import Rates, fair_rates
 from traffic.patterns import Pattern
 
 FAIR_FLOWS = 2_000_000
-"""Fair rates of more flows than these would take minutes; they are left out, and it is said."""
+"""Limit of flows for which fair rates are computed; more would take minutes."""
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """How the flows share channels, and their max-min fair rates (Mbit/s of line).
+    """The flows' channel loads, and their max-min fair rates (Mbit/s on the line).
 
-    ``rates`` is None where there are more than :data:`FAIR_FLOWS` flows, or none.
+    ``rates`` is None if there are more than :data:`FAIR_FLOWS` flows, or none.
     """
 
     lines: Lines
@@ -28,7 +28,7 @@ class Analysis:
     rates: Rates | None
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures by name, None for those that there are not."""
+        """Return the figures by name; missing ones are None."""
         low, mean, high = (
             (None, None, None)
             if self.rates is None
@@ -46,7 +46,7 @@ class Analysis:
 
 
 def analyse(plan: Plan, pattern: Pattern, seed: int) -> Analysis:
-    """Send a pattern's flows over a plan; raises PatternError where it does not fit."""
+    """Analyse a pattern's flows on a plan; raises PatternError if it does not fit the fabric."""
     lines = Lines(plan)
     found = contention(lines, pattern.phases(plan.fabric, seed))
     rates = None
@@ -58,5 +58,5 @@ def analyse(plan: Plan, pattern: Pattern, seed: int) -> Analysis:
 
 
 def rounded(ratio: float) -> float:
-    """Return a ratio with four digits, but 1.0 only where nothing at all is shared."""
+    """Round a ratio to four digits, but to 1.0 only if it is exactly 1."""
     return ratio if ratio == 1.0 else min(round(ratio, 4), 0.9999)

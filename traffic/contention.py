@@ -1,4 +1,4 @@
-"""How flows that are under way at the same time share the channels of a plan.
+"""Contention: how simultaneous flows share the channels of a plan.
 
 References
 ----------
@@ -19,22 +19,22 @@ from routing.graphs.channels import Ints
 from routing.plan import Plan
 
 _FLOWS_AT_ONCE = 1 << 16
-"""Bounds memory; larger ones are no faster."""
+"""Number of flows per batch; it limits memory, and larger batches are not faster."""
 
 Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Contention:
-    """What flows in phases get. Channels are numbered as in :class:`Lines`.
+    """The contention of flows in phases. Channels are numbered as in :class:`Lines`.
 
-    flows : how many there were, over all phases.
-    throughput_ratio : the mean, over all flows and phases, of 1 / (flows on the fullest channel
-        of the flow's path), links to hosts included; 1.0 is free of contention.
-    max_channel_load : the most flows on a channel between switches in one phase.
-    max_host_load : likewise on a channel from or to a host.
-    peaks : (lines,) the most flows on each channel in one phase.
-    flows_by_load : entry k is how many flows had a fullest channel with k flows.
+    flows : the number of flows in all phases.
+    throughput_ratio : the mean, over all flows, of 1 / (the largest number of flows in this phase
+        on a channel of the flow's path), links to hosts included; 1.0 means no contention.
+    max_channel_load : the largest number of flows on a channel between switches in one phase.
+    max_host_load : the same for channels from or to hosts.
+    peaks : (lines,) the largest number of flows on each channel in one phase.
+    flows_by_load : entry k is the number of flows whose most loaded channel has k flows.
     """
 
     flows: int
@@ -46,10 +46,10 @@ class Contention:
 
 
 class Lines:
-    """Every channel of a plan, those of hosts included, and which of them each flow takes.
+    """All channels of a plan, including those of hosts, and the channels of each flow.
 
-    First the channels between switches as the plan numbers them, then those from the hosts, then
-    those to the hosts, both in the order of the fabric's hosts.
+    The channels between switches come first, in the plan's numbering, then those from hosts,
+    then those to hosts, both in the order of the fabric's hosts.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -67,7 +67,7 @@ class Lines:
     def of(self, flows: Ints) -> list[Ints]:
         """Return the channels of ``flows`` (flows, 2), one array for each hop.
 
-        Where a path has ended there is the number :attr:`count`, which no channel has.
+        After the end of a path the entry is :attr:`count`, which is no channel's number.
         """
         source, to = flows[:, 0], flows[:, 1]
         hosts = len(self._target)
@@ -76,7 +76,7 @@ class Lines:
         return [self.switch_lines + source, *between, self.switch_lines + hosts + to]
 
     def names(self) -> list[str]:
-        """Return ``SWITCH:PORT``, the port being the one it leaves by, or the sending host."""
+        """Return ``SWITCH:PORT`` of the output port, or the name of the sending host."""
         channels, hosts = self.plan.channels, self.plan.fabric.hosts
         ends = zip(channels.tail.tolist(), channels.out_port.tolist(), strict=True)
         between = [f"{channels.names[tail]}:{port}" for tail, port in ends]
@@ -96,8 +96,8 @@ class Lines:
 
 
 def contention(lines: Lines, phases: Iterable[Ints]) -> Contention:
-    """Route every flow of every phase, (flows, 2) hosts each, and count what shares channels."""
-    # Counted by load and summed as whole numbers, so that 1.0 is exact.
+    """Count the flows on each channel in each phase; a phase is (flows, 2) hosts."""
+    # Counted by load and summed as integers, so that 1.0 is exact.
     flows_by_load: Counts = np.zeros(1, dtype=np.int64)
     peaks: Counts = np.zeros(lines.count, dtype=np.int64)
     for flows, phase in _batches(phases):
@@ -128,7 +128,7 @@ def contention(lines: Lines, phases: Iterable[Ints]) -> Contention:
 
 
 def _sum(a: Counts, b: NDArray[np.intp]) -> Counts:
-    """Return the sum of two lists of counts, of which one may be shorter."""
+    """Add two arrays of counts, which may differ in length."""
     total: Counts = np.zeros(max(len(a), len(b)), dtype=np.int64)
     total[: len(a)] += a
     total[: len(b)] += b
@@ -136,7 +136,7 @@ def _sum(a: Counts, b: NDArray[np.intp]) -> Counts:
 
 
 def _batches(phases: Iterable[Ints]) -> Iterator[tuple[Ints, Ints]]:
-    """Yield the flows of several phases together, and the place of each flow's phase among them."""
+    """Yield the flows of several phases together, and the index of each flow's phase."""
     batch: list[Ints] = []
     size = 0
     for flows in phases:
@@ -156,13 +156,13 @@ def _joined(batch: list[Ints]) -> tuple[Ints, Ints]:
 
 
 def _parts(flows: Ints, phase: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield a batch bit by bit: a single phase may be far larger than others."""
+    """Split a batch: a single phase may be far larger than others."""
     for start in range(0, len(flows), 2 * _FLOWS_AT_ONCE):
         part = slice(start, start + 2 * _FLOWS_AT_ONCE)
         yield flows[part], phase[part]
 
 
 def _numbered(lines: Lines, flows: Ints, phase: Ints) -> list[Ints]:
-    """Return each hop's channels, numbered anew for each phase."""
+    """Return each hop's channels, with separate numbers for each phase."""
     first = phase * np.int32(lines.count + 1)
     return [channel + first for channel in lines.of(flows)]

@@ -1,9 +1,9 @@
-"""Max-min fair rates of flows that are under way at the same time.
+"""Max-min fair rates of simultaneous flows.
 
 References
 ----------
-Bertsekas and Gallager, Data Networks, section 6.5.2: the rates of all flows rise together; a
-flow stops where one of its channels is full.
+Bertsekas and Gallager, Data Networks, section 6.5.2: all rates rise together; the rate of a flow
+stops rising when one of its channels is full.
 
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from routing.graphs.channels import Ints
 
 _SAME = 1e-9
-"""Shares that differ by less than this part are one share."""
+"""Relative difference below which two shares count as equal."""
 
 Rates = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ def _sums(paths: Ints, weights: Rates, channels: int) -> Rates:
 
 
 def _members(paths: Ints, channels: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the flows of channel 0, then those of channel 1 ..; and where each channel begins."""
+    """Return the flows of channel 0, then those of channel 1 .., and where each starts."""
     order = np.argsort(paths, axis=None, kind="stable")
     counts = np.bincount(paths.reshape(-1), minlength=channels + 1)[:channels]
     first = np.concatenate([[0], np.cumsum(counts)])
@@ -77,8 +77,8 @@ def _members(paths: Ints, channels: int) -> tuple[NDArray[np.intp], NDArray[np.i
 def _slices(
     values: NDArray[np.intp], begin: NDArray[np.intp], end: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """Return ``values[begin[0]:end[0]]``, ``values[begin[1]:end[1]]`` .. joined."""
+    """Concatenate ``values[begin[0]:end[0]]``, ``values[begin[1]:end[1]]``, and so on."""
     lengths = end - begin
     offset = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    joined: NDArray[np.intp] = values[np.repeat(begin, lengths) + offset]
-    return joined
+    parts: NDArray[np.intp] = values[np.repeat(begin, lengths) + offset]
+    return parts

@@ -1,4 +1,4 @@
-"""Flows between hosts of a planned fabric: their channels, and what each may expect."""
+"""Flows between hosts of a planned fabric: their channels, and their expected rates and delays."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from traffic.fairness import fair_rates
 
 @dataclass(frozen=True)
 class Flow:
-    """One host that sends to another; ``channels`` are the switch ports it leaves by."""
+    """A flow from one host to another; ``channels`` are the output ports on its path."""
 
     source: str
     destination: str
     channels: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return it as results name it."""
+        """Return the flow's name in results."""
         return f"{self.source}>{self.destination}"
 
     @property
     def last_channel(self) -> str:
-        """The channel that delivers to the destination."""
+        """The channel that ends at the destination host."""
         return self.channels[-1]
 
 
 def channels_of(plan: Plan, source: str, destination: str) -> tuple[str, ...]:
-    """Return the switch ports by which frames of this pair leave, the host's last."""
+    """Return the output ports on the path of a pair, the source host first."""
     return tuple(f"{hop.switch}:{hop.out_port}" for hop in plan.path(source, destination))
 
 
 def flows_of(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[Flow, ...]:
-    """Return a flow for each (source, destination), with the channels that the plan gives it."""
+    """Return a flow for each (source, destination), with its channels in the plan."""
     return tuple(Flow(a, b, channels_of(plan, a, b)) for a, b in pairs)
 
 
@@ -53,14 +53,14 @@ def paths_on_channels(flows: Sequence[Flow]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Line:
-    """What a channel's link is: its rate, and its delay one way."""
+    """The line of a channel: its rate, and its one-way delay."""
 
     rate_mbps: float
     delay_us: float
 
 
 def lines(fabric: Fabric) -> dict[str, Line]:
-    """Return the line of every channel: ``SWITCH:PORT`` that it leaves by, or the host."""
+    """Return the line of every channel, by ``SWITCH:PORT`` (output port) or sending host."""
     found: dict[str, Line] = {}
     for host in fabric.hosts:
         line = Line(host.rate_mbps, host.delay_us)
@@ -96,10 +96,10 @@ def fair_mbps(plan: Plan, flows: Sequence[Flow], protocol: theory.Protocol) -> l
 
 
 def way_us(way: Sequence[Line], packets: Sequence[int], *, tagged: bool = True) -> float:
-    """Return how long IP packets of these bytes take from end to end, nothing else under way.
+    """Return the time that IP packets of these sizes take end to end in an empty fabric.
 
-    Switches store and forward; frames have a VLAN tag (where ``tagged``) on all but the first
-    and the last line.
+    Switches store and forward. If ``tagged``, frames have a VLAN tag on all lines except the
+    first and the last.
     """
     there = [0.0] * len(packets)
     for hop, line in enumerate(way):
@@ -115,7 +115,7 @@ def way_us(way: Sequence[Line], packets: Sequence[int], *, tagged: bool = True) 
 def exchange_us(plan: Plan, flow: Flow, message_bytes: int) -> float:
     """Return the time from a UDP message to its acknowledgement in an empty fabric.
 
-    The acknowledgement is a frame of the smallest size. The hosts' own time is not in it.
+    The acknowledgement is a frame of minimum size. The hosts' processing time is not included.
     """
     known = lines(plan.fabric)
     back = channels_of(plan, flow.destination, flow.source)

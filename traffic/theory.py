@@ -8,9 +8,9 @@ from typing import Literal
 Protocol = Literal["udp", "tcp"]
 
 UDP_PAYLOAD_BYTES = 1472
-"""The largest UDP datagram in one Ethernet frame: MTU 1500 less IPv4 (20) and UDP (8)."""
+"""The largest UDP datagram in one Ethernet frame: MTU 1500 minus IPv4 (20) and UDP (8)."""
 TCP_PAYLOAD_BYTES = 1448
-"""Linux's segment on MTU 1500: less IPv4 (20), TCP (20) and the timestamp option (12)."""
+"""Linux's TCP segment at MTU 1500: minus IPv4 (20), TCP (20) and the timestamp option (12)."""
 TCP_SEGMENTS_PER_ACK = 2
 """RFC 5681's delayed acknowledgement: one for every second full segment."""
 
@@ -23,37 +23,37 @@ FCS_BYTES = 4
 GAP_BYTES = 8 + 12
 """Preamble with start delimiter, and inter-frame gap of IEEE 802.3."""
 MIN_FRAME_BYTES = 64
-"""IEEE 802.3's smallest frame, FCS included."""
+"""Minimum frame size of IEEE 802.3, including the FCS."""
 HEADER_BYTES: Mapping[str, int] = {
     "udp": ETHERNET_HEADER_BYTES + 20 + 8,
     "tcp": ETHERNET_HEADER_BYTES + 20 + 20 + 12,
 }
-"""What stands before the payload in an untagged frame, by protocol."""
+"""Header bytes before the payload in an untagged frame, by protocol."""
 PAYLOAD_BYTES: Mapping[str, int] = {"udp": UDP_PAYLOAD_BYTES, "tcp": TCP_PAYLOAD_BYTES}
-"""Payload of a full frame, by protocol."""
+"""Payload bytes of a full frame, by protocol."""
 
 
 def wire_bytes(protocol: Protocol, payload_bytes: int, *, tagged: bool) -> int:
-    """Return the bytes of line time that one frame with this payload takes."""
+    """Return the bytes that a frame with this payload occupies on the line, gap included."""
     frame = HEADER_BYTES[protocol] + payload_bytes + (VLAN_TAG_BYTES if tagged else 0)
     return max(frame + FCS_BYTES, MIN_FRAME_BYTES) + GAP_BYTES
 
 
 def message_packets(message_bytes: int) -> list[int]:
-    """Return the bytes of the IPv4 packets that one message becomes: full datagrams, and a rest."""
+    """Return the sizes of the IPv4 packets of one message: full datagrams, then the remainder."""
     whole, rest = divmod(message_bytes, UDP_PAYLOAD_BYTES)
     payloads = [UDP_PAYLOAD_BYTES] * whole + ([rest] if rest or not whole else [])
     return [IPV4_HEADER_BYTES + UDP_HEADER_BYTES + payload for payload in payloads]
 
 
 def packet_wire_bytes(packet_bytes: int, *, tagged: bool) -> int:
-    """Return the bytes of line time that an IP packet takes as an Ethernet frame."""
+    """Return the bytes that an IP packet occupies on the line as an Ethernet frame."""
     frame = ETHERNET_HEADER_BYTES + packet_bytes + (VLAN_TAG_BYTES if tagged else 0)
     return max(frame + FCS_BYTES, MIN_FRAME_BYTES) + GAP_BYTES
 
 
 def load_per_payload(protocol: Protocol, *, tagged: bool, ack: bool = False) -> float:
-    """Return line bytes spent for each payload byte, on the data's or the ACKs' way."""
+    """Return the line bytes per payload byte, in the direction of the data or of the ACKs."""
     payload = PAYLOAD_BYTES[protocol]
     if not ack:
         return wire_bytes(protocol, payload, tagged=tagged) / payload

@@ -1,4 +1,4 @@
-"""The verdict on a forwarding state: whether everything is delivered, and if it can deadlock."""
+"""The verdict on a forwarding state: whether all is delivered, and whether it can deadlock."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from verification.explain import problems_of
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the check found.
+    """The result of a check.
 
-    ``pairs`` ordered pairs of different hosts were tried, ``undelivered`` of them failed: not
+    ``pairs`` ordered pairs of different hosts were traced; ``undelivered`` of them failed: not
     exactly one copy, at the right host only, untagged and unchanged. ``broadcasts`` counts
-    (source, receiver) of broadcasts likewise, ``multicasts`` (source, member) of the groups, where
-    a copy to anybody else counts as undelivered too. ``max_channel_load`` is the most paths on
-    a channel between switches. The mean number of switches counts a host to itself as one switch.
-    ``cycle`` is a cycle of the joint channel dependency graph of all that was sent, under the
-    flow control of that name; ``witnesses`` are packets that close it.
+    (source, receiver) pairs of broadcasts in the same way, ``multicasts`` (source, member) pairs
+    of groups; a copy to any other host counts as undelivered too. ``max_channel_load`` is the
+    largest number of paths on a channel between switches. In the mean number of switches a host
+    to itself counts as one switch. ``cycle`` is a cycle of the joint channel dependency graph of
+    all packets under ``flow_control``; ``witnesses`` are packets that close it.
     """
 
     fabric: str
@@ -49,17 +49,17 @@ class Verdict:
 
     @property
     def failed(self) -> int:
-        """How many receivers do not get what they should, or get what they should not."""
+        """The number of receivers with missing, duplicate or unwanted copies."""
         return self.undelivered + self.broadcasts_undelivered + self.multicasts_undelivered
 
     @property
     def good(self) -> bool:
-        """Whether everything is delivered and nothing can deadlock."""
+        """Whether everything is delivered and no deadlock is possible."""
         return self.failed == 0 and self.acyclic
 
     @property
     def text(self) -> str:
-        """Whether it can deadlock, and under which flow control, in words."""
+        """The deadlock verdict as text, with the flow control."""
         return verdict_text(self.flow_control, self.cycle)
 
     def as_json(self) -> dict[str, object]:
@@ -68,14 +68,14 @@ class Verdict:
 
 
 def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
-    """Return the verdict on a state under one of :data:`routing.flow_control.CHOICES`.
+    """Return the verdict on ``state`` under one of :data:`routing.flow_control.CHOICES`.
 
-    ``auto`` is PFC where packets wait in more than one priority between switches, else PAUSE.
+    ``auto`` is PFC if packets wait in more than one priority between switches, else PAUSE.
 
     Raises
     ------
     PlanError
-        There is no such flow control.
+        The flow control does not exist.
 
     """
     flow_control = resolved(flow_control, priorities_of(state))
@@ -110,16 +110,16 @@ def check(
     multicast: Sequence[MulticastGroup] = (),
     tags: HostTags | None = None,
 ) -> Verdict:
-    """Return the verdict on ``rules``: on what every host sends to every other, to all, to groups.
+    """Return the verdict on ``rules`` for all unicasts, broadcasts and multicasts.
 
-    ``tags`` are the VLANs that hosts put on their frames; None: they send untagged.
+    ``tags`` are the VLAN tags that hosts add; None: they send untagged.
 
     Raises
     ------
     RuleError
-        A number of a rule fits no field, or there are rules for a switch that is not there.
+        A number in a rule is out of range, or a switch with rules is not in the fabric.
     PlanError
-        There is no such flow control.
+        The flow control does not exist.
 
     """
     return verdict_of(state_of_rules(fabric, rules, multicast, tags), flow_control)

@@ -1,4 +1,4 @@
-"""A plan with all that is derived from it, each worked out once: state, verdict, rules, figures."""
+"""A plan with its forwarding state, verdict, rules and figures, each computed once."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from verification.check import Verdict, verdict_of
 
 @dataclass(frozen=True)
 class CheckedPlan:
-    """A plan, and what follows from it when it is first asked for."""
+    """A plan and what is derived from it, computed on first use."""
 
     plan: Plan
 
     @cached_property
     def state(self) -> ForwardingState:
-        """What every switch is to do. Raises PlanError where no switch can."""
+        """The forwarding state. Raises PlanError if switches cannot implement the plan."""
         return state_of_plan(self.plan)
 
     @cached_property
@@ -58,7 +58,7 @@ class CheckedPlan:
 
     @property
     def loads(self) -> NDArray[np.int64]:
-        """(channels,) the paths between hosts that take each channel."""
+        """(channels,) the number of paths between hosts on each channel."""
         return self.state.loads.astype(np.int64)
 
     @property
@@ -68,7 +68,7 @@ class CheckedPlan:
 
     @cached_property
     def _shortest_hops(self) -> int:
-        """The channels of shortest paths between all pairs of hosts together."""
+        """The total number of channels on shortest paths between all pairs of hosts."""
         receivers = self.plan.receivers
         return self.plan.channels.core.total_hops(receivers, receivers)
 
@@ -82,11 +82,11 @@ class CheckedPlan:
         refuse_deadlock(self.plan, self.cycle)
 
     def summary(self) -> dict[str, object]:
-        """Return the plan's figures, as ``knotless plan --json`` prints them.
+        """Return the plan's figures, which ``knotless plan --json`` prints.
 
-        The mean number of switches counts all ordered pairs of hosts, a host to itself included,
-        as Table 1 of Otsuka et al. does; ``load_bound`` is the mean load of a channel when all
-        pairs take shortest paths, which no plan's greatest load can be under.
+        The mean number of switches is over all ordered pairs of hosts, including a host to itself,
+        as in Table 1 of Otsuka et al. ``load_bound`` is the mean load of a channel if all pairs
+        take shortest paths: a lower bound of the largest load of any plan.
         """
         plan, verdict = self.plan, self.verdict
         rules, compile_ms = self._compiled
@@ -112,12 +112,12 @@ class CheckedPlan:
 
 
 def refuse_deadlock(plan: Plan, cycle: Sequence[str]) -> None:
-    """Refuse a plan whose channels wait for each other in a ``cycle`` under its flow control.
+    """Refuse a plan whose channels can wait for each other in a ``cycle``, if there is one.
 
     Raises
     ------
     PlanError
-        There is one: it is named, and what would be right.
+        ``cycle`` is not empty; the message names it and the remedies.
 
     """
     if cycle:

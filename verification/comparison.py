@@ -1,4 +1,4 @@
-"""Several engines on one fabric, side by side."""
+"""Comparison of several engines on one fabric."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Compared:
-    """One engine: the figures of its plan, or the reason why there is none."""
+    """An engine with the figures of its plan, or the reason why it has none."""
 
     engine: str
     summary: dict[str, object] | None
     reason: str = ""
 
     def as_json(self) -> dict[str, object]:
-        """Return the figures as ``knotless plan --json`` has them, or engine and reason."""
+        """Return the figures as in ``knotless plan --json``, or the engine and the reason."""
         return self.summary or {"engine": self.engine, "reason": self.reason}
 
 
 def chosen(names: str) -> list[Engine]:
-    """Return the engines that ``names`` says: ``all``, or names with commas between.
+    """Return the engines in ``names``: ``all``, or names separated by commas.
 
     Raises
     ------
     PlanError
-        There is no engine of that name.
+        An engine does not exist.
 
     """
     wanted = list(engines()) if names == ALL else names.split(",")
@@ -42,15 +42,15 @@ def chosen(names: str) -> list[Engine]:
 
 
 def compare(fabric: Fabric, names: str, request: PlanRequest) -> Iterator[Compared]:
-    """Plan ``fabric`` with each engine of ``names`` (see :func:`chosen`), one after the other.
+    """Plan ``fabric`` with each engine of ``names`` (see :func:`chosen`), in order.
 
-    ``root`` goes to the engines that have one. The other choices are those of ``request``; an
-    engine that cannot route the fabric under them is listed with the reason.
+    ``root`` applies to the engines that have one; all other options are those of ``request``. An
+    engine that cannot route the fabric with them is listed with the reason.
 
     Raises
     ------
     PlanError
-        There is no engine of that name.
+        An engine does not exist.
 
     """
     for engine in chosen(names):

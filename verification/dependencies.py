@@ -1,8 +1,8 @@
 """The channel dependency graph of a forwarding state under a flow control, and its cycles.
 
-A node is a virtual channel: ``channel * 8 + priority``. There is an edge from one to another
-where some packet holds the first while it waits for the second. Without a cycle no deadlock can
-happen. Only links that pause make packets wait.
+A node is a virtual channel: ``channel * 8 + priority``. An edge means that some packet can hold
+the first while it waits for the second. If there is no cycle, no deadlock is possible. Packets
+wait only for links that pause.
 
 References
 ----------
@@ -36,25 +36,25 @@ class Witness:
     destination: str
 
     def as_json(self) -> dict[str, str]:
-        """Return it as plain values."""
+        """Return the witness as a value for :func:`json.dumps`."""
         return asdict(self)
 
 
 def edges_of(state: ForwardingState) -> Edges:
-    """Return (dependencies, 2) nodes: what is held and waited for where priorities wait apart."""
+    """Return (dependencies, 2) nodes, held and waited for, if each priority waits separately."""
     rows = state.dependencies
     return np.stack([virtual_channel(rows[:, 0], rows[:, 1]), virtual_channel(*rows[:, 2:4].T)], 1)
 
 
 def priorities_of(state: ForwardingState) -> int:
-    """Return how many priorities packets wait in, or are waited for, between switches."""
+    """Return the number of priorities in which packets wait between switches."""
     return len(np.unique(state.dependencies[:, [1, 3]]))
 
 
 def edges_of_pairs(state: ForwardingState, pairs: Iterable[tuple[str, str]]) -> Edges:
-    """Return the dependencies of what the first hosts of ``pairs`` send to the second ones.
+    """Return the dependencies of the packets from the first to the second host of each pair.
 
-    Only for states without multipath: each packet takes one link after the other.
+    Only for states without multipath, in which each packet takes one link after the other.
     """
     edges: set[tuple[int, int]] = set()
     for source, destination in pairs:
@@ -72,7 +72,7 @@ def cycle_of(state: ForwardingState, flow_control: str) -> list[int]:
 def witnesses(
     state: ForwardingState, cycle: Sequence[int], flow_control: str
 ) -> tuple[Witness, ...]:
-    """Return for each step of a cycle of :func:`cycle_of` a packet that takes it."""
+    """Return a packet for each step of a cycle found by :func:`cycle_of`."""
     edges = waiting(edges_of(state), flow_control)
     names = cycle_names(state.channels, cycle)
     found = []

@@ -1,4 +1,4 @@
-"""What is wrong, in words: why packets do not arrive, and which rules cannot be right."""
+"""Descriptions of problems: why packets are not delivered, and which rules are wrong."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from forwarding.state import ForwardingState, Trace
 
 MOST_PROBLEMS = 50
-"""How many packets, and how many rules, are told about."""
+"""Limit of the packets, and of the rules, that are described."""
 
 
 def problems_of(state: ForwardingState) -> list[str]:
-    """Return what is wrong, a bounded number of lines: with packets first, then with rules.
+    """Return a bounded number of lines: problems of packets first, then of rules.
 
-    A few of the packets that fail are followed again; the number of all is in the verdict.
+    Some of the failed packets are traced again; the verdict has the total number.
     """
     lines = [f"{name}: there are no rules for this switch" for name in state.silent]
     lines = [*_first(lines, "switches without rules"), *_of_packets(state)]
@@ -22,7 +22,7 @@ def problems_of(state: ForwardingState) -> list[str]:
 
 
 def _first(lines: list[str], what: str) -> list[str]:
-    """Return the first lines, and how many more there are."""
+    """Return the first lines, and the number of further ones."""
     more = len(lines) - MOST_PROBLEMS
     return [*lines[:MOST_PROBLEMS], f"and {more} more {what}"] if more > 0 else lines
 
@@ -37,22 +37,22 @@ def _of_packets(state: ForwardingState) -> Iterator[str]:
     if more > 0:
         yield f"and {more} more pairs of hosts"
     floods = state.core.failed_floods
-    told = 0
+    described = 0
     for source, destination in floods:
-        if told >= MOST_PROBLEMS:
+        if described >= MOST_PROBLEMS:
             yield "and more that is sent to many hosts"
             return
         for line in _of_flood(state, source, destination):
-            told += 1
+            described += 1
             yield line
 
 
 def _fate(state: ForwardingState, target: int, trace: Trace) -> str:
-    """Return what becomes of a packet for one host."""
+    """Describe what happens to a packet for one host."""
     names = state.channels.names
     if trace.unsupported:
         return f"what {names[trace.unsupported[0]]} does with the frame cannot be followed"
-    if trace.again:
+    if trace.repeated:
         return "the frame goes round for ever"
     if not trace.delivered:
         at = f" at {names[trace.dropped[0]]}" if trace.dropped else ""
@@ -66,7 +66,7 @@ def _fate(state: ForwardingState, target: int, trace: Trace) -> str:
 
 
 def _of_flood(state: ForwardingState, source: int, destination: int) -> Iterator[str]:
-    """Yield what is wrong with what one host sends to all, or to a group."""
+    """Describe what is wrong with a flood from one host to all, or to a group."""
     hosts = state.fabric.hosts
     trace = state.trace_number(hosts[source].name, destination)
     group, _ = state.core.floods[destination - len(hosts)]
@@ -80,7 +80,7 @@ def _of_flood(state: ForwardingState, source: int, destination: int) -> Iterator
     if trace.unsupported:
         at = state.channels.names[trace.unsupported[0]]
         yield f"{name}: what {at} does with the frame cannot be followed"
-    if trace.again:
+    if trace.repeated:
         yield f"{name} goes round for ever"
     copies: dict[int, int] = {}
     for host, label in trace.delivered:

@@ -1,1 +1,1 @@
-"""What every experiment uses: campaigns, options and reports."""
+"""The framework of all experiments: campaigns, options and reports."""

@@ -1,4 +1,4 @@
-"""Campaigns of cases on fabrics: one fabric after the other, and on each its cases."""
+"""Campaigns: the cases of an experiment, grouped by fabric."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from experiments.framework.experiment import EMULATION, Progress, Record
-from experiments.framework.routed import Measured, Routed, in_time
+from experiments.framework.routed import Measured, Routed, retry_if_late
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
 
 
 class OnFabric(Protocol):
-    """A case: what it runs on; ``str()`` of it is shown while it runs."""
+    """A case of an experiment on a fabric; ``str()`` describes it during the run."""
 
     @property
     def routed(self) -> Routed:
@@ -27,13 +27,12 @@ Case = TypeVar("Case", bound=OnFabric)
 
 @dataclass(frozen=True)
 class Campaign(Generic[Case]):
-    """Cases, those of one fabric together, and how one of them is measured.
+    """Cases, grouped by fabric, and the functions that measure one.
 
-    ``live(lab, case, seed)`` measures on a running fabric, ``virtual(case, seed)`` without;
-    an experiment that has no ``virtual`` needs the fabric wherever it runs, one that has no
-    ``live`` is not emulated.
-    Every case has a seed of its own; repeats in the simulator have the same one, to show that
-    they give the same result.
+    ``live(lab, case, seed)`` measures on a running fabric, ``virtual(case, seed)`` without one.
+    An experiment without ``virtual`` needs a running fabric everywhere; one without ``live`` is
+    not emulated. Every case has its own seed; in the simulator all repeats have the same one, to
+    show that they give the same result.
     """
 
     on: str
@@ -45,17 +44,17 @@ class Campaign(Generic[Case]):
 
     @property
     def steps(self) -> int:
-        """A step for each case, and one for each fabric that is started."""
+        """One step per case, and one per fabric that is started."""
         fabrics = len(list(groupby(self.cases, key=lambda case: case.routed)))
         return len(self.cases) + (fabrics if self._without_fabric is None else 0)
 
     @property
     def _without_fabric(self) -> Callable[[Case, int], Measured] | None:
-        """What measures where no fabric has to run."""
+        """The function that measures without a running fabric, if that is possible."""
         return None if self.on == EMULATION else self.virtual
 
     def run(self, record: Record, progress: Progress) -> None:
-        """Measure every case."""
+        """Measure all cases."""
         rows = 0
 
         def keep(measured: Measured) -> None:
@@ -71,7 +70,7 @@ class Campaign(Generic[Case]):
                 keep(virtual(case, self.seed))
             return
         live = self.live
-        assert live is not None  # noqa: S101 - an experiment's places say whether it is emulated
+        assert live is not None  # noqa: S101 - the experiment's places include emulation
         for routed, cases in groupby(self.cases, key=lambda case: case.routed):
             progress.begin(f"starting {routed.name}, {routed.routes}")
             with routed.running() as lab:
@@ -83,4 +82,4 @@ class Campaign(Generic[Case]):
                     def measure(case: Case = case, seed: int = seed) -> Measured:
                         return live(lab, case, seed)
 
-                    keep(in_time(measure))
+                    keep(retry_if_late(measure))

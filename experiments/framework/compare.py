@@ -1,4 +1,4 @@
-"""Several runs of one experiment, side by side."""
+"""Comparison of several runs of one experiment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Run = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Line:
-    """A case and one of its figures; a spread for each run, None where a run has none."""
+    """A case and one of its measures; one spread per run, None if a run lacks it."""
 
     case: Mapping[str, Any]
     measure: str
@@ -23,7 +23,7 @@ class Line:
 
     @property
     def ratios(self) -> tuple[float | None, ...]:
-        """Each run's mean over that of the first run."""
+        """The mean of each run divided by that of the first run."""
         first = self.spreads[0]
         return tuple(
             spread.mean / first.mean if spread and first and first.mean else None
@@ -31,14 +31,14 @@ class Line:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the line as a value for :func:`json.dumps`."""
         spreads = [None if spread is None else vars(spread) for spread in self.spreads]
         head = {"case": dict(self.case), "measure": self.measure}
         return {**head, "runs": spreads, "ratios": list(self.ratios)}
 
 
 def figure(row: Mapping[str, Any], measure: str) -> float | None:
-    """Return a figure of a row: a number, or the mean of a list of them; None for none."""
+    """Return a measure of a row: a number, or the mean of a list; None if missing."""
     value = row.get(measure)
     if isinstance(value, list):
         return fmean(value) if value else None
@@ -46,10 +46,10 @@ def figure(row: Mapping[str, Any], measure: str) -> float | None:
 
 
 def compare(experiment: Experiment, runs: Sequence[Run]) -> list[Line]:
-    """Return a line for each case and figure that any of the runs has.
+    """Return a line for each case and measure in any of the runs.
 
-    Rows that are not valid are left out. Raises ExperimentError for runs of other experiments,
-    or where the experiment does not say what is to be compared.
+    Invalid rows are omitted. Raises ExperimentError for runs of other experiments, or if the
+    experiment does not define measures.
     """
     for run in runs:
         if run["experiment"] != experiment.name:
@@ -58,7 +58,7 @@ def compare(experiment: Experiment, runs: Sequence[Run]) -> list[Line]:
                 "only runs of one experiment can be compared"
             )
     if not experiment.identity:
-        raise ExperimentError(f"runs of {experiment.name} have nothing to compare them by")
+        raise ExperimentError(f"runs of {experiment.name} have no measures to compare")
     found: dict[tuple[Any, ...], list[dict[str, list[float]]]] = {}
     for place, run in enumerate(runs):
         for row in run["rows"]:

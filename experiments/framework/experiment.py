@@ -1,8 +1,7 @@
-"""What an experiment is to the command line, and the list of those there are.
+"""The interface of experiments, and their registry.
 
-An experiment is a folder of this package whose ``__init__.py`` has one ``EXPERIMENT``; hyphens
-of its name are underscores of the folder's. The modules beside the folders (results, report,
-plots, theory, iperf) and the folders of :data:`_SHARED` are what they share.
+An experiment is a folder of ``experiments.studies`` whose ``__init__.py`` defines ``EXPERIMENT``.
+Hyphens in its name are underscores in the folder's.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ if TYPE_CHECKING:
 EMULATION = "emulation"
 SIMULATION = "simulation"
 ANALYSIS = "analysis"
-"""Places to run on; an analysis looks at paths alone, and no time passes."""
+"""Places to run on; an analysis considers paths only, without time."""
 
 
 class ExperimentError(KnotlessError):
-    """An experiment that does not exist, or a setting of one that makes no sense."""
+    """An experiment that does not exist, or an invalid setting."""
 
 
 @dataclass(frozen=True)
 class Common:
-    """The settings every experiment has; None leaves the choice to the experiment.
+    """The settings of all experiments; None means the experiment's default.
 
     ``on`` is one of the experiment's ``places``.
     """
@@ -47,13 +46,13 @@ class Common:
 
 
 class Progress(Protocol):
-    """Where an experiment says how far it is."""
+    """Receives the progress of an experiment."""
 
     def begin(self, what: str) -> None:
-        """Say what is being done now."""
+        """Report the current activity."""
 
     def advance(self) -> None:
-        """Say that one of the campaign's steps is done."""
+        """Report that a step of the campaign is finished."""
 
 
 Record = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], None]
@@ -61,23 +60,23 @@ Record = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], None]
 
 
 class Campaign(Protocol):
-    """An experiment with its settings, checked, with nothing built yet."""
+    """An experiment with checked settings, before anything is started."""
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """Everything that decides what is run, for ``run.json``."""
+        """All settings that determine the run, for ``run.json``."""
 
     @property
     def steps(self) -> int:
-        """How often ``run`` will call ``progress.advance``."""
+        """The number of calls of ``progress.advance`` in ``run``."""
 
     def run(self, record: Record, progress: Progress) -> None:
-        """Build, measure, take down."""
+        """Start fabrics, measure, and remove them."""
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure for the report: its file name without suffix, and what a reader sees in it."""
+    """A figure of the report: its file name without suffix, and its caption."""
 
     name: str
     caption: str
@@ -86,7 +85,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Presentation:
-    """How a run is shown: in ``report.html``, and its ``brief`` columns on the terminal."""
+    """The presentation of a run in ``report.html``; ``brief`` columns are for the terminal."""
 
     title: str
     lead: str
@@ -102,16 +101,16 @@ Present = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], bool], Prese
 
 
 def shown_by(module: str) -> Present:
-    """Return the ``present`` of a module, which is loaded when it is first needed.
+    """Return the ``present`` function of a module, which is imported on first use.
 
-    What draws needs Matplotlib, which takes a second to load.
+    Drawing needs Matplotlib, which takes a second to import.
     """
 
     def present(
         run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
     ) -> Presentation:
         shown = importlib.import_module(module).present(run, samples, draw)
-        assert isinstance(shown, Presentation)  # noqa: S101 - a slip of ours, not of the user
+        assert isinstance(shown, Presentation)  # noqa: S101 - not a mistake of the user
         return shown
 
     return present
@@ -119,14 +118,13 @@ def shown_by(module: str) -> Present:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment.
+    """An experiment.
 
-    ``places`` are what it can run on, the usual one first; rows made in :data:`EMULATION`
-    need root. ``options`` are its own options on the command line; ``prepare`` gets their values by
-    name and raises KnotlessError for those that make no sense, before anything is built.
-    ``identity`` are the keys of a row that say what case it is, ``measures`` its figures: by
-    these runs are compared. ``present`` gets what :func:`runs.results.read` returns, and
-    whether to draw.
+    ``places`` are where it can run, the default first; rows of :data:`EMULATION` need root.
+    ``options`` are its own command-line options. ``prepare`` receives their values by name and
+    raises KnotlessError for invalid ones, before anything is started. ``identity`` are the keys
+    of a row that identify its case, ``measures`` its results; runs are compared by these.
+    ``present`` receives what :func:`runs.results.read` returns, and whether to draw.
     """
 
     name: str
@@ -147,9 +145,9 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Experiment:
-    """Return the experiment of that name; raises ExperimentError when there is none."""
+    """Return the experiment called ``name``; raises ExperimentError if there is none."""
     if name not in names():
         raise ExperimentError(f"experiment {name!r}: there is {', '.join(names())}")
     found = importlib.import_module(f"experiments.studies.{name.replace('-', '_')}").EXPERIMENT
-    assert isinstance(found, Experiment)  # noqa: S101 - a slip of ours, not of the user
+    assert isinstance(found, Experiment)  # noqa: S101 - not a mistake of the user
     return found

@@ -1,4 +1,4 @@
-"""Fabrics and engines that the papers compare, which several experiments run."""
+"""Fabrics and engines compared in the papers, used by several experiments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TABLE_1 = (
     "fattree,2,4,2",
     "flat,16",
 )
-"""Paper 004's seven topologies with 16 hosts, and the one switch that they are held against."""
+"""Paper 004's seven topologies with 16 hosts, and the single switch as a reference."""
 ENGINES = (
     *("updown", "updown:2", "updown:4", "prefix", "lturn", "rturn"),
     *("sbp", "sbp-reduced", "lash", "dl:2", "dfsssp"),

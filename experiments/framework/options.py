@@ -1,4 +1,4 @@
-"""What the options of several experiments have in common: lists, numbers within limits, delays."""
+"""Helpers for options of experiments: lists, numbers with limits, delays."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import click
 from experiments.framework.experiment import EMULATION, Common, ExperimentError
 
 LONGEST_QUOTE = 40
-"""Of what a user gave, so many characters stand in an error."""
+"""Largest number of characters of user input in an error message."""
 LEAST_EMULATED_DELAY_US, LONGEST_DELAY_US = 200.0, 1e6
-"""Of a link; a shorter emulated one leaves Open vSwitch no time to be in time."""
+"""Limits of link delays; with a shorter one, emulation by Open vSwitch would be late."""
 
 
 class FiniteRange(click.FloatRange):
-    """Numbers within limits; for :class:`click.FloatRange` ``nan`` is within all."""
+    """Numbers within limits; :class:`click.FloatRange` would accept ``nan``."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -25,12 +25,12 @@ class FiniteRange(click.FloatRange):
         """Return the number; fails as click's own types do."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
-            self.fail(f"{value} is no finite number.", param, ctx)
+            self.fail(f"{value} is not a finite number.", param, ctx)
         return number
 
 
 def within(value: float, limits: tuple[float, float], option: str, unit: str) -> float:
-    """Return a number that lies within its limits; else raise ExperimentError."""
+    """Return ``value`` if it is within the limits; else raise ExperimentError."""
     if not limits[0] <= value <= limits[1]:
         raise ExperimentError(
             f"{option}: {value:g} is not within {limits[0]:g}..{limits[1]:g} {unit}"
@@ -41,12 +41,12 @@ def within(value: float, limits: tuple[float, float], option: str, unit: str) ->
 def given(
     value: float | None, usual: float, limits: tuple[float, float], option: str, unit: str
 ) -> float:
-    """Return what the user gave, else the usual; raises ExperimentError as :func:`within`."""
+    """Return the given value, or the default; raises ExperimentError as :func:`within`."""
     return within(usual if value is None else value, limits, option, unit)
 
 
 def duration_of(common: Common, usual_s: float, limits_s: tuple[float, float]) -> float:
-    """Return the seconds that a run is measured; raises ExperimentError."""
+    """Return the measured time of a run in seconds; raises ExperimentError."""
     return given(common.duration_s, usual_s, limits_s, "--duration", "s")
 
 
@@ -57,7 +57,7 @@ def delay_of(common: Common, options: Mapping[str, Any], usual_us: float) -> flo
 
 
 def listed(text: Sequence[str] | str | None, usual: Sequence[str]) -> tuple[str, ...]:
-    """Return what the user named, commas between and each once, else the usual."""
+    """Return the names in ``text``, separated by commas, without duplicates; or the default."""
     if text is None or text == ():
         return tuple(usual)
     several = [text] if isinstance(text, str) else text
@@ -70,9 +70,9 @@ def choice(
     option: str,
     usual: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """Return what the user chose of ``known``, in that order, else the usual (None: all).
+    """Return the chosen ones of ``known``, in its order; by default ``usual`` (None: all).
 
-    Raises ExperimentError for a name that is not known.
+    Raises ExperimentError for an unknown name.
     """
     chosen = listed(text, known if usual is None else usual)
     for name in chosen:
@@ -86,19 +86,19 @@ def choice(
 def numbers(
     text: str | None, usual: Sequence[int], limits: tuple[int, int], option: str
 ) -> list[int]:
-    """Read whole numbers with commas between, within limits; raises ExperimentError."""
+    """Parse integers separated by commas, within limits; raises ExperimentError."""
     found = []
     for word in listed(text, [str(number) for number in usual]):
         if not (word.isascii() and word.isdigit() and limits[0] <= int(word[:9]) <= limits[1]):
             raise ExperimentError(
-                f"{option}: {word[:20]!r} is no whole number from {limits[0]} to {limits[1]}"
+                f"{option}: {word[:20]!r} is not a whole number from {limits[0]} to {limits[1]}"
             )
         found.append(int(word))
     return found
 
 
 def list_option(name: str, text: str) -> click.Option:
-    """Return an option that takes a list with commas between."""
+    """Return an option whose value is a comma-separated list."""
     return click.Option([name], metavar="LIST", help=text)
 
 

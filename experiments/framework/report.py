@@ -1,4 +1,4 @@
-"""``report.html``: one file that needs no other, made from a run's folder."""
+"""``report.html``: a self-contained page made from a run's folder."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def _environment() -> jinja2.Environment:
 
 
 def render_comparison(runs: Sequence[Mapping[str, Any]], lines: Sequence[Line]) -> str:
-    """Return the page that puts runs of one experiment side by side."""
-    # Runs of experiments that have one place only do not say which.
+    """Return the page that compares runs of one experiment."""
+    # Runs of experiments with only one place do not record it.
     shown = [{**run, "parameters": {"on": None, **run["parameters"]}} for run in runs]
     template = _environment().get_template("comparison.html.j2")
     return template.render(runs=shown, lines=lines)
@@ -42,7 +42,7 @@ def render(run: Mapping[str, Any], shown: Presentation, svgs: Mapping[str, str])
     """Return the page; ``svgs`` holds the plots' ``<svg>`` elements by name."""
     from markupsafe import Markup
 
-    # The SVG is matplotlib's own output, in which all text is escaped or drawn as paths.
+    # The SVG is Matplotlib's output, in which all text is escaped or drawn as paths.
     inline = {name: Markup(svg) for name, svg in svgs.items()}  # noqa: S704
     return (
         _environment()
@@ -54,7 +54,7 @@ def render(run: Mapping[str, Any], shown: Presentation, svgs: Mapping[str, str])
 
 
 def make(directory: Path, experiment: Experiment) -> tuple[Path, Presentation]:
-    """Draw the plots and write the report of a run's folder; returns its path, and what it shows.
+    """Draw the plots and write the report of a run's folder; return its path and content.
 
     Works on any folder that :func:`runs.results.read` can read, however the run ended.
     """

@@ -1,4 +1,4 @@
-"""Fabrics with routes, as experiments name and run them."""
+"""Fabrics with routes, for experiments."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Routed:
-    """A fabric, and how it is routed; ``spec`` has rates and delays.
+    """A fabric and its routes; ``spec`` includes rates and delays.
 
-    ``settings`` are more of :class:`emulation.network.EmulatedFabric`, such as
-    ``allow_deadlock`` where routes are to deadlock.
+    ``settings`` are further arguments of :class:`emulation.network.EmulatedFabric`, such as
+    ``allow_deadlock`` if the routes are meant to deadlock.
     """
 
     spec: str
@@ -40,29 +40,29 @@ class Routed:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan. Raises PlanError where the engine cannot route the fabric so."""
+        """The plan. Raises PlanError if the engine cannot route the fabric as requested."""
         return make_plan(self.fabric, self.request)
 
     @property
     def name(self) -> str:
-        """The spec without rate and delay: what tables call the fabric."""
+        """The spec without rate and delay, for tables."""
         parts = self.spec.split(",")
         return ",".join(p for p in parts if p.partition("=")[0] not in ("rate", "delay"))
 
     @property
     def routes(self) -> str:
-        """The routes' name in tables and plots: engine, virtual channels, selection."""
+        """The name of the routes in tables and plots: engine, virtual channels, selection."""
         several = f", {self.plan.vcs} VCs" if self.plan.vcs > 1 else ""
         low_port = ", low port" if self.request.select == "low-port" else ""
         return f"{self.plan.engine}{several}{low_port}"
 
     def running(self) -> EmulatedFabric:
-        """Return it to be run on the emulator for a block; raises PlanError as :func:`emulated`."""
+        """Return the fabric for emulation, a context manager; raises PlanError."""
         return emulated(self.plan, **{"static_arp": True, **dict(self.settings)})
 
 
 def emulated(plan: Plan, **settings: Any) -> EmulatedFabric:
-    """Return the fabric of a plan, to be run on the emulator under a name of its own.
+    """Return the fabric of a plan for emulation, with a unique name.
 
     Raises
     ------
@@ -79,19 +79,19 @@ def emulated(plan: Plan, **settings: Any) -> EmulatedFabric:
 
 
 def request_of(text: str, **choices: Any) -> PlanRequest:
-    """Read ``updown`` or, with virtual channels, ``updown:2``. Raises KnotlessError."""
+    """Parse ``updown`` or, with virtual channels, ``updown:2``. Raises KnotlessError."""
     name, colon, count = text.partition(":")
     if not colon:
         return PlanRequest.of(engine=name, **choices)
     if not (count.isascii() and count.isdigit() and 1 <= int(count[:3]) <= 8):
         raise ExperimentError(
-            f"--engine {text[:40]!r}: with N virtual channels, 1 to 8, it is NAME:N, such as dl:2"
+            f"--engine {text[:40]!r}: N virtual channels, 1 to 8, are written NAME:N, such as dl:2"
         )
     return PlanRequest.of(engine=name, vcs=int(count), **choices)
 
 
 def with_options(spec: str, **options: float) -> str:
-    """Return a spec with these options added, where it does not state them itself."""
+    """Return a spec with these options added unless it already has them."""
     if "/" in spec or "." in spec.partition(",")[0]:
         return spec
     given = {part.partition("=")[0] for part in spec.split(",")}
@@ -103,8 +103,8 @@ Row = dict[str, Any]
 Measured = tuple[Row, list[dict[str, Any]]]
 
 
-def judged(row: Mapping[str, Any], status: Mapping[str, Any], problems: list[str]) -> Row:
-    """Add to a row whether it counts, from the emulator's ``status`` after it."""
+def with_validity(row: Mapping[str, Any], status: Mapping[str, Any], problems: list[str]) -> Row:
+    """Add to a row whether it is valid, according to the emulator's ``status``."""
     lateness = status["lateness_us"]
     late = not status["valid"]
     found = list(problems)
@@ -121,17 +121,17 @@ def judged(row: Mapping[str, Any], status: Mapping[str, Any], problems: list[str
     }
 
 
-def unjudged(row: Mapping[str, Any]) -> Row:
-    """Add the same keys to a row of a simulation, which has no lateness."""
+def without_lateness(row: Mapping[str, Any]) -> Row:
+    """Add the same keys to a row of a simulation, which cannot be late."""
     timeless: Row = {"lateness_us_p99": None, "late": False, "valid": True}
     return {**row, **timeless, "problems": [], "earlier_attempts": []}
 
 
-def in_time(measure: Callable[[], Measured]) -> Measured:
-    """Measure; again when the machine was too late for it, at most :data:`ATTEMPTS` times.
+def retry_if_late(measure: Callable[[], Measured]) -> Measured:
+    """Measure; repeat if the machine was too late, at most :data:`ATTEMPTS` attempts in all.
 
-    Only lateness is a reason to try again, never what was found. The row keeps those of the
-    attempts before it.
+    Only lateness causes a repetition, never the result. The row keeps the rows of the earlier
+    attempts.
     """
     earlier: list[Row] = []
     while True:

@@ -1,5 +1,5 @@
-"""What the papers measured beside what we do: ``docs/reproduction.md``, from stored runs alone.
+"""Comparison of the papers' measurements with ours: ``docs/reproduction.md``, from stored runs.
 
-``stored`` keeps and reads the runs, ``figures`` takes figures out of their rows, ``claims`` says
-what each paper measured and what is held beside it, ``page`` writes it down.
+``figures`` computes figures from rows, ``claims`` has each paper's figures and how ours are
+computed, ``page`` writes the page.
 """

@@ -1,7 +1,7 @@
-"""What a paper measured, and how the same is taken from our runs.
+"""A figure of a paper, and how ours is computed.
 
-The papers' figures are theirs, and stand here with the place where they are printed; ours are
-computed from stored runs, never written down.
+The papers' figures are stored here, with the place where they are printed; ours are always computed
+from stored runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Compute = Callable[[Sequence[Row]], Spread | None]
 
 @dataclass(frozen=True)
 class Claim:
-    """One figure of a paper: what it is, what it was there, how we have it, and why it differs."""
+    """A figure of a paper: description, value, computation of ours, and why they differ."""
 
     paper: str
     place: str
@@ -29,4 +29,4 @@ class Claim:
     why: str
     digits: int = 2
     places: tuple[str, ...] = (EMULATION, SIMULATION)
-    """Where it can be had at all; elsewhere the page has a dash."""
+    """The places where it can be measured; elsewhere the page shows a dash."""

@@ -1,4 +1,4 @@
-"""The claims of all papers, in their order."""
+"""The claims of all papers, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables and figures of the papers that hold nothing to measure, or nothing that we can."""
+"""Tables and figures of the papers without a measurement, or without one that we can repeat."""
 
 from __future__ import annotations
 

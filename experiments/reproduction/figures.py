@@ -1,4 +1,4 @@
-"""Figures out of rows: each with its spread over the repeats."""
+"""Computation of figures from rows, each with its spread over the repeats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Test = Callable[[Row], bool]
 
 
 def where(**wanted: Any) -> Test:
-    """Return a test for rows that have these values; of a tuple, any of them."""
+    """Return a test for rows with these values; a tuple means any of its values."""
 
     def test(row: Row) -> bool:
         return all(
@@ -28,10 +28,10 @@ def where(**wanted: Any) -> Test:
 def ratios(
     rows: Sequence[Row], value: str, above: Test, below: Test, paired: Sequence[str]
 ) -> dict[tuple[Any, ...], list[float]]:
-    """Return ``value`` of rows ``above`` over those ``below``, by the keys they are ``paired`` by.
+    """Return ``value`` of rows ``above`` divided by that of rows ``below``, grouped by ``paired``.
 
-    The n-th row of a case is divided by the n-th one of the other, so that there are as many
-    ratios as both have repeats.
+    The n-th row of a case is divided by the n-th row of the other, so there is one ratio per
+    repeat of both.
     """
     upper: dict[tuple[Any, ...], list[float]] = defaultdict(list)
     lower: dict[tuple[Any, ...], list[float]] = defaultdict(list)
@@ -49,16 +49,16 @@ def ratios(
 
 
 def best(found: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
-    """Return the spread of the case with the greatest mean."""
+    """Return the spread of the case with the largest mean."""
     known = {key: values for key, values in found.items() if values}
     return spread_of(list(max(known.values(), key=fmean))) if known else None
 
 
 def typical(found: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
-    """Return the mean over all cases and repeats, with the least and the greatest."""
+    """Return the mean over all cases and repeats, with minimum and maximum."""
     return spread_of([value for values in found.values() for value in values])
 
 
 def values(rows: Sequence[Row], value: Callable[[Row], float], test: Test) -> Spread | None:
-    """Return the spread of a figure of some rows."""
+    """Return the spread of a figure of the rows that pass the test."""
     return spread_of([value(row) for row in rows if test(row)])

@@ -27,7 +27,7 @@ NOWHERE = "-"
 
 
 def shown(spread: Spread | None, digits: int) -> str:
-    """Return a figure as the page has it: mean, (least to most; how many)."""
+    """Format a figure: mean, (minimum to maximum; count)."""
     if spread is None:
         return MISSING
     mean = f"{spread.mean:.{digits}f}"
@@ -37,7 +37,7 @@ def shown(spread: Spread | None, digits: int) -> str:
 
 
 def over(spread: Spread | None, theirs: float) -> str:
-    """Return our figure over the paper's."""
+    """Return our figure divided by the paper's."""
     return NOWHERE if spread is None or not theirs else f"{spread.mean / theirs:.2f}"
 
 

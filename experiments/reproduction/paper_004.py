@@ -14,7 +14,7 @@ from runs.spread import Spread, spread_of
 from traffic import theory
 
 LINE_MBPS_004 = 958.0
-"""What the paper's UDP had on a line of 1 Gbit/s that nobody shares."""
+"""What the paper's UDP had on a line of 1 Gbit/s without other traffic."""
 
 
 def _mean_of_line(fabric: str, pattern: str) -> Compute:

@@ -1,8 +1,8 @@
-"""Unmodified iperf3 between hosts of a fabric, with a bound on its life.
+"""Unmodified iperf3 between hosts of a fabric, with bounded run time.
 
 iperf3 talks to its far side over a TCP connection of its own through the same fabric, so in
-a deadlock it would hang for good: whoever starts it ends it by :meth:`Iperf.kill`. While it waits
-for that connection, as its test begins and ends, it spins: it runs only where a core is idle.
+a deadlock it would hang for ever: callers must end it with :meth:`Iperf.kill`. While it waits
+for that connection, at the start and end of its test, it spins, so it runs on idle cores only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TCP_LISTEN = "0A"
 
 
 class Host(typing.Protocol):
-    """A running host, as Mininet has it; ``pid`` is a process in its network namespace."""
+    """A running Mininet host; ``pid`` is a process in its network namespace."""
 
     name: str
     pid: int
@@ -47,7 +47,7 @@ class IperfError(KnotlessError):
 
 @dataclass(frozen=True)
 class Summary:
-    """What iperf3's receiver saw over the whole test: goodput and lost datagrams (UDP)."""
+    """The receiver's summary of the whole test: goodput and lost datagrams (UDP)."""
 
     goodput_mbps: float
     lost: int | None
@@ -55,7 +55,7 @@ class Summary:
 
 
 def client_args(server_ip: str, protocol: Protocol, duration_s: float) -> list[str]:
-    """Return the command of a sender that sends all it can for ``duration_s`` seconds."""
+    """Return the command of a sender at full rate for ``duration_s`` seconds."""
     args = ["iperf3", "-c", server_ip, "-p", str(PORT), "-t", f"{duration_s:.0f}", "-J"]
     if protocol == "udp":
         return [*args, "-u", "-b", "0", "-l", str(UDP_PAYLOAD_BYTES)]
@@ -63,9 +63,9 @@ def client_args(server_ip: str, protocol: Protocol, duration_s: float) -> list[s
 
 
 def parse_summary(text: str) -> Summary | None:
-    """Read the ``-J`` output of a client; None when the test did not come to its end.
+    """Read the ``-J`` output of a client; None if the test was not completed.
 
-    Warnings may stand before the JSON.
+    The JSON may follow warnings.
     """
     try:
         end: Any = json.loads(text[text.index("{") :])["end"]
@@ -92,28 +92,28 @@ class Iperf:
 
     @property
     def running(self) -> bool:
-        """Say whether it still runs."""
+        """Tell whether it is still running."""
         return self.process.poll() is None
 
     def kill(self) -> None:
-        """End it now, if it still runs, and wait until it has gone."""
+        """Kill it if it is running, and wait until it has ended."""
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
         self.process.wait()
 
     def output(self) -> str:
-        """Return all that it has printed."""
+        """Return its output."""
         self._out.seek(0)
         return self._out.read().decode(errors="replace")
 
     def close(self) -> None:
-        """End it and drop its output."""
+        """Kill it and discard its output."""
         self.kill()
         self._out.close()
 
 
 def listening(pid: int, port: int = PORT) -> bool:
-    """Say whether a TCP socket listens on ``port`` in the process's network namespace."""
+    """Tell whether a TCP socket listens on ``port`` in the process's network namespace."""
     for table in ("tcp", "tcp6"):
         try:
             lines = Path(f"/proc/{pid}/net/{table}").read_text(encoding="ascii").splitlines()
@@ -132,7 +132,7 @@ def start_server(host: Host) -> Iperf:
     deadline = time.monotonic() + LISTEN_TIMEOUT_S
     while not listening(host.pid):
         if not server.running or time.monotonic() > deadline:
-            said = server.output().strip().splitlines() or ["it says nothing"]
+            said = server.output().strip().splitlines() or ["no output"]
             server.close()
             raise IperfError(f"{host.name}: iperf3's server does not listen on {PORT}: {said[-1]}")
         time.sleep(POLL_S)

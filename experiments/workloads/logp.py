@@ -1,4 +1,4 @@
-"""LogP: what a barrier costs by the formulas of Iwasaki et al. (section 5.1.2).
+"""LogP: the time of a barrier by the formulas of Iwasaki et al. (section 5.1.2).
 
 References
 ----------
@@ -20,11 +20,11 @@ ALGORITHMS = ("shuffle", "tree2", "tree3", "tree4", "concurrent", "unicast")
 class LogP:
     """Four of LogP's parameters, in microseconds (the fifth is the number of processes), and two.
 
-    ``send_us`` o_s and ``receive_us`` o_r: how long a processor is busy with a message;
-    ``latency_us`` L: how long the network is; ``gap_us`` g: the least time between
+    ``send_us`` o_s and ``receive_us`` o_r: the time for which a message occupies a processor;
+    ``latency_us`` L: the time in the network; ``gap_us`` g: the minimum time between
     two messages that one processor sends. Of messages that arrive together only the first
-    costs ``interrupt_us``, a part of o_r; and ``line_us`` is the least time between two that one
-    line brings.
+    costs ``interrupt_us``, a part of o_r; ``line_us`` is the minimum time between two that one
+    line delivers.
     """
 
     send_us: float
@@ -40,9 +40,9 @@ class LogP:
         return self.send_us + self.latency_us + self.receive_us
 
     def together_us(self, messages: int, networks: int = 1) -> float:
-        """Return what it takes that one processor hears ``messages`` which are sent at once.
+        """Return the time in which a processor receives ``messages`` that are sent at once.
 
-        By several networks they come side by side, and each of these interrupts.
+        On several networks they arrive in parallel, with an interrupt for each network.
         """
         each_us = max(self.receive_us - self.interrupt_us, self.line_us / networks)
         interrupts = min(messages, networks)
@@ -72,7 +72,7 @@ def mean_of(found: Sequence[LogP]) -> LogP:
 
 
 def barrier_us(algorithm: str, processes: int, logp: LogP, networks: int = 1) -> float:
-    """Return what a barrier costs when all enter at once.
+    """Return the time of a barrier that all processes enter at once.
 
     The formulas are the paper's, which writes log_k n for the phases of a tree. Here these are
     the messages that follow from each other: floor(log2 n) with two ways, for no number below n
@@ -94,11 +94,11 @@ def barrier_us(algorithm: str, processes: int, logp: LogP, networks: int = 1) ->
 
 
 def _gather_us(processes: int, ways: int, logp: LogP, networks: int) -> float:
-    """Return what it costs to gather along the k-way tree of core/barrier, phase by phase."""
+    """Return the time to gather along the k-way tree of core/barrier, phase by phase."""
     total_us = 0.0
     while processes > 1:
         below = (processes - 1) // (ways - 1)
-        # Children that are left over have none, and were heard before those that have.
+        # Surplus children have no children, and were received before those that have.
         together = ways - 1 if below > 1 else processes - 1
         total_us += logp.together_us(together, networks)
         processes = below

@@ -12,7 +12,7 @@ from experiments.workloads.logp import PAPER_001, LogP
 
 
 def overhead_options() -> list[click.Option]:
-    """Return options for what sending and receiving costs simulated processors."""
+    """Return options for the costs of sending and receiving on simulated processors."""
     return [
         _time("--send", PAPER_001.send_us, "o_s"),
         _time("--receive", PAPER_001.receive_us, "o_r"),
@@ -20,20 +20,20 @@ def overhead_options() -> list[click.Option]:
 
 
 def logp_options() -> list[click.Option]:
-    """Return those, and options for messages that follow each other or come together."""
+    """Return these and options for messages that follow each other or arrive together."""
     share = click.Option(
         ["--interrupt"],
         type=FiniteRange(0, 1),
         default=PAPER_001.interrupt_us / PAPER_001.receive_us,
         show_default="0.35",
         metavar="SHARE",
-        help="Simulation: part of o_r that only the first of messages costs that come together.",
+        help="Simulation: part of o_r that messages that arrive together cost only once.",
     )
     return [*overhead_options(), _time("--gap", PAPER_001.gap_us, "g"), share]
 
 
 def costs_of(options: Mapping[str, Any]) -> LogP:
-    """Return what the options say. L and the line's time are the network's: they are measured."""
+    """Return the costs given by the options. L and the line's time are measured."""
     receive_us = options["receive"]
     return LogP(
         send_us=options["send"],

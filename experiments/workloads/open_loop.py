@@ -1,4 +1,4 @@
-"""Open-loop traffic on a live fabric: iperf3 at full speed, watched by the emulator's counters."""
+"""Open-loop traffic on a live fabric: iperf3 at full rate, measured by the emulator's counters."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ FROZEN_WINDOW_S = 2.0
 END_LIMIT_S = 15.0
 QUIET_LIMIT_S = 10.0
 SPARE_S = 3
-"""How much longer senders send than they are measured: their starts take that long at most,
-where flows have a good part of a line."""
+"""Time for which senders send in addition to the measurement: the maximum time of their starts,
+if flows have a good part of a line."""
 STARTED_FRAMES = 50
 """A flow has started when this many full frames' worth of payload has arrived."""
 START_JITTER_S = 0.02
-"""Senders start in a seeded order, up to this far apart, so as not to run in step."""
+"""Senders start in a seeded order, up to this far apart, so that they do not synchronise."""
 
 
 class Daemon(Interface):
-    """What is asked of the link emulator; see docs/emulator-protocol.md."""
+    """The requests to the link emulator; see docs/emulator-protocol.md."""
 
     def status(self) -> Mapping[str, Any]:
         """Return its ``status``."""
@@ -57,7 +57,7 @@ class Lab(Interface):
 
 
 class Traffic(Interface):
-    """Who sends to whom on which fabric."""
+    """A fabric and its flows."""
 
     @property
     def fabric(self) -> Fabric:
@@ -65,7 +65,7 @@ class Traffic(Interface):
 
     @property
     def flows(self) -> Sequence[Flow]:
-        """The flows; no host sends two, none receives two."""
+        """The flows; no host sends or receives more than one."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,10 @@ class Reading:
 
 
 def read(daemon: Daemon, traffic: Traffic, protocol: theory.Protocol) -> Reading:
-    """Read the counters. Payload is what came out to the receiving host, less headers.
+    """Read the counters. Payload is what the receiving host got, without headers.
 
     A host gets one flow's data and, with TCP, the acknowledgements of the flow it sends,
-    which are header alone: so bytes less headers is the payload of the one flow.
+    which are only headers: so bytes without headers are the payload of the one flow.
     """
     counters = daemon.counters()
     channels = {channel["channel"]: channel for channel in counters["channels"]}
@@ -118,7 +118,7 @@ def goodput_mbps(before: Reading, after: Reading) -> list[float]:
 
 @dataclass(frozen=True)
 class Watch:
-    """All that was read in one run, from zeroed counters to the end of the senders."""
+    """All readings of a run, from the reset of the counters to the end of the senders."""
 
     readings: list[Reading]
     first: int
@@ -127,16 +127,16 @@ class Watch:
     """Index of the reading at which it closes."""
     deadlock: Mapping[str, Any] | None
     status: Mapping[str, Any]
-    """The emulator's when the window closed: with it the run is judged. iperf3 spins while it
-    waits for the end of its test, which makes frames late when nothing is measured any more."""
+    """The emulator's status at the end of the window, which decides validity. iperf3 spins while it
+    waits for the end of its test, which makes frames late after the measurement."""
     problems: list[str]
 
 
 def settle(daemon: Daemon, flow_control: str) -> list[str]:
-    """Empty the fabric, wait until nothing moves in it, zero all; returns what is wrong.
+    """Empty the fabric, wait until nothing moves, reset the counters; return problems.
 
-    It empties without flow control: what the hosts still held back when their senders
-    were killed would freeze a cyclic fabric again.
+    It is emptied without flow control: frames that hosts still held back when their senders
+    were killed would deadlock a cyclic fabric again.
     """
     daemon.reset(flow_control="none")
     deadline = time.monotonic() + QUIET_LIMIT_S
@@ -153,9 +153,9 @@ def settle(daemon: Daemon, flow_control: str) -> list[str]:
 
 
 def sending_s(duration_s: float, protocol: theory.Protocol, slowest_mbps: float) -> int:
-    """Return how long to send, so that all still do when the last has started and been measured.
+    """Return the sending time, so that all still send when the last one has been measured.
 
-    ``slowest_mbps`` is what the flow with the least share can have. Queues are FIFO, so that it
+    ``slowest_mbps`` is the fair share of the slowest flow. Queues are FIFO, so that it
     may have half of that, and iperf3's own connection waits in the same queues.
     """
     started_s = 8e-6 * STARTED_FRAMES * theory.PAYLOAD_BYTES[protocol] / slowest_mbps
@@ -166,7 +166,7 @@ def sending_s(duration_s: float, protocol: theory.Protocol, slowest_mbps: float)
 def senders(
     lab: Lab, traffic: Traffic, protocol: theory.Protocol, seconds: float, seed: int
 ) -> Iterator[list[iperf.Iperf]]:
-    """Run an iperf3 server and client for each flow; at the end of the block all are gone."""
+    """Run an iperf3 server and client for each flow during the block."""
     with contextlib.ExitStack() as stack:
         for flow in traffic.flows:
             server = iperf.start_server(lab.host(flow.destination))
@@ -192,15 +192,15 @@ def launch(
     flow_control: str,
     clients: list[iperf.Iperf],
 ) -> tuple[list[Reading], list[str]]:
-    """Wait until every flow has delivered, or all stand still; returns readings and problems.
+    """Wait until every flow has delivered, or nothing moves; return readings and problems.
 
-    The readings count from zero: from the senders' start, or, where frames can be lost,
-    from the moment when they all send.
+    The readings count from the senders' start or, if frames can be lost,
+    from the time when all of them send.
 
-    Where frames can be lost, iperf3's own connection would be lost among them, and some
-    flows would start when others have ended. So the senders start with PAUSE on every
-    link, under which nothing is lost; now that they all send, the fabric is emptied, the
-    flow control becomes the case's, and the counters begin from zero.
+    If frames can be lost, iperf3's own connection could be lost, and some
+    flows would start after others have ended. So the senders start with PAUSE on every
+    link, under which nothing is lost; when all send, the fabric is emptied, the
+    flow control of the case is set, and the counters restart at zero.
     """
     daemon = lab.daemon
     enough = STARTED_FRAMES * theory.PAYLOAD_BYTES[protocol]
@@ -232,9 +232,9 @@ def watch(
     *,
     to_the_end: bool = True,
 ) -> Watch:
-    """Go on reading until the senders end, or until a deadlock has stood for its window.
+    """Read the counters until the senders end, or until the window of a deadlock is over.
 
-    Where they need not be waited for ``to_the_end``, until the window closes.
+    Without ``to_the_end``, until the window closes.
 
     The window opens :data:`WARM_UP_S` after the launch and lasts ``duration_s``. In
     a deadlock it opens when the detector has reported it and lasts
@@ -281,7 +281,7 @@ def _seconds(readings: list[Reading]) -> float:
 
 
 def _drain(daemon: Daemon) -> list[str]:
-    """Wait until every frame is out of the network, so that losses are counted exactly."""
+    """Wait until the network is empty, so that losses are counted exactly."""
     deadline = time.monotonic() + QUIET_LIMIT_S
     while time.monotonic() < deadline:
         if int(daemon.status()["frames_in_network"]) == 0:

@@ -15,23 +15,23 @@ _ORDER = """\
 The order matters:
 
 1. Keep every port of every switch down (or unplugged).
-2. Apply to each switch the whole of its file: NAME.json has PVIDs, VLAN membership and the static
-   MAC table as plain values; NAME.bridge is the same for a Linux bridge NAME with ports NAME-ethN:
+2. Apply its file to each switch: NAME.json has PVIDs, VLAN membership and the static MAC table;
+NAME.bridge is the same as a script for a Linux bridge NAME with ports NAME-ethN:
    sh -e NAME.bridge
    Learning and spanning tree must be off; untagged frames on ports between switches are dropped.
-3. Bring the ports up. NAME.bridge does this by itself, at its end.
+3. Bring the ports up. NAME.bridge does this itself, at its end.
 
 A switch whose ports are up before its tables are applied floods in its default VLAN. If the fabric
-has loops, one broadcast is then enough for a storm that fills every link.
+has loops, a single broadcast then causes a storm that fills every link.
 """
 _TAGS = """
-tags.json says in which VLAN each host must send to which MAC; "default" is for every other address
-and for broadcasts. What a host sends without a tag goes in the default VLAN, too.
+tags.json has the VLAN in which each host must send to each MAC; "default" is for all other
+addresses and for broadcasts. Untagged frames of a host use the default VLAN, too.
 """
 
 
 def files_of(exported: L2Fabric) -> dict[str, str]:
-    """Return the text of each file by its name."""
+    """Return the text of each file by file name."""
     fabric = exported.fabric
     order = _ORDER.format(name=fabric.name, switches=len(exported.switches))
     files = {README: order, FABRIC: to_text(fabric)}

@@ -1,10 +1,10 @@
-"""What each 802.1Q switch is given so that a plan's frames take the plan's paths.
+"""The 802.1Q tables with which a plan's frames take the plan's paths.
 
-A port to a host is an untagged member of every VLAN that its switch knows, so that frames are
-delivered without a tag, and its PVID is the VLAN of what the host sends. A port to another
-switch is a tagged member of the VLANs that hold its link. MAC tables are static, for each VLAN
-apart: learning fails where the two directions of a conversation use different VLANs.
-Broadcasts flood within the VLAN, which therefore must have no loop.
+A port to a host is an untagged member of every VLAN of its switch, so that frames are delivered
+without a tag; its PVID is the VLAN in which the host sends. A port to another switch is a tagged
+member of the VLANs that contain its link. MAC tables are static, one per VLAN, because learning
+fails if the two directions of a conversation use different VLANs. Broadcasts flood within their
+VLAN, so it must not have a loop.
 
 References
 ----------
@@ -34,13 +34,13 @@ Members = dict[int, set[int]]
 
 
 def export(plan: Plan) -> L2Fabric:
-    """Return what each switch of ``plan`` must be given.
+    """Return the tables of each switch.
 
     Raises
     ------
     PlanError
         The plan needs more than ordinary switches can do: several virtual channels, VLANs with
-        loops, or paths that part within a VLAN by their source.
+        loops, or paths that split by source within a VLAN.
 
     """
     plan.fabric.refuse_hub("exported")
@@ -66,7 +66,7 @@ def export(plan: Plan) -> L2Fabric:
 
 
 def _next_hops(plan: Plan) -> list[NextHops]:
-    """Return each switch's next hops; PlanError where one VLAN would need two."""
+    """Return each switch's next hops; raises PlanError if a VLAN would need two."""
     channels = plan.channels
     paths = np.where((plan.receivers > 0)[None, :, None], plan.routes.channels, -1)
     row, destination, hop = np.nonzero(paths >= 0)
@@ -78,15 +78,15 @@ def _next_hops(plan: Plan) -> list[NextHops]:
         if other != c:
             here, to = channels.names[at], channels.names[d]
             raise PlanError(
-                f"VLAN {v} at {here}: paths to {to} part by their source, by ports"
+                f"VLAN {v} at {here}: paths to {to} split by source, on ports"
                 f" {channels.out_port[other]} and {channels.out_port[c]}; an ordinary switch"
-                " forwards by VLAN and destination alone"
+                " forwards by VLAN and destination only"
             )
     return found
 
 
 def _links(plan: Plan, next_hops: list[NextHops]) -> Links:
-    """Return the links of each VLAN; PlanError where they form a loop."""
+    """Return the links of each VLAN; raises PlanError if they form a loop."""
     channels = plan.channels
     links: Links = defaultdict(set)
     for hops in next_hops:
@@ -101,16 +101,16 @@ def _links(plan: Plan, next_hops: list[NextHops]) -> Links:
             ends = channels.tail[wanted[loop]], channels.head[wanted[loop]]
             a, b = (channels.names[switch] for switch in ends)
             raise PlanError(
-                f"VLAN {vlan} has a loop by way of the link {a}-{b}, in which an ordinary switch"
+                f"VLAN {vlan} has a loop through the link {a}-{b}, in which an ordinary switch"
                 " would flood for ever; use --vlans tree"
             )
     return links
 
 
 def _add_tree(plan: Plan, next_hops: list[NextHops], vlan: int, links: set[int]) -> None:
-    """Give every switch of a VLAN for broadcasts its next hop to every switch with hosts.
+    """Give each switch of a broadcast VLAN its next hop to every switch with hosts.
 
-    So frames to hosts of the fabric do not flood there, even of hosts that do not tag.
+    Frames to hosts of the fabric then do not flood there, even if the sender does not tag.
     """
     channels = plan.channels
     into = _channels_into(channels, links)
@@ -126,7 +126,7 @@ def _add_tree(plan: Plan, next_hops: list[NextHops], vlan: int, links: set[int])
 
 
 def _channels_into(channels: Channels, links: set[int]) -> dict[int, list[int]]:
-    """Return the channels of ``links`` by the switch that they enter."""
+    """Return the channels of ``links``, grouped by the switch that they enter."""
     into: dict[int, list[int]] = defaultdict(list)
     for link in sorted(links):
         for c in (link, int(channels.reverse[link])):
@@ -135,7 +135,7 @@ def _channels_into(channels: Channels, links: set[int]) -> dict[int, list[int]]:
 
 
 def _members(plan: Plan, links: Links) -> list[Members]:
-    """Return the VLANs of each switch, with their ports to other switches."""
+    """Return the VLANs of each switch, and their member ports to other switches."""
     channels = plan.channels
     members: list[Members] = [defaultdict(set) for _ in channels.names]
     for vlan, of_vlan in links.items():
@@ -161,7 +161,7 @@ def _ports(plan: Plan, switch: int, here: Members) -> Iterator[L2Port]:
 
 
 def _macs(plan: Plan, switch: int, here: Members, next_hops: NextHops) -> Macs:
-    """Return the static entries: of the switch's own hosts in each VLAN, and of those on paths."""
+    """Return the static entries: the switch's own hosts in each VLAN, and hosts on paths."""
     fabric, channels = plan.fabric, plan.channels
     own = fabric.hosts_at[fabric.switches[switch].name]
     macs: Macs = {vlan: {host.mac: port for port, host in own.items()} for vlan in sorted(here)}

@@ -1,4 +1,4 @@
-"""What 802.1Q switches are given, as plain values, whoever writes or reads it."""
+"""The tables of 802.1Q switches, independent of the file format."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Macs = dict[int, dict[str, int]]
 
 @dataclass(frozen=True)
 class L2Port:
-    """A port: its PVID and the VLANs it is a member of, in ascending order.
+    """A port: its PVID and its VLANs, in ascending order.
 
-    Without a PVID, frames that come in untagged are dropped.
+    A port without a PVID drops untagged frames.
     """
 
     port: int
@@ -26,13 +26,13 @@ class L2Port:
 
     @property
     def vlans(self) -> tuple[int, ...]:
-        """Return all VLANs that it is a member of, in ascending order."""
+        """Return all VLANs of the port, in ascending order."""
         return tuple(sorted((*self.untagged, *self.tagged)))
 
 
 @dataclass(frozen=True)
 class L2Switch:
-    """All that an 802.1Q switch must be given; its ports in ascending order."""
+    """The tables of an 802.1Q switch; ports are in ascending order."""
 
     name: str
     ports: tuple[L2Port, ...]
@@ -40,13 +40,13 @@ class L2Switch:
 
     @cached_property
     def vlans(self) -> tuple[int, ...]:
-        """Return the VLANs that some port is a member of, in ascending order."""
+        """Return the VLANs of all ports, in ascending order."""
         return tuple(sorted({vlan for port in self.ports for vlan in port.vlans}))
 
 
 @dataclass(frozen=True)
 class L2Fabric:
-    """A fabric of 802.1Q switches, in the fabric's order; ``tags`` where hosts tag."""
+    """The 802.1Q switches of a fabric, in its order; ``tags`` are the hosts' tags, if any."""
 
     fabric: Fabric
     switches: tuple[L2Switch, ...]

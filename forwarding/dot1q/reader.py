@@ -22,7 +22,7 @@ def read_folder(folder: str | Path, kind: str = DEFAULT) -> L2Fabric:
     Raises
     ------
     KnotlessError
-        A file that is missing, cannot be read, or does not fit the fabric.
+        A file is missing, cannot be read, or does not fit the fabric.
 
     """
     files = {}
@@ -64,7 +64,7 @@ def _switch(fabric: Fabric, name: str, files: Mapping[str, str], kind: str) -> L
 
 
 def _check(fabric: Fabric, switch: L2Switch) -> None:
-    """Refuse what does not fit the fabric or contradicts itself."""
+    """Raise RuleError if the tables do not fit the fabric or are inconsistent."""
     ports = [port.port for port in switch.ports]
     known = sorted(peers_of(fabric, switch.name))
     if ports != known:
@@ -73,10 +73,10 @@ def _check(fabric: Fabric, switch: L2Switch) -> None:
         if len(set(port.vlans)) != len(port.vlans):
             raise RuleError(f"port {port.port}: is a member of a VLAN twice")
         if port.pvid is not None and port.pvid not in port.vlans:
-            raise RuleError(f"port {port.port}: is no member of its PVID {port.pvid}")
+            raise RuleError(f"port {port.port}: is not a member of its PVID {port.pvid}")
     for vlan, of_vlan in switch.macs.items():
         for mac, at in of_vlan.items():
             if not re.fullmatch("[0-9a-f]{2}(:[0-9a-f]{2}){5}", mac):
-                raise RuleError(f"VLAN {vlan}: {mac[:40]!r} is no MAC address")
+                raise RuleError(f"VLAN {vlan}: {mac[:40]!r} is not a MAC address")
             if at not in ports:
                 raise RuleError(f"VLAN {vlan}: {mac} is at port {at}, which there is not")

@@ -1,6 +1,6 @@
-"""The forwarding state that the tables of 802.1Q switches make: what frames do by what was read.
+"""The forwarding state of 802.1Q switches with given tables.
 
-What such a switch does with a frame is in ``core/forwarding/src/dot1q.rs``.
+``core/forwarding/src/dot1q.rs`` defines what such a switch does with a frame.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ BROADCAST = mac_text(0xFFFFFFFFFFFF)
 
 
 def state_of_dot1q(exported: L2Fabric, tags: HostTags | None = None) -> ForwardingState:
-    """Return what the switches do with the unicasts and broadcasts of hosts.
+    """Return the forwarding state for unicasts and broadcasts of hosts.
 
-    ``tags`` are the VLANs that hosts put on their frames; None: they send untagged. An address
-    that nobody has told a host of goes where its broadcasts go, and is flooded as they are.
+    ``tags`` are the VLAN tags that hosts add; None: they send untagged. A frame to an unknown
+    address uses the VLAN of the host's broadcasts and is flooded like them.
 
     Raises
     ------
     RuleError
-        A VLAN or port has a number that fits no field.
+        The number of a VLAN or port is out of range.
 
     """
     fabric = exported.fabric
@@ -44,18 +44,18 @@ def state_of_dot1q(exported: L2Fabric, tags: HostTags | None = None) -> Forwardi
             None if tags is None else tag_table(fabric, tags, [*macs, BROADCAST]),
         )
     except (OverflowError, ValueError) as error:
-        raise RuleError(f"a number fits no field: {error}") from None
+        raise RuleError(f"a number is out of range: {error}") from None
     return ForwardingState(fabric, channels, (), found)
 
 
 def states_of_dot1q(exported: L2Fabric) -> dict[str, ForwardingState]:
-    """Return what becomes of what hosts send ``untagged`` and, where they tag, ``tagged``.
+    """Return the states for ``untagged`` frames and, if hosts tag, for ``tagged`` ones.
 
-    A host that does not tag where others do must not harm them, and is served as well. Frames of
-    both kinds wait for each other: the ``tagged`` state, the first, has the dependencies of both.
+    A host that does not tag must be served without harm to those that do. Frames of both kinds
+    can wait for each other: the ``tagged`` state, which is first, has the dependencies of both.
     """
     untagged = state_of_dot1q(exported)
     if exported.tags is None:
         return {"untagged": untagged}
-    tagged = replace(state_of_dot1q(exported, exported.tags), beside=(untagged,))
+    tagged = replace(state_of_dot1q(exported, exported.tags), concurrent=(untagged,))
     return {"tagged": tagged, "untagged": untagged}

@@ -1,1 +1,1 @@
-"""OpenFlow 1.3 rules of a forwarding state, written and read."""
+"""OpenFlow 1.3 rules: compilation from a forwarding state, and the reader back to one."""

@@ -1,4 +1,4 @@
-"""Compiled rules in columns, decoded switch by switch when they are asked for."""
+"""Compiled rules in columns; the rules of a switch are decoded on access."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EXACT = ("in_port", "metadata", "eth_type", "vlan_pcp")
 
 
 class CompiledRules(Mapping[str, SwitchRules]):
-    """The rules of every switch by its name; what is asked for is decoded and not kept."""
+    """The rules of each switch by name; decoded on each access, not cached."""
 
     def __init__(self, names: tuple[str, ...], compiled: core.Compiled) -> None:
         self.core = compiled
@@ -63,7 +63,7 @@ class CompiledRules(Mapping[str, SwitchRules]):
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """(switches,) the number of rules of each."""
+        """(switches,) the number of rules of each switch."""
         return np.diff(self._columns["rule_ends"], prepend=0).astype(np.int64)
 
     def count(self, name: str) -> int:

@@ -1,15 +1,15 @@
-"""From a forwarding state to OpenFlow 1.3 rules: four tables in every switch.
+"""Compilation of a forwarding state to OpenFlow 1.3 rules, in four tables per switch.
 
-- admission: a host's own untagged frames get their VLAN and first priority (with tagging by
-  hosts, those in the VLAN planned for their destination get the priority); frames from other
-  switches pass when their VLAN is in use; all else is dropped.
-- forward: (VLAN,) destination -> output port, kept in the metadata. Broadcast and multicast are
-  copied by groups, by in port and source.
-- virtual channel: (in port, out port, priority) -> new priority.
-- output: untag for a host, or send on.
+- admission: a host's own untagged frames get their VLAN and first priority (if hosts tag, frames
+  in the VLAN planned for their destination get the priority); frames from other switches pass if
+  their VLAN is in use; all others are dropped.
+- forward: (VLAN,) destination -> output port, stored in the metadata. Broadcasts and multicasts
+  are copied by groups, by input port and source.
+- virtual channel: (input port, output port, priority) -> new priority.
+- output: remove the tag and send to a host, or send to the next switch.
 
-Rules are ternary and as few as the Rust core finds (``core/forwarding/src/compile``): addresses are
-matched in the bits that matter at a switch, and packets that cannot occur need no rules.
+Rules are ternary. The Rust core (``core/forwarding/src/compile``) minimises them: it matches only
+the address bits that matter at a switch, and makes no rules for packets that cannot occur.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def compile_rules(plan: Plan) -> CompiledRules:
     Raises
     ------
     PlanError
-        The switches' tables cannot express what the plan wants.
+        The switches' tables cannot express the plan.
 
     """
     return compile_state(state_of_plan(plan), tagging=plan.tagging)
 
 
 def compile_state(state: ForwardingState, *, tagging: str = "switch") -> CompiledRules:
-    """Return the rules that do what a state says; ``tagging`` tells who tags hosts' frames.
+    """Return the rules that implement a state; ``tagging`` says who tags frames.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""A directory of rules: ``fabric.json``, and ``NAME.flows`` and ``NAME.groups`` a switch.
+"""A directory of rules: ``fabric.json``, and ``NAME.flows`` and ``NAME.groups`` per switch.
 
-``multicast.json`` is there where multicast groups were declared, ``tags.json`` where hosts tag
-their frames.
+``multicast.json`` exists if multicast groups are declared, ``tags.json`` if hosts tag their
+frames.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def write_dir(
     groups: Sequence[MulticastGroup] = (),
     tags: HostTags | None = None,
 ) -> None:
-    """Write ``fabric``, its ``rules``, multicast ``groups`` and host ``tags``; files are replaced.
+    """Write ``fabric``, ``rules``, multicast ``groups`` and host ``tags``; replaces files.
 
     Raises
     ------
@@ -58,15 +58,15 @@ def write_dir(
 def read_dir(directory: str | Path) -> tuple[Fabric, FabricRules]:
     """Return the fabric and the rules in ``directory``.
 
-    A switch without a ``.groups`` file has no groups; one without a ``.flows`` file has no rules,
-    which the check will tell.
+    A switch without a ``.groups`` file has no groups. A switch without a ``.flows`` file has no
+    rules, which the check reports.
 
     Raises
     ------
     FabricError
-        ``fabric.json`` is missing or bad.
+        ``fabric.json`` is missing or invalid.
     RuleError
-        A file cannot be read or understood.
+        A file cannot be read or parsed.
 
     """
     folder = Path(directory)
@@ -85,14 +85,14 @@ def read_dir(directory: str | Path) -> tuple[Fabric, FabricRules]:
 
 
 def read_multicast(fabric: Fabric, directory: str | Path) -> tuple[MulticastGroup, ...]:
-    """Return the multicast groups that were declared with the rules in ``directory``.
+    """Return the multicast groups declared in ``directory``.
 
     Raises
     ------
     RuleError
         The file cannot be read.
     PlanError
-        It cannot be understood, or does not fit ``fabric``.
+        The file cannot be parsed, or does not fit ``fabric``.
 
     """
     path = Path(directory) / MULTICAST
@@ -106,12 +106,12 @@ def read_multicast(fabric: Fabric, directory: str | Path) -> tuple[MulticastGrou
 
 
 def read_tags(fabric: Fabric, directory: str | Path) -> HostTags | None:
-    """Return in which VLANs hosts send, by the file in ``directory``; None: they send untagged.
+    """Return the VLANs in which hosts send, from ``directory``; None: they send untagged.
 
     Raises
     ------
     RuleError
-        The file cannot be read or understood, or does not fit ``fabric``.
+        The file cannot be read or parsed, or does not fit ``fabric``.
 
     """
     path = Path(directory) / host_tags.FILE
@@ -132,7 +132,7 @@ def _write_or_remove(path: Path, text: str | None) -> None:
 
 
 def _text(path: Path) -> str | None:
-    """Return what the file holds, None when there is none."""
+    """Return the content of a file, or None if it does not exist."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise RuleError(f"{path}: larger than {MAX_FILE_BYTES >> 20} MiB")

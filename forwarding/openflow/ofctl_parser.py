@@ -82,7 +82,7 @@ def parse(flows_text: str, groups_text: str = "") -> SwitchRules:
     Raises
     ------
     RuleError
-        With the line, for what cannot be read or held.
+        A line cannot be parsed or represented; the message names it.
 
     """
     rules = [_of_line("flow", _rule_of, *line) for line in _lines(flows_text)]
@@ -110,7 +110,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 def _rule_of(line: str) -> Rule:
     head, separator, then = line.partition("actions=")
     if not separator:
-        raise RuleError("there is no actions=")
+        raise RuleError("actions= is missing")
     table, priority, cookie = 0, 0x8000, 0
     fields: dict[str, Field] = {}
     for token in re.split(r"[,\s]+", head.strip(" ,")):
@@ -147,7 +147,7 @@ def _fields_of(name: str, value: str) -> Iterator[Field]:
         if mask != 0:
             yield Field(ours, number, mask)
     else:
-        raise RuleError(f"match {name!r} is not understood")
+        raise RuleError(f"match {name!r} is not supported")
 
 
 def _tci_fields(text: str) -> Iterator[Field]:
@@ -167,7 +167,7 @@ def _partial(mask: int, bits: int) -> int | None:
 
 
 def _value_and_mask(name: str, text: str) -> tuple[int, int | None]:
-    """Return the value (masked) and its mask, None when that is all bits."""
+    """Return the value (masked) and its mask, or None if the mask has all bits."""
     value_text, slash, mask_text = text.partition("/")
     if name in MACS:
         bits, read = 48, _mac
@@ -199,7 +199,7 @@ def _instructions_of(text: str) -> tuple[tuple[Action, ...], int | None, int | N
         elif token.startswith("write_metadata:"):
             value, _, mask = token.removeprefix("write_metadata:").partition("/")
             if mask and _number(mask, 2**64 - 1) != 2**64 - 1:
-                raise RuleError("write_metadata with a mask is not understood")
+                raise RuleError("write_metadata with a mask is not supported")
             metadata = _number(value, 2**64 - 1)
         elif token not in ("drop", ""):
             actions.append(_action_of(token))
@@ -220,7 +220,7 @@ def _action_of(token: str) -> Action:
         return Output(PORTS[argument] if argument in PORTS else _number(argument, 0xFFFFFFFF))
     if name == "push_vlan":
         if _number(argument, 0xFFFF) != 0x8100:
-            raise RuleError(f"action {token!r} is not understood; only 0x8100 tags are")
+            raise RuleError(f"action {token!r} is not supported; the tag type must be 0x8100")
         return PushVlan()
     if name == "group":
         return ToGroup(_number(argument, 0xFFFFFFFF))
@@ -235,16 +235,16 @@ def _action_of(token: str) -> Action:
         return SetField("vlan_vid", _PRESENT | _number(argument, 0xFFF))
     if name == "mod_vlan_pcp":
         return SetField("vlan_pcp", _number(argument, 7))
-    raise RuleError(f"action {token[:60]!r} is not understood")
+    raise RuleError(f"action {token[:60]!r} is not supported")
 
 
 def _group_of(line: str) -> Group:
     head, *buckets = re.split(r",?\s*bucket=", line)
     known = dict(token.partition("=")[::2] for token in re.split(r"[,\s]+", head) if token)
     if known.get("type", "all") != "all":
-        raise RuleError(f"groups of type {known['type']!r} are not understood; only all is")
+        raise RuleError(f"groups of type {known['type']!r} are not supported; only all is")
     if "group_id" not in known:
-        raise RuleError("there is no group_id=")
+        raise RuleError("group_id= is missing")
     made = []
     for bucket in buckets:
         actions, metadata, goto = _instructions_of(re.sub(r"^.*?actions=", "", bucket))
@@ -255,7 +255,7 @@ def _group_of(line: str) -> Group:
 
 
 def _split(text: str) -> list[str]:
-    """Split actions at the commas that are in no parentheses."""
+    """Split actions at commas outside parentheses."""
     parts, depth, start = [], 0, 0
     for place, character in enumerate(text):
         depth += (character == "(") - (character == ")")
@@ -270,7 +270,7 @@ def _number(text: str, most: int) -> int:
         raise RuleError(f"{text[:40]!r} is not a number")
     value = int(text, 16) if text[:2] in ("0x", "0X") else int(text)
     if value > most:
-        raise RuleError(f"{text} is more than {most:#x}, the most that is possible here")
+        raise RuleError(f"{text} is above the maximum, {most:#x}")
     return value
 
 

@@ -1,7 +1,7 @@
-"""The forwarding state of a fabric as its switches' OpenFlow rules say it.
+"""The forwarding state defined by the OpenFlow rules of the switches.
 
-It reads any rules, ours or not. Rules that match what cannot be followed are left out and named;
-so is whatever else is found wrong with the rules that packets meet.
+Rules of other programs can be read as well. Rules whose match cannot be followed are skipped and
+reported, and so are other errors in the rules that packets meet.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ def state_of_rules(
     groups: Sequence[MulticastGroup] = (),
     tags: HostTags | None = None,
 ) -> ForwardingState:
-    """Return what the switches do by ``rules``. One without rules drops everything.
+    """Return the forwarding state of ``rules``. A switch without rules drops everything.
 
-    ``groups`` are the multicast groups that hosts send to. ``tags`` are the VLANs that hosts put
-    on their frames; None: they send untagged.
+    ``groups`` are the multicast groups to which hosts send. ``tags`` are the VLAN tags that hosts
+    add; None: they send untagged.
 
     Raises
     ------
     RuleError
-        A rule has a number that fits no field, there are rules for a switch that the fabric does
-        not have, or a switch tells too many kinds of packets apart.
+        A rule has a number out of range, a switch with rules is not in the fabric, or a switch
+        distinguishes too many kinds of packets.
 
     """
     for name in rules:
         if name not in fabric.switch_index:
-            raise RuleError(f"there are rules for {name!r}, a switch that {fabric.name} has not")
+            raise RuleError(f"there are rules for {name!r}, which is not a switch of {fabric.name}")
     channels = channels_of(fabric)
     links = links_of(fabric, channels)
     members = members_of(fabric, groups)
@@ -62,7 +62,7 @@ def state_of_rules(
             None if tags is None else tag_table(fabric, tags, to),
         )
     except OverflowError as error:
-        raise RuleError(f"a number of a rule fits no field: {error}") from None
+        raise RuleError(f"a number in a rule is out of range: {error}") from None
     except ValueError as error:
         raise RuleError(str(error)) from None
     silent = tuple(switch.name for switch in fabric.switches if switch.name not in rules)

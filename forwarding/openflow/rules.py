@@ -1,4 +1,4 @@
-"""OpenFlow 1.3 rules as plain values: what is compiled, installed, written and checked.
+"""The model of OpenFlow 1.3 rules, independent of the make of the switch.
 
 The same values are made by :mod:`forwarding.openflow.compiler`, turned into messages by the
 controller, read from ovs-ofctl text by :mod:`forwarding.openflow.ofctl_parser` and written to it by
@@ -19,13 +19,13 @@ ADMISSION, FORWARD, VIRTUAL_CHANNEL, OUTPUT = range(4)
 
 @dataclass(frozen=True)
 class Field:
-    """One matched field, by its OpenFlow name, with a mask where not all bits count.
+    """A matched field: its OpenFlow name, its value, and its mask unless all bits count.
 
     ``name`` is one of in_port, metadata, eth_type, eth_dst, eth_src, vlan_vid, vlan_pcp,
-    arp_op, arp_tpa ... as OpenFlow 1.3 and Ryu write them. ``value`` is always an integer:
-    a MAC is its 48 bits; ``vlan_vid`` counts the present bit (0x1000), so that
-    ``Field("vlan_vid", 0)`` is 'untagged' and ``Field("vlan_vid", 0x1000, 0x1000)`` is
-    'tagged, any VLAN'. ``mask`` None means all bits.
+    arp_op, arp_tpa ... as in OpenFlow 1.3 and Ryu. ``value`` is always an integer: a MAC has 48
+    bits; ``vlan_vid`` includes the present bit (0x1000), so ``Field("vlan_vid", 0)`` is
+    'untagged' and ``Field("vlan_vid", 0x1000, 0x1000)`` is 'tagged, any VLAN'. ``mask`` None
+    means all bits.
     """
 
     name: str
@@ -34,12 +34,12 @@ class Field:
 
     @property
     def order(self) -> tuple[str, int, int]:
-        """What fields are sorted by: name, value and mask, no mask first."""
+        """The sort key: name, value and mask, no mask first."""
         return (self.name, self.value, -1 if self.mask is None else self.mask)
 
 
 def match_order(fields: Iterable[Field]) -> tuple[Field, ...]:
-    """Return ``fields`` in the one order in which matches are written and compared."""
+    """Return ``fields`` in the canonical order, in which matches are written and compared."""
     return tuple(sorted(fields, key=attrgetter("order")))
 
 
@@ -52,12 +52,12 @@ class Output:
 
 @dataclass(frozen=True, order=True)
 class PushVlan:
-    """Put an 802.1Q tag (0x8100) on the frame."""
+    """Add an 802.1Q tag (0x8100)."""
 
 
 @dataclass(frozen=True, order=True)
 class PopVlan:
-    """Take the outer 802.1Q tag off the frame."""
+    """Remove the outer 802.1Q tag."""
 
 
 @dataclass(frozen=True, order=True)
@@ -70,7 +70,7 @@ class SetField:
 
 @dataclass(frozen=True, order=True)
 class ToGroup:
-    """Hand the frame to a group of the same switch."""
+    """Send the frame to a group of the same switch."""
 
     group_id: int
 
@@ -80,7 +80,7 @@ Action = Output | PushVlan | PopVlan | SetField | ToGroup
 
 @dataclass(frozen=True)
 class Rule:
-    """One flow entry: apply ``actions`` in order, write ``metadata``, go to table ``goto``.
+    """A flow entry: apply ``actions`` in order, write ``metadata``, go to table ``goto``.
 
     No actions and no ``goto`` is a drop. ``cookie`` marks entries as ours: it is
     :data:`COOKIE` for every rule that Knotless compiles.
@@ -96,18 +96,18 @@ class Rule:
 
     @property
     def key(self) -> tuple[int, int, tuple[Field, ...]]:
-        """What identifies a flow entry in a switch: table, priority and match."""
+        """The identity of a flow entry in a switch: table, priority and match."""
         return (self.table, self.priority, self.match)
 
     @property
     def order(self) -> tuple[int, int, list[tuple[str, int, int]]]:
-        """What the rules of a switch are sorted by: table, priority from high to low, match."""
+        """The sort key: table, priority from high to low, match."""
         return (self.table, -self.priority, [field.order for field in self.match])
 
 
 @dataclass(frozen=True)
 class Group:
-    """A group of type 'all': each bucket's actions are applied to a copy of the frame."""
+    """A group of type 'all': the actions of each bucket are applied to a copy of the frame."""
 
     group_id: int
     buckets: tuple[tuple[Action, ...], ...]

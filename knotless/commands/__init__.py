@@ -1,1 +1,1 @@
-"""One module for each command, named as it is, with the click command as ``command``."""
+"""The subcommands, one module each; the click command is ``command``."""

@@ -1,4 +1,4 @@
-"""The options that every command which starts a fabric has, and what they make."""
+"""The options of commands that start a fabric, and the resulting fabric and plan."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PARAMETERS = [
         type=click.Choice(["ryu", "remote", "none"]),
         default="ryu",
         show_default=True,
-        help="Start ours; use one that listens on --port already; or none.",
+        help="Start ours; use one that already listens on --port; or none.",
     ),
     click.option(
         "--port",
@@ -58,14 +58,14 @@ _PARAMETERS = [
         type=click.Choice(["emulated", "plain"]),
         default="emulated",
         show_default=True,
-        help="Plain: veth pairs alone, without rates, delays and flow control.",
+        help="Plain: veth pairs only, without rates, delays and flow control.",
     ),
     json_option,
 ]
 
 
 def fabric_options(command: Command) -> Command:
-    """Give a command SPEC and the options of a fabric that is to run."""
+    """Add SPEC and the options of a running fabric to a command."""
     for parameter in reversed(_PARAMETERS):
         command = parameter(command)
     return command
@@ -74,13 +74,13 @@ def fabric_options(command: Command) -> Command:
 def checked_plan_of(
     spec: str, request: PlanRequest, rate: float | None, delay: float | None, options: Options
 ) -> CheckedPlan:
-    """Return the plan of a fabric that is to run; its controller will make the same one.
+    """Return the plan of a fabric to be started; its controller will compute the same one.
 
     Raises
     ------
     KnotlessError
-        There is no such fabric or plan, or it can deadlock and must not. A controller other than
-        ours, or none, does not follow the plan: then there is nothing to refuse.
+        The fabric or plan does not exist, or can deadlock without permission. Without our own
+        controller the plan is not used, so it is not refused.
 
     """
     if options["links"] == "plain" and request.flow_control == AUTO:
@@ -92,7 +92,7 @@ def checked_plan_of(
 
 
 def fabric_of(spec: str, rate: float | None, delay: float | None) -> Fabric:
-    """Load a fabric; give every link ``rate`` (Mbit/s) and ``delay`` (us) where stated."""
+    """Load a fabric; ``rate`` (Mbit/s) and ``delay`` (us), if given, apply to every link."""
     fabric = load(spec)
 
     def changed(part: Part) -> Part:

@@ -20,7 +20,7 @@ def print_json(values: Mapping[str, object]) -> None:
 
 
 def print_table(title: str, values: Mapping[str, object]) -> None:
-    """Print names and values for people."""
+    """Print names and values as a table."""
     table = Table(title=title, show_header=False, title_justify="left")
     table.add_column(style="bold")
     table.add_column(overflow="fold")
@@ -30,7 +30,7 @@ def print_table(title: str, values: Mapping[str, object]) -> None:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a file that the user named; KnotlessError when that cannot be done."""
+    """Write a file named by the user; raises KnotlessError if this fails."""
     try:
         with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - the user's own path
             file.write(text)
@@ -39,7 +39,7 @@ def write_text(path: str, text: str) -> None:
 
 
 def shown(value: object) -> str:
-    """Return a figure as people read it."""
+    """Format a figure for people."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -1,6 +1,6 @@
-"""The options of a plan, which every command that makes one has; their defaults are the request's.
+"""The options of a plan, shared by all commands that make one.
 
-What they may be is checked by :class:`routing.request.PlanRequest`.
+Defaults and checks are those of :class:`routing.request.PlanRequest`.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def _one_of(choices: tuple[str, ...]) -> str:
     return "|".join(choices)
 
 
-_FLOW_CONTROL = "Links that pause (802.3x): none, those to hosts, between switches, or all; or PFC"
+_FLOW_CONTROL = "Links that pause (802.3x): none, host links, between switches, or all; or PFC"
 _OPTIONS: Mapping[str, dict[str, Any]] = {
-    "engine": {"help": "Routing engine (? lists them); native: made for the family, else updown."},
+    "engine": {"help": "Routing engine (? lists them); auto: the default of the fabric's family."},
     "vcs": {"type": int, "help": f"Virtual channels that the plan may use (1 to {MAX_VCS})."},
     "select": {
         "metavar": _one_of(SELECTIONS),
@@ -44,21 +44,21 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
     },
     "tagging": {
         "metavar": _one_of(TAGGINGS),
-        "help": "Who puts the VLAN tag on: switch (by its port) or host.",
+        "help": "Who adds the VLAN tag: switch (by its port) or host.",
     },
     "vlans": {
         "metavar": _one_of(ASSIGNMENTS),
         "help": "Share a VLAN where next hops agree (default), or where links form a tree (tree).",
     },
     "max_vlans": {"type": int, "help": "VLANs that the plan may use."},
-    "root": {"help": "Root switch of engines that have one (else the first)."},
+    "root": {"help": "Root switch, for engines that have one (default: the first switch)."},
     "multicast": {
         "multiple": True,
         "default": (),
         "callback": _multicast,
         "metavar": "N=HOST,...",
         "help": "Declare multicast group N, MAC 03:00:00:00:NN:NN (in hex), with these members or"
-        " 'all'; may be given several times. What is sent to other groups goes to all hosts.",
+        " 'all'; may be repeated. Frames to other groups go to all hosts.",
     },
     "flow_control": {
         "metavar": _one_of(CHOICES),
@@ -77,9 +77,9 @@ flow_control_option = click.option(
 
 
 def plan_options(**defaults: str) -> Callable[[Command], Command]:
-    """Give a command the options of a plan, all together as its parameter ``request``.
+    """Add the options of a plan to a command, which receives them as its parameter ``request``.
 
-    ``defaults`` are those of the command where they differ from the request's own.
+    ``defaults`` override the defaults of the request.
     """
 
     def decorate(function: Command) -> Command:

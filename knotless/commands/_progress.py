@@ -1,4 +1,4 @@
-"""How long commands show that they go on, and how they are told to end."""
+"""Progress bars of commands, and the handling of SIGTERM."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 class Bar:
-    """A progress bar on standard error with the time left, where somebody may be looking.
+    """A progress bar on standard error with the remaining time, shown on terminals only.
 
-    ``counted`` bars show steps done of ``total``; ``transient`` ones go away at their end.
+    ``counted`` bars show completed steps of ``total``; ``transient`` ones disappear at the end.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Bar:
             transient=transient,
         )
         self._task = self._bar.add_task(description, total=total)
-        # Rich prints an empty line where nobody is looking, even when told to print nothing.
+        # Without a terminal Rich prints an empty line, even if it has nothing to print.
         self._seen = sys.stderr.isatty()
 
     def __enter__(self) -> Self:
@@ -50,13 +50,13 @@ class Bar:
             self._bar.stop()
 
     def update(self, **what: Any) -> None:
-        """Change ``total``, ``description`` or ``completed``, or ``advance`` by some steps."""
+        """Change ``total``, ``description`` or ``completed``, or ``advance`` by steps."""
         self._bar.update(self._task, **what)
 
 
 @contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM end what is done within as Ctrl-C would: tidied up, with all that is known."""
+    """Handle SIGTERM in the block like Ctrl-C, so that results so far are kept."""
     former = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield

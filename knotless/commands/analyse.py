@@ -1,4 +1,4 @@
-"""``knotless analyse``: what a traffic pattern gets on a plan, path by path."""
+"""``knotless analyse``: path-level analysis of a traffic pattern on a plan."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BUSIEST = 10
     "--pattern",
     "pattern_name",
     required=True,
-    help=f"Who sends to whom: {', '.join(patterns())}, or shift:K.",
+    help=f"Pattern: {', '.join(patterns())}, or shift:K.",
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of random patterns.")
 @click.option("--plot", metavar="F.svg", help="Draw loads and fair rates (SVG, PNG or PDF).")
@@ -42,11 +42,10 @@ def command(
     out: str | None,
     as_json: bool,
 ) -> None:
-    """Send a pattern's flows over the plan of SPEC and count what shares channels.
+    """Send a pattern's flows over the plan of SPEC and count how many share each channel.
 
-    throughput_ratio is the mean of 1 / (flows on the fullest channel of a flow's path), links to
-    hosts included: 1 is free of contention. max_channel_load is the most flows at once on
-    a channel between switches. Fair rates are max-min fair, in Mbit/s of line.
+    throughput_ratio is the mean of 1 / (flows on the most loaded channel of a flow's path), links
+    simultaneous flows on a channel between switches. Fair rates are max-min fair, in Mbit/s.
 
     Example: knotless analyse torus,4,4 --engine dor --pattern bit-reversal
 
@@ -82,6 +81,6 @@ def command(
 
 
 def _channels_by_load(lines: Lines, found: Contention) -> dict[int, int]:
-    """Return how many channels between switches have each load."""
+    """Return the number of channels between switches for each load."""
     counts = np.bincount(found.peaks[: lines.switch_lines]).tolist()
     return {load: count for load, count in enumerate(counts) if count}

@@ -1,4 +1,4 @@
-"""``knotless check``: read rules, ours or not, and say whether they deliver and can deadlock."""
+"""``knotless check``: whether rules, ours or others', deliver everything and can deadlock."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from verification.dependencies import Witness
 
 @click.command(name="check")
 @click.argument("directory", required=False)
-@click.option("--live", is_flag=True, help="Check what the switches of a running fabric hold.")
+@click.option("--live", is_flag=True, help="Check the rules in the switches of a running fabric.")
 @click.option("--name", default="default", show_default=True, help="The running fabric's name.")
 @click.option(
     "--pair",
     type=(str, str),
     metavar="FROM TO",
-    help="Follow one packet instead, link by link; TO is a host, 'all' or multicast:N.",
+    help="Trace one packet instead, link by link; TO is a host, 'all' or multicast:N.",
 )
 @flow_control_option
 @json_option
@@ -38,9 +38,9 @@ def command(
     flow_control: str,
     as_json: bool,
 ) -> None:
-    """Read the rules in DIRECTORY (as knotless flows writes it) and follow what all hosts send.
+    """Read the rules in DIRECTORY (as written by knotless flows) and trace all packets.
 
-    Exit status 0 only if all is delivered and no cycle of channel dependencies is left, 1 if not.
+    The exit status is 0 if all is delivered and there is no cycle of channel dependencies, else 1.
     Each step of a cycle is shown with a packet that takes it.
 
     Example: knotless check rules --flow-control pause
@@ -74,7 +74,7 @@ def command(
 
 
 def _command(where: str, witness: Witness) -> str:
-    """Return the command that shows which links the packet takes."""
+    """Return the command that shows the links of the packet."""
     return f"knotless check {where} --pair {witness.source} {witness.destination}"
 
 
@@ -95,29 +95,29 @@ def _print(verdict: Verdict, where: str) -> None:
 
 
 def _follow(state: ForwardingState, source: str, destination: str, *, as_json: bool) -> None:
-    """Print the links that one packet takes; exit status 1 unless it arrives."""
+    """Print the links of one packet; exit with status 1 unless it arrives."""
     if source not in state.fabric.host_index:
         raise KnotlessError(f"--pair: {state.fabric.name} has no host {source[:40]!r}")
     number = state.destination_number(source, destination)
     if number is None:
         raise KnotlessError(
             f"--pair: {state.fabric.name} has no host {destination[:40]!r};"
-            " 'all' and multicast:N (a declared group) stand for several"
+            " 'all' and multicast:N (a declared group) are allowed too"
         )
     trace = state.trace_number(source, number)
     got = [state.fabric.hosts[host].name for host, _ in trace.delivered]
     links = [_link(state, hop) for hop in trace.hops]
     if as_json:
-        print_json({"links": links, "delivered": got, "twice": trace.again})
+        print_json({"links": links, "delivered": got, "twice": trace.repeated})
     else:
         for link in links:
             click.echo(f"{link['link']}" + (f"  VLAN {link['vlan']}" if link["vlan"] else ""))
         click.echo(f"delivered to {', '.join(got)}" if got else "delivered to nobody")
-    sys.exit(0 if got and not trace.again else 1)
+    sys.exit(0 if got and not trace.repeated else 1)
 
 
 def _link(state: ForwardingState, hop: Hop) -> dict[str, str | int]:
-    """Return the name of the link that a packet takes, and its VLAN there (0: none)."""
+    """Return the name of a link on a packet's path, and the VLAN there (0: none)."""
     channels = len(state.channels)
     if hop.link < channels:
         return {"link": state.channels.name(hop.link, hop.priority), "vlan": hop.label}

@@ -1,4 +1,4 @@
-"""``knotless down``: end fabrics, and remove what a crash has left of them."""
+"""``knotless down``: stop fabrics, and remove what remains of them after a crash."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Example: knotless down
 @click.option("--all", "every", is_flag=True, help="All fabrics, whoever started them.")
 @json_option
 def command(name: str | None, every: bool, as_json: bool) -> None:
-    """End a fabric and remove all that it made, and nothing else.
+    """Stop a fabric and remove everything that belongs to it, and nothing else.
 
-    It does not matter who started it, whether it still runs, or what of it has died.
+    This works whoever started it, and whether or not some or all of its processes have died.
     """
     require_root()
     if every and name is not None:

@@ -41,14 +41,14 @@ def command(
 ) -> None:
     """Write a plan of SPEC for ordinary switches: NAME.json and NAME.bridge for each.
 
-    NAME.json holds PVIDs, VLAN membership and the static MAC table; NAME.bridge the same as
+    NAME.json contains PVIDs, VLAN membership and the static MAC table; NAME.bridge is the same as
     a script for a Linux bridge NAME with ports NAME-ethN. fabric.json is written too, and with
-    --tagging host, tags.json: which VLAN each host must use to which MAC. README.txt says in
+    --tagging host, tags.json: the VLAN that each host must use to each MAC. README.txt says in
     what order to apply them.
 
-    What would be written is read back and verified first: every unicast and every broadcast
-    arrives exactly once, without loops, and nothing can deadlock under the flow control.
-    Nothing is written if that fails.
+    The files are first read back and verified: every unicast and every broadcast must arrive
+    exactly once, without loops, and no deadlock may be possible under the flow control. Nothing is
+    written if this fails.
 
     Example: knotless export mesh,4,4 --engine dor --to l2 --out l2
     """
@@ -60,7 +60,7 @@ def command(
     verdicts = {how: verdict_of(state, plan.flow_control) for how, state in states.items()}
     for how, of_frames in verdicts.items():
         _refuse_losses(of_frames, how)
-    # Of what hosts tag, if they do: then it counts what they send untagged, too.
+    # If hosts tag, this state includes the dependencies of untagged frames.
     verdict = next(iter(verdicts.values()))
     if not allow_deadlock:
         refuse_deadlock(plan, verdict.cycle)
@@ -100,7 +100,7 @@ def _read_back(files: dict[str, str]) -> L2Fabric:
 
 
 def _refuse_losses(verdict: Verdict, how: str) -> None:
-    """Raise PlanError unless the tables deliver everything that hosts send tagged, or untagged."""
+    """Raise PlanError unless the tables deliver all frames, sent as ``how`` says."""
     if verdict.failed:
         raise PlanError(
             f"{verdict.fabric}: the tables would not deliver everything that hosts send {how}"
@@ -110,7 +110,7 @@ def _refuse_losses(verdict: Verdict, how: str) -> None:
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
-    """Write the files; tags.json of an earlier export would contradict them."""
+    """Write the files; remove tags.json of an earlier export, which would contradict them."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / host_tags.FILE).unlink(missing_ok=True)

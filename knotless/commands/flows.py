@@ -24,11 +24,11 @@ def command(
     out: str,
     as_json: bool,
 ) -> None:
-    """Write the OpenFlow 1.3 rules of SPEC: fabric.json, NAME.flows and NAME.groups a switch.
+    """Write the OpenFlow 1.3 rules of SPEC: fabric.json, and NAME.flows and NAME.groups per switch.
 
-    With --multicast, multicast.json says which hosts are in which group.
+    With --multicast, multicast.json has the members of each group.
 
-    With --tagging host, tags.json says which VLAN each host must use to which MAC.
+    With --tagging host, tags.json has the VLAN that each host must use to each MAC.
 
     Load them with ovs-ofctl -O OpenFlow13: add-groups first, then add-flows.
 

@@ -1,4 +1,4 @@
-"""``knotless lab``: start a fabric and give the Mininet prompt."""
+"""``knotless lab``: start a fabric and open the Mininet prompt."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def command(
 
     A plan that can deadlock under the flow control in use is refused.
 
-    Beside Mininet's commands the prompt has: deadlock, counters [CHANNEL], lateness.
+    Additional commands at the prompt: deadlock, counters [CHANNEL], lateness.
     """
     require_root()
     end_at_signal()

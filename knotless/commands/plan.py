@@ -1,4 +1,4 @@
-"""``knotless plan``: what an engine makes of a fabric."""
+"""``knotless plan``: the figures of an engine's plan for a fabric."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ COLUMNS = {
     "acyclic": "acyclic",
     "ms": "routing_ms",
 }
-"""The table of a comparison: heading -> key of the plan's summary."""
+"""The columns of a comparison: heading -> key of the plan's summary."""
 EXPLANATION = (
-    "rules: on the switch that has most; mean, most: switches on a path; load: paths over the"
-    " most loaded channel, which on shortest paths is no less than the bound"
+    "rules: on the switch with the most; mean, most: switches on a path; load: paths on the"
+    " most loaded channel, and its lower bound for shortest paths"
 )
 
 
@@ -58,9 +58,9 @@ def command(
     comparing: bool,
     as_json: bool,
 ) -> None:
-    """Plan the routes of SPEC and print what they cost and whether they can deadlock.
+    """Plan the routes of SPEC; print their figures and whether they can deadlock.
 
-    The verdict is about the flow control that the plan is for.
+    The verdict applies to the flow control of the plan.
 
     Example: knotless plan torus,4,4 --engine dor --vcs 1 --select low-port
 
@@ -68,7 +68,7 @@ def command(
     """
     if comparing:
         if out is not None:
-            raise PlanError("--out writes one plan; leave it out with --compare")
+            raise PlanError("--out writes one plan; omit it with --compare")
         each = compare(load(spec), request.engine, request)
         rows = list(
             track(
@@ -100,7 +100,7 @@ def command(
 
 
 def _print_comparison(spec: str, rows: list[Compared]) -> None:
-    """Print a table, and below it the engines that do not apply, with the reason."""
+    """Print a table, then the engines that cannot route the fabric, with the reason."""
     title = f"routing engines on {spec}"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     table.add_column("engine", style="bold", no_wrap=True)

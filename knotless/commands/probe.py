@@ -1,4 +1,4 @@
-"""``knotless probe``: crafted frames on a running fabric, and what becomes of them."""
+"""``knotless probe``: test a running fabric with crafted frames."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Example: knotless up torus,4,4 --engine dor; knotless probe; knotless down
     type=(str, str),
     multiple=True,
     metavar="FROM TO",
-    help="Hosts whose path is followed; the first pair is who misbehaves, and to whom.",
+    help="Hosts whose path is traced; the first pair also misbehaves in forgery and pause.",
 )
 @click.option(
     "--pairs",
@@ -36,19 +36,19 @@ Example: knotless up torus,4,4 --engine dor; knotless probe; knotless down
     type=click.IntRange(1, 1000),
     default=4,
     show_default=True,
-    help="Without --pair: so many, half the fabric apart.",
+    help="Without --pair: this number of pairs, half the fabric apart.",
 )
 @json_option
 def command(
     name: str, only: str | None, pairs: tuple[tuple[str, str], ...], count: int, as_json: bool
 ) -> None:
-    """Send crafted frames (Scapy) through a running fabric and look for them on every link.
+    """Send crafted frames (Scapy) through a running fabric and capture them on every link.
 
-    path: hop by hop as planned, VLAN tag and priority on each link. forgery: forged source
-    MACs, tagged and double-tagged frames of a host are dropped and counted. pause: PAUSE and
-    PFC frames of a host stop its own link and are never forwarded.
+    path: each frame takes its planned path, with the planned VLAN tag and priority on each link.
+    forgery: frames of a host with a forged source MAC, a tag or two tags are dropped and counted.
+    pause: PAUSE and PFC frames of a host stop its own link and are never forwarded.
 
-    Exit status 0 only if everything is as it should be, 1 if not.
+    The exit status is 0 if all findings are good, else 1.
     """
     chosen = [part.strip() for part in only.split(",")] if only is not None else names()
     for part in chosen:

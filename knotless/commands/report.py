@@ -1,4 +1,4 @@
-"""``knotless report``: make a run's report again, or put several runs side by side."""
+"""``knotless report``: regenerate a run's report, or compare several runs."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from runs.spread import Spread
 @click.option("--out", metavar="F.html", help="Write the comparison to this file.")
 @json_option
 def command(runs: tuple[str, ...], out: str | None, as_json: bool) -> None:
-    """Write report.html of each RUN (a folder of results) again; compare several.
+    """Regenerate report.html of each RUN (a folder of results); compare several.
 
-    Compared are the means over the valid repeats of each case, with their spread, and each run's
-    ratio to the first one.
+    The comparison shows the means over the valid repeats of each case, with their spread, and each
+    run's ratio to the first run.
 
     Example: knotless report results/traffic-20261121T080513Z-5298
     """

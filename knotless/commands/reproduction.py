@@ -1,4 +1,4 @@
-"""``knotless reproduction``: the pages that are made from stored runs."""
+"""``knotless reproduction``: the pages that are generated from stored runs."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from runs import stored
 
 DEFAULT_PAGE = stored.FOLDER.parent / "reproduction.md"
 AGREEMENT = "agreement.md"
-"""The page beside it that puts the emulator beside the simulator."""
+"""The page, in the same folder, that compares the emulator with the simulator."""
 
 
 @click.command(name="reproduction")
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@click.option("--stored", "folder", metavar="DIR", help="Where runs are kept (docs/runs).")
+@click.option("--stored", "folder", metavar="DIR", help="Folder of stored runs (docs/runs).")
 @click.option("--out", metavar="F.md", help="The page to write (docs/reproduction.md).")
 @json_option
 def command(runs: tuple[str, ...], folder: str | None, out: str | None, as_json: bool) -> None:
     """Store each RUN (a folder of results), then write the page from all stored runs.
 
-    The emulator beside the simulator is in agreement.md, beside the page.
+    agreement.md, in the same folder, compares the emulator with the simulator.
 
     Example: knotless reproduction results/traffic-20261121T080513Z-5298
     """

@@ -27,25 +27,25 @@ from knotless.commands._progress import Bar, terminated_as_interrupted
 
 MAX_REPEATS = 1000
 EVERY = "all"
-"""What ``run`` is given instead of a name to run every experiment."""
+"""The name with which ``run`` runs every experiment."""
 
 
 class StepBar(Bar):
     """Shows the steps of a campaign."""
 
     def begin(self, what: str) -> None:
-        """Show what is being done."""
+        """Show the current step."""
         self.update(description=what)
 
     def advance(self) -> None:
-        """Show one more step done."""
+        """Count a finished step."""
         self.update(advance=1)
 
 
 def execute(
     chosen: Experiment, campaign: Campaign, seed: int, out: Path
 ) -> tuple[dict[str, Any], Path, Presentation]:
-    """Run a campaign into a new folder; report whatever was measured, however it ended."""
+    """Run a campaign into a new folder; write a report however it ends."""
     from experiments.framework import report
     from runs.results import Results
 
@@ -85,7 +85,7 @@ def show(shown: Presentation, path: Path) -> None:
 
 
 def _prepared(chosen: Experiment, values: Mapping[str, Any]) -> Campaign:
-    """Check the settings of an experiment; raises KnotlessError, with nothing built."""
+    """Check the settings of an experiment; raises KnotlessError before anything is started."""
     on = values["on"] or chosen.places[0]
     if on not in chosen.places:
         raise ExperimentError(f"--on: {chosen.name} runs on {', '.join(chosen.places)}, not {on}")
@@ -118,10 +118,10 @@ def _run(name: str, values: Mapping[str, Any]) -> None:
 
 
 def _run_every(values: Mapping[str, Any]) -> int:
-    """Run every experiment that there is on this place, one after the other.
+    """Run every experiment that supports the place, one after the other.
 
-    All are checked before the first one starts. What goes wrong in one is told in its line,
-    and the next one runs.
+    All settings are checked before the first one starts. An experiment that fails is reported in
+    its line, and the next one runs.
     """
     prepared: list[tuple[Experiment, Campaign]] = []
     for name in catalogue.names():
@@ -146,7 +146,7 @@ def _run_every(values: Mapping[str, Any]) -> int:
 
 
 def _judged(chosen: Experiment, campaign: Campaign, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a campaign; ``ok``: it came to its end; ``valid``: and all that it measured counts."""
+    """Run a campaign; ``ok``: it was completed; ``valid``: all its measurements are valid."""
     began = time.monotonic()
     found: dict[str, Any] = {"ok": False, "valid": False, "report": None, "reason": None}
     try:
@@ -160,12 +160,12 @@ def _judged(chosen: Experiment, campaign: Campaign, values: Mapping[str, Any]) -
 
 
 def _shared(places: Sequence[str]) -> list[click.Parameter]:
-    """Return the options that every experiment has."""
+    """Return the options that all experiments share."""
     return [
         click.Option(
             ["--on"], metavar="|".join(places), help=f"Where it runs (default: {places[0]})."
         ),
-        click.Option(["--quick"], is_flag=True, help="A small set that makes the point."),
+        click.Option(["--quick"], is_flag=True, help="A small set that shows the main result."),
         click.Option(
             ["--repeats"],
             type=click.IntRange(1, MAX_REPEATS),
@@ -174,21 +174,21 @@ def _shared(places: Sequence[str]) -> list[click.Parameter]:
             help="Runs of each case.",
         ),
         click.Option(["--seed"], type=click.IntRange(0, 2**32 - 1), default=1, show_default=True),
-        click.Option(["--duration"], type=float, metavar="S", help="Measured seconds of a run."),
+        click.Option(["--duration"], type=float, metavar="S", help="Measured time per run, s."),
         click.Option(["--rate"], type=float, metavar="MBPS", help="Rate of every link, Mbit/s."),
         click.Option(
             ["--out"],
             default="results",
             show_default=True,
             metavar="DIR",
-            help="Where the run's own folder is made.",
+            help="Folder in which the run's own folder is created.",
         ),
         click.Option(["--json", "as_json"], is_flag=True, help="Print the rows as JSON."),
     ]
 
 
 def _command_of(name: str) -> click.Command:
-    """Make the command of one experiment: the options all share, and its own."""
+    """Return the command of one experiment: shared options, and its own."""
     chosen = catalogue.load(name)
 
     def callback(**values: Any) -> None:
@@ -204,7 +204,7 @@ def _command_of(name: str) -> click.Command:
 
 
 def _command_of_every() -> click.Command:
-    """Make the command that runs every experiment."""
+    """Return the command that runs every experiment."""
 
     def callback(**values: Any) -> int:
         return _run_every(values)
@@ -214,21 +214,21 @@ def _command_of_every() -> click.Command:
         EVERY,
         params=_shared(tuple(places)),
         callback=callback,
-        help="Every experiment, one after the other, each on its usual place unless told.",
+        help="Every experiment, one after the other, by default each on its usual place.",
         epilog="Example: sudo knotless run all --quick --json",
     )
 
 
 class Experiments(click.Group):
-    """Every experiment there is, as a command."""
+    """Every experiment as a command."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the experiments' names, and the word for all of them."""
+        """Return the experiments' names, and the name for all of them."""
         del ctx
         return [EVERY, *catalogue.names()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return an experiment's command, or None when there is none of that name."""
+        """Return an experiment's command, or None if there is none with that name."""
         del ctx
         if cmd_name == EVERY:
             return _command_of_every()

@@ -1,4 +1,4 @@
-"""``knotless schedule``: in which phase each host sends to which other."""
+"""``knotless schedule``: all-to-all schedules in phases."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from traffic.schedules.search import Found, find_schedule, some_hosts
     help="Only M hosts on each of the leaves P(c,r) with c < K, of an LSFT.",
 )
 @click.option("--shift", "as_shift", is_flag=True, help="Phase i: host S sends to S + i, mod N.")
-@click.option("--hosts", metavar="LIST|COUNT", help="Only these hosts (h1,h5,..), or so many.")
+@click.option("--hosts", metavar="LIST|COUNT", help="Only these hosts (h1,h5,..), or a number.")
 @click.option(
     "--without",
     multiple=True,
@@ -52,11 +52,10 @@ def command(
 ) -> None:
     """Make an all-to-all schedule for the hosts of the fabric SPEC.
 
-    A Latin-square fat-tree gets the schedule that is free of contention; any other fabric the
-    shift. For some hosts alone, or without some links, one with little contention is searched;
-    of a COUNT, the hosts are spread over the switches. Destinations are places in the list of
-    hosts. throughput_ratio is the mean share of the line rate that a flow gets on the
-    engine's routes, ratio_bound one that no schedule exceeds there.
+    A Latin-square fat-tree gets the contention-free schedule, any other fabric the shift. With
+    --hosts or --without, a schedule with little contention is searched; a COUNT of hosts is spread
+    over the switches. Destinations are indices into the list of hosts. throughput_ratio is the mean
+    share of the line rate that a flow gets on the engine's routes; ratio_bound is its upper bound.
 
     Example: knotless schedule lsft,3 --lattice 2,2 --json
 
@@ -104,7 +103,7 @@ def _known(fabric: Fabric, lattice: str | None, as_shift: bool) -> Schedule:
 
 
 def _search(whole: Fabric, lines: Lines, hosts: str | None, seed: int) -> Found:
-    """Search a schedule; where all hosts take part, the unhurt fabric's own is one beginning."""
+    """Search for a schedule; with all hosts, the intact fabric's own schedule is a start."""
     chosen = _chosen(whole, hosts)
     known = []
     square = latin_square_of(whole)
@@ -116,7 +115,7 @@ def _search(whole: Fabric, lines: Lines, hosts: str | None, seed: int) -> Found:
 
 
 def _chosen(fabric: Fabric, hosts: str | None) -> Ints:
-    """Return the hosts that the user names or counts, all unless told otherwise."""
+    """Return the hosts that the user names or counts; by default all."""
     most = len(fabric.hosts)
     if hosts is None:
         return np.arange(most, dtype=np.int32)

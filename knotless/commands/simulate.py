@@ -1,4 +1,4 @@
-"""``knotless simulate``: run traffic through a simulated fabric."""
+"""``knotless simulate``: packet-level simulation of traffic on a fabric."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from topologies.fabric import Fabric
 from traffic.patterns import pattern_named, patterns
 
 USUAL_PACKETS = 2000
-"""Traffic without an end runs, unless told otherwise, for as long as a host sends so many."""
+"""Default duration of traffic without an end: the time in which a host sends this many packets."""
 DEADLOCKED = 3
 """Exit status for ``--fail-on-deadlock``."""
 
@@ -30,7 +30,7 @@ DEADLOCKED = 3
 @click.command(name="simulate")
 @click.argument("spec")
 @plan_options()
-@click.option("--pattern", help=f"Who sends to whom: {', '.join(patterns())}, or shift:K.")
+@click.option("--pattern", help=f"Pattern: {', '.join(patterns())}, or shift:K.")
 @click.option("--trace", metavar="F.csv", help="Messages at their times, or a recorded program.")
 @click.option(
     "--computing",
@@ -38,36 +38,36 @@ DEADLOCKED = 3
     default=1.0,
     show_default=True,
     metavar="FACTOR",
-    help="Of what a recorded program computed, so much time passes; 0: none.",
+    help="Factor for the compute times of a recorded program; 0: no computing.",
 )
 @click.option(
     "--send",
     multiple=True,
     metavar="HOST=N",
-    help="This host sends to multicast group N; may be given several times.",
+    help="This host sends to multicast group N; may be repeated.",
 )
-@click.option("--load", "load_share", type=float, help="Share of each sender's line, 0 to 1.")
+@click.option("--load", "load_share", type=float, help="Fraction of each sender's line, 0 to 1.")
 @click.option(
     "--arrivals",
     type=click.Choice(ARRIVALS),
-    help="When messages come [default: poisson with --load, acknowledged with --message-bytes,"
+    help="Arrival of messages [default: poisson with --load, acknowledged with --message-bytes,"
     " else saturate].",
 )
 @click.option("--message-bytes", type=int, help="Length of a message [default: one packet].")
-@click.option("--messages", type=int, default=1, show_default=True, help="Of each flow.")
-@click.option("--barrier/--no-barrier", default=True, help="Between phases of a pattern in phases.")
+@click.option("--messages", type=int, default=1, show_default=True, help="Messages per flow.")
+@click.option("--barrier/--no-barrier", default=True, help="Wait between the phases of a pattern.")
 @click.option("--packet-bytes", type=int, default=1500, show_default=True, help="MTU.")
-@click.option("--xoff", type=int, metavar="BYTES", help="Account over which a sender is paused.")
-@click.option("--xon", type=int, metavar="BYTES", help="Account at which it is resumed.")
-@click.option("--headroom", type=int, metavar="BYTES", help="Room above XOFF.")
+@click.option("--xoff", type=int, metavar="BYTES", help="Ingress occupancy that pauses a sender.")
+@click.option("--xon", type=int, metavar="BYTES", help="Ingress occupancy that resumes it.")
+@click.option("--headroom", type=int, metavar="BYTES", help="Ingress buffer above XOFF.")
 @click.option("--queue", type=int, metavar="BYTES", help="Egress queue without flow control.")
-@click.option("--watchdog", type=float, metavar="US", help="Empty queues paused for longer.")
+@click.option("--watchdog", type=float, metavar="US", help="Empty queues that are paused longer.")
 @click.option(
     "--cut-through",
     type=int,
     default=0,
     metavar="BYTES",
-    help="Send a frame on when so much of it is there [default: all of it].",
+    help="Forward a frame once this much has arrived [default: all of it].",
 )
 @click.option("--cut", multiple=True, metavar="SWITCH:PORT@US", help="Cut a link at a time.")
 @click.option("--repair", multiple=True, metavar="SWITCH:PORT@US", help="Restore a link.")
@@ -78,15 +78,15 @@ DEADLOCKED = 3
     help="Rate of every link, Mbit/s.",
 )
 @click.option("--delay", type=FiniteRange(min=0), metavar="US", help="Delay of every link.")
-@click.option("--warm-up", type=float, default=0.0, metavar="US", help="Count nothing before.")
+@click.option("--warm-up", type=float, default=0.0, metavar="US", help="Time not counted.")
 @click.option(
     "--duration",
     type=float,
     metavar="US",
-    help=f"Virtual time [default: {USUAL_PACKETS} packets' time, or until all is sent].",
+    help=f"Virtual time [default: time of {USUAL_PACKETS} packets, or until all is sent].",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Of everything random.")
-@click.option("--fail-on-deadlock", is_flag=True, help=f"Exit {DEADLOCKED} when it deadlocks.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of all randomness.")
+@click.option("--fail-on-deadlock", is_flag=True, help=f"Exit with {DEADLOCKED} on deadlock.")
 @click.option("--out", metavar="F.json", help="Write every flow and channel to this file.")
 @json_option
 def command(
@@ -97,9 +97,9 @@ def command(
     fail_on_deadlock: bool,
     **given: Any,
 ) -> int:
-    """Run a pattern's traffic, packet by packet, through the plan of SPEC.
+    """Simulate a pattern's traffic, packet by packet, on the plan of SPEC.
 
-    One seed gives one result, to the bit, on every machine: result_sha256 is its hash.
+    A seed gives the same result, bit for bit, on every machine; result_sha256 is its hash.
 
     Example: knotless simulate fattree3,8 --pattern permutation --rate 10000 --delay 1
 
@@ -149,7 +149,7 @@ def _scenario(fabric: Fabric, request: PlanRequest, given: dict[str, Any]) -> Sc
     )
     changes = [_change(text, up=False) for text in given["cut"]]
     changes += [_change(text, up=True) for text in given["repair"]]
-    # The plan of a fabric far too large would take minutes.
+    # Planning a far too large fabric would take minutes.
     in_phases = given["pattern"] is not None and pattern_named(given["pattern"]).in_phases
     check_memory(fabric, in_phases=in_phases)
     plan = make_plan(fabric, request)
@@ -179,7 +179,7 @@ def _scenario(fabric: Fabric, request: PlanRequest, given: dict[str, Any]) -> Sc
 def _sender(text: str) -> tuple[str, int]:
     host, equals, group = text.rpartition("=")
     if not (equals and group.isdecimal() and len(group) < 10):
-        raise SimulationError(f"{text!r}: who sends to which multicast group is written HOST=N")
+        raise SimulationError(f"{text!r}: a host that sends to a multicast group is written HOST=N")
     return host, int(group)
 
 

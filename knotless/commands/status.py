@@ -1,4 +1,4 @@
-"""``knotless status``: what runs, and how it is."""
+"""``knotless status``: the running fabrics and their state."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ Example: knotless status
 
 
 @click.command("status", epilog=EXAMPLE)
-@click.option("--name", help="Only the fabric of this name.")
+@click.option("--name", help="Only the fabric with this name.")
 @json_option
 def command(name: str | None, as_json: bool) -> None:
-    """Say which fabrics run, whether their switches have their rules, and what is wrong.
+    """Show the running fabrics, whether their switches have their rules, and problems.
 
-    Exit status 1 if anything is wrong with one of them, or the one that is named does
-    not run.
+    The exit status is 1 if one of them has a problem, or if the fabric that is named does not run.
     """
     require_root()
     names = [name] if name is not None else running_names()
@@ -37,13 +36,13 @@ def command(name: str | None, as_json: bool) -> None:
     elif not found:
         click.echo(f"no fabric {name!r} is running" if name else "nothing is running")
     for one in [] if as_json else found:
-        _tell(one)
+        _print_status(one)
     if any(one["problems"] for one in found) or (name is not None and not found):
         sys.exit(1)
 
 
-def _tell(one: dict[str, Any]) -> None:
-    """Print one fabric."""
+def _print_status(one: dict[str, Any]) -> None:
+    """Print the status of one fabric."""
     click.echo(f"{one['name']}: {one['fabric']}, {one['phase']}")
     parts = (f"{role} {part['pid']}" for role, part in one["parts"].items() if part["alive"])
     click.echo(f"  runs: {', '.join(parts) or 'nothing'}")

@@ -21,20 +21,20 @@ _SHOWN_ERRORS = 5
 
 
 class PointBar(Bar):
-    """Says how many points there are, then shows how far it is."""
+    """Prints the number of points, then shows the progress."""
 
     def __init__(self, where: str) -> None:
         super().__init__()
         self._where = where
 
     def begin(self, points: int, left: int) -> None:
-        """Say how many points there are, and how many of them are to be run."""
+        """Print the number of points, and how many of them will run."""
         before = f", {points - left} of them done before" if left < points else ""
         click.echo(f"{points} points{before}; {left} to run {self._where}", err=True)
         self.update(total=left, description="sweeping")
 
     def advance(self, row: Mapping[str, Any]) -> None:
-        """Show one more point done."""
+        """Count a finished point."""
         words = (str(row[key]) for key in ("fabric", "engine", "pattern"))
         self.update(advance=1, description=" ".join(words))
 
@@ -45,12 +45,12 @@ class PointBar(Bar):
 @click.option(
     "--workers",
     type=click.IntRange(1, MOST_WORKERS),
-    help="Processes of this machine [default: one for each core].",
+    help="Processes on this machine [default: one per core].",
 )
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler instead."
 )
-@click.option("--plot", metavar="F.svg", help="Draw a figure against a setting (SVG, PNG, PDF).")
+@click.option("--plot", metavar="F.svg", help="Plot a figure over a setting (SVG, PNG, PDF).")
 @json_option
 def command(
     file: str,
@@ -62,13 +62,13 @@ def command(
 ) -> int:
     """Run every combination of the settings that FILE.yaml gives; see docs/sweeps.md.
 
-    What is found is in DIR/samples.parquet. When it is stopped, the same command goes on where it
-    was; points that failed are tried again. Exit status 1 when some points failed.
+    Results are in DIR/samples.parquet. After an interruption, the same command continues; failed
+    points are run again. The exit status is 1 if some points failed.
 
     Example: knotless sweep docs/sweeps/torus-load.yaml --plot torus-load.svg
     """
     if workers is not None and scheduler is not None:
-        raise click.UsageError("--workers is for this machine; leave it or --scheduler out")
+        raise click.UsageError("--workers is for this machine; omit it or --scheduler")
     if plot is not None:
         check_format(plot)
     asked = grid.read(Path(file))
@@ -88,7 +88,7 @@ def command(
     for row in failed[:_SHOWN_ERRORS]:
         click.echo(f"point {row['index']} failed: {row[ERROR]}", err=True)
     if len(failed) > _SHOWN_ERRORS:
-        click.echo(f"and {len(failed) - _SHOWN_ERRORS} more; column error has them all", err=True)
+        click.echo(f"and {len(failed) - _SHOWN_ERRORS} more; see the column error", err=True)
     if as_json:
         counts = {"points": len(rows), "failed": len(failed)}
         print_json({"folder": str(path), **counts, "rows": rows})

@@ -1,4 +1,4 @@
-"""``knotless topology``: look at a fabric, write it to a file, draw it."""
+"""``knotless topology``: describe a fabric, write it to a file, or draw it."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def command(
 
 
 def _show(console: Console, spinner: Any, step: str) -> None:
-    """Show a step; what was removed is said for good."""
+    """Show a step; removals stay on the screen."""
     if step.startswith("removed"):
         console.print(step, highlight=False)
     spinner.update(step)

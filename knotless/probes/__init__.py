@@ -1,4 +1,4 @@
-"""Probes: crafted frames on a running fabric, captures of its links, and what these show.
+"""Probes: tests of a running fabric with crafted frames, captured on its links.
 
 Each probe is one module with a function that takes a :class:`knotless.probes._target.Target`
 and yields :class:`Finding`.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a probe found: ``subject`` is what it looked at, ``text`` what it saw."""
+    """A finding of a probe: ``subject`` is what was tested, ``text`` the result."""
 
     probe: str
     subject: str
@@ -36,6 +36,6 @@ def names() -> list[str]:
 
 
 def named(name: str) -> Probe:
-    """Return a probe; it is imported only now, for Scapy takes its time."""
+    """Return a probe; it is imported on use, because Scapy is slow to import."""
     found: Probe = import_module(f"knotless.probes.{name}").probe
     return found

@@ -1,4 +1,4 @@
-"""Runs in a host: sends each line of standard input, hexadecimal, as a frame.
+"""Program that runs in a host and sends each line of standard input (hexadecimal) as a frame.
 
 ``python -m knotless.probes._send INTERFACE``; prints ``ready``, and ``sent`` after each.
 """

@@ -1,4 +1,4 @@
-"""The running fabric that is probed: its plan, its links, frames from its hosts, captures."""
+"""The target of probes: a running fabric with its plan, links, senders and captures."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Seen:
 
 
 class Sender:
-    """Sends frames from a host's interface; a context."""
+    """Sends frames from a host's interface; a context manager."""
 
     def __init__(self, names: Names, host: str) -> None:
         self._host = host
@@ -75,7 +75,7 @@ class Sender:
         self._process.wait()
 
     def send(self, frame: Packet) -> None:
-        """Send one frame; it is with the kernel when this returns."""
+        """Send one frame; the kernel has it when this returns."""
         if self._process.stdin is None:  # pragma: no cover - it was opened with a pipe
             raise ValueError("no pipe")
         self._process.stdin.write(bytes(frame).hex().encode() + b"\n")
@@ -92,23 +92,23 @@ class Sender:
 
 @dataclass
 class Capture:
-    """All links of a fabric as they are being captured, and, after the block, the frames."""
+    """A capture of all links of a fabric; the frames are available after the block."""
 
     files: Mapping[str, Path]
     daemon: Daemon
     seen: list[Seen] = field(default_factory=list)
 
     def await_marker(self, link: str, marker: bytes, limit_s: float = ARRIVAL_LIMIT_S) -> bool:
-        """Wait until a frame with the marker was on a link; False when it does not come."""
+        """Wait until a frame with the marker was on a link; return False if it does not arrive."""
 
         def there() -> bool:
-            self.daemon.status()  # before it answers, the emulator writes captures out
+            self.daemon.status()  # the emulator flushes captures before it answers
             return marker in self.files[link].read_bytes()
 
         return wait_for(there, limit_s)
 
     def of(self, marker: bytes) -> list[Seen]:
-        """Return where the marked frame was, in order of time."""
+        """Return the links on which the marked frame was seen, in order of time."""
         found = [seen for seen in self.seen if marker in bytes(seen.packet)]
         return sorted(found, key=lambda seen: seen.at_s)
 
@@ -138,12 +138,12 @@ class Target:
         return {(end.owner, end.port): cable.name for cable in cables for end in cable.ends}
 
     def flow_control(self, host: Host) -> str:
-        """Return off, pause or pfc: what the link of a host does."""
+        """Return the flow control of a host's link: off, pause or pfc."""
         cables = {cable.name: cable for cable in wiring.wire(self.fabric)}
         return wiring.link_flow_control(cables[host.name], self.plan.flow_control)
 
     def unforwarded(self, host: Host) -> int:
-        """Return how many frames of a host its switch has dropped."""
+        """Return the number of a host's frames that its switch has dropped."""
         for channel in self.daemon.counters()["channels"]:
             if channel["channel"] == host.name:
                 return int(channel["drops"]["unforwarded"])
@@ -151,7 +151,7 @@ class Target:
 
     @contextlib.contextmanager
     def captured(self) -> Iterator[Capture]:
-        """Capture every link for the block; the frames are there after it."""
+        """Capture every link during the block; the frames are available after it."""
         with (
             tempfile.TemporaryDirectory(prefix="knotless-probe-") as folder,
             contextlib.ExitStack() as stack,
@@ -170,7 +170,7 @@ class Target:
 
 
 def wait_for(condition: Callable[[], bool], limit_s: float) -> bool:
-    """Wait until a condition holds; False when it does not within ``limit_s``."""
+    """Wait until a condition holds; return False if it does not within ``limit_s``."""
     deadline = time.monotonic() + limit_s
     while not condition():
         if time.monotonic() > deadline:
@@ -192,11 +192,11 @@ def marked(source: str, destination: str, *tags: Packet) -> tuple[Packet, bytes]
 
 
 def target(names: Names, pairs: Sequence[tuple[str, str]], count: int) -> Target:
-    """Find the running fabric of that name and plan it as its controller did.
+    """Find the running fabric with that name and plan it as its controller did.
 
-    ``pairs`` names the hosts of interest; where it is empty, there are ``count`` pairs of
-    hosts half the fabric apart. Raises EmulationError where nothing of that name runs, or
-    what runs has no plan or no captures.
+    ``pairs`` names the hosts of interest; if it is empty, ``count`` pairs are used, of
+    hosts half the fabric apart. Raises EmulationError if no such fabric is running, or
+    if it has no plan or no captures.
     """
     running = state.read(names)
     if running is None or not running.running or running.phase != "ready":

@@ -1,4 +1,4 @@
-"""Frames that no host may send: dropped by its switch, and counted."""
+"""Frames that hosts must not send: their switch must drop and count them."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from knotless.probes._target import Target, marked, wait_for
 from knotless.probes.path import planned
 
 COUNT_LIMIT_S = 1.5
-"""A frame that a switch drops is counted 200 ms later."""
+"""Time until a drop is counted; Open vSwitch needs 200 ms."""
 UNPLANNED = 4000
-STRANGER = "02:ff:ff:ff:ff:fe"
+UNKNOWN_MAC = "02:ff:ff:ff:ff:fe"
 RESERVED = "01:80:c2:00:00:0e"
 
 
 def forgeries(target: Target) -> Iterator[tuple[str, Packet, bytes]]:
-    """Yield (what it is, frame, marker), all from the first pair's source."""
+    """Yield (description, frame, marker), all from the first pair's source."""
     source, destination = target.pairs[0]
     vlans = [tag[0] for _, tag in planned(target, source, destination) if tag is not None]
     vlan = vlans[0] if vlans else target.plan.vlan_of(source.name)
-    # With tagging by hosts the planned one is what a host has to say, and then no second.
+    # If hosts tag, the planned tag is required, and a second one is not allowed.
     wrong = UNPLANNED if target.settings["tagging"] == "host" else vlan
     kinds: list[tuple[str, str, str, list[Packet]]] = [
         ("another host's MAC", destination.mac, destination.mac, []),
-        ("a stranger's MAC", STRANGER, destination.mac, []),
+        ("an unknown MAC", UNKNOWN_MAC, destination.mac, []),
         (f"tagged with VLAN {wrong}", source.mac, destination.mac, [Dot1Q(vlan=wrong)]),
         ("tagged with priority 7", source.mac, destination.mac, [Dot1Q(vlan=0, prio=7)]),
         (
@@ -47,7 +47,7 @@ def forgeries(target: Target) -> Iterator[tuple[str, Packet, bytes]]:
 
 
 def probe(target: Target) -> Iterator[Finding]:
-    """Send each forgery; it must be on no link but the sender's own, and counted."""
+    """Send each forgery; it must appear on no link but the sender's, and be counted."""
     source, _ = target.pairs[0]
     sent = []
     with target.captured() as capture, target.sender(source) as sender:
@@ -65,7 +65,7 @@ def probe(target: Target) -> Iterator[Finding]:
         if beyond:
             text = f"was forwarded over {' '.join(beyond)}"
         elif not links:
-            text = "never left the host: nothing is shown by it"
+            text = "never left the host: not tested"
         else:
             text = "dropped by the switch" + (" and counted" if counted_drop else ", NOT counted")
         good = not beyond and bool(links) and counted_drop

@@ -1,4 +1,4 @@
-"""The path of a frame hop by hop, and its VLAN tag on each link, beside the plan."""
+"""The path of a frame, hop by hop, and its VLAN tag on each link, compared with the plan."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from knotless.probes._target import Seen, Target, marked
 from topologies.fabric import Host
 
 Tag = tuple[int, int] | None
-"""(VLAN, priority) of a frame's only tag; None where it has none."""
+"""(VLAN, priority) of a frame's only tag; None without a tag."""
 
 
 def tag_of(packet: Packet) -> Tag:
-    """Return the tag; a second one makes it a tag that no plan has: VLAN -1."""
+    """Return the tag; for two tags return VLAN -1, which no plan has."""
     tags = [layer for layer in packet.iterpayloads() if isinstance(layer, Dot1Q)]
     if len(tags) > 1:
         return (-1, len(tags))
@@ -36,7 +36,7 @@ def planned(target: Target, source: Host, destination: Host) -> list[tuple[str, 
 
 
 def shown(steps: list[tuple[str, Tag]]) -> str:
-    """Return a path as people read it: ``h1 s1:2-s2:3[7/0] h2``."""
+    """Format a path: ``h1 s1:2-s2:3[7/0] h2``."""
     return " ".join(link if tag is None else f"{link}[{tag[0]}/{tag[1]}]" for link, tag in steps)
 
 
@@ -45,7 +45,7 @@ def _steps(seen: list[Seen]) -> list[tuple[str, Tag]]:
 
 
 def probe(target: Target) -> Iterator[Finding]:
-    """Send one frame for each pair and follow it through the captures of all links."""
+    """Send a frame for each pair and follow it through the captures of all links."""
     sent = []
     with target.captured() as capture:
         for source, destination in target.pairs:

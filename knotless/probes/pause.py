@@ -1,4 +1,4 @@
-"""PAUSE and PFC frames of a misbehaving host: obeyed on its own link, counted, never forwarded.
+"""PAUSE and PFC frames of a misbehaving host: they stop its own link, are counted, not forwarded.
 
 IEEE 802.3 annex 31B (PAUSE) and 802.1Qbb (priority-based flow control); both count in
 quanta of 512 bit times.
@@ -26,7 +26,7 @@ PRIORITIES = range(8)
 
 
 def quanta_of(rate_mbps: float) -> int:
-    """Return the quanta that stop a line of this rate for HOLD_S, or as long as they can."""
+    """Return the quanta that stop a line of this rate for HOLD_S, or the maximum."""
     return min(MOST_QUANTA, math.ceil(HOLD_S * rate_mbps * 1e6 / QUANTUM_BITS))
 
 
@@ -45,7 +45,7 @@ def pfc_frame(host: Host, quanta: int, priorities: Iterable[int]) -> Packet:
 
 
 def _forwarded(capture: Capture, host: Host) -> list[str]:
-    """Return the links beyond the host's own that its MAC control frames were on."""
+    """Return the other links on which the host's MAC control frames were seen."""
     return sorted(
         {
             seen.link
@@ -58,7 +58,7 @@ def _forwarded(capture: Capture, host: Host) -> list[str]:
 
 
 def probe(target: Target) -> Iterator[Finding]:
-    """Have the first pair's destination stop its switch, and send to it meanwhile."""
+    """Let the first pair's destination pause its switch while data is sent to it."""
     source, host = target.pairs[0]
     flow_control = target.flow_control(host)
     quanta = quanta_of(host.rate_mbps)
@@ -72,7 +72,7 @@ def probe(target: Target) -> Iterator[Finding]:
 
 
 def _stop(target: Target, what: str, frame: Packet, obeyed: bool, stops: bool) -> Finding:
-    """Send a control frame and then data; ``obeyed``: the link heeds it; ``stops``: this data."""
+    """Send a control frame, then data; ``obeyed``: by the link; ``stops``: this data."""
     source, host = target.pairs[0]
     hold_s = quanta_of(host.rate_mbps) * QUANTUM_BITS / (host.rate_mbps * 1e6)
     data, marker = marked(source.mac, host.mac)
@@ -98,7 +98,7 @@ def _stop(target: Target, what: str, frame: Packet, obeyed: bool, stops: bool) -
         and seen.packet.src == host.mac
     ]
     if not arrived or not asked:
-        lost = "the data never came" if asked else "the control frame never left the host"
+        lost = "the data never arrived" if asked else "the control frame never left the host"
         return Finding("pause", subject, False, lost)
     at_s = next(seen.at_s for seen in capture.of(marker) if seen.link == host.name)
     held_s = at_s - min(asked)

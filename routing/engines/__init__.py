@@ -1,1 +1,1 @@
-"""One module for each routing engine; :mod:`routing.engine` finds them all."""
+"""Routing engines, one module each; :mod:`routing.engine` finds them."""

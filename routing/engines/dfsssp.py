@@ -1,4 +1,4 @@
-"""DFSSSP: shortest paths weighted by use, then layers until no cycle is left.
+"""DFSSSP: shortest paths weighted by load, then moved to higher layers until no cycle remains.
 
 References
 ----------
@@ -22,15 +22,15 @@ from routing.routes import ExplicitRoutes, Routes
 
 
 def route(task: Task) -> Routes:
-    """Return shortest paths balanced by load, each whole in one layer.
+    """Return shortest paths balanced by load, each in a single layer.
 
-    Minimal on every fabric; needs as many virtual channels as there are layers. Each destination's
-    paths avoid the channels that are much used (:func:`routing.graphs.balance.balanced_paths`). All
-    start in layer 0, where the turns that close cycles are prohibited, the least used first; the
-    paths that take them go on to the next layer, and so on. Where that needs more layers than there
-    may be, the layers are made first (:meth:`routing.graphs.layers.ShortestPaths.layers`), and the
-    weighted paths keep to them. Broadcasts go along the breadth-first tree from the root, in layer
-    0.
+    Paths are minimal on every fabric; each layer needs a virtual channel. The paths to each
+    destination avoid channels with high load (:func:`routing.graphs.balance.balanced_paths`).
+    All paths start in layer 0. Turns that close cycles are prohibited there, the least used
+    first, and paths with prohibited turns move to the next layer, and so on. If this needs more
+    layers than are allowed, layers are computed first
+    (:meth:`routing.graphs.layers.ShortestPaths.layers`), and the weighted paths are restricted to
+    them. Broadcasts use the breadth-first tree from the root, in layer 0.
     """
     known = shortest_paths(task)
     rows, paths, _ = balanced_paths(task, plain_graph(task.channels))
@@ -49,8 +49,8 @@ def route(task: Task) -> Routes:
 def _layers(known: ShortestPaths, paths: Ints, allowed: int) -> Priorities | None:
     """Return the layer of each channel of ``paths`` (rows, switches, longest).
 
-    None if it takes more layers than ``allowed``. In layer 0 the turns that L-turn allows are
-    taken instead if more paths fit into them.
+    Returns None if more than ``allowed`` layers are needed. In layer 0 the turns that L-turn
+    allows are used instead if more paths fit into them.
     """
     channels, turns = known.channels, known.turns
     layers = np.zeros(paths.shape, dtype=np.uint8)
@@ -76,7 +76,7 @@ def _layers(known: ShortestPaths, paths: Ints, allowed: int) -> Priorities | Non
 
 
 def _numbers(known: ShortestPaths, before: Ints, after: Ints) -> Ints:
-    """Return the number of each turn."""
+    """Return the number of each turn (before, after)."""
     count = len(known.channels)
     codes = known.turns.before.astype(np.int64) * count + known.turns.after
     return np.searchsorted(codes, before.astype(np.int64) * count + after).astype(np.int32)
@@ -84,7 +84,7 @@ def _numbers(known: ShortestPaths, before: Ints, after: Ints) -> Ints:
 
 ENGINE = Engine(
     name="dfsssp",
-    summary="shortest paths weighted by use, in as many layers as it takes",
+    summary="shortest paths weighted by load, in as many layers as needed",
     route=route,
     has_root=True,
 )

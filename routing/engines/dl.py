@@ -1,4 +1,4 @@
-"""DL, descending layers: where up*/down* forbids a turn, go on one virtual channel lower.
+"""DL, descending layers: a turn that up*/down* prohibits moves to the next lower layer.
 
 References
 ----------
@@ -23,9 +23,9 @@ from routing.routes import ExplicitRoutes, Routes
 def route(task: Task) -> Routes:
     """Return shortest paths in which each turn from down to up goes to the next layer.
 
-    Works on any fabric with any number of virtual channels, and is minimal when there are
-    enough; by default it takes the fewest, up to 8, with which all paths are minimal.
-    Broadcasts go along the spanning tree, in layer 0.
+    Routes any fabric with any number of virtual channels, and is minimal if there are enough. By
+    default it uses the fewest, up to 8, with which all paths are minimal. Broadcasts use the
+    spanning tree, in layer 0.
     """
     tree = spanning_tree(task.channels, task.tree_root)
     graph = _enough_layers(task, tree) if task.vcs is None else layered_graph(tree, task.vcs)
@@ -35,7 +35,7 @@ def route(task: Task) -> Routes:
 
 
 def _enough_layers(task: Task, tree: SpanningTree) -> StateGraph:
-    """Return the graph of the fewest layers, 8 at most, with shortest paths only."""
+    """Return the graph of the fewest layers, at most 8, in which all paths are shortest."""
     at = np.flatnonzero(task.receivers)
     between = np.ix_(at, at)
     shortest = plain_graph(task.channels).hops()[between]
@@ -47,7 +47,7 @@ def _enough_layers(task: Task, tree: SpanningTree) -> StateGraph:
 
 
 def layered_graph(tree: SpanningTree, layers: int) -> StateGraph:
-    """Return the states (layer, went down already or not, switch) and the steps between them."""
+    """Return the graph of the states (layer, whether already going down, switch)."""
     channels = tree.channels
     count = len(channels.names)
     up = tree.rises()

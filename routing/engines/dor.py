@@ -21,21 +21,21 @@ from topologies.fabric import Grid
 
 
 def route(task: Task) -> Routes:
-    """Return dimension-order paths, each the shortest.
+    """Return dimension-order paths, which are minimal.
 
-    In a torus a packet starts every dimension on virtual channel 0 and goes on by 1 after
-    the wrap-around link (the dateline). With one virtual channel a ring is a cycle as soon as
-    there are paths of two hops from everywhere: with ``low-port`` from size 4 on.
+    In a torus, a packet enters each dimension on virtual channel 0, and on the wrap-around link
+    (the dateline) changes to virtual channel 1. With one virtual channel, a ring closes a cycle
+    if paths of two hops start at every switch; with ``low-port`` this is so from size 4.
 
-    Where both ways round are as short, ``low-port`` takes the positive one; ``spread`` the
-    positive one when the source's coordinate in that dimension plus its host rank is even.
-    A broadcast takes the paths of its switch's first host. A tie is met only where a dimension
-    is entered, with the source's coordinate: so tables for even and odd ranks tell next hops.
+    If both directions are equally short, ``low-port`` takes the positive one. ``spread`` takes
+    the positive one if the source's coordinate in that dimension plus its host rank is even. A
+    broadcast takes the paths of its switch's first host. A tie occurs only where a path enters a
+    dimension, at the source's coordinate, so two tables (even and odd ranks) are enough.
 
     Raises
     ------
     PlanError
-        The fabric is no mesh or torus, or lacks one of its links.
+        The fabric is not a mesh or torus, or lacks one of its links.
 
     """
     grid = task.fabric.grid
@@ -55,7 +55,7 @@ def route(task: Task) -> Routes:
 
 
 def _tables(task: Task, grid: Grid, at: Ints, table: Ints) -> tuple[Ints, Ints, Ints, Priorities]:
-    """Return next hops, changes of priority, and the broadcast trees with their priorities."""
+    """Return next hops, priority changes, and the broadcast trees with their priorities."""
     dims = np.array(grid.dims, dtype=np.int32)
     spread, dateline = task.select == "spread", task.vcs is None or task.vcs >= 2
     try:

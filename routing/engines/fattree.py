@@ -23,18 +23,18 @@ from routing.routes import Routes, TableRoutes, no_changes
 
 
 def route(task: Task) -> Routes:
-    """Return up-down paths, the up-links chosen by the destination's number: d-mod-k.
+    """Return up-down paths; the digits of the destination's number select the up-links (d-mod-k).
 
-    A switch's level is its distance to the nearest switch with hosts; links within a level
-    are not used. Going up, then down, closes no cycle; one virtual channel. The shortest such
-    paths are taken. The number of a destination switch, times the hosts a switch has, plus with
-    ``spread`` the rank of the source host, is written in digits, one for each level; the
-    digit tells which up-link to take.
+    A switch's level is its distance to the nearest switch with hosts; links within a level are
+    not used. Paths are the shortest that go up, then down, which closes no cycle on one virtual
+    channel. The number is the index of the destination switch times the hosts per switch, plus
+    with ``spread`` the rank of the source host; its digit for each level selects the up-link
+    there.
 
     Raises
     ------
     PlanError
-        Two switches with hosts are not joined by going up and then down.
+        No path up and then down connects two switches with hosts.
 
     """
     channels = task.channels
@@ -63,8 +63,8 @@ def _tables(task: Task, level: Ints, graph: StateGraph) -> Ints:
     except LookupError as apart:
         source, destination = (task.channels.names[end] for end in apart.args)
         raise PlanError(
-            f"fattree needs a way up and down between all hosts; {task.fabric.name} has none"
-            f" from {source} to {destination}; updown runs on any fabric"
+            f"fattree needs a path up and then down between all hosts; {task.fabric.name} has"
+            f" none from {source} to {destination}; updown runs on any fabric"
         ) from None
 
 

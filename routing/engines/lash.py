@@ -1,4 +1,4 @@
-"""LASH: shortest paths, each whole in one layer, in which it closes no cycle.
+"""LASH: shortest paths, each in one layer in which it closes no cycle.
 
 References
 ----------
@@ -18,13 +18,13 @@ from routing.routes import ExplicitRoutes, Routes
 
 
 def route(task: Task) -> Routes:
-    """Return shortest paths that each keep one virtual channel, their layer.
+    """Return shortest paths, each on a single virtual channel, its layer.
 
-    Minimal on every fabric; needs as many virtual channels as there are layers. Layers are made one
-    after the other (:meth:`routing.graphs.layers.ShortestPaths.layers`), each for the pairs that
-    fit into none before; then every pair may take any layer that one of its shortest paths fits
-    into, and ``spread`` balances the loads (:func:`routing.graphs.balance.balanced_paths`).
-    Broadcasts go along the breadth-first tree from the root, in layer 0.
+    Paths are minimal on every fabric; each layer needs a virtual channel. Layers are computed one
+    at a time (:meth:`routing.graphs.layers.ShortestPaths.layers`), each for the pairs that fit
+    into no earlier one. Each pair may then use any layer into which one of its shortest paths
+    fits, and ``spread`` balances the load (:func:`routing.graphs.balance.balanced_paths`).
+    Broadcasts use the breadth-first tree from the root, in layer 0.
     """
     paths = shortest_paths(task)
     rows, taken, layer = layered_paths(task, paths, paths.layers())
@@ -34,7 +34,7 @@ def route(task: Task) -> Routes:
 
 ENGINE = Engine(
     name="lash",
-    summary="layered shortest paths: as many virtual channels as it takes",
+    summary="layered shortest paths, in as many layers as needed",
     route=route,
     has_root=True,
 )

@@ -1,4 +1,4 @@
-"""Latin-square fat-trees: the one path through the spine that two leaves share.
+"""Latin-square fat-trees: the path through the spine that two leaves share.
 
 References
 ----------
@@ -19,17 +19,17 @@ from routing.routes import ExplicitRoutes, Routes
 
 
 def route(task: Task) -> Routes:
-    """Return leaf-spine-leaf paths: minimal, one virtual channel, no choice but for two sides.
+    """Return leaf-spine-leaf paths: minimal, one virtual channel, unique unless sides=2.
 
-    Leaves are the switches with hosts. The two sides of one point share all
-    their spines: there the destination's number, times the hosts a leaf has, plus with ``spread``
-    the rank of the source host, tells which.
+    Leaves are the switches with hosts. The two leaves of one point, one on each side, share all
+    their spines. Between them the spine is selected by the number of the destination switch
+    times the hosts per leaf, plus with ``spread`` the rank of the source host.
 
     Raises
     ------
     PlanError
-        A link does not join a leaf and a spine, or two leaves share neither one spine
-        nor all.
+        A link does not connect a leaf and a spine, or two leaves share neither exactly one
+        spine nor all.
 
     """
     channels = task.channels
@@ -58,14 +58,14 @@ def route(task: Task) -> Routes:
 
 
 def _ways(task: Task, leaves: NDArray[np.intp]) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return all two-channel ways between leaves, sorted by (source, destination, up channel).
+    """Return all two-hop paths between leaves, sorted by (source, destination, up channel).
 
     Returns
     -------
     ups, downs : (ways,)
         The channels.
     first, ways : (leaves, leaves)
-        Where the ways of a pair begin, and how many they are.
+        The index of the first path of each pair, and the number of its paths.
 
     """
     channels, name = task.channels, task.fabric.name
@@ -97,7 +97,7 @@ def _ways(task: Task, leaves: NDArray[np.intp]) -> tuple[Ints, Ints, Ints, Ints]
 
 
 def _check_ways(task: Task, leaves: NDArray[np.intp], ways: NDArray[np.intp]) -> None:
-    """Raise PlanError unless every two leaves share one spine or all."""
+    """Raise PlanError unless every two leaves share exactly one spine, or all."""
     links = np.bincount(task.channels.tail, minlength=len(task.channels.names))[leaves]
     fine = (ways == 1) | (ways == np.minimum(links[:, None], links[None, :]))
     np.fill_diagonal(fine, val=True)
@@ -114,7 +114,7 @@ def _check_ways(task: Task, leaves: NDArray[np.intp], ways: NDArray[np.intp]) ->
 def _trees(
     channels: Channels, leaves: NDArray[np.intp], ups: Ints, downs: Ints, first: Ints
 ) -> Ints:
-    """Return the broadcast trees: to all spines of a leaf, and by the first way to each leaf."""
+    """Return the broadcast trees: up to all spines of a leaf, down the first path to each leaf."""
     count = len(channels.names)
     trees = np.full((count, count), -1, dtype=np.int32)
     if len(ups):

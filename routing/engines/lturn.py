@@ -23,17 +23,17 @@ from routing.routes import ExplicitRoutes, Routes
 
 
 def route(task: Task) -> Routes:
-    """Return shortest paths that turn into channels to the left and up only where it is safe.
+    """Return shortest paths that turn into left-up channels only where no cycle closes.
 
-    Runs on any fabric with one virtual channel; not always minimal. What is legal is told by
-    :func:`routing.graphs.turn_model.legal_turns`, ties by
-    :func:`routing.graphs.balance.balanced_paths`.
+    Routes any fabric with one virtual channel; not always minimal.
+    :func:`routing.graphs.turn_model.legal_turns` defines the legal turns,
+    :func:`routing.graphs.balance.balanced_paths` how ties are broken.
     """
     return _route(task, into=LEFT_UP)
 
 
 def route_r_turn(task: Task) -> Routes:
-    """Return the same with the turns out of right-down last instead of those into left-up."""
+    """Return R-turn paths: turns out of right-down are released last, not turns into left-up."""
     return _route(task, out_of=RIGHT_DOWN)
 
 

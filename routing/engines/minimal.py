@@ -1,4 +1,4 @@
-"""Shortest paths and nothing else: the counter-example, which may well deadlock."""
+"""Shortest paths that may deadlock: the counter-example."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from routing.routes import ExplicitRoutes, Routes
 def route(task: Task) -> Routes:
     """Return a shortest path for each pair, spread by :mod:`routing.graphs.balance`.
 
-    One virtual channel and no promise. Broadcasts go along the breadth-first tree of their switch.
+    One virtual channel; can deadlock. Broadcasts use the breadth-first tree of their switch.
     """
     channels = task.channels
     rows, paths, priorities = balanced_paths(task, plain_graph(channels))
@@ -26,6 +26,6 @@ def route(task: Task) -> Routes:
 
 ENGINE = Engine(
     name="minimal",
-    summary="shortest paths; makes no promise (the counter-example)",
+    summary="shortest paths; can deadlock (the counter-example)",
     route=route,
 )

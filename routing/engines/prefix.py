@@ -20,13 +20,13 @@ from routing.routes import Routes, TableRoutes, no_changes
 
 
 def route(task: Task) -> Routes:
-    """Return the prefix path for each pair; needs nothing, is seldom minimal, one channel.
+    """Return the prefix path of each pair; routes any fabric on one channel, rarely minimal.
 
-    In the breadth-first tree from the root a switch's label is its parent's and one number more.
-    A channel to another branch or to a child has the label of the switch that it enters, a
-    channel to the parent the empty one. So a path goes up the tree, takes at most one channel
-    across, and goes down: no cycle. Only parallel links tie: ``spread`` gives them
-    to the hosts of a switch by turns, ``low-port`` takes the first.
+    In the breadth-first tree from the root, a switch's label is its parent's label with one more
+    number. A channel to a child or to another branch has the label of the switch that it enters;
+    a channel to the parent has the empty label. So a path goes up the tree, takes at most one
+    cross channel, and goes down, which cannot close a cycle. Only parallel links tie: ``spread``
+    distributes the hosts of a switch over them, ``low-port`` takes the first.
     """
     tree = spanning_tree(task.channels, task.tree_root)
     next_hop = _choices(task, tree)
@@ -40,7 +40,7 @@ def route(task: Task) -> Routes:
 
 
 def _choices(task: Task, tree: SpanningTree) -> Ints:
-    """Return (ranks of hosts, switches, destinations): the channel, -1 at the destination."""
+    """Return the next channel, shape (host ranks, switches, destinations); -1 on arrival."""
     channels = task.channels
     none: Ints = np.full((len(tree.parent), len(tree.parent)), -1, dtype=np.int32)
     if len(channels) == 0:
@@ -61,7 +61,7 @@ def _choices(task: Task, tree: SpanningTree) -> Ints:
 
 
 def _longest_labels(tree: SpanningTree) -> NDArray[np.bool_]:
-    """Return (switches, channels): whether no channel of its switch has a longer prefix."""
+    """Return (switches, channels): whether the channel has the longest label at its switch."""
     channels, parent, level = tree.channels, tree.parent, tree.level
     count = len(parent)
     above = np.where(parent >= 0, channels.tail[parent], np.arange(count))

@@ -1,4 +1,4 @@
-"""Structured buffer pools: the virtual channel tells how far a frame has come.
+"""Structured buffer pools: the virtual channel is the number of hops so far.
 
 References
 ----------
@@ -21,56 +21,58 @@ from routing.routes import ExplicitRoutes, Routes
 
 
 def route(task: Task) -> Routes:
-    """Return shortest paths whose virtual channel is 0, and one more after each hop.
+    """Return shortest paths on virtual channel 0, then one higher after each hop.
 
-    Minimal on every fabric; needs as many virtual channels as the diameter has hops.
-    Ties as :func:`routing.graphs.balance.balanced_paths` says.
+    Minimal on every fabric; needs as many virtual channels as the diameter. Ties are broken by
+    :func:`routing.graphs.balance.balanced_paths`.
     """
     return _route(task, np.ones(len(task.channels.names), dtype=bool))
 
 
 def route_reduced(task: Task) -> Routes:
-    """Return the same paths with one virtual channel more only where ways can part.
+    """Return the same paths; the virtual channel rises only on leaving certain switches.
 
-    That is on leaving a switch with three or more neighbours. A cycle through no such switch
-    would be a ring, and the whole fabric: there the first switch counts as if it had three.
+    These are the switches with three or more neighbours. A cycle without such a switch would be
+    a ring, and the whole fabric; in a ring the first switch counts as one of them.
     """
     channels = task.channels
     counts = _neighbours(channels)
-    parting = counts >= 3
+    branching = counts >= 3
     if len(channels) and (counts == 2).all():
-        parting[0] = True
-    return _route(task, parting)
+        branching[0] = True
+    return _route(task, branching)
 
 
-def _route(task: Task, parting: NDArray[np.bool_]) -> Routes:
-    """Return shortest paths with one virtual channel more on leaving a ``parting`` switch."""
+def _route(task: Task, branching: NDArray[np.bool_]) -> Routes:
+    """Return shortest paths; the virtual channel rises on leaving a ``branching`` switch."""
     channels = task.channels
     rows, paths, _ = balanced_paths(task, plain_graph(channels))
-    steps = parting[channels.tail[paths]] if len(channels) else np.zeros(paths.shape, dtype=bool)
+    steps = branching[channels.tail[paths]] if len(channels) else np.zeros(paths.shape, dtype=bool)
     steps[:, :, :1] = False
     steps &= paths >= 0
     priorities = np.cumsum(steps, axis=2, dtype=np.uint8)
     priorities[paths < 0] = 0
     trees = channels.core.breadth_first_trees()
-    return ExplicitRoutes(rows.of_host, paths, priorities, trees, _depths(channels, trees, parting))
+    return ExplicitRoutes(
+        rows.of_host, paths, priorities, trees, _depths(channels, trees, branching)
+    )
 
 
 def _neighbours(channels: Channels) -> NDArray[np.intp]:
-    """Return how many other switches each switch has links to."""
+    """Return the number of neighbours of each switch."""
     pairs = np.unique(np.stack([channels.tail, channels.head]), axis=1)
     return np.bincount(pairs[0], minlength=len(channels.names))
 
 
-def _depths(channels: Channels, trees: Ints, parting: NDArray[np.bool_]) -> Priorities:
-    """Return the virtual channel by which each tree enters each switch, counted as for paths."""
+def _depths(channels: Channels, trees: Ints, branching: NDArray[np.bool_]) -> Priorities:
+    """Return the virtual channel on which each tree enters each switch, as for paths."""
     depth = np.full(trees.shape, -1, dtype=np.int32)
     if not len(channels):
         return np.zeros(trees.shape, dtype=np.uint8)
     above = channels.tail[trees]
     source = np.arange(len(trees))[:, None]
     while True:
-        known = depth[source, above] + parting[above]
+        known = depth[source, above] + branching[above]
         reached = (trees >= 0) & (depth < 0) & ((above == source) | (depth[source, above] >= 0))
         if not reached.any():
             return np.maximum(depth, 0).astype(np.uint8)
@@ -84,6 +86,6 @@ SBP = Engine(
 )
 REDUCED = Engine(
     name="sbp-reduced",
-    summary="structured buffer pool that counts only hops where ways can part",
+    summary="structured buffer pool that counts only hops from switches with branches",
     route=route_reduced,
 )

@@ -1,10 +1,10 @@
-"""S-mod-k: on trees, the source alone tells which way up, so that its paths lie in one tree.
+"""S-mod-k: on trees, the source determines the up-links, so that its paths form a tree.
 
 References
 ----------
-Otsuka, Koibuchi, Kudoh, Amano: VLAN routing with switch tagging, section 3.2.2, which puts the
-hosts of fat-trees and Myrinet-Clos networks into VLANs so. The name is from Rodriguez et al.,
-Oblivious routing schemes in extended generalized fat tree networks, 2009.
+Otsuka, Koibuchi, Kudoh, Amano: VLAN routing with switch tagging, section 3.2.2, which assigns the
+hosts of fat-trees and Myrinet-Clos networks to VLANs in this way. The name is from Rodriguez et
+al., Oblivious routing schemes in extended generalized fat tree networks, 2009.
 
 """
 
@@ -24,20 +24,20 @@ from routing.graphs.task import Task
 from routing.routes import ExplicitRoutes, Routes, dependencies
 
 MOST = 1 << 40
-"""More than there are hosts: further digits are 0."""
+"""More than the number of hosts: all further digits are 0."""
 
 
 def route(task: Task) -> Routes:
-    """Return shortest paths, the ways on chosen by the digits of the source's number.
+    """Return shortest paths whose channels are selected by the digits of the source's number.
 
-    Where k channels lead nearer to the destination, a digit of the number to the base k tells
-    which is taken: on the way up the next digit at each switch, in the second half of the path
-    the same ones in reverse order, so that the way down mirrors the way up. With ``spread`` the
-    number is the host's: its switch's among those with hosts, times the hosts that a switch has,
-    plus the host's rank; with ``low-port`` it is the switch's. Broadcasts take the
+    If k channels are on shortest paths to the destination, a base-k digit of the number selects
+    one: on the way up the next digit at each switch, and in the second half of the path the same
+    digits in reverse order, so that the way down mirrors the way up. With ``spread`` the number
+    is the host's: the index of its switch among those with hosts, times the hosts per switch,
+    plus the host's rank. With ``low-port`` it is the index of the switch. Broadcasts take the
     paths of their switch's first host. One virtual channel.
 
-    Made for trees; other fabrics are refused where these paths close a cycle.
+    On other fabrics than trees these paths can close a cycle; such fabrics are refused.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def route(task: Task) -> Routes:
     numbers = leaf[rows.at] * (int(rows.plane.max()) + 1) + rows.plane
     paths = _follow(channels, rows, numbers)
     none = np.zeros(paths.shape, dtype=np.uint8)
-    first = np.count_nonzero(rows.plane == 0)  # they come first
+    first = np.count_nonzero(rows.plane == 0)  # the rows of plane 0 come first
     trees, of_trees = last_hops(paths[:first], none[:first], rows.at[:first])
     trees = pruned(channels, trees, task.receivers > 0)
     routes = ExplicitRoutes(rows.of_host, paths, none, trees, of_trees)
@@ -68,7 +68,7 @@ def _follow(channels: Channels, rows: Rows, numbers: Ints) -> Ints:
     """Return (rows, switches, longest): the path of each row to every switch."""
     count = len(channels.names)
     hops = plain_graph(channels).hops()
-    # All channels that lead nearer to a destination, by (destination, tail), and where each begins.
+    # All channels on shortest paths, sorted by (destination, tail), and the first index of each.
     to, good = np.nonzero(hops[:, channels.head] + 1 == hops[:, channels.tail])
     cells = to * count + channels.tail[good]
     first = np.searchsorted(cells, np.arange(count * count + 1))
@@ -94,6 +94,6 @@ def _follow(channels: Channels, rows: Rows, numbers: Ints) -> Ints:
 
 ENGINE = Engine(
     name="smodk",
-    summary="trees: shortest paths by the digits of the source (s-mod-k), a tree for each source",
+    summary="trees: shortest paths by the digits of the source (s-mod-k), one tree per source",
     route=route,
 )

@@ -1,4 +1,4 @@
-"""Up*/down*: never up after down, on a breadth-first spanning tree or on the tiers of a fabric.
+"""Up*/down*: never up after down, on a breadth-first spanning tree or by the levels of a tree.
 
 References
 ----------
@@ -19,30 +19,30 @@ from routing.graphs.channels import Ints
 from routing.graphs.spanning_tree import spanning_tree
 from routing.graphs.state_graph import up_down_graph
 from routing.graphs.task import Task
-from routing.graphs.tree_levels import joined, tiers
+from routing.graphs.tree_levels import all_connected, tree_levels
 from routing.routes import ExplicitRoutes, Routes
 
 TREES_FROM_ROOT = 2
-"""Planes that hosts of one switch are spread over: the channels by the root tell the largest
-load, and more planes were measured to lower it nowhere, and to need more VLANs."""
+"""Planes over which the hosts of a switch are spread. The channels at the root have the highest
+load; in measurements more planes did not reduce it, and needed more VLANs."""
 
 
 def route(task: Task) -> Routes:
-    """Return a shortest legal path for each pair: ups first, then downs.
+    """Return a shortest legal path of each pair: up channels, then down channels.
 
-    With a root, up is towards the lower (level, switch index), where the level counts hops from the
-    root, and broadcasts go along the spanning tree. Without one, on a fabric of tiers
-    (:func:`routing.graphs.tree_levels.tiers`: fat-trees, Clos, Latin squares) where every two
-    switches with hosts have one above them both, up is away from the hosts, as if all that is on
-    top were one root; so paths are minimal there. On any other fabric the root is the first switch.
+    With a root, up is towards the lower (distance from the root, switch index), and broadcasts
+    use the spanning tree. Without a root, the levels of a multi-level tree
+    (:func:`routing.graphs.tree_levels.tree_levels`: fat-trees, Clos, Latin squares) are used if
+    every two switches with hosts have a common ancestor: up is away from the hosts, and paths are
+    minimal. On any other fabric the root is the first switch.
 
-    With N virtual channels a host of rank r uses r mod N for everything that it sends.
-    Broadcasts keep to virtual channel 0.
+    With N virtual channels, a host of rank r sends everything on virtual channel r mod N.
+    Broadcasts use virtual channel 0.
     """
-    tier = tiers(task) if task.root is None else None
-    graph, trees = (_by_tiers(task, tier) if tier is not None else None) or _from_root(task)
+    level = tree_levels(task) if task.root is None else None
+    graph, trees = (_by_tree_levels(task, level) if level is not None else None) or _from_root(task)
     vcs = task.vcs or 1
-    by_rank = task.ranks if tier is not None else TREES_FROM_ROOT
+    by_rank = task.ranks if level is not None else TREES_FROM_ROOT
     planes = max(vcs, by_rank if task.select == "spread" else 1)
     rows, paths, priorities = balanced_paths(task, graph, planes=min(planes, task.ranks))
     if vcs > 1:
@@ -53,25 +53,25 @@ def route(task: Task) -> Routes:
     )
 
 
-def _by_tiers(task: Task, tier: Ints) -> tuple[StateGraph, Ints] | None:
-    """Return the legal walks and the broadcast trees; None where they do not join all hosts."""
+def _by_tree_levels(task: Task, level: Ints) -> tuple[StateGraph, Ints] | None:
+    """Return the graph of legal paths and the broadcast trees; None if not all are connected."""
     channels = task.channels
-    rises: NDArray[np.bool_] = tier[channels.head] > tier[channels.tail]
+    rises: NDArray[np.bool_] = level[channels.head] > level[channels.tail]
     graph = up_down_graph(channels, rises)
-    if not joined(task, graph):
+    if not all_connected(task, graph):
         return None
     return graph, channels.core.up_then_down(rises, ~rises)
 
 
 def _from_root(task: Task) -> tuple[StateGraph, Ints]:
-    """Return the legal walks and the broadcast trees of the breadth-first tree."""
+    """Return the graph of legal paths and the broadcast trees of the breadth-first tree."""
     tree = spanning_tree(task.channels, task.tree_root)
     return up_down_graph(task.channels, tree.rises()), tree.from_everywhere()
 
 
 ENGINE = Engine(
     name="updown",
-    summary="up*/down*, by tiers or from a root; N virtual channels: each host keeps one",
+    summary="up*/down*, by tree levels or from a root; N virtual channels: each host keeps one",
     route=route,
     has_root=True,
 )

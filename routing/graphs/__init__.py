@@ -1,1 +1,1 @@
-"""Graphs that engines share: channels, states, turns, layers and trees."""
+"""Graph algorithms of the engines: channels, states, turns, layers and trees."""

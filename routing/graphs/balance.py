@@ -1,9 +1,9 @@
-"""Shortest walks spread by load: each destination's tree avoids what the ones before it fill.
+"""Shortest paths balanced by load: each destination's tree avoids channels with high load.
 
-The walks of one rank of hosts to one destination are chosen together, so that they agree at
-every state (and can share a VLAN); then the next rank's, the next destination's, with the loads
-of those before in mind. In a second round each tree is taken out and chosen again, knowing all
-the others.
+The paths of one rank of hosts to one destination are chosen together, so that they agree at every
+state and can share a VLAN. Then follow the next rank and the next destination, given the load of
+all earlier ones. In a second round each tree is removed and chosen again, given the load of all
+others.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from routing.graphs.channels import Ints, Priorities
 from routing.graphs.task import Task
 
 ROUNDS = 2
-"""A third round lowers the largest load by about 1 %, measured on tori and random graphs."""
+"""A third round would reduce the largest load by about 1 % (measured on tori, random graphs)."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Hosts of one rank (plane) on one switch have the same paths, a row, ordered by both.
+    """The rows of the routes: the hosts of a switch in one plane share a row.
 
     of_host : (hosts,) the row of each host.
-    plane, at, senders : (rows,) the rank modulo the planes, the switch, and how many hosts.
+    plane, at, senders : (rows,) the plane, the switch, and the number of hosts; rows are sorted by
+        plane and switch.
     """
 
     of_host: Ints
@@ -33,7 +34,7 @@ class Rows:
 
 
 def rows_in(task: Task, planes: int) -> Rows:
-    """Return the rows when hosts of rank r are in plane r modulo ``planes``."""
+    """Return the rows; hosts of rank r are in plane r modulo ``planes``."""
     switches = len(task.channels.names)
     return Rows(*core.rows(task.host_switches, task.host_ranks, planes, switches))
 
@@ -43,15 +44,14 @@ def balanced_paths(
 ) -> tuple[Rows, Ints, Priorities]:
     """Choose a shortest path from every host to every switch with hosts.
 
-    ``spread`` takes the way whose channels are least loaded by all that was chosen before, the
-    lowest port where that is equal; each rank of hosts is a plane of its own, or as many ranks
-    share one that there are ``planes``. ``low-port``
-    takes the lowest port at each state.
+    ``spread`` takes the path whose channels have the lowest load so far, the lowest port on a
+    tie; hosts are divided into ``planes`` by rank. ``low-port`` takes the lowest port at each
+    state.
 
     Returns
     -------
     rows
-        Who takes which paths.
+        The rows of the paths.
     channels, priorities : (rows, switches, longest)
         The channels, then -1, and the priority of each, 0 where there is none.
 

@@ -1,4 +1,4 @@
-"""Trees of channels, one for each source switch, by which broadcasts and multicasts spread."""
+"""Broadcast and multicast trees: one tree of channels per source switch."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def pruned(
     wanted: NDArray[np.bool_],
     sources: NDArray[np.bool_] | None = None,
 ) -> Ints:
-    """Return ``trees`` without the branches that lead to no ``wanted`` switch.
+    """Return ``trees`` without the branches that reach no ``wanted`` switch.
 
-    trees : (switches, switches) entry [u, v] is the channel by which the tree of u enters v,
-        -1 where it does not.
-    wanted, sources : (switches,) trees of other switches than ``sources`` are left out.
+    trees : (switches, switches) entry [u, v] is the channel on which the tree of u enters v,
+        or -1 if it does not.
+    wanted, sources : (switches,) trees of switches that are not ``sources`` are removed.
     """
     sources = np.ones(len(wanted), dtype=bool) if sources is None else sources
     return channels.core.pruned(trees, sources, wanted)

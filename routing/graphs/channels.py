@@ -1,4 +1,4 @@
-"""The channels of a fabric, numbered: one direction of a link between switches is one channel."""
+"""The channels of a fabric: a channel is one direction of a link between switches."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Ints = NDArray[np.int32]
 Priorities = NDArray[np.uint8]
 
 PRIORITIES = 8
-"""802.1Q has eight; a priority carries a virtual channel."""
+"""The priorities of 802.1Q; a priority carries a virtual channel."""
 
 
 @dataclass(frozen=True)
 class Channels:
-    """Every channel between switches, ordered by (switch in the fabric's order, port).
+    """All channels between switches, sorted by (switch, port).
 
-    All arrays have one entry a channel. ``tail`` and ``head`` are the indices of the switches
-    that it leaves and enters, ``out_port`` and ``in_port`` the ports there.
+    Arrays have one entry per channel. ``tail`` and ``head`` are the indices of the switches that
+    it leaves and enters, ``out_port`` and ``in_port`` the ports there.
     """
 
     names: tuple[str, ...]
@@ -39,30 +39,30 @@ class Channels:
 
     @cached_property
     def leaving(self) -> Mapping[tuple[int, int], int]:
-        """(switch index, port) -> the channel that leaves there."""
+        """Map (switch index, port) to the channel that leaves there."""
         ends = zip(self.tail.tolist(), self.out_port.tolist(), strict=True)
         return {end: c for c, end in enumerate(ends)}
 
     @cached_property
     def entering(self) -> Mapping[tuple[int, int], int]:
-        """(switch index, port) -> the channel that enters there."""
+        """Map (switch index, port) to the channel that enters there."""
         ends = zip(self.head.tolist(), self.in_port.tolist(), strict=True)
         return {end: c for c, end in enumerate(ends)}
 
     @cached_property
     def reverse(self) -> Ints:
-        """Return, for each channel, the channel in the other direction of its link."""
+        """Return, for each channel, the channel in the opposite direction of its link."""
         leaves = self.tail.astype(np.int64) << 32 | self.out_port
         enters = self.head.astype(np.int64) << 32 | self.in_port
         return np.searchsorted(leaves, enters).astype(np.int32)
 
     @cached_property
     def core(self) -> core.Channels:
-        """The same for the kernels of the Rust core, indexed once."""
+        """The channels in the form of the Rust core."""
         return core.Channels(self.tail, self.head, self.reverse, len(self.names))
 
     def name(self, channel: int, priority: int) -> str:
-        """Return ``SWITCH:PORT/PRIORITY``, the port being the one that it leaves by."""
+        """Return ``SWITCH:PORT/PRIORITY``, where PORT is the output port."""
         return f"{self.names[self.tail[channel]]}:{self.out_port[channel]}/{priority}"
 
 

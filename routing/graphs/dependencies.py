@@ -1,8 +1,7 @@
-"""The channel dependency graph, and a cycle in it when there is one.
+"""The channel dependency graph, and the search for a cycle in it.
 
-A node is a virtual channel: ``channel * 8 + priority``. There is an edge from one to another
-where some frame holds the first while it waits for the second. Without a cycle no deadlock
-can happen.
+A node is a virtual channel: ``channel * 8 + priority``. An edge means that some frame can hold the
+first while it waits for the second. If there is no cycle, no deadlock is possible.
 
 References
 ----------
@@ -30,10 +29,10 @@ def virtual_channel(channel: Number, priority: Number) -> Number:
 
 
 def find_cycle(edges: Iterable[tuple[int, int]] | NDArray[np.int64]) -> list[int]:
-    """Return a shortest cycle, from its smallest member on, or an empty list.
+    """Return a shortest cycle, starting at its smallest node, or an empty list.
 
-    Of several shortest ones it is that with the smallest members, so equal graphs give equal
-    cycles, whatever the order of ``edges``.
+    Among several shortest cycles the one with the smallest nodes is returned, so that the result
+    does not depend on the order of ``edges``.
     """
     listed = edges if isinstance(edges, np.ndarray) else list(edges)
     ends = np.array(listed, dtype=np.int32).reshape(-1, 2)
@@ -41,7 +40,7 @@ def find_cycle(edges: Iterable[tuple[int, int]] | NDArray[np.int64]) -> list[int
 
 
 def cycle_among(before: Ints, after: Ints) -> list[int]:
-    """Return the same of edges as arrays (from, to), in which an edge may come more than once."""
+    """Return the same for edges given as (from, to) arrays; duplicates are allowed."""
     nodes = 1 + max(int(before.max(initial=0)), int(after.max(initial=0)))
     if is_acyclic(nodes, before, after):
         return []
@@ -49,5 +48,5 @@ def cycle_among(before: Ints, after: Ints) -> list[int]:
 
 
 def cycle_names(channels: Channels, cycle: Sequence[int]) -> list[str]:
-    """Return a cycle as ``SWITCH:PORT/PRIORITY`` texts."""
+    """Return a cycle in the form ``SWITCH:PORT/PRIORITY``."""
     return [channels.name(*divmod(node, PRIORITIES)) for node in cycle]

@@ -1,8 +1,8 @@
-"""Layers: sets of turns without a cycle, in one of which each pair has a shortest path.
+"""Layers: acyclic sets of turns, such that each pair has a shortest path in one of them.
 
-A layer is a largest set of turns that closes no cycle, so that a path fits into it
-just when all its turns are legal there. The first layer also holds the turns of a spanning
-tree, for broadcasts. The Rust core makes them.
+A layer is a maximal acyclic set of turns, so a path fits into it if all its turns are in the set.
+The first layer also contains the turns of a spanning tree, for broadcasts. The Rust core computes
+the layers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from routing.graphs.turns import Mask, Turns
 
 @dataclass(frozen=True)
 class ShortestPaths:
-    """All shortest paths of a fabric between switches with hosts, as each turn sees them.
+    """All shortest paths of a fabric between switches with hosts.
 
     tree : the spanning tree from the root.
     turns : those of shortest paths between different switches with hosts, and those along the
@@ -32,11 +32,11 @@ class ShortestPaths:
 
     @property
     def channels(self) -> Channels:
-        """The channels that they take."""
+        """The channels of the fabric."""
         return self.tree.channels
 
     def wanted(self) -> Mask:
-        """Return (switches, switches): whether both have hosts, and are different."""
+        """Return (switches, switches): whether both have hosts and they differ."""
         return self.core.wanted()
 
     def fitting(self, layer: Mask) -> Mask:
@@ -44,26 +44,26 @@ class ShortestPaths:
         return self.core.fitting(layer)
 
     def layers(self) -> Mask:
-        """Return layers (layers, turns) until every pair fits into one.
+        """Return layers (layers, turns), enough for every pair to fit into one.
 
-        The first layer is all turns if they close no cycle, else what L-turn makes legal. Each
-        further one takes turns in the order of how much the pairs that are left would use
-        them, those legal for up*/down* first where that is equal; if more pairs fit into a
-        first layer made so, it is taken instead.
+        The first layer contains all turns if they are acyclic, else those that L-turn allows. A
+        further layer takes turns in the order of their use by the pairs that remain; ties prefer
+        turns that are legal for up*/down*. If a first layer made in this way fits more pairs, it
+        is used instead.
         """
         return self.core.layers(self.tree.root, self.tree.parent, self.tree.level)
 
 
 def shortest_paths(task: Task) -> ShortestPaths:
-    """Work out the shortest paths between switches with hosts, and the tree from the root."""
+    """Compute the shortest paths between switches with hosts, and the tree from the root."""
     tree = spanning_tree(task.channels, task.tree_root)
     paths = task.channels.core.shortest_paths(tree.root, tree.parent, tree.level, task.receivers)
     return ShortestPaths(tree, Turns(*paths.turns()), paths)
 
 
 def layered_paths(task: Task, paths: ShortestPaths, layers: Mask) -> tuple[Rows, Ints, Priorities]:
-    """Return balanced shortest paths, each whole in one of ``layers``, its priority.
+    """Return balanced shortest paths, each in one of ``layers``, which is its priority.
 
-    For what is returned see :func:`routing.graphs.balance.balanced_paths`.
+    Returns the same as :func:`routing.graphs.balance.balanced_paths`.
     """
     return balanced_paths(task, paths.core.graph(layers))

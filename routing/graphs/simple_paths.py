@@ -1,8 +1,8 @@
-"""Paths that pass no switch twice.
+"""Paths that visit no switch twice.
 
-Where turns are prohibited, the shortest legal walk may come back to a switch and leave it
-another way. Switches forward by VLAN and destination, so such a walk cannot be written as
-rules: the shortest legal path that passes every switch once is taken instead.
+If turns are prohibited, the shortest legal walk may visit a switch twice and leave it on different
+channels. Rules that match VLAN and destination cannot express this, so the shortest legal path
+that visits every switch at most once is used instead.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from knotless_core.graph import StateGraph
 from routing.graphs.channels import Channels, Ints
 
 SEARCH_STEPS = 20_000
-"""How long to look for a shortest path without a revisit, before taking the tree's."""
+"""Limit of the search for a path without revisits; beyond it the path of the tree is used."""
 
 
 def without_revisits(
     channels: Channels, graph: StateGraph, sources: Ints, paths: Ints, trees: Ints
 ) -> Ints:
-    """Replace the paths that pass a switch twice.
+    """Replace the paths that visit a switch twice.
 
     Parameters
     ----------
     channels, graph
-        The channels of the fabric, and what walks are legal.
+        The channels of the fabric, and the graph of legal walks.
     sources : (rows,)
         The switch of each row.
     paths : (rows, switches, longest)
         The channels taken, then -1.
     trees : (switches, switches)
-        Legal paths for when the search takes too long: entry [u, v] is the channel that
-        enters v on the way from u.
+        Legal paths that are used if the search exceeds its limit: entry [u, v] is the channel
+        that enters v on the way from u.
 
     """
     if paths.shape[2] < 3:
-        return paths  # too short to come back
+        return paths  # too short for a revisit
     tail = channels.tail
     where = np.where(paths >= 0, tail[paths], -1 - np.arange(paths.shape[2]))
     where.sort(axis=2)
@@ -61,7 +61,7 @@ def without_revisits(
 
 
 class _Search:
-    """Looks for paths in a graph, by iterative deepening."""
+    """An iterative-deepening search for paths without revisits."""
 
     def __init__(self, graph: StateGraph) -> None:
         self._graph = graph
@@ -72,7 +72,7 @@ class _Search:
         self._hops: dict[int, list[int]] = {}
 
     def path(self, source: int, destination: int) -> list[int]:
-        """Return the channels of a shortest legal path without revisits, or none in time."""
+        """Return the channels of a shortest legal path without revisits; empty at the limit."""
         if destination not in self._hops:
             self._hops[destination] = self._graph.hops_to(destination).tolist()
         hops = self._hops[destination]

@@ -1,4 +1,4 @@
-"""The breadth-first spanning tree that engines with a root share, and which way is up."""
+"""The breadth-first spanning tree of engines with a root, and the up direction on it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from routing.graphs.channels import Channels, Ints
 
 @dataclass(frozen=True)
 class SpanningTree:
-    """A tree of shortest ways from ``root``, lower ports first, first come first served.
+    """A tree of shortest paths from ``root``; ties prefer lower ports, then earlier switches.
 
     parent : (switches,) the channel that enters each switch, -1 for the root.
     level : (switches,) the hops from the root.
@@ -24,15 +24,15 @@ class SpanningTree:
     level: Ints
 
     def rises(self) -> NDArray[np.bool_]:
-        """Return for each channel whether it goes up: to the lower (level, switch index)."""
+        """Tell for each channel whether it goes up: to the lower (level, switch index)."""
         return self.channels.core.rises(self.level)
 
     def preorder(self) -> Ints:
-        """Return the place of each switch when the tree is walked, parents before children."""
+        """Return the position of each switch in preorder, parents before children."""
         return self.channels.core.preorder(self.root, self.parent, self.level)
 
     def from_everywhere(self) -> Ints:
-        """Return (switches, switches): how each switch floods the tree, up it and then down.
+        """Return (switches, switches): the flood from each switch, up the tree and then down.
 
         Entry [u, v] is the channel that enters v when u floods.
         """

@@ -1,9 +1,9 @@
-"""Graphs of states, which is how most engines say what paths are legal.
+"""State graphs, with which most engines define the legal paths.
 
-A state is a switch together with what the engine must remember of the path so far: nothing
-for shortest paths, 'already went down' for up*/down*. The engine draws the edges, each of which
-takes one channel; a legal path is a walk from the start state of its source switch to any
-state of its destination switch. The Rust core finds the walks.
+A state is a switch and what the engine must remember of the path so far: nothing for shortest
+paths, 'already went down' for up*/down*. The engine defines the edges; each edge takes one
+channel. A legal path is a walk from the start state of its source switch to any state of its
+destination switch. The Rust core finds the paths.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from routing.graphs.channels import Channels, Ints, Priorities
 Mask = NDArray[np.bool_]
 
 FAR = 1 << 20
-"""More hops than any path has."""
+"""More hops than any path has; the distance to an unreachable state."""
 
 
 def graph_of(
@@ -27,24 +27,24 @@ def graph_of(
     edges: list[tuple[Ints, Ints, Ints]],
     priority: Priorities | None = None,
 ) -> StateGraph:
-    """Return the graph whose edges are the (tail, head, channel) arrays of ``edges``, joined.
+    """Return the graph whose edges are the concatenated (tail, head, channel) arrays ``edges``.
 
-    ``switch`` is that of each state, ``start`` the state where a path starts at each switch,
-    ``priority`` that of the channel that leads to each state: 0 unless told.
+    ``switch`` is the switch of each state, ``start`` the start state of each switch, and
+    ``priority`` the priority of the channel that leads to each state (default 0).
     """
     tail, head, channel = (np.concatenate(part) for part in zip(*edges, strict=True))
     return StateGraph(switch, start, tail, head, channel, len(channels), priority)
 
 
 def plain_graph(channels: Channels) -> StateGraph:
-    """Return the graph in which every path is legal: a state is a switch, an edge a channel."""
+    """Return the graph in which all paths are legal: states are switches, edges are channels."""
     return channels.core.graph()
 
 
 def up_down_graph(channels: Channels, rises: Mask, falls: Mask | None = None) -> StateGraph:
-    """Return the graph of paths that first rise, then fall; unless told what does not rise falls.
+    """Return the graph of paths that go up, then down; by default every channel not up is down.
 
-    The states are the switches, still rising, then the switches again, falling already.
+    The states are the switches while going up, then the switches again while going down.
     """
     count = np.int32(len(channels.names))
     tail, head = channels.tail, channels.head

@@ -1,4 +1,4 @@
-"""What a routing engine is given: the fabric as arrays, and what the user asks for."""
+"""The input of a routing engine: the fabric as arrays, and the user's options."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MAX_VCS = 8
 
 @dataclass(frozen=True)
 class Task:
-    """What an engine is to route.
+    """The input of an engine.
 
-    ``vcs`` is how many virtual channels it may use (None: as many as it likes), ``select``
-    one of :data:`SELECTIONS`, ``root`` the index of the root switch where one was told.
+    ``vcs`` is the number of virtual channels allowed (None: no limit), ``select`` is one of
+    :data:`SELECTIONS`, ``root`` is the index of the root switch, or None if the user gave none.
     """
 
     fabric: Fabric
@@ -32,7 +32,7 @@ class Task:
 
     @property
     def tree_root(self) -> int:
-        """The root switch of engines that need one: the first unless told."""
+        """The root switch for engines that need one: the first by default."""
         return self.root or 0
 
     @cached_property
@@ -43,7 +43,7 @@ class Task:
 
     @cached_property
     def host_ranks(self) -> Ints:
-        """Each host's place (from 0) among the hosts of its switch, by port."""
+        """The rank of each host among the hosts of its switch, from 0, by port."""
         at = self.host_switches
         ports = np.array([host.port for host in self.fabric.hosts])
         order = np.lexsort((ports, at))
@@ -54,11 +54,11 @@ class Task:
 
     @cached_property
     def ranks(self) -> int:
-        """The most hosts that a switch has."""
+        """The largest number of hosts on a switch."""
         return int(self.receivers.max())
 
     @cached_property
     def receivers(self) -> Ints:
-        """How many hosts each switch has."""
+        """The number of hosts on each switch."""
         counts = np.bincount(self.host_switches, minlength=len(self.channels.names))
         return counts.astype(np.int32)

@@ -1,4 +1,4 @@
-"""The tiers of multi-level trees: how far a switch is from the hosts."""
+"""The levels of multi-level trees: the distance of each switch from the hosts."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from routing.graphs.task import Task
 
 
 def levels(task: Task) -> Ints:
-    """Return the hops of each switch to the nearest one with hosts."""
+    """Return the level of each switch: the number of hops to the nearest one with hosts."""
     with_hosts = np.flatnonzero(task.receivers).astype(np.int32)
     return task.channels.core.breadth_first(with_hosts)[1]
 
 
-def tiers(task: Task) -> Ints | None:
-    """Return the levels of the switches, or None where some link joins switches of one level."""
-    channels, tier = task.channels, levels(task)
-    return None if (tier[channels.head] == tier[channels.tail]).any() else tier
+def tree_levels(task: Task) -> Ints | None:
+    """Return the level of each switch, or None if a link connects two switches of one level."""
+    channels, level = task.channels, levels(task)
+    return None if (level[channels.head] == level[channels.tail]).any() else level
 
 
-def joined(task: Task, graph: StateGraph) -> bool:
-    """Tell whether ``graph`` has a walk between every two switches with hosts."""
+def all_connected(task: Task, graph: StateGraph) -> bool:
+    """Tell whether ``graph`` has a path between every two switches with hosts."""
     at = np.flatnonzero(task.receivers)
     return bool((graph.hops()[np.ix_(at, at)] < FAR).all())

@@ -1,9 +1,9 @@
-"""The two-dimensional turn model: which turns are legal by their directions on a tree.
+"""The two-dimensional turn model: directions on a tree determine the legal turns.
 
-A switch's place is (preorder, level) in a breadth-first tree, children in the order
-of the fabric. A channel goes left or right by the one and up or down by the other; within one
-level it counts as down to the left and as up to the right, which was found to make the
-shortest paths.
+The coordinates of a switch are (preorder, level) in a breadth-first tree; children are in the
+fabric's order. The first coordinate determines whether a channel goes left or right, the second
+whether it goes up or down. Within a level, left counts as down and right as up, which gave the
+shortest paths in measurements.
 
 References
 ----------
@@ -23,13 +23,13 @@ LEFT_UP, RIGHT_DOWN = "left-up", "right-down"
 def legal_turns(
     tree: SpanningTree, turns: Turns, into: str | None = LEFT_UP, out_of: str | None = None
 ) -> Mask:
-    """Return which of ``turns`` are legal: a largest set of them that closes no cycle.
+    """Return which of ``turns`` are legal: a maximal acyclic set.
 
-    Turns that go on in one direction, and from left-up to right-down, as paths along the
-    ``tree`` do, are legal. The others are made legal one by one, nearest the root
-    first, if no cycle closes; those from right-up to left-down late, and last those into the
-    direction ``into`` and out of ``out_of``. So few are
-    prohibited near the root, and none that no cycle needs.
+    Turns that keep their direction, and turns from left-up to right-down (as on paths along the
+    ``tree``), are legal. The others are made legal one at a time if no cycle closes, those
+    nearest the root first; turns from right-up to left-down are tried late, and turns into the
+    direction ``into`` and out of ``out_of`` last. So few turns near the root are prohibited, and
+    none without need.
     """
     return tree.channels.core.legal_turns(
         turns.before, turns.after, tree.root, tree.parent, tree.level, into, out_of

@@ -1,7 +1,7 @@
-"""Turns, and the largest sets of them that close no cycle.
+"""Turns, and maximal acyclic sets of them.
 
-A turn is a pair of channels, the second of which leaves the switch that the first enters.
-Paths that use only turns of a set without a cycle cannot deadlock on one virtual channel.
+A turn is a pair of channels; the second leaves the switch that the first enters. Paths whose turns
+are all in an acyclic set cannot deadlock on one virtual channel.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Turns:
-    """Turns, sorted by (before, after): the channels of each, as arrays of equal length."""
+    """Turns, sorted by (before, after); the two arrays of channels have equal length."""
 
     before: Ints
     after: Ints
@@ -35,33 +35,32 @@ class Turns:
 
 
 def all_turns(channels: Channels) -> Turns:
-    """Return every turn that does not go back to the switch that it came from."""
+    """Return all turns except those back to the previous switch."""
     return Turns(*channels.core.all_turns())
 
 
 def turn_graph(
     channels: Channels, turns: Turns, layers: Sequence[Mask] | None = None
 ) -> core.StateGraph:
-    """Return the walks that take the turns of one of ``layers`` (masks), or of all in one layer.
+    """Return the graph of walks whose turns are all in one of ``layers`` (masks), or in any.
 
-    A path chooses its layer with its first channel and keeps it: the priority. The states are
-    (layer, came by channel), then one for each start.
+    A path chooses its layer with its first channel and keeps it; the layer is its priority. The
+    states are (layer, input channel), then one start state per switch.
     """
     legal = np.ones((1, len(turns)), dtype=bool) if layers is None else np.stack(layers)
     return channels.core.turn_graph(turns.before, turns.after, legal)
 
 
 def along_tree(channels: Channels, parent: Ints, turns: Turns) -> Mask:
-    """Return which turns paths take that go up the tree ``parent`` and then down it."""
+    """Tell for each turn whether a path up the tree ``parent`` and then down takes it."""
     return channels.core.along_tree(turns.before, turns.after, parent)
 
 
 def grow_acyclic(channels: int, turns: Turns, order: Ints, given: Mask | None = None) -> Mask:
-    """Return which turns are in the set that taking them in ``order`` gives.
+    """Add turns in ``order`` unless they close a cycle; tell for each turn whether it was added.
 
-    A turn is left out when with those taken before it would close a cycle; so the set is a
-    largest one: no other turn can be added. ``given`` marks turns, without a cycle, that are
-    in it from the start.
+    The resulting set is maximal: no other turn can be added. The turns marked in ``given``, which
+    must be acyclic, are in the set from the start.
     """
     if given is None:
         given = np.zeros(len(turns), dtype=bool)

@@ -1,1 +1,1 @@
-"""VLANs: which paths share one, and who puts the tag on."""
+"""VLANs: which paths share one, and whether hosts or switches tag."""

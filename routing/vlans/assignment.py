@@ -1,17 +1,17 @@
-"""In which VLAN each path lies.
+"""The assignment of VLANs to paths.
 
-Switch-tagged, all paths from one host lie in one VLAN: the PVID of its port. Host-tagged, the host
-chooses the VLAN by the destination.
+If switches tag, all paths from one host are in one VLAN, the PVID of its port. If hosts tag, the
+host chooses the VLAN by destination.
 
-By default, paths may share a VLAN when they never want different next hops at one switch
-towards one destination: that is all that switches need which forward by (VLAN, destination).
-Ordinary Ethernet switches flood within a VLAN, whose links must form no loop: trees.
+By default two paths share a VLAN if, at every switch, paths to the same destination use the same
+next hop. Switches that forward by (VLAN, destination) need nothing more. Ordinary Ethernet
+switches flood within a VLAN, so its links must not form a loop: ``tree``.
 
 References
 ----------
-Otsuka, Koibuchi, Kudoh, Amano: VLAN routing with switch tagging, sections 2 and 3. There, 3.1, each
-switch has a tree for its paths, and identical trees are merged. Here trees are merged when
-together they still have no loop, which identical ones never have, so no more VLANs are needed.
+Otsuka, Koibuchi, Kudoh, Amano: VLAN routing with switch tagging, sections 2 and 3. In section 3.1
+each switch has a tree for its paths, and identical trees are merged. Here trees are merged if
+their union has no loop, which includes identical trees, so no more VLANs are needed.
 
 """
 
@@ -28,7 +28,7 @@ from routing.graphs.channels import Channels, Ints
 from routing.routes import TableRoutes
 
 FIRST_VLAN = 2
-"""VLAN 1 is the default VLAN of most switches: keep out of its way."""
+"""VLAN 1 is not used: it is the default VLAN of most switches."""
 LAST_VLAN = 4094
 MOST_VLANS = LAST_VLAN - FIRST_VLAN + 1
 Tagging = Literal["switch", "host"]
@@ -47,16 +47,16 @@ def assign_vlans(
 ) -> Ints:
     """Return (rows, switches): the VLAN, from 2 on, of each path of ``paths``.
 
-    ``paths`` (rows, switches, longest) are channels, then -1. With ``tagging`` by switches the
-    VLAN depends on the row alone. Each row (with tagging by hosts, each path) takes the first VLAN
-    into which it fits, in the order of the rows; with tagging by hosts a row that as a whole fits
-    into a tree is not split. Where there is no path, the
-    entry is the VLAN that most paths of the row have: its broadcasts go there.
+    ``paths`` (rows, switches, longest) are channels, then -1. If switches tag, the VLAN is the
+    same for the whole row. Each row (if hosts tag, each path) takes the first VLAN into which it
+    fits, in the order of the rows; if hosts tag, a row that fits into a tree as a whole is not
+    split. Where there is no path, the entry is the most frequent VLAN of the row, which carries
+    its broadcasts.
 
     Raises
     ------
     PlanError
-        More than ``limit`` VLANs would be needed, or a row cannot be in one VLAN.
+        More than ``limit`` VLANs are needed, or a row does not fit into one VLAN.
 
     """
     try:
@@ -77,10 +77,10 @@ def assign_table_vlans(
     tagging: str = "switch",
     limit: int = MOST_VLANS,
 ) -> Ints:
-    """Return the same for next-hop tables and the ``default`` assignment, without their paths.
+    """Return the ``default`` assignment for next-hop tables, without computing explicit paths.
 
-    ``receives`` marks the switches to which paths count. With ``tagging`` by switches the result
-    is a view of one column, which cannot be written to.
+    ``receives`` marks the destination switches that count. If switches tag, the result is a
+    read-only view of one column.
     """
     try:
         if tagging == "host":
@@ -92,7 +92,7 @@ def assign_table_vlans(
 
 
 def _completed(numbers: Ints) -> Ints:
-    """Return the VLANs of VLAN numbers from 0, each -1 replaced by its row's commonest number."""
+    """Return VLANs for numbers from 0; each -1 becomes the most frequent number of its row."""
     for row in numbers:
         known = row[row >= 0]
         row[row < 0] = np.bincount(known).argmax() if len(known) else 0
@@ -100,20 +100,20 @@ def _completed(numbers: Ints) -> Ints:
 
 
 def refuse_vlans_above(needed: int, limit: int) -> None:
-    """Raise PlanError where more VLANs are needed than there may be."""
+    """Raise PlanError if ``needed`` VLANs are more than ``limit``."""
     if needed > limit:
         raise _too_many(limit)
 
 
 def _too_many(limit: int) -> PlanError:
-    most = ", all that 802.1Q has" if limit == MOST_VLANS else ""
+    most = ", the limit of 802.1Q" if limit == MOST_VLANS else ""
     return PlanError(
         f"this plan needs more than {limit} VLANs{most}; --select low-port may need fewer"
     )
 
 
 def _loop(channels: Channels, path: Ints) -> PlanError:
-    """Return the complaint about a row whose paths close a loop, naming where they meet again."""
+    """Return the error for a row whose paths form a loop; it names where the paths meet again."""
     names = channels.names
     link_of = np.minimum(np.arange(len(channels), dtype=np.int32), channels.reverse)
     entered: dict[int, tuple[int, int]] = {}
@@ -126,6 +126,6 @@ def _loop(channels: Channels, path: Ints) -> PlanError:
                 where = f": those to {names[first]} and {names[d]} enter {names[head]} differently"
     source = names[channels.tail[path[path[:, 0] >= 0][0, 0]]]
     return PlanError(
-        f"tree VLANs: the paths from {source} close a loop{where}; try --select low-port, or"
-        " --tagging host, which puts each path into a VLAN by itself"
+        f"tree VLANs: the paths from {source} form a loop{where}; try --select low-port, or"
+        " --tagging host, which puts each path into a VLAN of its own"
     )

@@ -1,9 +1,9 @@
-"""Hosts that tag, VLANs that are trees: in which VLAN broadcasts go.
+"""VLANs for broadcasts, if hosts tag and VLANs are trees.
 
-Ordinary switches flood a broadcast in its VLAN, so the links of that VLAN must join all switches
-with hosts. The VLANs of single paths need not: none of them may reach everybody. Floods also hold
-links while they wait for others; the VLAN is chosen such that this closes no cycle with what the
-paths hold.
+Ordinary switches flood a broadcast in its VLAN, so the links of that VLAN must connect all
+switches with hosts. VLANs of single paths may not. A flood also occupies channels while it waits
+for others, so the VLAN is chosen such that these dependencies close no cycle with those of the
+paths.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Links = tuple[int, ...]
 
 
 class BroadcastVlans(NamedTuple):
-    """The VLAN in which the hosts of each row broadcast, and the links of each such VLAN."""
+    """The broadcast VLAN of each row, and the links of each broadcast VLAN."""
 
     of_row: Ints
     links: Mapping[int, Links]
@@ -31,17 +31,19 @@ class BroadcastVlans(NamedTuple):
 def broadcast_vlans(
     channels: Channels, paths: Ints, vlans: Ints, trees: Ints, row_switch: Ints
 ) -> BroadcastVlans:
-    """Return the VLANs for broadcasts: one of the paths' own, or new ones from the next number on.
+    """Return the VLANs for broadcasts: one that paths use, or new ones with higher numbers.
 
     One VLAN serves all hosts if possible: the first that spans the fabric and adds no cycle of
-    channel dependencies, of the paths' VLANs in their order, then of the ``trees`` in the order
-    of their sources. If all of these would close a cycle, each tree has a VLAN; the plan that
-    the trees are from has been checked with them. Where the paths alone have a cycle, it
-    is the first VLAN that spans.
+    channel dependencies. VLANs of the paths are tried first, then those of ``trees``, in the
+    order of their sources. If each of them would close a cycle, every tree gets its own VLAN; the
+    plan has been checked with these trees. If the paths themselves have a cycle, the first VLAN
+    that spans the fabric is taken.
 
-    paths : (rows, switches, longest) channels, then -1 vlans : (rows, switches) the VLAN of each
-    path trees : (switches, switches) the plan's broadcast trees; see
-    :mod:`routing.graphs.broadcast_trees` row_switch : (rows,) the switch of the hosts of each row
+    paths : (rows, switches, longest) channels, then -1.
+    vlans : (rows, switches) the VLAN of each path.
+    trees : (switches, switches) the plan's broadcast trees, see
+        :mod:`routing.graphs.broadcast_trees`.
+    row_switch : (rows,) the switch of each row's hosts.
     """
     before, after = paths[:, :, :-1], paths[:, :, 1:]
     held = after >= 0
@@ -75,19 +77,19 @@ def _links(channels: Channels, taken: Ints) -> Links:
 def _spanning(
     channels: Channels, paths: Ints, vlans: Ints, has_host: NDArray[np.bool_]
 ) -> Iterator[tuple[int, Links]]:
-    """Yield the VLANs whose links join all switches with hosts: without loops, enough do."""
+    """Yield the acyclic VLANs whose links connect all switches with hosts."""
     for vlan in range(int(vlans.min()), int(vlans.max()) + 1):
         links = _links(channels, paths[vlans == vlan])
-        joined = has_host.copy()
-        joined[channels.tail[list(links)]] = joined[channels.head[list(links)]] = True
-        if len(links) == np.count_nonzero(joined) - 1:
+        connected = has_host.copy()
+        connected[channels.tail[list(links)]] = connected[channels.head[list(links)]] = True
+        if len(links) == np.count_nonzero(connected) - 1:
             yield vlan, links
 
 
 def _turns(channels: Channels, links: Links) -> set[tuple[int, int]]:
-    """Return the pairs of channels that floods hold and wait for.
+    """Return the pairs of channels that a flood holds and waits for.
 
-    All turns of the tree but those straight back: beyond each of its links there are hosts.
+    These are all turns of the tree except U-turns: behind each of its links there are hosts.
     """
     both = [*links, *channels.reverse[list(links)].tolist()]
     leaving: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""With tagging by hosts: in which VLAN each host's network interface sends to whom."""
+"""Tagging by hosts: the VLAN in which each host's interface sends to each destination."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from common.errors import RuleError
 from topologies.fabric import Fabric
 
 HostTags = dict[str, dict[str, int]]
-"""Host -> {destination MAC: VLAN}, and the VLAN of :data:`EVERYTHING_ELSE`, broadcasts too."""
+"""Host -> {destination MAC: VLAN}; :data:`EVERYTHING_ELSE` is the VLAN of all others, e.g.
+broadcasts."""
 EVERYTHING_ELSE = "default"
 FILE = "tags.json"
-"""What the file is called beside the rules that it belongs to."""
+"""The name of the file, in the same folder as the rules."""
 
 
 def to_text(tags: HostTags) -> str:
@@ -25,12 +26,12 @@ def to_text(tags: HostTags) -> str:
 
 
 def from_text(fabric: Fabric, text: str) -> HostTags:
-    """Return what :func:`to_text` wrote, for the hosts of ``fabric``.
+    """Parse the output of :func:`to_text` for the hosts of ``fabric``.
 
     Raises
     ------
     RuleError
-        Not JSON, a host is missing or unknown, or a VLAN is not 1 to 4094.
+        The text is not JSON, a host is missing or unknown, or a VLAN is not 1 to 4094.
 
     """
     try:
@@ -49,7 +50,7 @@ def from_text(fabric: Fabric, text: str) -> HostTags:
 
 
 def tag_table(fabric: Fabric, tags: HostTags, addresses: Sequence[str]) -> NDArray[np.uint16]:
-    """Return (hosts, addresses): the VLAN that each host puts on what it sends to each address."""
+    """Return the VLAN tag of each host towards each address, shape (hosts, addresses)."""
     table = np.empty((len(fabric.hosts), len(addresses)), dtype=np.uint16)
     for row, host in zip(table, fabric.hosts, strict=True):
         own = tags[host.name]

@@ -1,6 +1,6 @@
 """Integration tests need root: elsewhere they are skipped, and say so.
 
-They share a name of their own for each, the command, and a look at the ground.
+They share a name of their own for each, the command, and a look at the testbed.
 """
 
 from __future__ import annotations

@@ -87,7 +87,9 @@ def jobs(
 
 @pytest.mark.parametrize("processes", [2, 5, 16])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_nobody_leaves_before_all_have_entered_whatever_happens(processes: int, fault: str) -> None:
+def test_no_process_leaves_a_barrier_before_all_have_entered_under_faults(
+    processes: int, fault: str
+) -> None:
     each = -(-BARRIERS // len(ALGORITHMS))
     rounds = rounds_of(ALGORITHMS, each)
     mark = f"test-{os.getpid()}-faults"

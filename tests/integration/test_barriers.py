@@ -69,7 +69,9 @@ def jobs(labs: list[EmulatedFabric], rounds: list[dict[str, Any]]) -> list[dict[
 
 
 @pytest.mark.parametrize("networks", [1, 2])
-def test_nobody_leaves_before_all_have_entered(labs: list[EmulatedFabric], networks: int) -> None:
+def test_no_process_leaves_before_all_have_entered(
+    labs: list[EmulatedFabric], networks: int
+) -> None:
     used = labs[:networks]
     for lab in used:
         lab.daemon.reset()

@@ -49,7 +49,7 @@ def test_every_host_reaches_every_other(ready: BareFabric) -> None:
             assert " 0% packet loss" in text
 
 
-def test_status_tells_what_is_installed(ready: BareFabric) -> None:
+def test_status_shows_installed_rules(ready: BareFabric) -> None:
     status = ready.get("/status")
     assert status["problems"] == []
     assert status["fabric"] == "ring,4"
@@ -260,7 +260,7 @@ for number in range(60):
 """
 
 
-def test_garbage_on_the_openflow_port_harms_nobody(ready: BareFabric) -> None:
+def test_garbage_on_the_openflow_port_has_no_effect(ready: BareFabric) -> None:
     before = all_flows(ready)
     ready.run(sys.executable, "-c", INTRUDER)
     until("the intruders to be gone", lambda: bool(ready.await_ready()["ready"]))
@@ -272,7 +272,7 @@ def test_garbage_on_the_openflow_port_harms_nobody(ready: BareFabric) -> None:
     ready.kill_controller()
 
 
-def test_what_a_switch_refuses_is_told(ready: BareFabric) -> None:
+def test_refusals_of_a_switch_are_reported(ready: BareFabric) -> None:
     ready.kill_controller()
     ready.ofctl("del-flows", "s2")
     ready.vsctl(

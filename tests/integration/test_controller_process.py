@@ -94,7 +94,7 @@ def test_a_mistake_in_the_configuration(config: str, words: str, tmp_path: Path)
     assert words in fails(config, *ports, directory=tmp_path)
 
 
-def test_the_named_configuration_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_configuration_is_reported(tmp_path: Path) -> None:
     done = subprocess.run(
         [RYU_MANAGER, REPOSITORY / "controller/app.py"],
         cwd=tmp_path,

@@ -168,7 +168,7 @@ def test_what_a_kill_leaves_is_removed(
     assert remains(names) == []
 
 
-def test_the_next_start_removes_what_a_kill_has_left_and_says_so(
+def test_the_next_start_removes_and_reports_the_remains_of_a_kill(
     names: Names, other_process: Callable[[], subprocess.Popen[str]]
 ) -> None:
     owner = other_process()

@@ -230,7 +230,7 @@ def configuration(**changes: Any) -> dict[str, Any]:
         ({"links": []}, "links"),
     ],
 )
-def test_what_it_cannot_start_with_is_one_line(
+def test_wrong_start_options_give_one_line(
     changes: dict[str, Any], says: str, tmp_path: Path
 ) -> None:
     config = tmp_path / "emulator.json"

@@ -63,7 +63,7 @@ def test_plain_links_have_no_flow_control(knotless: Knotless, names: Names) -> N
     plain = ("--links", "plain", "--engine", "dor", "--vcs", "1", "--select", "low-port")
     wrong = up(knotless, names, *plain, "--flow-control", "host")
     assert wrong.returncode == 2
-    assert "plain links have no flow control: leave 'host' out" in wrong.stderr
+    assert "plain links have no flow control: omit 'host'" in wrong.stderr
     done = up(knotless, names, *plain)
     assert done.returncode == 0, done.stderr
     try:

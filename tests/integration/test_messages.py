@@ -164,7 +164,7 @@ def test_a_group_is_a_destination(veth: tuple[list[str], list[str]]) -> None:
         ("Endpoint('e0', 1).receive(-1)", "a time is 0 or more seconds"),
     ],
 )
-def test_mistakes_are_told(veth: tuple[list[str], list[str]], script: str, words: str) -> None:
+def test_mistakes_are_reported(veth: tuple[list[str], list[str]], script: str, words: str) -> None:
     done = start(veth[0], f"from knotless_core.endpoint import Endpoint; {script}")
     _, error = done.communicate(timeout=LIMIT_S)
     assert done.returncode == 1

@@ -49,7 +49,7 @@ def test_a_cluster_gives_the_same_bytes_as_this_machine(tmp_path: Path) -> None:
         assert address.startswith("tcp://127.0.0.1:")
         nobody = sweep(file, tmp_path / "nobody", "--scheduler", address)
         assert nobody.returncode == 2
-        assert nobody.stderr.strip().splitlines()[-1].endswith("it has no workers")
+        assert nobody.stderr.strip().splitlines()[-1].endswith("there are no workers")
         with running(*worker, "--no-nanny", "--no-dashboard", address, says="Registered to:"):
             remote = sweep(file, tmp_path / "remote", "--scheduler", address)
     assert remote.returncode == 0, remote.stderr

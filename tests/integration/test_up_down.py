@@ -93,7 +93,7 @@ def test_a_second_up_is_one_line(knotless: Knotless, names: Names) -> None:
 @pytest.mark.parametrize(
     "part", ["owner", "emulator", "ovs-vswitchd", "ovsdb-server", "controller", "forwarder"]
 )
-def test_a_killed_part_is_told_cleaned_and_survived(
+def test_a_killed_part_is_reported_and_removed(
     part: str, knotless: Knotless, names: Names, remains: Remains
 ) -> None:
     assert up(knotless, names).returncode == 0
@@ -110,7 +110,7 @@ def test_a_killed_part_is_told_cleaned_and_survived(
     assert up(knotless, names).returncode == 0
 
 
-def test_up_over_a_dead_one_removes_it_and_says_so(knotless: Knotless, names: Names) -> None:
+def test_up_removes_a_dead_fabric_and_reports_it(knotless: Knotless, names: Names) -> None:
     assert up(knotless, names).returncode == 0
     running = state.read(names)
     assert running is not None
@@ -118,7 +118,7 @@ def test_up_over_a_dead_one_removes_it_and_says_so(knotless: Knotless, names: Na
     assert processes.await_exit(running.owner, 10)
     done = up(knotless, names)
     assert done.returncode == 0
-    assert "removed what was left" in done.stderr
+    assert "removed the remains" in done.stderr
 
 
 def test_up_that_fails_leaves_nothing(knotless: Knotless, names: Names, remains: Remains) -> None:

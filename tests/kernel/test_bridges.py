@@ -55,7 +55,7 @@ def _hosts(folder: Path) -> int:
     return len(json.loads((folder / "export" / "fabric.json").read_text())["hosts"])
 
 
-def test_wrong_tables_do_on_bridges_what_the_verification_says(tmp_path: Path) -> None:
+def test_bridges_with_wrong_tables_behave_as_verified(tmp_path: Path) -> None:
     """A switch without static entries floods: the same unicasts go wrong in both."""
     folder = tmp_path / "export"
     export_to(folder, "ring,4 --engine prefix")
@@ -71,7 +71,7 @@ def test_wrong_tables_do_on_bridges_what_the_verification_says(tmp_path: Path) -
     assert found.undelivered == len(wrong) > 0
 
 
-def test_the_kernel_says_what_its_command_said(tmp_path: Path) -> None:
+def test_the_kernel_returns_the_output_of_its_command(tmp_path: Path) -> None:
     status, printed = machine.run("sh", "-c", "id -u; touch /made; exit 3", shared=tmp_path)
     assert (status, printed.splitlines()[0]) == (3, "0")
     assert "Read-only file system" in printed

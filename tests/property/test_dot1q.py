@@ -42,7 +42,7 @@ def planned(fabric: Fabric, engine: str, tagging: str) -> tuple[Plan, L2Fabric]:
 
 
 @given(FABRICS, st.sampled_from(ENGINES), st.sampled_from(["switch", "host"]))
-def test_what_is_read_back_is_what_was_meant_and_delivers(
+def test_compiled_rules_read_back_equal_the_plan_and_deliver(
     fabric: Fabric, engine: str, tagging: str
 ) -> None:
     plan, meant = planned(fabric, engine, tagging)

@@ -164,7 +164,7 @@ def promise_holds(promise: Promise, data: st.DataObject) -> bool:
     if promise.engine.startswith("sbp") and diameter > MAX_VCS:
         return False  # refused: see the test of that
     if promise.engine == "fattree" and not joined_by_going_up_and_down(fabric):
-        with pytest.raises(PlanError, match="needs a way up and down"):
+        with pytest.raises(PlanError, match="needs a path up and then down"):
             make_plan(fabric, promise.engine, select=select)
         return False
     tagging = data.draw(st.sampled_from(TAGGINGS))

@@ -14,7 +14,7 @@ from forwarding.openflow.compiler import compile_rules
 from forwarding.openflow.directory import write_dir
 from routing.engine import engines
 from routing.plan import make_plan
-from tests.independent import Walker
+from tests.independent import RuleTracer
 from tests.one_switch import OneByOne
 from tests.property.fabrics import graphs, grids
 from topologies import Fabric
@@ -50,10 +50,10 @@ def test_members_get_one_copy_and_nothing_new_waits(engine: str, data: st.DataOb
     assert (verdict.undelivered, verdict.multicasts_undelivered) == (0, 0)
     assert verdict.acyclic is not bool(CheckedPlan(plan).cycle)
 
-    walker = OneByOne(fabric, rules)
-    walker.floods(plan.multicast)
+    tracer = OneByOne(fabric, rules)
+    tracer.floods(plan.multicast)
     without_groups = edges_of(CheckedPlan(make_plan(fabric, engine)).state)
-    assert walker.edges <= set(map(tuple, without_groups.tolist()))
+    assert tracer.edges <= set(map(tuple, without_groups.tolist()))
 
 
 @settings(max_examples=25)
@@ -63,10 +63,10 @@ def test_a_second_reading_of_the_files_agrees(data: st.DataObject) -> None:
     plan = make_plan(fabric, "updown", multicast=data.draw(groups(fabric)))
     with tempfile.TemporaryDirectory() as folder:
         write_dir(fabric, compile_rules(plan), folder)
-        walker = Walker(Path(folder))
+        tracer = RuleTracer(Path(folder))
     for group in plan.multicast:
-        for source in walker.fabric["hosts"]:
-            delivered = walker.send(source, mac_text(group.address))
+        for source in tracer.fabric["hosts"]:
+            delivered = tracer.send(source, mac_text(group.address))
             due = sorted(set(group.members) - {source["name"]})
             assert sorted(name for name, _, _ in delivered) == due
             assert all(packet["vlan"] is None for _, packet, _ in delivered)

@@ -25,7 +25,7 @@ from forwarding.openflow.rules import (
     ToGroup,
 )
 from routing.plan import Plan, make_plan
-from tests.independent import Walker
+from tests.independent import RuleTracer
 from tests.one_switch import OneByOne
 from tests.property.fabrics import graphs, grids, shuffled
 from topologies import Fabric
@@ -42,7 +42,7 @@ FEW = settings(max_examples=30)
 
 
 def _plan_is_sound(plan: Plan) -> None:
-    """The rules deliver everything, by the check and by the second walker; figures agree."""
+    """The rules deliver everything, by the check and by the second tracer; figures agree."""
     rules = compile_rules(plan)
     verdict = check(plan.fabric, rules)
     assert verdict.problems == []
@@ -52,8 +52,8 @@ def _plan_is_sound(plan: Plan) -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_dir(plan.fabric, rules, folder)
         assert read_dir(folder) == (plan.fabric, rules)
-        walker = Walker(Path(folder))
-        mean, most, load = walker.all_pairs()
+        tracer = RuleTracer(Path(folder))
+        mean, most, load = tracer.all_pairs()
         assert (mean, most, load) == (
             verdict.mean_switches,
             verdict.max_switches,
@@ -61,8 +61,8 @@ def _plan_is_sound(plan: Plan) -> None:
         )
         assert load == summary["max_channel_load"]
         assert abs(mean - float(str(summary["mean_switches"]))) < 1e-9
-        walker.broadcasts()
-        assert walker.has_cycle() != verdict.acyclic
+        tracer.broadcasts()
+        assert tracer.has_cycle() != verdict.acyclic
 
 
 @FEW
@@ -97,7 +97,7 @@ def test_dor_is_acyclic_and_minimal_with_datelines(fabric: Fabric, select: str) 
 
 @FEW
 @given(grids(), SELECT)
-def test_dor_with_one_virtual_channel_delivers_and_tells_its_cycle(
+def test_dor_with_one_virtual_channel_delivers_and_names_its_cycle(
     fabric: Fabric, select: str
 ) -> None:
     plan = make_plan(fabric, "dor", select=select, vcs=1)
@@ -144,11 +144,11 @@ def test_a_wound_to_the_rules_never_passes_unseen(fabric: Fabric, data: st.DataO
     rules = compile_rules(make_plan(fabric, "updown"))
     with tempfile.TemporaryDirectory() as folder:
         write_dir(fabric, rules, folder)
-        walker = Walker(Path(folder))
-        walker.all_pairs()
+        tracer = RuleTracer(Path(folder))
+        tracer.all_pairs()
     used = [
         (name, place)
-        for name, flows in walker.flows.items()
+        for name, flows in tracer.flows.items()
         for place, flow in enumerate(flows)
         if flow["hits"] and flow["priority"] > 0 and not _has_fallback(flow)
     ]
@@ -190,7 +190,7 @@ def wounded(draw: st.DrawFn, rules: FabricRules) -> FabricRules:
 
 @settings(max_examples=60)
 @given(FABRICS, SELECT, st.sampled_from(["minimal", "updown", "lash"]), st.data())
-def test_what_is_followed_together_is_what_frames_do_one_by_one(
+def test_exploration_equals_tracing_frames_one_by_one(
     fabric: Fabric, select: str, engine: str, data: st.DataObject
 ) -> None:
     rules = data.draw(wounded(compile_rules(make_plan(fabric, engine, select=select))))

@@ -173,7 +173,7 @@ def test_the_switch_ends_with_the_wanted_rules(
 
 
 @given(cases())
-def test_nobody_elses_rule_goes_unless_ours_takes_its_place(
+def test_foreign_rules_stay_unless_ours_replace_them(
     case: tuple[SwitchRules, list[FoundRule], list[FoundGroup], int],
 ) -> None:
     wanted, rules, groups, order = case

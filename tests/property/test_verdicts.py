@@ -60,7 +60,7 @@ def plans(engine: str) -> Iterator[Plan]:
 
 
 @pytest.mark.parametrize("engine", engines())
-def test_what_is_called_safe_never_deadlocks(engine: str) -> None:
+def test_plans_verified_as_safe_never_deadlock(engine: str) -> None:
     runs = 0
     for number, plan in enumerate(plans(engine)):
         state = state_of_plan(plan)

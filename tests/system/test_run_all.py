@@ -44,7 +44,7 @@ def measured(row: dict[str, Any]) -> tuple[list[Any], bytes]:
     return found, (folder / "samples.parquet").read_bytes()
 
 
-def test_what_is_simulated_is_the_same_to_the_bit(
+def test_simulations_are_reproducible_bit_for_bit(
     first: tuple[int, list[dict[str, Any]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     again = [name for name in catalogue.names() if name != "nas"]  # its kernels take a while

@@ -8,7 +8,7 @@ from runs import stored
 from runs.stored import Stored
 
 
-def test_the_page_in_the_repository_is_what_its_runs_say() -> None:
+def test_the_page_in_the_repository_matches_its_runs() -> None:
     there = DEFAULT_PAGE.with_name(AGREEMENT).read_text(encoding="utf-8")
     assert there == page.text(stored.read())
 

@@ -170,9 +170,9 @@ def test_plot_and_file(tmp_path: Path) -> None:
     [
         (["ring,4", "--pattern", "tornadoo"], "did you mean 'tornado'"),
         (["ring,5", "--pattern", "bit-reversal"], "power of two"),
-        (["ring,4", "--pattern", "schedule"], "for Latin-square fat-trees"),
+        (["ring,4", "--pattern", "schedule"], "needs a Latin-square fat-tree"),
         (["ring,4"], "Missing option '--pattern'"),
-        (["ring,4", "--pattern", "shift:1", "--plot", "x.gif"], "ends in one of"),
+        (["ring,4", "--pattern", "shift:1", "--plot", "x.gif"], "must end in"),
         (["ring,4", "--pattern", "shift:1", "--out", "/nowhere/x"], "cannot be written"),
         (["ring,4", "--pattern", "shift:1", "--engine", "lsft"], "lsft needs"),
         (["lsft,6", "--pattern", "shift"], "power of a prime"),

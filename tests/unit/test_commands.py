@@ -52,7 +52,7 @@ def test_flows_then_check(tmp_path: Path) -> None:
     assert (verdict["max_channel_load"], verdict["mean_switches"]) == (8, 3.0)
 
 
-def test_check_tells_the_cycle_and_exits_1(tmp_path: Path) -> None:
+def test_check_prints_the_cycle_and_exits_with_1(tmp_path: Path) -> None:
     run("flows", "ring,4", "--engine=dor", "--vcs=1", "--select=low-port", "--out", str(tmp_path))
     done = run("check", str(tmp_path))
     assert done.exit_code == 1
@@ -86,12 +86,12 @@ def test_topology_writes_and_draws(spec: str, ending: str, tmp_path: Path) -> No
         (["plan", "mesh,4,4", "--engine", "dor", "--vcs", "x"], "'x' is not a valid integer"),
         (["plan", "mesh,4,4", "--engine=dor", "--out", "/nowhere/p.json"], "cannot be written"),
         (["plan", "mesh,4,4\x1b[31m", "--engine", "dor"], "is not a fabric spec"),
-        (["topology", "ring,4", "--draw", "a.gif"], "ends in one of .svg .png .pdf"),
+        (["topology", "ring,4", "--draw", "a.gif"], "must end in .svg or .png or .pdf"),
         (["topology", "no/such.json"], "cannot be read: No such file"),
         (["check"], "either a directory of rules or --live"),
         (["check", "a", "--live"], "either a directory of rules or --live"),
         (["check", "no/such"], "cannot be read: No such file"),
-        (["check", "--live", "--name", "../x"], "is no name of a running fabric"),
+        (["check", "--live", "--name", "../x"], "is not a valid name of a running fabric"),
         (["no-such-command"], "No such command 'no-such-command'"),
     ],
 )
@@ -151,7 +151,7 @@ def test_comparison_as_a_table_has_whole_figures_and_reasons() -> None:
     [
         (["--engine", "all"], "needs --compare"),
         (["--engine", "lash,dorr", "--compare"], "did you mean 'dor'?"),
-        (["--engine", "all", "--compare", "--out", "x.json"], "leave it out"),
+        (["--engine", "all", "--compare", "--out", "x.json"], "omit it"),
     ],
 )
 def test_comparisons_that_cannot_be_had(arguments: list[str], said: str) -> None:

@@ -50,7 +50,7 @@ def with_any_macs(fabric: Fabric) -> Fabric:
         ("irregular-a", "lturn", {"select": "low-port"}),
     ],
 )
-def test_rules_say_what_the_state_says(
+def test_rules_match_the_state(
     spec: str, engine: str, choices: dict[str, object], any_macs: bool
 ) -> None:
     fabric = with_any_macs(load(spec)) if any_macs else load(spec)
@@ -83,7 +83,7 @@ def test_rules_are_few(spec: str, engine: str, most: int) -> None:
     assert rules.total == int(rules.counts.sum())
 
 
-def test_rules_for_addresses_that_nobody_chose_are_no_more_than_destinations() -> None:
+def test_rules_for_arbitrary_addresses_are_at_most_one_per_destination() -> None:
     fabric = with_any_macs(load("random,32,hosts=2"))
     rules = compile_state(state_of_plan(make_plan(fabric, "updown", vlans="default")))
     for of_switch in rules.values():

@@ -37,7 +37,7 @@ def test_all_keys_are_read() -> None:
         ("rest: {port: 0}", ["rest.port: ", "not 0"]),
         ("rest: 8080", ["rest: ", "8080"]),
         ("fabric: [ring, 4]", ["fabric: ", "string"]),
-        ("- fabric\n- engine", ["wanted keys with values"]),
+        ("- fabric\n- engine", ["must have keys with values"]),
         ("fabric: {", ["line 1", "not YAML"]),
         ("fabric: \x00", ["not YAML"]),
         ("? [1, {a: b}]\n: 2", ["not YAML"]),

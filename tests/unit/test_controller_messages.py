@@ -190,7 +190,7 @@ def test_what_we_never_write_is_no_rule_of_ours(stats: Any) -> None:
     assert found_rule(as_stats(stats)).rule is None
 
 
-def test_a_rule_of_others_says_which_groups_it_uses() -> None:
+def test_a_foreign_rule_lists_its_groups() -> None:
     actions = [parser.OFPActionPushMpls(), parser.OFPActionGroup(12)]
     stats = stats_of(
         parser.OFPMatch(), [parser.OFPInstructionActions(ofp.OFPIT_APPLY_ACTIONS, actions)]

@@ -136,7 +136,7 @@ def test_a_silent_switch_is_given_up(datapath: FakeDatapath) -> None:
     assert not session.answers(0.01)
 
 
-def test_the_end_of_the_connection_wakes_whoever_waits(datapath: FakeDatapath) -> None:
+def test_the_end_of_the_connection_wakes_waiting_callers(datapath: FakeDatapath) -> None:
     session = Session(datapath)
     waiting = hub.spawn(session.answers, 600)
     until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)

@@ -6,7 +6,7 @@ import pytest
 
 from controller.config import Config
 from controller.reconcile import FoundRule
-from controller.state import TWIN_MEMORY_S, FabricState
+from controller.state import DUPLICATE_MEMORY_S, FabricState
 from topologies import KnotlessError, load
 
 STARTED_S = 1000.0
@@ -67,7 +67,7 @@ def test_missing_ports_are_named_with_their_far_ends(state: FabricState) -> None
     assert state.problems(LATER_S) == []
 
 
-def test_refusals_are_told_but_not_by_the_thousand(state: FabricState) -> None:
+def test_refusals_are_reported_up_to_a_limit(state: FabricState) -> None:
     connect_all(state)
     state.switches[3].refused = tuple(f"to add rule {i}: FULL" for i in range(1000))
     lines = state.problems(LATER_S)
@@ -76,22 +76,22 @@ def test_refusals_are_told_but_not_by_the_thousand(state: FabricState) -> None:
     assert len(lines) == 4
 
 
-def test_rules_of_others_are_told(state: FabricState) -> None:
+def test_foreign_rules_are_reported(state: FabricState) -> None:
     connect_all(state)
     state.switches[4].foreign = (FoundRule(0, 1, (), 0xABC, None),)
     (line,) = state.problems(LATER_S)
     assert line.startswith("s4 (dpid 4) holds 1 rules that are not Knotless's (cookie 0xabc")
 
 
-def test_strangers_and_twins_are_told(state: FabricState) -> None:
+def test_unknown_and_duplicate_dpids_are_reported(state: FabricState) -> None:
     connect_all(state)
     state.unknown.add(77)
-    state.twins[2] = LATER_S
-    stranger, twin = state.problems(LATER_S + 1)
-    assert "dpid 77" in stranger
-    assert "(it has 1 to 4)" in stranger
-    assert twin == "two switches say they are s2 (dpid 2): only the first is served"
-    assert state.problems(LATER_S + TWIN_MEMORY_S + 1) == [stranger]
+    state.duplicate_dpids[2] = LATER_S
+    unknown, duplicate = state.problems(LATER_S + 1)
+    assert "dpid 77" in unknown
+    assert "(it has 1 to 4)" in unknown
+    assert duplicate == "two switches say they are s2 (dpid 2): only the first is served"
+    assert state.problems(LATER_S + DUPLICATE_MEMORY_S + 1) == [unknown]
 
 
 def test_status_is_json_with_all_that_others_read(state: FabricState) -> None:

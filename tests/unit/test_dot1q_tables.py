@@ -88,7 +88,7 @@ def test_a_vlan_with_a_loop_is_found_and_named(ring: Path) -> None:
     assert verdict.cycle == ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
 
 
-def test_what_is_tagged_and_what_is_not_wait_for_each_other() -> None:
+def test_tagged_and_untagged_frames_wait_for_each_other() -> None:
     """VLAN 2 lacks one link of a ring, VLAN 3 another: only both together close it."""
     fabric = load("ring,4")
     members = {"s1": ([2, 3], [3]), "s2": ([2], [2, 3]), "s3": ([2, 3], [2]), "s4": ([3], [2, 3])}
@@ -121,10 +121,10 @@ def test_what_is_tagged_and_what_is_not_wait_for_each_other() -> None:
         (lambda v: v["ports"].pop(), r"s1.json: has the ports \[1, 2\], but .* \[1, 2, 3\]"),
         (lambda v: v["ports"][1].update(peer="s3:3"), "port 2: leads to 's3:3', .* to 's2:3'"),
         (lambda v: v["ports"][0].update(pvid=4095), "'pvid' must be a number from 1 to 4094"),
-        (lambda v: v["ports"][0].update(pvid=9), "port 1: is no member of its PVID 9"),
+        (lambda v: v["ports"][0].update(pvid=9), "port 1: is not a member of its PVID 9"),
         (lambda v: v["ports"][0].update(tagged=[2]), "port 1: is a member of a VLAN twice"),
-        (lambda v: v["macs"][0].update(port=9), "is at port 9, which there is not"),
-        (lambda v: v["macs"][0].update(mac="x"), "'x' is no MAC address"),
+        (lambda v: v["macs"][0].update(port=9), "is at port 9, which does not exist"),
+        (lambda v: v["macs"][0].update(mac="x"), "'x' is not a MAC address"),
         (lambda v: v["macs"].append({**v["macs"][0], "port": 2}), "is at two ports"),
     ],
 )
@@ -140,17 +140,17 @@ def test_files_that_cannot_be_meant(ring: Path, edit: Callable[[Values], None], 
         ("vlan_filtering 1 ", "", "s1.bridge: vlan_filtering must be set to 1"),
         ("link set dev s1-eth2 learning off\n", "", "s1.bridge: port 2 learns addresses"),
         ("link set dev s1-eth2 up\n", "", "s1.bridge: port 2 is never brought up"),
-        ("learning off", "guard on", "line 6: not a command that this reads: 'bridge link set"),
+        ("learning off", "guard on", "line 6: unsupported command: 'bridge link set"),
         ("dev s1-eth2 vid", "dev s2-eth2 vid", "the ports of s1 are s1-ethN, not 's2-eth2'"),
         (
             "fdb replace",
             "fdb replace 02:00:00:00:00:09 dev s1-eth2 master static vlan 9\nfdb replace",
-            "port 2 is no member of VLAN 9: Linux refuses 02:00:00:00:00:09",
+            "port 2 is not in VLAN 9: Linux refuses 02:00:00:00:00:09",
         ),
         ("vid 1 self", "vid 1 self\nvlan add dev s1-eth1 vid 4095", "a VLAN is 1 to 4094"),
         ("bridge -batch", "ip link set dev s1-eth2 up\nbridge -batch", "line 6: the bridge must"),
         ("ip link set dev s1 down\n", "", "line 2: the bridge must be down first"),
-        ("\nEND\nip", "\nip", "line 27: not a command"),
+        ("\nEND\nip", "\nip", "line 27: unsupported command"),
     ],
 )
 def test_scripts_that_are_not_understood_or_do_something_else(

@@ -68,7 +68,7 @@ def test_each_side_learns_of_the_others_end(controller: socket.socket, path: Pat
         assert far.recv(1) == b""
 
 
-def test_where_nobody_listens_the_switch_is_hung_up_on_and_may_come_back(
+def test_without_a_listener_the_connection_is_closed_and_the_switch_may_retry(
     controller: socket.socket, path: Path
 ) -> None:
     address = controller.getsockname()

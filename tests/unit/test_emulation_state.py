@@ -30,7 +30,7 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
         child.kill()
 
 
-def test_what_is_written_is_read(names: Names) -> None:
+def test_written_files_can_be_read(names: Names) -> None:
     written = State(
         "mine",
         "ring,4",
@@ -115,5 +115,5 @@ def test_our_family_is_us_and_our_parents() -> None:
     assert {os.getpid(), os.getppid()} <= processes.family()
 
 
-def test_nobody_lives_where_there_is_no_namespace() -> None:
+def test_a_missing_namespace_has_no_processes() -> None:
     assert processes.living_in(["kn-there-is-none"]) == set()

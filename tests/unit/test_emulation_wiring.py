@@ -26,7 +26,7 @@ def pair() -> Fabric:
     )
 
 
-def test_configuration_says_what_the_fabric_says() -> None:
+def test_configuration_matches_the_fabric() -> None:
     config = wiring.emulator_config(
         wiring.wire(pair()),
         NAMES,

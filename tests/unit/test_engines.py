@@ -11,7 +11,7 @@ from common.errors import PlanError
 from forwarding.openflow.compiler import compile_rules
 from forwarding.openflow.directory import write_dir
 from routing.plan import Hop, make_plan
-from tests.independent import Walker
+from tests.independent import RuleTracer
 from topologies import load
 from verification.check import check
 from verification.checked_plan import CheckedPlan
@@ -60,10 +60,10 @@ def test_figures(
     plan = make_plan(fabric, engine, **options)
     rules = compile_rules(plan)
     write_dir(fabric, rules, tmp_path)
-    walker = Walker(tmp_path)
-    assert walker.all_pairs() == (mean, most, load_)
-    walker.broadcasts()
-    assert walker.has_cycle() == cyclic
+    tracer = RuleTracer(tmp_path)
+    assert tracer.all_pairs() == (mean, most, load_)
+    tracer.broadcasts()
+    assert tracer.has_cycle() == cyclic
     verdict = check(fabric, rules)
     assert (verdict.mean_switches, verdict.max_switches) == (mean, most)
     assert (verdict.max_channel_load, verdict.acyclic) == (load_, not cyclic)
@@ -90,7 +90,7 @@ def test_dateline_does_not_help_against_802_3x() -> None:
     ]
 
 
-def test_path_says_ports_and_priorities() -> None:
+def test_path_lists_ports_and_priorities() -> None:
     plan = make_plan(load("ring,5"), "dor")
     assert plan.path("h4", "h1") == [
         Hop("s4", 1, 2, 0),

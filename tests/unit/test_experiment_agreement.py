@@ -9,7 +9,7 @@ import pytest
 
 from common.errors import KnotlessError
 from experiments.framework.experiment import Common
-from experiments.framework.routed import Routed, judged
+from experiments.framework.routed import Routed, with_validity
 from experiments.studies.agreement import EXPERIMENT, measure, show
 from experiments.studies.agreement.cases import Case, cases
 from experiments.studies.agreement.measure import Emulated, Seen, compared, samples, simulated
@@ -34,11 +34,11 @@ def row(case: Case, **changed: Any) -> dict[str, Any]:
     found = result(case)
     seen = replace(simulated(found), **changed)
     live = Emulated(seen, WINDOW_US, 100.0, IN_TIME, [])
-    return judged(compared(case, live, found).as_json(), IN_TIME, [])
+    return with_validity(compared(case, live, found).as_json(), IN_TIME, [])
 
 
 @pytest.mark.parametrize("case", [RING, SHARED])
-def test_what_is_the_same_agrees(case: Case) -> None:
+def test_equal_results_agree(case: Case) -> None:
     found = row(case)
     assert (found["agrees"], found["ratio"], found["apart_frames"]) == (True, 1.0, 0)
     assert found["peaks_apart"] == []
@@ -109,7 +109,7 @@ def test_every_case_has_a_description_of_its_own() -> None:
         cases(Common(quick=True), "share-2")
 
 
-def test_what_is_shown_fits_its_columns() -> None:
+def test_presentations_fit_their_columns() -> None:
     rows = [row(RING), row(SHARED)]
     assert all(len(line) == len(show.COLUMNS) for line in show.table(rows))
     (agreed, frozen, same) = show.sentences(rows)

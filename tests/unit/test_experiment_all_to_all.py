@@ -40,7 +40,7 @@ def test_shares_choose_among_the_large_ones() -> None:
         rows_of(EXPERIMENT, Common(on=ANALYSIS), configuration="S1", share="25")
 
 
-def test_simulated_exchanges_are_faster_without_contention_and_the_same_again() -> None:
+def test_simulated_exchanges_are_faster_without_contention_and_repeatable() -> None:
     common = Common(on=SIMULATION, repeats=2)
     rows = rows_of(EXPERIMENT, common, configuration="S1", datagrams=16, delay=100.0)
     assert 2.0 < gains(rows)["S1"] < 3.0
@@ -51,7 +51,7 @@ def test_simulated_exchanges_are_faster_without_contention_and_the_same_again() 
     assert all(row["lost_frames"] == 0 for row in rows)
 
 
-def test_a_run_is_shown_with_what_it_found() -> None:
+def test_a_run_is_shown_with_its_findings() -> None:
     rows = rows_of(EXPERIMENT, Common(on=ANALYSIS), configuration="S1,S1'")
     shown = EXPERIMENT.present({"rows": rows, "parameters": {"on": ANALYSIS}}, [], True)
     assert "1.77 (S1) to 1.77 times (S1)" in shown.sentences[0]

@@ -81,7 +81,7 @@ def test_algorithms_on_the_papers_switch(tmp_path: Path) -> None:
         assert row["min_us"] <= row["mean_us"] <= row["max_us"]
 
 
-def test_logp_foretells_barriers_of_every_size_and_on_two_networks(tmp_path: Path) -> None:
+def test_logp_predicts_barriers_of_every_size_and_on_two_networks(tmp_path: Path) -> None:
     sizes = ["--hosts", "5,8,13,21,31,32", "--networks", "1,2"]
     found = rows(tmp_path, *SWITCH_OF_001, *sizes, "--barriers", "5")
     assert len(found) == 6 * 2 * len(ALGORITHMS)
@@ -142,20 +142,20 @@ def test_equal_seeds_give_equal_results(tmp_path: Path) -> None:
     [
         (["--hosts", "33"], "2 to 32 hosts"),
         (["--hosts", "1"], "2 to 32 hosts"),
-        (["--hosts", "x"], "no list of numbers"),
+        (["--hosts", "x"], "not a list of numbers"),
         (["--algorithms", "tree5"], "'tree5' is none of shuffle"),
         (["--engines", "dl:x"], "such as dl:2"),
         (["--engines", "nosuch"], "nosuch"),
         (["--barriers", "0"], "0 is not in the range 1<=x<=1000000"),
         (["--bytes", "4"], "4 is not in the range 8<=x<=1500"),
         (["--interrupt", "1.5"], "1.5 is not in the range 0<=x<=1"),
-        (["--duration", "3"], "how many --barriers"),
+        (["--duration", "3"], "a number of --barriers"),
         (["--networks", "3"], "1 network or on 2"),
         (["--rate", "0"], "--rate"),
         (["--fabric", "hub,3", "--on", "emulation"], "hub, which cannot be emulated"),
     ],
 )
-def test_mistakes_are_told_in_a_line(arguments: list[str], said: str, tmp_path: Path) -> None:
+def test_mistakes_are_reported_in_one_line(arguments: list[str], said: str, tmp_path: Path) -> None:
     from knotless.main import main
 
     command = ["run", "barrier", "--fabric", "flat,32", *arguments, "--out", str(tmp_path / "out")]

@@ -10,7 +10,7 @@ def said(*rows: dict[str, object]) -> str:
     return " ".join(sentences(list(rows)))
 
 
-def test_the_freeze_is_told_with_its_knot_and_that_it_was_predicted() -> None:
+def test_a_deadlock_is_reported_with_its_knot_and_prediction() -> None:
     text = said(*[row("cyclic", "pause", repeat=i) for i in range(1, 11)])
     assert "froze in 10 of 10 runs" in text
     assert " ".join(KNOT) in text
@@ -18,7 +18,7 @@ def test_the_freeze_is_told_with_its_knot_and_that_it_was_predicted() -> None:
     assert "0 frames were lost" in text
 
 
-def test_a_knot_that_was_not_predicted_is_told() -> None:
+def test_an_unpredicted_knot_is_reported() -> None:
     text = said(row("cyclic", "pause", predicted_cycle=["s1:3/0", "s4:3/0"]))
     assert "not always the knot" in text
     assert "exactly" not in text
@@ -44,10 +44,10 @@ def test_the_acyclic_routes_are_praised_only_for_what_they_did() -> None:
     assert "FROZE" in said(row("acyclic", "pause", deadlock=True, frozen_after_s=1.0))
 
 
-def test_invalid_runs_are_left_out_and_that_is_said() -> None:
+def test_invalid_runs_are_excluded_and_reported() -> None:
     late = row("acyclic", "pause", valid=False, problems=["late"], flows_mbps=[1.0] * 4)
     text = said(row("acyclic", "pause"), late)
-    assert "left out of these findings: 1 of 2 runs" in text
+    assert "excluded from these findings: 1 of 2 runs" in text
     assert "within 0.1 %" in text
     assert table([late])[0][-2:] == ["NO", "late"]
 

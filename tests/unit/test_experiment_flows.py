@@ -69,7 +69,7 @@ def test_engines_may_name_virtual_channels() -> None:
             request_of(text)
 
 
-def test_a_spec_keeps_what_it_says_itself() -> None:
+def test_a_spec_keeps_its_own_options() -> None:
     assert with_options("mesh,4,4,rate=3", rate=5, delay=10) == "mesh,4,4,rate=3,delay=10"
     assert with_options("fabrics/mine.json", rate=5) == "fabrics/mine.json"
 

@@ -38,7 +38,7 @@ def test_a_test_that_did_not_end_has_no_summary(text: str) -> None:
     assert iperf.parse_summary(text) is None
 
 
-def test_a_client_is_told_to_send_all_it_can() -> None:
+def test_a_client_sends_at_full_rate() -> None:
     args = iperf.client_args("10.0.3.1", "udp", 6)
     assert args[:3] == ["iperf3", "-c", "10.0.3.1"]
     assert args[-5:] == ["-u", "-b", "0", "-l", "1472"]

@@ -29,7 +29,7 @@ def pair() -> SimulatedPair:
 
 def latency_us(pair: SimulatedPair, payload: int) -> float:
     """Return L of a frame: two lines, each of which it passes whole."""
-    host = pair.asker
+    host = pair.client
     bits = 8 * (max(payload, LEAST_PAYLOAD) + ON_LINE_BYTES)
     return 2 * (host.delay_us + bits / host.rate_mbps)
 
@@ -47,7 +47,7 @@ def test_half_a_round_trip_is_the_overheads_and_the_frame(
 def test_a_long_message_is_cut_and_streams(pair: SimulatedPair) -> None:
     assert wire_bytes("message", 10_000) == 10_000 + 7 * 32
     told, _ = pair.exchange("message", 1_000_000, 2, "rate")
-    line = pair.asker.rate_mbps * (1500 - 32) / (1500 + ON_LINE_BYTES)
+    line = pair.client.rate_mbps * (1500 - 32) / (1500 + ON_LINE_BYTES)
     assert told["mbit_per_s"] == pytest.approx(line, rel=0.02)
 
 
@@ -68,9 +68,7 @@ def test_a_pull_brings_its_bytes_back(pair: SimulatedPair) -> None:
 
 
 @pytest.mark.parametrize("name", ["pingpong", "primitives"])
-def test_what_the_machine_was_late_for_is_measured_again(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_late_measurements_are_repeated(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     judge, asked = SimulatedPair.judge, []
 
     def late_at_first(pair: SimulatedPair) -> dict[str, Any]:

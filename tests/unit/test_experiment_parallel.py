@@ -16,7 +16,7 @@ from tests.unit.experiment_rows import rows_of
 
 DEFAULTS: dict[str, Any] = {
     "fabric": (),
-    "engines": "native",
+    "engines": "auto",
     "measurements": None,
     "sizes": None,
     "processes": None,
@@ -52,21 +52,21 @@ def test_a_run_is_shown() -> None:
     shown = show.present({"rows": rows, "parameters": {"on": EMULATION}}, [], True)
     assert len(shown.table) == len(rows)
     assert "a barrier takes 2.00 ms" in shown.sentences[0]
-    assert shown.sentences[-1] == f"Not valid, and left out: 1 of {len(rows)} runs."
+    assert shown.sentences[-1] == f"Not valid, and excluded: 1 of {len(rows)} runs."
     assert len(shown.plots) == 1
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"sizes": "12,x"}, "'x' is no whole number from 1"),
-        ({"sizes": "0"}, "'0' is no whole number from 1"),
+        ({"sizes": "12,x"}, "'x' is not a whole number from 1"),
+        ({"sizes": "0"}, "'0' is not a whole number from 1"),
         ({"measurements": "pong"}, "'pong' is none of pingpong"),
         ({"processes": 64}, "has 16 hosts"),
         ({"engines": "nope"}, "nope"),
     ],
 )
-def test_wrong_settings_are_told(changed: dict[str, Any], message: str) -> None:
+def test_wrong_settings_are_reported(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(KnotlessError, match=message):
         EXPERIMENT.prepare(Common(), {**DEFAULTS, **changed})
 
@@ -92,7 +92,7 @@ def test_a_simulated_all_to_all_wants_a_power_of_two() -> None:
     EXPERIMENT.prepare(Common(on=SIMULATION), {**options, "measurements": "barrier"})
 
 
-def test_a_missing_open_mpi_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_open_mpi_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     with pytest.raises(KnotlessError, match="apt-get install openmpi-bin python3-mpi4py"):
         EXPERIMENT.prepare(Common(), DEFAULTS)

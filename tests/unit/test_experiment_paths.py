@@ -46,11 +46,11 @@ def test_options_choose_and_repeats_are_the_same() -> None:
     assert {**rows[0], "repeat": 2} == rows[1]
 
 
-def test_a_run_is_shown_with_what_it_found() -> None:
+def test_a_run_is_shown_with_its_findings() -> None:
     rows = rows_of(EXPERIMENT, Common(on=ANALYSIS, quick=True))
     shown = EXPERIMENT.present({"rows": rows, "parameters": {"on": ANALYSIS}}, [], True)
     assert shown.sentences[0] == "Every pair of hosts is reached."
-    assert "torus,4,4, dor, low port: paths depend on each other in a CIRCLE" in shown.sentences[2]
+    assert "torus,4,4, dor, low port: channel dependencies have a CYCLE" in shown.sentences[2]
     assert len(shown.plots) == 1
     worse = [{**rows[0], "undelivered": 3}]
     again = EXPERIMENT.present({"rows": worse, "parameters": {"on": ANALYSIS}}, [], False)
@@ -67,7 +67,7 @@ def test_a_run_is_shown_with_what_it_found() -> None:
         (["--on", "simulation"], "paths runs on analysis"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(args: list[str], said: str) -> None:
+def test_problems_are_reported_in_one_line(args: list[str], said: str) -> None:
     result = CliRunner(mix_stderr=False).invoke(main, ["run", "paths", *args])
     assert result.exit_code == 2
     assert said in result.stderr

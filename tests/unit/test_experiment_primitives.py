@@ -8,19 +8,19 @@ from experiments.studies.primitives.stages import STAGES, stage_times_us
 
 
 def push(start: int) -> tuple[list[int], list[int]]:
-    """A push that takes 1,000 ns a stage: what the asker noted, and what the server did."""
+    """A push that takes 1,000 ns a stage: what the client noted, and what the server did."""
     stamps = [start + 1000 * stage for stage in range(len(STAGES))]
     return stamps[:4] + stamps[8:], stamps[4:8]
 
 
 def test_stages_are_those_of_one_push() -> None:
-    asker, server = zip(*(push(start) for start in (0, 50_000, 100_000)), strict=True)
-    assert stage_times_us(asker, server) == [float(stage) for stage in range(len(STAGES))]
+    client, server = zip(*(push(start) for start in (0, 50_000, 100_000)), strict=True)
+    assert stage_times_us(client, server) == [float(stage) for stage in range(len(STAGES))]
 
 
 def test_a_push_whose_answer_was_not_noted_is_left_out() -> None:
-    asker, server = zip(*(push(start) for start in (0, 50_000, 100_000)), strict=True)
+    client, server = zip(*(push(start) for start in (0, 50_000, 100_000)), strict=True)
     late = [stamp + 3000 for stamp in server[1]]
-    assert stage_times_us(asker, [server[0], late, server[2]])[-1] == len(STAGES) - 1
+    assert stage_times_us(client, [server[0], late, server[2]])[-1] == len(STAGES) - 1
     with pytest.raises(ValueError, match="no push"):
-        stage_times_us(asker[:1], server[1:])
+        stage_times_us(client[:1], server[1:])

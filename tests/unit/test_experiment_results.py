@@ -96,7 +96,7 @@ def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": 1'])
-def test_what_is_no_run_is_refused(tmp_path: Path, text: str) -> None:
+def test_folders_without_a_run_are_refused(tmp_path: Path, text: str) -> None:
     directory = filled(tmp_path)
     (directory / "run.json").write_text(text)
     with pytest.raises(ResultsError):

@@ -63,7 +63,7 @@ def test_tcp_shares_leave_room_for_acknowledgements() -> None:
     assert shares == pytest.approx([10 / (2 * (1542 + 47) / 1448)] * 4)
 
 
-def test_the_static_check_tells_the_routes_apart() -> None:
+def test_the_static_check_distinguishes_the_routes() -> None:
     ring = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
     assert planned_as("cyclic").predicted_cycle("udp", "pause") == ring
     assert planned_as("cyclic").predicted_cycle("udp", "pfc") == ring

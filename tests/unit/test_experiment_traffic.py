@@ -20,7 +20,7 @@ from tests.unit.experiment_rows import rows_of
 from topologies import load
 
 
-def test_each_switch_has_one_that_sends_and_another_that_receives() -> None:
+def test_each_switch_has_one_sender_and_one_receiver() -> None:
     fabric = load("irregular-a")
     switch = {host.name: host.switch for host in fabric.hosts}
     pairs = switch_pairs(fabric, "bit-reversal")
@@ -96,7 +96,7 @@ def test_time_grows_by_each_switch_as_lines_and_delays_say() -> None:
         {"rows": rows, "parameters": HOPS.prepare(Common(), {}).parameters}, [], True
     )
     assert len(shown.plots) == 2
-    assert "each switch more adds" in shown.sentences[0]
+    assert "each additional switch adds" in shown.sentences[0]
 
 
 def test_the_slope_of_one_distance_is_none() -> None:

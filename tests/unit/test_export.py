@@ -95,10 +95,13 @@ def test_the_twenty_fabrics_are_exported_with_both_taggings() -> None:
     assert len(set(EXPORTS)) == 40
 
 
-def test_the_readme_says_in_what_order_to_apply_the_files(tmp_path: Path) -> None:
+def test_the_readme_gives_the_order_of_the_files(tmp_path: Path) -> None:
     export_to(tmp_path, "clos,3,hosts=2 --engine updown --tagging host")
     text = (tmp_path / "README.txt").read_text()
-    places = [text.index(words) for words in ("every port", "Apply to each", "Bring the ports up")]
+    places = [
+        text.index(words)
+        for words in ("every port", "Apply its file to each", "Bring the ports up")
+    ]
     assert places == sorted(places)
     assert "tags.json" in text
     # Tags of an earlier export would be those of other tables.
@@ -122,8 +125,8 @@ def test_the_verdict_is_the_last_word(tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         ("torus,5,5 --engine dor", "ordinary switches cannot change priorities, but dor uses 2"),
-        ("mesh,4,4 --engine dor --vlans default", "VLAN 2 has a loop by way of the link"),
-        ("fattree,2,4,2", "close a loop"),
+        ("mesh,4,4 --engine dor --vlans default", "VLAN 2 has a loop through the link"),
+        ("fattree,2,4,2", "form a loop"),
         ("mesh,4,4 --max-vlans 3", "needs more than 3 VLANs"),
         ("mesh,4,4 --max-vlans 4095", "max_vlans: input should be less than or equal to 4093"),
         ("mesh,4,4 --vlans forest", "vlans: input should be 'default' or 'tree'"),
@@ -134,7 +137,7 @@ def test_the_verdict_is_the_last_word(tmp_path: Path) -> None:
         ("no/such.json", "cannot be read"),
     ],
 )
-def test_what_ordinary_switches_cannot_do_is_refused(
+def test_plans_beyond_ordinary_switches_are_refused(
     arguments: str, says: str, tmp_path: Path
 ) -> None:
     done = run(arguments, tmp_path / "out")
@@ -166,11 +169,11 @@ def test_paths_that_part_by_their_source_are_refused() -> None:
     """No assignment of ours puts them into one VLAN; somebody else's might."""
     plan = make_plan(load("clos,4,hosts=2"), "minimal")
     assert plan.vlan_count > 1
-    with pytest.raises(PlanError, match="part by their source"):
+    with pytest.raises(PlanError, match="split by source"):
         export(replace(plan, pair_vlans=plan.pair_vlans * 0 + 2))
 
 
-def test_a_target_or_directory_that_is_none() -> None:
+def test_wrong_targets_and_directories_are_refused() -> None:
     runner = CliRunner(mix_stderr=False)
     done = runner.invoke(main, ["export", "ring,4", "--to", "l3", "--out", "x"])
     assert (done.exit_code, "'l3' is not" in done.stderr) == (2, True)

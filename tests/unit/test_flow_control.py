@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from common import deprecated_values, engine_name
 from common import flow_control as names
 from common.errors import PlanError
 from common.flow_control import CHOICES, FLOW_CONTROLS
 from routing.flow_control import of_link, resolved, verdict_text, waiting
+from routing.request import PlanRequest
 from runs import results, stored
 
 EDGES = [(8, 17), (9, 16)]
@@ -54,7 +56,7 @@ def test_verdicts_name_their_flow_control() -> None:
 def test_the_old_name_of_pause_is_accepted_with_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    names._warn_once.cache_clear()
+    deprecated_values._warn_once.cache_clear()
     with caplog.at_level(logging.WARNING, logger="knotless"):
         assert [names.accepted("all"), names.accepted("all"), names.accepted("pfc")] == [
             *("pause", "pause", "pfc")
@@ -64,14 +66,28 @@ def test_the_old_name_of_pause_is_accepted_with_a_warning(
     ]
 
 
-def test_stored_runs_are_read_with_todays_names(tmp_path: Path) -> None:
-    kinds = {"flow_control": "string"}
+def test_the_deprecated_engine_is_accepted_with_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    deprecated_values._warn_once.cache_clear()
+    with caplog.at_level(logging.WARNING, logger="knotless"):
+        assert PlanRequest.of(engine="native") == PlanRequest()
+        assert PlanRequest.from_settings({"engine": "native"}).engine == engine_name.AUTO_ENGINE
+    assert [record.getMessage() for record in caplog.records] == [
+        "engine 'native' is deprecated: write 'auto'"
+    ]
+
+
+def test_stored_runs_are_read_with_the_current_names(tmp_path: Path) -> None:
+    kinds = {"engine": "string", "flow_control": "string"}
+    old = {"engine": "native", "flow_control": "all"}
     with results.Results("deadlock", {}, 1, {"row": "int64", **kinds}, tmp_path) as made:
-        made.add({"flow_control": "all", "valid": True}, [{"row": 0, "flow_control": "all"}])
+        made.add({**old, "valid": True}, [{"row": 0, **old}])
     run, samples = results.read(made.directory)
-    assert [row["flow_control"] for row in (*run["rows"], *samples)] == ["pause", "pause"]
+    for row in (*run["rows"], *samples):
+        assert (row["engine"], row["flow_control"]) == ("auto", "pause")
     file = tmp_path / "deadlock-emulation-1.json"
-    old = {"experiment": "deadlock", "id": "1", "rows": [{"flow_control": "all", "valid": True}]}
-    file.write_text(json.dumps(old))
+    run = {"experiment": "deadlock", "id": "1", "rows": [{"flow_control": "all", "valid": True}]}
+    file.write_text(json.dumps(run))
     (found,) = stored.read(tmp_path).rows("deadlock", "emulation")
     assert found["flow_control"] == "pause"

@@ -99,12 +99,12 @@ def test_tags_survive_their_file() -> None:
         ('{"h1": {"default": true}, "h2": {"default": 2}, "h3": {"default": 2}}', "1 to 4094"),
     ],
 )
-def test_bad_files_are_told(text: str, says: str) -> None:
+def test_invalid_files_are_reported(text: str, says: str) -> None:
     with pytest.raises(RuleError, match=says):
         from_text(load("flat,3"), text)
 
 
-def test_simulated_frames_take_the_same_paths_whoever_tags() -> None:
+def test_simulated_frames_take_the_same_paths_with_both_kinds_of_tagging() -> None:
     def delivered(tagging: str) -> tuple[int, int]:
         options = ["--engine", ENGINE, "--tagging", tagging, "--pattern", "complement"]
         done = run("simulate", "clos,3,hosts=2", *options, "--json")

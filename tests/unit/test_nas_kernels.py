@@ -161,7 +161,7 @@ def test_messages_of_another_size_are_refused() -> None:
     [
         ("lu-hp", "S", 4, "there is cg, ep, ft, is, lu, mg"),
         ("cg", "A", 4, "there is S, W"),
-        ("cg", "S", 3, "runs on 1, 2, 4"),
+        ("cg", "S", 3, "must be a power of two"),
         ("ft", "W", 64, "it has work for 32"),
         ("lu", "S", 32, "it has work for 16"),
     ],

@@ -55,7 +55,7 @@ Ca\t2 "H-0008f10403960984"\t\t# "MT23108 InfiniHost"
 """
 
 
-def test_graphml_keeps_what_it_says_and_numbers_the_rest(tmp_path: Path) -> None:
+def test_graphml_keeps_given_values_and_numbers_the_rest(tmp_path: Path) -> None:
     file = tmp_path / "pair.graphml"
     file.write_text(GRAPHML)
     fabric = load(str(file))
@@ -101,15 +101,18 @@ HOST = '<data key="k">host</data>'
     ("text", "says"),
     [
         ("<graphml>", "not XML"),
-        ("<svg/>", "begins with 'svg'"),
+        ("<svg/>", "the root element is 'svg'"),
         ("<graphml/>", "has no graph"),
-        ('<!DOCTYPE g [<!ENTITY a "aaaa">]><graphml/>', "document type is refused"),
-        ('<!DOCTYPE g SYSTEM "file:///etc/passwd"><graphml/>', "document type is refused"),
+        ('<!DOCTYPE g [<!ENTITY a "aaaa">]><graphml/>', "document type (DTD) is not allowed"),
+        (
+            '<!DOCTYPE g SYSTEM "file:///etc/passwd"><graphml/>',
+            "document type (DTD) is not allowed",
+        ),
         (graphml(""), "no switch"),
-        (graphml('<node id="a"/><node id="a"/>'), "is there twice"),
+        (graphml('<node id="a"/><node id="a"/>'), "occurs twice"),
         (graphml("<node/>"), "id is missing"),
-        (graphml('<node id="a"/><edge source="a" target="b"/>'), "there is no node 'b'"),
-        (graphml('<node id="a"/><edge source="a" target="a"/>'), "joins a switch to itself"),
+        (graphml('<node id="a"/><edge source="a" target="b"/>'), "unknown node 'b'"),
+        (graphml('<node id="a"/><edge source="a" target="a"/>'), "connects a switch to itself"),
         (graphml('<node id="a"/><node id="b"/>'), "cannot be reached"),
         (graphml('<node id="a"/>', graph='edgedefault="directed"'), "write each link once"),
         (graphml('<node id="a"><graph/></node>'), "one graph"),
@@ -122,14 +125,14 @@ HOST = '<data key="k">host</data>'
                 '<edge source="a" target="b"/>',
                 KIND,
             ),
-            "joins two hosts",
+            "connects two hosts",
         ),
         (
             graphml(
                 f'<node id="s"/><node id="a">{HOST}</node>' + '<edge source="s" target="a"/>' * 2,
                 KIND,
             ),
-            "a host has one",
+            "a host has only one",
         ),
         (graphml('<node id="a"><data key="k">router</data></node>', KIND), "switch or host"),
         (
@@ -181,14 +184,14 @@ def test_ibnetdiscover_keeps_ports_and_guids(tmp_path: Path) -> None:
     [
         ("Switch\t8", "Swtch\t8", "not a line of ibnetdiscover output"),
         ('[3]\t"S-005442ba00003080"[6]', '[3]\t"S-005442ba00003080"[7]', "but elsewhere to port"),
-        ('[3]\t"S-005442ba00003080"[6]', '[1]\t"S-005442ba00003080"[10]', "is there twice"),
-        ('Switch\t8 "S-0008f10400410015"', 'Switch\t8 "S-005442ba00003080"', "is there twice"),
-        ('Switch\t8 "S-', 'Switch\t8 "H-', "cannot have the id"),
+        ('[3]\t"S-005442ba00003080"[6]', '[1]\t"S-005442ba00003080"[10]', "occurs twice"),
+        ('Switch\t8 "S-0008f10400410015"', 'Switch\t8 "S-005442ba00003080"', "occurs twice"),
+        ('Switch\t8 "S-', 'Switch\t8 "H-', "must not have the id"),
         ('Switch\t24 "S-005442ba00003080"', "vendid=0", "a port before any"),
         ('"H-0008f10403961354"[1]', '"S-005442ba00003080"[22]', "linked to itself"),
-        ('"H-0008f10403961354"[1]', '"S-005442ba00003080"[23]', "joins a switch to itself"),
+        ('"H-0008f10403961354"[1]', '"S-005442ba00003080"[23]', "connects a switch to itself"),
         ('[22]\t"H', '[0]\t"H', "on port 0 it needs"),
-        ('[22]\t"H', '[255]\t"H', "needs a MAC and an IP"),
+        ('[22]\t"H', '[255]\t"H', "needs an explicit MAC and IP"),
     ],
 )
 def test_bad_ibnetdiscover_output_is_refused_in_one_line(old: str, new: str, says: str) -> None:
@@ -202,7 +205,7 @@ def test_bad_ibnetdiscover_output_is_refused_in_one_line(old: str, new: str, say
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "no line that begins with Switch"),
+        ("", "no line starts with Switch"),
         ('Switch 2 "S-01"\n', "no channel adapter"),
         ("hello", "line 1: not a line of ibnetdiscover output: 'hello'"),
     ],

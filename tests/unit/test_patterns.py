@@ -97,9 +97,9 @@ def test_patterns_are_no_experiments_and_say_what_they_are() -> None:
         ("tornadoo", "ring,4", "did you mean 'tornado'"),
         ("x", "ring,4", "known are bit-reversal"),
         ("tornado:3", "ring,4", "takes no number"),
-        ("shift:-1", "ring,4", "no whole number"),
-        ("shift:", "ring,4", "no whole number"),
-        ("shift:4", "ring,4", "no multiple of its 4 hosts"),
+        ("shift:-1", "ring,4", "must be a whole number"),
+        ("shift:", "ring,4", "must be a whole number"),
+        ("shift:4", "ring,4", "must not be a multiple of its 4 hosts"),
         ("shift", "ring,4", "in phases"),
         ("bit-reversal", "ring,5", "power of two"),
         ("butterfly", "ring,6", "power of two"),
@@ -107,7 +107,7 @@ def test_patterns_are_no_experiments_and_say_what_they_are() -> None:
         ("transpose", "ring,8", "square number"),
     ],
 )
-def test_mistakes_are_told(name: str, spec: str, says: str) -> None:
+def test_mistakes_are_reported(name: str, spec: str, says: str) -> None:
     with pytest.raises(PatternError, match=says):
         pattern_named(name).flows(load(spec))
 

@@ -48,12 +48,12 @@ def test_files_have_every_choice_with_the_same_default(settings: type[PlanReques
         ({"vcs": 9}, "vcs: input should be less than or equal to 8, not 9"),
         ({"vcs": True}, "vcs: "),
         ({"flow_control": "some"}, "flow_control: input should be 'auto', 'none', 'host'"),
-        ({"multicast": {"x": ["h1"]}}, "multicast: wanted numbers with lists of hosts"),
-        ({"multicast": {1: "h1"}}, "multicast: wanted numbers with lists of hosts"),
+        ({"multicast": {"x": ["h1"]}}, "multicast: must map numbers to lists of hosts"),
+        ({"multicast": {1: "h1"}}, "multicast: must map numbers to lists of hosts"),
         ({"colour": "red"}, "colour: extra inputs are not permitted"),
     ],
 )
-def test_a_mistake_is_one_line(choices: dict[str, Any], said: str) -> None:
+def test_a_mistake_gives_one_line(choices: dict[str, Any], said: str) -> None:
     with pytest.raises(PlanError) as caught:
         PlanRequest.of(**choices)
     assert str(caught.value).startswith(said)

@@ -54,7 +54,7 @@ def test_rows_that_are_not_valid_are_left_out() -> None:
     assert cost([hop("switch", 110.0), hop("none", 100.0, valid=False)]) == page.MISSING
 
 
-def test_what_cannot_be_had_somewhere_is_a_dash_and_what_is_not_there_is_said() -> None:
+def test_unavailable_figures_are_dashes_and_missing_ones_are_named() -> None:
     (line,) = [
         line
         for line in page.text(Stored([run("hops", [])])).splitlines()
@@ -63,7 +63,7 @@ def test_what_cannot_be_had_somewhere_is_a_dash_and_what_is_not_there_is_said() 
     assert [cell.strip() for cell in line.split("|")[4:8]] == [page.MISSING, "-", "-", "-"]
 
 
-def test_a_push_is_held_against_the_paper_by_the_stage_it_goes_out_in() -> None:
+def test_a_push_is_compared_with_the_paper_by_its_sending_stage() -> None:
     times = dict(zip(STAGES, range(len(STAGES)), strict=True))
     row = {"on": "emulation", "valid": True, "operation": "stages", "stages_us": times}
     (claim,) = [claim for claim in CLAIMS if claim.experiment == "primitives"]
@@ -80,7 +80,7 @@ def test_every_claim_is_of_an_experiment_that_there_is() -> None:
     assert {claim.experiment for claim in CLAIMS} <= set(catalogue.names())
 
 
-def test_the_page_in_the_repository_is_what_its_runs_say() -> None:
+def test_the_page_in_the_repository_matches_its_runs() -> None:
     assert DEFAULT_PAGE.read_text(encoding="utf-8") == page.text(stored.read(FOLDER))
 
 
@@ -95,7 +95,7 @@ def test_every_emulated_figure_on_the_page_is_of_five_runs() -> None:
     assert [name for name, spread in found.items() if spread is None or spread.count < 5] == []
 
 
-def test_ratios_pair_what_differs_only_in_what_is_compared() -> None:
+def test_ratios_pair_rows_that_differ_only_in_the_compared_value() -> None:
     rows = [
         {"kind": kind, "at": at, "v": v}
         for kind, at, v in (("a", 1, 6.0), ("b", 1, 3.0), ("a", 2, 5.0), ("b", 2, 5.0), ("a", 3, 1))
@@ -142,11 +142,11 @@ def test_a_folder_without_runs_is_a_line(tmp_path: Path) -> None:
     asked = ["reproduction", "--stored", str(tmp_path), "--out", str(tmp_path / "page.md")]
     result = CliRunner(mix_stderr=False).invoke(main, asked)
     assert result.exit_code == 2
-    assert "no run is stored" in result.stderr
+    assert "there are no stored runs" in result.stderr
     assert not (tmp_path / "page.md").exists()
 
 
-def test_a_folder_that_is_no_run_is_a_line(tmp_path: Path) -> None:
+def test_a_folder_without_a_run_gives_one_line(tmp_path: Path) -> None:
     result = CliRunner(mix_stderr=False).invoke(main, ["report", str(tmp_path)])
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1

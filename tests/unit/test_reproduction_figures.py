@@ -55,7 +55,7 @@ def test_table_1_is_taken_from_plans_with_trees() -> None:
     assert mean("Table 1, mesh 4x4", "VLANs", rows=rows) == 4
 
 
-def test_loops_are_held_against_the_tree_pattern_by_pattern() -> None:
+def test_loops_are_compared_with_the_tree_for_each_pattern() -> None:
     common = {"part": "open-loop", "protocol": "udp", "rate_mbps": 5.0}
     rows = [
         {**common, "fabric": fabric, "pattern": pattern, "mean_mbps": mbps}
@@ -70,7 +70,7 @@ def test_loops_are_held_against_the_tree_pattern_by_pattern() -> None:
     assert mean("Figure 10, UDP", rows=[slower, *rows]) == 2.5
 
 
-def test_two_fabrics_are_held_against_each_other_with_the_same_load() -> None:
+def test_two_fabrics_are_compared_at_the_same_load() -> None:
     def row(configuration: str, schedule: str, datagrams: int, of_line: float) -> dict[str, Any]:
         case = {"configuration": configuration, "share": 100, "schedule": schedule}
         return {**case, "datagrams": datagrams, "of_line": of_line}
@@ -90,7 +90,7 @@ def test_only_the_four_fabrics_of_rhinet_count_for_table_9() -> None:
     assert mean("Table 9, simulation", "over up", rows=rows) == 1.5
 
 
-def test_algorithms_are_held_against_shuffle_exchange_on_one_network() -> None:
+def test_algorithms_are_compared_with_shuffle_exchange_on_one_network() -> None:
     def row(algorithm: str, hosts: int, us: float, networks: int = 1) -> dict[str, Any]:
         case = {"fabric": "flat,32", "algorithm": algorithm, "hosts": hosts}
         return {**case, "networks": networks, "mean_us": us}

@@ -56,7 +56,7 @@ def test_updown_goes_by_tiers_on_trees(spec: str) -> None:
     assert CheckedPlan(plan).loads.max() <= CheckedPlan(make_plan(fabric, "fattree")).loads.max()
 
 
-def test_updown_from_a_leaf_is_told_to_and_is_longer() -> None:
+def test_updown_with_a_leaf_as_root_has_longer_paths() -> None:
     assert not CheckedPlan(make_plan(load("lsft,3"), "updown", root="s1")).is_minimal
 
 

@@ -18,7 +18,7 @@ from forwarding.openflow.rules import ADMISSION, COOKIE, Field, Output, SwitchRu
 from routing.graphs.channels import Priorities
 from routing.plan import make_plan
 from routing.routes import ExplicitRoutes, Routes
-from tests.independent import Walker
+from tests.independent import RuleTracer
 from tests.one_switch import Frame, Pipeline
 from topologies import load
 from topologies.numbering import mac_text, mac_value
@@ -122,7 +122,7 @@ def test_any_macs_can_be_compiled() -> None:
 @pytest.mark.parametrize(
     ("spec", "engine"), [("torus,5,5", "dor"), ("random,12,hosts=2", "dl"), ("lsft,3", "lsft")]
 )
-def test_what_is_sent_to_nobody_gets_nowhere(
+def test_frames_without_a_receiver_are_dropped(
     spec: str, engine: str, random_macs: bool, tmp_path: Path
 ) -> None:
     fabric = load(spec)
@@ -133,14 +133,14 @@ def test_what_is_sent_to_nobody_gets_nowhere(
         )
         fabric = replace(fabric, hosts=hosts)
     write_dir(fabric, compile_rules(make_plan(fabric, engine)), tmp_path)
-    walker = Walker(tmp_path)
+    tracer = RuleTracer(tmp_path)
     taken = {mac_value(host.mac) for host in fabric.hosts}
     near = {mac ^ 1 << bit for mac in taken for bit in range(16)}
     anything = {random.getrandbits(48) & ~GROUP for _ in range(100)}
-    for source in walker.fabric["hosts"][::5]:
+    for source in tracer.fabric["hosts"][::5]:
         for address in sorted(near | anything)[:: len(taken)]:
             if address not in taken:
-                assert walker.send(source, mac_text(address)) == []
+                assert tracer.send(source, mac_text(address)) == []
 
 
 def with_priorities(routes: Routes, priorities: Priorities) -> Routes:

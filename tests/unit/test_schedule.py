@@ -184,7 +184,7 @@ def test_contention_is_seen_where_it_is_made() -> None:
     assert found.throughput_ratio == 1 / 52
 
 
-def test_shift_is_what_it_says() -> None:
+def test_shift_sends_k_hosts_ahead() -> None:
     assert [phase.tolist() for phase in shift(3).phases()] == [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
     assert sends_all_to_all(shift(10))
 
@@ -204,7 +204,7 @@ def test_a_lattice_that_does_not_fit_is_refused(columns: int, hosts: int) -> Non
         vector_table(latin_square(3, 1, 4), columns, hosts)
 
 
-def test_schedules_for_hosts_that_are_not_there_are_refused() -> None:
+def test_schedules_for_unknown_hosts_are_refused() -> None:
     with pytest.raises(ScheduleError, match="each leaf has 1 hosts"):
         vector_table(latin_square(3, 1, 1), 3, 2)
     with pytest.raises(ScheduleError, match="needs 4 hosts on each leaf"):

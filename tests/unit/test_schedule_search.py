@@ -11,13 +11,13 @@ from click.testing import CliRunner, Result
 
 from common.errors import FabricError
 from knotless.main import main
-from routing.default_engine import native_engine
+from routing.default_engine import default_engine
 from routing.plan import make_plan
 from topologies import load
 from topologies.failures import without_links
 from traffic.contention import Lines, contention
 from traffic.schedules.schedule import Schedule
-from traffic.schedules.search import Found, beginnings, find_schedule, some_hosts
+from traffic.schedules.search import Found, find_schedule, initial_schedules, some_hosts
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def run(*arguments: str) -> Result:
 
 def searched(spec: str, hosts: list[int] | None = None, seed: int = 1) -> tuple[Lines, Found]:
     fabric = load(spec)
-    lines = Lines(make_plan(fabric, native_engine(fabric)))
+    lines = Lines(make_plan(fabric, default_engine(fabric)))
     chosen = np.arange(len(fabric.hosts)) if hosts is None else np.array(hosts)
     return lines, find_schedule(lines, chosen.astype(np.int32), [], seed)
 
@@ -55,15 +55,15 @@ def test_contention_goes_where_none_is_needed(spec: str) -> None:
 def test_any_hosts_of_a_latin_square_fat_tree() -> None:
     hosts = np.sort(np.random.default_rng(5).permutation(21)[:11]).tolist()
     lines, found = searched("lsft,2", hosts)
-    shift = next(beginnings(lines, found.schedule.hosts))
+    shift = next(initial_schedules(lines, found.schedule.hosts))
     assert contention(lines, shift.flows()).throughput_ratio < 0.95
     assert found.contention.throughput_ratio == 1.0
 
 
-def test_where_contention_must_be_it_is_less_than_the_beginnings_and_within_the_bound() -> None:
+def test_where_contention_must_be_it_is_less_than_initially_and_within_the_bound() -> None:
     lines, found = searched("mtree,3,3")
     hosts = found.schedule.hosts
-    begun = [contention(lines, b.flows()).throughput_ratio for b in beginnings(lines, hosts)]
+    begun = [contention(lines, b.flows()).throughput_ratio for b in initial_schedules(lines, hosts)]
     assert max(begun) < found.contention.throughput_ratio <= found.ratio_bound < 1.0
     assert is_all_to_all(list(found.schedule.phases()), 9)
 
@@ -78,9 +78,9 @@ def test_a_seed_gives_one_schedule() -> None:
 @pytest.mark.parametrize("spec", ["torus,4,4", "flat,6", "lsft,2"])
 def test_every_beginning_sends_all_to_all(spec: str) -> None:
     fabric = load(spec)
-    lines = Lines(make_plan(fabric, native_engine(fabric)))
+    lines = Lines(make_plan(fabric, default_engine(fabric)))
     hosts = np.flip(np.arange(len(fabric.hosts), dtype=np.int32))
-    for begun in beginnings(lines, hosts):
+    for begun in initial_schedules(lines, hosts):
         assert is_all_to_all(list(begun.phases()), len(hosts))
 
 
@@ -103,7 +103,7 @@ def test_hosts_by_name_keep_their_order() -> None:
     assert is_all_to_all(printed["phases"], 3)
 
 
-def test_a_failed_link_is_routed_round_and_the_ratio_told() -> None:
+def test_a_failed_link_is_avoided_and_the_ratio_reported() -> None:
     printed = json.loads(run("lsft,2", "--without", "s1:4-s8:1", "--json").stdout)
     assert printed["engine"] == "updown"
     assert is_all_to_all(printed["phases"], 21)

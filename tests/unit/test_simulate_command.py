@@ -14,7 +14,7 @@ from knotless.main import main
 CYCLIC = ["ring,4", "--engine", "dor", "--vcs", "1", "--select", "low-port", "--pattern", "shift:2"]
 
 
-def test_json_tells_what_others_read(tmp_path: Path) -> None:
+def test_json_has_the_public_keys(tmp_path: Path) -> None:
     out = tmp_path / "all.json"
     done = CliRunner().invoke(command, [*CYCLIC, "--json", "--out", str(out)])
     found = json.loads(done.output)
@@ -52,7 +52,7 @@ def test_a_deadlock_fails_when_asked_to(arguments: list[str], status: int) -> No
     [
         (["ring,4"], "give one of --pattern, --trace and --send"),
         (["ring,4", "--pattern", "shift:1", "--load", "-1"], "load must be over 0"),
-        (["ring,4", "--pattern", "nonsense"], "no pattern is called"),
+        (["ring,4", "--pattern", "nonsense"], "there is no pattern"),
         (["ring,4", "--pattern", "shift:1", "--cut", "s1"], "SWITCH:PORT@MICROSECONDS"),
         (["ring,4", "--trace", "/nowhere.csv"], "cannot be read"),
     ],

@@ -154,7 +154,7 @@ def test_one_byte_less_than_the_headroom_loses_a_frame() -> None:
         assert short.summary()["drops"]["headroom"] > 0
 
 
-def test_a_watchdog_ends_a_deadlock_by_dropping_and_it_is_told_all_the_same() -> None:
+def test_a_deadlock_that_a_watchdog_ends_is_reported() -> None:
     plan = make_plan(load("ring,4"), "dor", vcs=1, select="low-port")
     without = simulate(Scenario(plan, "shift:2", duration_us=5e6))
     found = simulate(Scenario(plan, "shift:2", watchdog_us=100_000, duration_us=5e6))
@@ -172,7 +172,7 @@ def test_a_watchdog_ends_a_deadlock_by_dropping_and_it_is_told_all_the_same() ->
     assert without.report.deadlocks == 1 < found.report.deadlocks
 
 
-def test_a_deadlock_that_a_cut_breaks_is_told() -> None:
+def test_a_deadlock_that_a_cut_ends_is_reported() -> None:
     plan = make_plan(load("ring,4"), "dor", vcs=1, select="low-port")
     cut = (LinkChange(1e6, "s1:2", up=False),)
     found = simulate(Scenario(plan, "shift:2", link_changes=cut, duration_us=2e6)).report.deadlock
@@ -180,7 +180,7 @@ def test_a_deadlock_that_a_cut_breaks_is_told() -> None:
     assert found.broken_ps == 1e12
 
 
-def test_a_cut_link_loses_what_comes_and_carries_again_when_restored() -> None:
+def test_a_cut_link_drops_frames_until_restored() -> None:
     plan = make_plan(load("ring,4,rate=1000,delay=1"), "updown")
     base = Scenario(plan, "shift:1", duration_us=30_000)
     cut = replace(base, link_changes=(LinkChange(10_000, "h1", up=False),))
@@ -239,10 +239,10 @@ def test_what_makes_no_sense_is_refused_in_one_line(change: dict[str, Any], mess
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("5,h1,h2,100\n4,h1,h2,100", "line 3: it is earlier"),
+        ("5,h1,h2,100\n4,h1,h2,100", "line 3: the time is earlier"),
         ("1,h1,h9,100", "line 2: .* has no host 'h9'"),
-        ("-1,h1,h2,100", "line 2: '-1' is no time"),
-        ("1,h1,h2,0", "line 2: '0' is no number of bytes"),
+        ("-1,h1,h2,100", "line 2: '-1' is not a time"),
+        ("1,h1,h2,0", "line 2: '0' is not a number of bytes"),
         ("1,h1,h1,5", "line 2: h1 would send to itself"),
         ("1,h1", "line 2: 2 values"),
     ],

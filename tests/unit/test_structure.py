@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 from pathlib import Path
 
@@ -16,6 +17,8 @@ def test_imports_run_downwards_only(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(REPOSITORY)
+    # import-linter disables all existing loggers; restored after the test.
+    monkeypatch.setattr(logging.getLogger("knotless"), "disabled", False)
     assert lint_imports(no_cache=True) == 0, capsys.readouterr().out
 
 

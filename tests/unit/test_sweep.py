@@ -47,15 +47,15 @@ def test_several_grids_follow_one_another() -> None:
     [
         ("grid: {fabric: 'ring,4', pattern: shift, colour: red}", "unknown key 'colour'"),
         ("grid: {fabric: 'ring,4', pattern: shift}\ngird: 1", "unknown key 'gird'"),
-        ("do: guess\ngrid: {fabric: 'ring,4', pattern: shift}", "do: wanted simulate or analyse"),
+        ("do: guess\ngrid: {fabric: 'ring,4', pattern: shift}", "do: must be simulate or analyse"),
         ("grid: {fabric: 'ring,4'}", "pattern: it is missing"),
         ("grid: {fabric: 'rong,4', pattern: shift}", "fabric: "),
-        ("grid: {fabric: 'ring,4', pattern: shaft}", "pattern: no pattern"),
+        ("grid: {fabric: 'ring,4', pattern: shaft}", "pattern: there is no pattern"),
         ("grid: {fabric: 'ring,4', pattern: shift, engine: magic}", "engine: "),
         ("grid: {fabric: 'ring,4', pattern: uniform, load: [0.5, 1.5], duration_us: 9}", "load: "),
         ("grid: {fabric: 'ring,4', pattern: uniform, load: '0.5', duration_us: 9}", "load: "),
         ("grid: {fabric: 'ring,4', pattern: shift, seed: -1}", "seed: "),
-        ("grid: {fabric: 'ring,4', pattern: shift, seed: []}", "seed: a list without values"),
+        ("grid: {fabric: 'ring,4', pattern: shift, seed: []}", "seed: the list of values is empty"),
         (
             "grid: {fabric: 'ring,4', pattern: shift, seed: [1, 1]}",
             "point 1 is the same as point 0",
@@ -66,7 +66,7 @@ def test_several_grids_follow_one_another() -> None:
         ("do: analyse\ngrid: {fabric: 'ring,4', pattern: shift, load: 0.5}", "unknown key 'load'"),
         ("grid: {fabric: 'ring,4', pattern: shift}\nplot: {x: lode}", "plot: x: no column"),
         ("grid: [", "not YAML"),
-        ("", "wanted keys with values"),
+        ("", "must have keys with values"),
         (f"grid: {{fabric: 'ring,4', pattern: shift, seed: {MANY}, packet_bytes: {MANY}}}", "more"),
     ],
     ids=count(),
@@ -94,7 +94,7 @@ def test_whatever_goes_wrong_in_a_point_is_its_row(monkeypatch: pytest.MonkeyPat
 def test_a_folder_holds_one_grid_and_one_sweep_at_a_time(tmp_path: Path) -> None:
     mine = grid.parse(SMALL)
     with Folder(tmp_path / "out", mine):
-        with pytest.raises(SweepError, match="another sweep is at work there"):
+        with pytest.raises(SweepError, match="another sweep is using this folder"):
             Folder(tmp_path / "out", mine)
         # A file that means the same is the same grid.
         assert grid.parse(SMALL.replace("[0.2, 0.4]", "[0.20, 0.40]")).sha256 == mine.sha256

@@ -142,7 +142,7 @@ def test_two_sides_of_an_lsft_are_the_same_plane_twice() -> None:
 
 
 @pytest.mark.parametrize("spec", ["irregular-a", "irregular-b"])
-def test_irregular_fabrics_have_the_properties_told_of_a_and_b(spec: str) -> None:
+def test_irregular_fabrics_have_the_published_properties(spec: str) -> None:
     fabric = load(spec)
     assert len(fabric.switches) == 16
     assert all(len(at) == 4 for at in fabric.hosts_at.values())
@@ -211,13 +211,13 @@ RANDOM_8_3_5 = [
         ("clos,2000", "links are too many"),
         ("random,8,degree=8", "degree must be 1 to 7"),
         ("random,7,degree=3", "odd number"),
-        ("random,8,degree=1", "degree 1 cannot join"),
+        ("random,8,degree=1", "degree 1 cannot connect"),
         ("random,8,seed=-1", "seed must be 0"),
         ("irregular-a,16", "takes 0 sizes"),
         ("irregular-c", "did you mean"),
     ],
 )
-def test_what_cannot_be_built_is_told_in_one_line(spec: str, says: str) -> None:
+def test_impossible_fabrics_are_reported_in_one_line(spec: str, says: str) -> None:
     with pytest.raises(SpecError) as caught:
         load(spec)
     assert says in str(caught.value)

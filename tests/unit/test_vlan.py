@@ -55,19 +55,19 @@ def test_sources_that_go_nowhere_fit_anywhere() -> None:
 
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
-def test_all_vlans_that_there_may_be_are_used_and_no_more(assignment: str) -> None:
+def test_all_possible_vlans_are_used_and_no_more(assignment: str) -> None:
     few = _vlans(_parallel(7), _by(*range(7)), assignment=assignment, limit=7)
     assert few == list(range(FIRST_VLAN, FIRST_VLAN + 7))
     with pytest.raises(PlanError, match="needs more than 6 VLANs"):
         _vlans(_parallel(7), _by(*range(7)), assignment=assignment, limit=6)
 
 
-def test_802_1q_has_4094_vlans_of_which_the_first_stays_free(
+def test_the_4094_vlans_of_802_1q_are_used_except_the_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert (FIRST_VLAN, FIRST_VLAN + MOST_VLANS - 1) == (2, 4094)
     monkeypatch.setattr("routing.vlans.assignment.MOST_VLANS", 3)
-    with pytest.raises(PlanError, match="needs more than 3 VLANs, all that 802.1Q has"):
+    with pytest.raises(PlanError, match="needs more than 3 VLANs, the limit of 802.1Q"):
         _vlans(_parallel(4), _by(*range(4)), limit=3)
 
 
@@ -119,7 +119,7 @@ def _is_forest(links: list[tuple[str, ...]]) -> bool:
 
 def test_paths_that_loop_are_refused_and_named() -> None:
     fabric = load("fattree,2,4,2")
-    with pytest.raises(PlanError, match="s1 close a loop: those to s5 and s6 enter s11 differ"):
+    with pytest.raises(PlanError, match="s1 form a loop: those to s5 and s6 enter s11 differ"):
         make_plan(fabric, "fattree", vlans="tree")
     plan = make_plan(fabric, "fattree", vlans="tree", tagging="host")
     assert plan.vlan_count == 4
@@ -180,6 +180,6 @@ def test_a_fabric_that_needs_more_vlans_than_there_are(
     done = CliRunner(mix_stderr=False).invoke(main, words)
     assert (done.exit_code, done.stdout, out.exists()) == (2, "", False)
     assert done.stderr == (
-        "knotless: this plan needs more than 4093 VLANs, all that 802.1Q has; --select low-port may"
+        "knotless: this plan needs more than 4093 VLANs, the limit of 802.1Q; --select low-port may"
         " need fewer\n"
     )

@@ -1,1 +1,1 @@
-"""One module for each family of fabrics; :mod:`topologies.registry` finds them all."""
+"""Topology families, one module each; :mod:`topologies.registry` finds them."""

@@ -1,4 +1,4 @@
-"""Myrinet-Clos networks: two columns of switches, all to all, hosts on all of them."""
+"""Myrinet-Clos networks: two columns of switches, fully connected, with hosts on all of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from topologies.family import Family, Request, assemble, join, need_room
 
 
 def build(request: Request) -> Fabric:
-    """Return the n x n Myrinet-Clos: switch i < n is linked to each switch n .. 2n - 1.
+    """Return the n x n Myrinet-Clos: switch i < n has a link to each switch n .. 2n - 1.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Fat-trees: by up-links, down-links and levels, and the usual ones of two and three levels."""
+"""Fat-trees: by up-links, down-links and levels, and the common ones of two and three levels."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from topologies.family import Family, Request, assemble, join, need_room
 
 
 def build(request: Request) -> Fabric:
-    """Return the fat-tree (u, d, m): u up-links and d down-links a switch, m levels of up-links.
+    """Return the fat-tree (u, d, m): u up-links and d down-links per switch, m levels of up-links.
 
-    Level 0 has d^m / u leaves, level j > 0 has d^(m-j) u^(j-1) switches; with u hosts on each
-    leaf, as many as it has up-links, there are d^m hosts. Below the top, d groups of level
-    j - 1 make a group of level j, and the switch at place p of such a group has its up-links to
-    places p u .. p u + u - 1 of the larger group. The top joins d / u groups: a block of u
-    switches in each group goes to the same u top switches, each to all.
+    Level 0 has d^m / u leaves; level j > 0 has d^(m-j) u^(j-1) switches. Each leaf has u hosts,
+    so there are d^m hosts. Below the top, d groups of level j - 1 form a group of level j. In
+    such a group, the switch at position p has up-links to positions p u .. p u + u - 1 of the
+    larger group. The top connects d / u groups: a block of u switches in each group connects to
+    the same u top switches, each to all.
 
     Raises
     ------
     SpecError
-        The levels do not fit: u must divide d.
+        The levels do not fit: u does not divide d.
 
     References
     ----------
-    Otsuka, Koibuchi, Kudoh, Amano: VLAN routing with switch tagging, figure 3, where (2, 4, 2)
-    has 8 leaves of 2 hosts, 4 middle and 2 top switches, and 24 links. The rule for other
-    parameters is ours; it gives the figure.
+    Otsuka, Koibuchi, Kudoh, Amano: VLAN routing with switch tagging, figure 3: (2, 4, 2) has 8
+    leaves of 2 hosts, 4 middle and 2 top switches, and 24 links. The rule for other parameters is
+    ours and agrees with the figure.
 
     """
     up, down, levels = request.sizes
@@ -54,7 +54,7 @@ def build(request: Request) -> Fabric:
 
 
 def build_two_levels(request: Request) -> Fabric:
-    """Return d leaves and d spines, each leaf linked to each spine."""
+    """Return the two-level fat-tree: d leaves and d spines, each leaf linked to each spine."""
     (degree,) = request.sizes
     need_room(request, degree, degree, degree * degree)
     cables = [join(leaf, degree + spine) for leaf in range(degree) for spine in range(degree)]
@@ -64,9 +64,9 @@ def build_two_levels(request: Request) -> Fabric:
 def build_three_levels(request: Request) -> Fabric:
     """Return the three-level fat-tree of K-port switches, with K^3 / 4 hosts.
 
-    K pods of K/2 leaves and K/2 middle switches, all leaves of a pod linked to all its middle
-    switches; the middle switch at place p of each pod is linked to the tops p K/2 .. p K/2 +
-    K/2 - 1. Numbered: all leaves, pod by pod, all middle switches, all tops.
+    There are K pods of K/2 leaves and K/2 middle switches. In a pod, each leaf is linked to each
+    middle switch. The middle switch at position p of each pod is linked to the top switches
+    p K/2 .. p K/2 + K/2 - 1. Numbering: leaves (pod by pod), middle switches, top switches.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def build_three_levels(request: Request) -> Fabric:
     """
     (ports,) = request.sizes
     if ports % 2:
-        raise SpecError(f"{request.name}: the ports of a switch must be even, not {ports}")
+        raise SpecError(f"{request.name}: the number of ports must be even, not {ports}")
     half = ports // 2
     leaves = ports * half
     need_room(request, leaves, leaves + half * half, 2 * leaves * half)

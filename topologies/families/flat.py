@@ -1,4 +1,4 @@
-"""One switch and its hosts."""
+"""A single switch with hosts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from topologies.family import Family, Request, assemble
 
 
 def build(request: Request) -> Fabric:
-    """Return one switch with as many hosts as the spec says."""
+    """Return one switch with the given number of hosts."""
     (hosts,) = request.sizes
     if hosts < 1:
         raise SpecError(f"{request.name}: at least 1 host is needed, not {hosts}")

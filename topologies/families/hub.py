@@ -1,4 +1,4 @@
-"""A repeater hub and its hosts: one half-duplex medium, which can be simulated only."""
+"""A repeater hub with hosts: one half-duplex medium, which can only be simulated."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from topologies.fabric import Fabric
 from topologies.family import Family, Request, assemble
 
 CABLE_DELAY_US = 0.5
-"""Of 100 m of cable, the longest of 10BASE-T: about 5 ns a metre."""
+"""Delay of 100 m of cable, the maximum of 10BASE-T, at about 5 ns per metre."""
 
 
 def build(request: Request) -> Fabric:
-    """Return one hub with as many hosts as the spec says."""
+    """Return one hub with the given number of hosts."""
     (hosts,) = request.sizes
     if hosts < 1:
         raise SpecError(f"{request.name}: at least 1 host is needed, not {hosts}")

@@ -1,15 +1,15 @@
-"""Two irregular fabrics of 16 switches, with what is known of the graphs A and B of a paper.
+"""Two irregular fabrics of 16 switches, with the properties of the graphs A and B of a paper.
 
-Koibuchi et al. measured two irregular graphs that they printed only as pictures. These are not
-their graphs: they are ours, found by a seeded random search for graphs with the properties that
-the text tells (tests assert them):
+Koibuchi et al. measured two irregular graphs that they published only as pictures. The graphs here
+are not the same. They were found by a seeded random search for graphs with the properties stated
+in the text of the paper, which the tests check:
 
-- 16 switches, at most 4 links between switches each, connected, no parallel links;
-- diameter 6, so a structured buffer pool needs 6 virtual channels;
-- up*/down* from the first switch is not minimal, nor is prefix routing; descending layers are
+- 16 switches, each with at most 4 links to other switches; connected; no parallel links;
+- diameter 6, so that a structured buffer pool needs 6 virtual channels;
+- up*/down* from the first switch and prefix routing are not minimal; descending layers are
   minimal with 2 virtual channels;
-- B has more alternative paths between a pair than A; paths are longer on A than on B, and on B
-  than on the mesh 4x4; and up*/down* loses more on A than on B.
+- B has more alternative paths per pair than A; paths are longer on A than on B, and longer on B
+  than on the mesh 4x4; up*/down* loses more throughput on A than on B.
 
 References
 ----------
@@ -25,7 +25,7 @@ from topologies.family import Family, Request, assemble, join
 
 _SWITCHES = 16
 
-# Switch -> the later switches that it is linked to.
+# For each switch, its neighbours with higher numbers.
 _A = {
     0: (1, 4),
     1: (2, 3),
@@ -56,12 +56,12 @@ _B = {
 
 
 def build_a(request: Request) -> Fabric:
-    """Return A: 22 links, long paths, few alternatives (1.48 shortest paths a pair)."""
+    """Return A: 22 links, long paths, few alternatives (1.48 shortest paths per pair)."""
     return _build(request, _A)
 
 
 def build_b(request: Request) -> Fabric:
-    """Return B: 24 links, more alternatives (2.38 shortest paths a pair)."""
+    """Return B: 24 links, more alternatives (2.38 shortest paths per pair)."""
     return _build(request, _B)
 
 

@@ -12,14 +12,14 @@ from topologies.math.plane import lines
 def build(request: Request) -> Fabric:
     """Return the Latin-square fat-tree of order n, with n + 1 hosts on each leaf.
 
-    The n^2 + n + 1 leaves come first, in the order of :mod:`topologies.math.plane`, then as many
-    spines. With ``sides=2`` the other half of each spine's ports carries a second, equal set of
-    leaves, numbered after the first.
+    The n^2 + n + 1 leaves come first, in the order of :mod:`topologies.math.plane`, then the
+    same number of spines. With ``sides=2`` each spine has twice as many ports, which connect a
+    second set of leaves, numbered after the first.
 
     Raises
     ------
     SpecError
-        The order is no power of a prime, or ``sides`` is neither 1 nor 2.
+        The order is not a prime power, or ``sides`` is neither 1 nor 2.
 
     References
     ----------

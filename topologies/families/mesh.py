@@ -8,7 +8,7 @@ from topologies.grid import build_grid
 
 
 def build(request: Request) -> Fabric:
-    """Return a mesh: neighbours one step apart in one dimension are linked."""
+    """Return a mesh: links connect switches that are one step apart in one dimension."""
     return build_grid(request, wrap=False)
 
 

@@ -1,4 +1,4 @@
-"""M-trees: a mesh cut down to a tree, as one VLAN of the switch-tagged method uses it."""
+"""M-trees: a mesh reduced to a tree, as one VLAN of the switch-tagged method uses it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from topologies.grid import build_grid
 
 
 def build(request: Request) -> Fabric:
-    """Return the mesh X x Y cut to VL(-,0): all y links, and the x links of row 0 only.
+    """Return the tree VL(-,0) of the mesh X x Y: all y links, and the x links of row 0 only.
 
     References
     ----------
@@ -21,7 +21,7 @@ def build(request: Request) -> Fabric:
 FAMILY = Family(
     name="mtree",
     usage="mtree,X,Y",
-    summary="mesh cut to a tree: every column, and row 0",
+    summary="mesh reduced to a tree: every column, and row 0",
     sizes=(2, 2),
     build=build,
 )

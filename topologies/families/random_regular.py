@@ -1,4 +1,4 @@
-"""Random regular fabrics, the same for one seed on every machine and Python."""
+"""Random regular fabrics; a seed gives the same fabric on every machine and Python version."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from topologies.fabric import Fabric
 from topologies.family import Family, Request, assemble, join, need_room
 
 SWAPS_A_LINK = 10
-"""Random swaps tried for each link; after a few the beginning cannot be told any more."""
+"""Random swaps tried per link; a few already remove the structure of the initial graph."""
 
 Edge = tuple[int, int]
 
@@ -17,15 +17,16 @@ Edge = tuple[int, int]
 def build(request: Request) -> Fabric:
     """Return a connected random fabric of N switches with ``degree`` links each, none parallel.
 
-    A circulant of that degree is taken, and its links' ends are swapped two by two at random,
-    keeping it simple; then more swaps join the parts, if it fell into some. Only
-    ``Random.random`` is used, whose sequence Python promises to keep for a seed.
+    The initial graph is a circulant of that degree. The ends of random pairs of links are
+    swapped; swaps that would create a loop or parallel links are skipped. If the result is not
+    connected, more swaps connect its components. Only ``Random.random`` is used, because Python
+    guarantees its sequence for a given seed.
 
     Raises
     ------
     SpecError
-        There is no such fabric: the degree is not below N, N times the degree is odd, or a
-        degree of 1 would join more than two switches.
+        There is no such fabric: the degree is not below N, N times the degree is odd, or the
+        degree is 1 and N is above 2.
 
     """
     (count,) = request.sizes
@@ -35,10 +36,10 @@ def build(request: Request) -> Fabric:
     if count * degree % 2:
         raise SpecError(
             f"{request.name}: {count} switches of degree {degree} have an odd number of link ends;"
-            " make one of the two even"
+            " one of the two must be even"
         )
     if degree == 1 and count > 2:
-        raise SpecError(f"{request.name}: degree 1 cannot join {count} switches; use 2 or more")
+        raise SpecError(f"{request.name}: degree 1 cannot connect {count} switches; use 2 or more")
     if seed < 0:
         raise SpecError(f"{request.name}: the seed must be 0 or more, not {seed}")
     need_room(request, count, 0, count * degree // 2)
@@ -77,12 +78,12 @@ def _circulant(count: int, degree: int) -> list[Edge]:
 
 
 class _Swapper:
-    """Edges of a simple graph, and random swaps of their ends that keep it simple."""
+    """The edges of a simple graph, and random swaps of their ends that keep it simple."""
 
     def __init__(self, edges: list[Edge], source: int | Random) -> None:
         self.edges = edges
         self.known = set(edges)
-        # Not for secrets: it only has to be repeatable.
+        # Not used for cryptography; it only needs to be repeatable.
         self.random = source if isinstance(source, Random) else Random(source)  # noqa: S311
 
     def pick(self, count: int) -> int:
@@ -90,7 +91,7 @@ class _Swapper:
         return int(self.random.random() * count)
 
     def swap(self, i: int, j: int) -> None:
-        """Make a-b, c-d into a-c, b-d or a-d, b-c, by chance, where that leaves it simple."""
+        """Replace a-b, c-d at random by a-c, b-d or by a-d, b-c, if the graph stays simple."""
         (a, b), (c, d) = self.edges[i], self.edges[j]
         if self.random.random() < 0.5:
             c, d = d, c
@@ -103,7 +104,7 @@ class _Swapper:
 
 
 def _parts(count: int, edges: list[Edge]) -> list[int]:
-    """Return for each switch the number, from 0, of the connected part that it is in."""
+    """Return the number (from 0) of the connected component of each switch."""
     near: list[list[int]] = [[] for _ in range(count)]
     for a, b in edges:
         near[a].append(b)
@@ -127,7 +128,7 @@ def _parts(count: int, edges: list[Edge]) -> list[int]:
 FAMILY = Family(
     name="random",
     usage="random,N",
-    summary="N switches of degree 4, linked at random; degree=, seed=",
+    summary="N switches with random links; degree= (4), seed=",
     sizes=(1, 1),
     build=build,
     options={"degree": 4, "seed": 1},

@@ -8,7 +8,7 @@ from topologies.grid import build_grid
 
 
 def build(request: Request) -> Fabric:
-    """Return a torus: a mesh with a link from the end of each row to its beginning."""
+    """Return a torus: a mesh in which a link connects both ends of each row."""
     return build_grid(request, wrap=True)
 
 

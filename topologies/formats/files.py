@@ -1,11 +1,11 @@
-"""Fabrics in files: JSON in and out, GraphML and ibnetdiscover output in.
+"""Fabric files: JSON is read and written; GraphML and ibnetdiscover output are read.
 
-JSON (docs/fabric-files.md has all three):
+The JSON format (docs/fabric-files.md describes all three):
 
 ``{"name", "switches": [{"name", "dpid"}], "hosts": [{"name", "mac", "ip", "switch", "port"}],
-"links": [{"a", "a_port", "b", "b_port", "rate_mbps", "delay_us"}]}``; hosts may have
-``rate_mbps`` and ``delay_us`` too, a repeater hub ``"hub": true``, and a mesh or torus
-``"grid": {"dims": [..], "wrap": bool}``.
+"links": [{"a", "a_port", "b", "b_port", "rate_mbps", "delay_us"}]}``. Optional: ``rate_mbps`` and
+``delay_us`` of hosts, ``"hub": true`` of a repeater hub, and ``"grid": {"dims": [..], "wrap":
+bool}`` of a mesh or torus.
 """
 
 from __future__ import annotations
@@ -38,21 +38,20 @@ SUFFIXES = (".json", ".graphml", ".xml", ".ibnetdiscover", ".txt")
 
 
 def looks_like_file(text: str) -> bool:
-    """Whether ``text`` names a file: it has a '/' or ends as such files do; no spec does."""
+    """Tell whether ``text`` names a file: it has a '/' or a known suffix, which no spec has."""
     return "/" in text or text.lower().endswith(SUFFIXES)
 
 
 def read(path: str | Path) -> Fabric:
     """Return the fabric that the file at ``path`` describes, validated.
 
-    What the file is, is told by its first character: JSON begins with ``{``, GraphML with
-    ``<``; all else is read as the output of ibnetdiscover. Fabrics of the latter two are called
-    by the file's name.
+    The first character determines the format: ``{`` is JSON, ``<`` is GraphML, anything else is
+    output of ibnetdiscover. In the latter two formats the file's name becomes the fabric's name.
 
     Raises
     ------
     FabricError
-        The file cannot be read, is none of these, or the fabric contradicts itself.
+        The file cannot be read, has none of these formats, or its fabric is inconsistent.
 
     """
     file = Path(path)
@@ -80,7 +79,7 @@ def _of_any_kind(text: str, file: Path) -> Fabric:
 
 
 def from_text(text: str) -> Fabric:
-    """Return the fabric that JSON ``text`` describes, validated; FabricError when it is bad."""
+    """Return the validated fabric of the JSON ``text``; raises FabricError if it is invalid."""
     try:
         obj = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
     except RecursionError:
@@ -96,7 +95,7 @@ def to_text(fabric: Fabric) -> str:
 
 
 def to_json(fabric: Fabric) -> dict[str, object]:
-    """Return ``fabric`` as plain values, ready for :func:`json.dumps`."""
+    """Return ``fabric`` as a value for :func:`json.dumps`."""
     obj: dict[str, object] = {
         "name": fabric.name,
         "switches": [_switch_values(switch) for switch in fabric.switches],
@@ -109,10 +108,10 @@ def to_json(fabric: Fabric) -> dict[str, object]:
 
 
 def from_json(obj: object) -> Fabric:
-    """Return the fabric that plain values describe, validated; FabricError when they are bad.
+    """Return the validated fabric of a JSON value; raises FabricError if it is invalid.
 
-    Switches are numbered by their dpids, so that the order of the lists changes no plan; only
-    those of a grid by their order, which says where they are.
+    Switches are sorted by dpid, so that the order of the list does not affect plans. Only the
+    switches of a grid keep their order, because it determines their coordinates.
     """
     top = _Reader("fabric", obj, ("name", "switches", "hosts", "links", "grid"))
     name = top.text("name")
@@ -185,7 +184,7 @@ def _grid(obj: object) -> Grid:
 
 
 class _Reader:
-    """One JSON object, its place for error messages, and the keys that it may have."""
+    """A JSON object, its location for error messages, and its allowed keys."""
 
     def __init__(self, where: str, obj: object, keys: Iterable[str]) -> None:
         if not isinstance(obj, dict):
@@ -242,9 +241,9 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(obj) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise FabricError(f"not a fabric: key {_short(twice)} is there twice in one object")
+        raise FabricError(f"not a fabric: key {_short(twice)} occurs twice in one object")
     return obj
 
 
 def _no_constant(text: str) -> NoReturn:
-    raise FabricError(f"not a fabric: {text} is no number")
+    raise FabricError(f"not a fabric: {text} is not a number")

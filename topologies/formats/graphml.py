@@ -1,17 +1,17 @@
-"""Fabrics from GraphML, as NetworkX, yEd, Gephi or the Internet Topology Zoo write it.
+"""Fabrics from GraphML, as written by NetworkX, yEd, Gephi or the Internet Topology Zoo.
 
-Nodes are switches, unless their data ``kind`` is ``host``; edges are links. Data that are
-understood, by the ``attr.name`` of their key; all others are passed over:
+Nodes are switches, unless their data ``kind`` is ``host``; edges are links. These data are read,
+by the ``attr.name`` of their key; others are ignored:
 
-- switch: ``dpid``, and ``hosts``, the number of hosts to put there;
-- host (exactly one edge): ``mac``, ``ip``;
+- switch: ``dpid``, and ``hosts``, its number of hosts;
+- host (which must have exactly one edge): ``mac``, ``ip``;
 - edge: ``source_port``, ``target_port``, ``rate_mbps``, ``delay_us``.
 
-Without any host and any ``hosts``, each switch gets one host. Nodes are called by their ids where
-all of these are usable as names, else s1, s2.. and h1, h2.. in the order of the file.
+If there are no host nodes and no ``hosts`` data, each switch gets one host. Node ids become names
+if all of them are valid names; otherwise the names are s1, s2.. and h1, h2.. in file order.
 
-The reader is expat with every document type refused, so that no entity can expand; it keeps no
-tree, so that no nesting can exhaust it.
+The parser is expat. It refuses every document type, so that no entity can expand, and builds no
+tree, so that deep nesting uses no memory.
 
 References
 ----------
@@ -29,12 +29,12 @@ from xml.parsers import expat
 from common.errors import FabricError
 from topologies.fabric import DEFAULT_DELAY_US, DEFAULT_RATE_MBPS, Fabric
 from topologies.numbering import MAX_HOSTS, MAX_HOSTS_PER_SWITCH
-from topologies.partial_fabric import DraftHost, DraftLink, DraftSwitch, complete
+from topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, complete
 from topologies.validate import is_name
 
 _WHOLE = re.compile(r"[0-9]{1,20}")
 _LONGEST_VALUE = 1000
-_REFUSED = {"hyperedge": "hyperedges join more than two switches", "port": "GraphML ports"}
+_REFUSED = {"hyperedge": "hyperedges (more than two ends)", "port": "GraphML ports"}
 
 
 @dataclass
@@ -76,8 +76,8 @@ def from_graphml(text: str, name: str) -> Fabric:
     Raises
     ------
     FabricError
-        Not such GraphML, or a fabric that contradicts itself; the line is told where one is to
-        blame.
+        The text is not such GraphML, or its fabric is inconsistent; the message names the line
+        if there is one.
 
     """
     reader = _Reader()
@@ -87,33 +87,33 @@ def from_graphml(text: str, name: str) -> Fabric:
     attached = [node for node in nodes.values() if _is_host(node)]
     index = {node.name: i for i, node in enumerate(switches)}
     if not switches:
-        raise FabricError("the graph has no switch: no node, or all of them of kind host")
+        raise FabricError("the graph has no switch: no node, or only nodes of kind host")
     own_names = all(is_name(node) for node in nodes)
     links, cables = [], dict[str, tuple[_Element, int]]()
     for edge in edges:
         for node in edge.ends:
             if node not in nodes:
-                raise edge.error(f"there is no node {node[:60]!r}")
+                raise edge.error(f"unknown node {node[:60]!r}")
         ends = [node for node in edge.ends if node in index]
         if not ends:
-            raise edge.error("joins two hosts; a host has one link, to a switch")
+            raise edge.error("connects two hosts; a host must have one link, to a switch")
         if len(ends) == 2:
             links.append(_link(edge, index))
             continue
         (host,) = (node for node in edge.ends if node not in index)
         if host in cables:
-            raise edge.error(f"host {host[:60]!r} has a link already; a host has one")
+            raise edge.error(f"host {host[:60]!r} already has a link; a host has only one")
         cables[host] = (edge, edge.ends.index(ends[0]))
     hosts = [
         _host(node, node.name if own_names else f"h{i}", cables, index)
         for i, node in enumerate(attached, 1)
     ]
     hosts += _more_hosts(switches, {*nodes} if own_names else set(), len(hosts))
-    drafts = [
-        DraftSwitch(node.name if own_names else f"s{i}", node.whole("dpid"))
+    partial = [
+        PartialSwitch(node.name if own_names else f"s{i}", node.whole("dpid"))
         for i, node in enumerate(switches, 1)
     ]
-    return complete(name, drafts, hosts, links)
+    return complete(name, partial, hosts, links)
 
 
 def _is_host(node: _Element) -> bool:
@@ -123,9 +123,9 @@ def _is_host(node: _Element) -> bool:
     return kind == "host"
 
 
-def _link(edge: _Element, index: dict[str, int]) -> DraftLink:
+def _link(edge: _Element, index: dict[str, int]) -> PartialLink:
     a, b = edge.ends
-    return DraftLink(
+    return PartialLink(
         index[a],
         index[b],
         edge.whole("source_port"),
@@ -137,11 +137,11 @@ def _link(edge: _Element, index: dict[str, int]) -> DraftLink:
 
 def _host(
     node: _Element, name: str, cables: dict[str, tuple[_Element, int]], index: dict[str, int]
-) -> DraftHost:
+) -> PartialHost:
     if node.name not in cables:
         raise node.error("a host needs an edge to a switch")
     edge, end = cables[node.name]
-    return DraftHost(
+    return PartialHost(
         name,
         index[edge.ends[end]],
         edge.whole(("source_port", "target_port")[end]),
@@ -152,10 +152,10 @@ def _host(
     )
 
 
-def _more_hosts(switches: list[_Element], taken: set[str], count: int) -> list[DraftHost]:
-    """Return the hosts that ``hosts`` asks for, called h1, h2.. as far as that is free."""
+def _more_hosts(switches: list[_Element], taken: set[str], count: int) -> list[PartialHost]:
+    """Return the hosts that ``hosts`` data ask for, named with the unused ones of h1, h2.."""
     default = 0 if count or any("hosts" in node.data for node in switches) else 1
-    hosts: list[DraftHost] = []
+    hosts: list[PartialHost] = []
     number = count
     for i, node in enumerate(switches):
         wanted = node.whole("hosts")
@@ -163,22 +163,22 @@ def _more_hosts(switches: list[_Element], taken: set[str], count: int) -> list[D
             raise node.error(f"hosts must be 0 to {MAX_HOSTS_PER_SWITCH}, not {wanted}")
         for _ in range(default if wanted is None else wanted):
             if len(hosts) == MAX_HOSTS:
-                raise node.error(f"more than {MAX_HOSTS} hosts are too many")
+                raise node.error(f"there are more than {MAX_HOSTS} hosts")
             number += 1
             while f"h{number}" in taken:
                 number += 1
-            hosts.append(DraftHost(f"h{number}", i))
+            hosts.append(PartialHost(f"h{number}", i))
     return hosts
 
 
 class _Reader:
-    """Collects nodes and edges as expat comes upon them."""
+    """Collects nodes and edges from expat's events."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, _Element] = {}
         self.edges: list[_Element] = []
         self._keys: dict[str, str] = {}
-        self._open: list[_Element] = []  # the node or edge that is being read
+        self._open: list[_Element] = []  # the node or edge being read
         self._key: str | None = None
         self._text: list[str] = []
         self._depth = 0
@@ -201,7 +201,7 @@ class _Reader:
         return self._parser.CurrentLineNumber
 
     def _doctype(self, *_: object) -> None:
-        raise FabricError(f"line {self._line()}: a document type is refused; GraphML needs none")
+        raise FabricError(f"line {self._line()}: a document type (DTD) is not allowed")
 
     def _need(self, tag: str, given: dict[str, str], key: str) -> str:
         if key not in given:
@@ -212,23 +212,23 @@ class _Reader:
         tag = qualified.rpartition(" ")[2]
         self._depth += 1
         if self._depth == 1 and tag != "graphml":
-            raise FabricError(f"not GraphML: it begins with {tag[:40]!r}, not graphml")
+            raise FabricError(f"not GraphML: the root element is {tag[:40]!r}, not graphml")
         if tag in _REFUSED:
-            raise FabricError(f"line {self._line()}: {_REFUSED[tag]} are not understood")
+            raise FabricError(f"line {self._line()}: {_REFUSED[tag]} are not supported")
         if tag == "key":
             self._keys[self._need(tag, given, "id")] = given.get("attr.name", "")
         elif tag == "graph":
             self._graphs += 1
             if self._graphs > 1:
-                raise FabricError(f"line {self._line()}: one graph is understood, not several")
+                raise FabricError(f"line {self._line()}: a file must have one graph, not several")
             if given.get("edgedefault") == "directed":
                 raise FabricError(
-                    f"line {self._line()}: a directed graph; write each link once, undirected"
+                    f"line {self._line()}: directed graphs are not supported; write each link once"
                 )
         elif tag == "node":
             node = _Element(self._need(tag, given, "id"), self._line())
             if node.name in self.nodes:
-                raise node.error("is there twice")
+                raise node.error("occurs twice")
             self.nodes[node.name] = node
             self._open.append(node)
         elif tag == "edge":

@@ -1,9 +1,9 @@
-"""Finite fields of small order, as tables: no more than projective planes need.
+"""Small finite fields, as tables for the construction of projective planes.
 
-The elements of GF(p^k) are 0 .. p^k - 1; element e stands for the polynomial whose
-coefficients are the digits of e in base p, lowest first. Sums and products are taken modulo
-p and modulo the monic irreducible polynomial of degree k that has the least number (the same
-reading of digits). For k = 1 this is arithmetic modulo p.
+The elements of GF(p^k) are 0 .. p^k - 1. Element e represents the polynomial whose coefficients
+are the digits of e in base p, lowest first. Sums and products are taken modulo p and modulo the
+monic irreducible polynomial of degree k with the lowest number. For k = 1 this is arithmetic
+modulo p.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Field:
 
 
 def prime_power(number: int) -> tuple[int, int] | None:
-    """Return (p, k) with p prime and p^k = ``number``, None when there are none."""
+    """Return (p, k) with p prime and p^k = ``number``, or None if there is no such pair."""
     if number < 2:
         return None
     prime = next((d for d in range(2, int(number**0.5) + 1) if number % d == 0), number)
@@ -44,7 +44,7 @@ def field(order: int) -> Field:
     Raises
     ------
     ValueError
-        ``order`` is no power of a prime; callers see to that first.
+        ``order`` is not a prime power; callers check this first.
 
     """
     power = prime_power(order)
@@ -93,7 +93,7 @@ def _remainder(number: list[int], modulus: Polynomial, prime: int) -> list[int]:
 
 
 def _irreducible(prime: int, degree: int) -> Polynomial:
-    """Return the first monic polynomial of ``degree`` that no smaller one divides."""
+    """Return the first monic polynomial of ``degree`` that is irreducible."""
     for number in range(prime**degree):
         candidate = (*_digits(number, prime, degree), 1)
         if not any(

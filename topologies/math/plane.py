@@ -1,7 +1,7 @@
-"""The projective plane of a prime-power order, with its points and lines numbered.
+"""The projective plane of a prime-power order, with numbered points and lines.
 
-Points, and in the same way lines, are numbered P, P(0) .. P(n-1), P(0,0), P(0,1) ..: the
-lattice part c before r. Lines:
+Points are numbered P, P(0) .. P(n-1), P(0,0), P(0,1) .., first by c, then by r. Lines are
+numbered the same way:
 
     L      = {P} and all P(c)
     L(c)   = {P} and all P(c,i)
@@ -12,7 +12,7 @@ with sums and products in the field of order n; for a prime order, modulo n.
 References
 ----------
 Shimizu, Nakashima: all-to-all communication on Latin-square fat-trees, section 2.2.1, for
-prime orders; over other fields the same lines are the usual coordinates of the plane.
+prime orders; over other fields the lines are defined by the same coordinates.
 
 """
 
@@ -22,12 +22,12 @@ from topologies.math.field import field
 
 
 def lattice_point(order: int, c: int, r: int) -> int:
-    """Return the number of P(c,r); the line L(c,r) has the same."""
+    """Return the number of point P(c,r), which is also that of line L(c,r)."""
     return 1 + order + c * order + r
 
 
 def lines(order: int) -> list[list[int]]:
-    """Return the points on each line, ascending, line by line; the order must be a prime power."""
+    """Return the points on each line, in ascending order; the order must be a prime power."""
     gf = field(order)
     every = range(order)
     found = [[0, *(1 + c for c in every)]]

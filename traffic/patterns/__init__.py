@@ -1,6 +1,6 @@
-"""Traffic patterns: who sends to whom. One file for each; :func:`pattern_named` finds them.
+"""Traffic patterns, one module each; :func:`pattern_named` finds them.
 
-A new pattern is one new module of this package that holds a :class:`Pattern`.
+To add a pattern, add a module to this package that defines a :class:`Pattern`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Steps along the rings of a grid, or where there is none, along one ring of all hosts."""
+"""Steps along the rings of a grid, or along one ring of all hosts on other fabrics."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from traffic.patterns.pattern import Flows, PatternError, to_each
 
 
 def move(name: str, fabric: Fabric, step: Callable[[int], int]) -> Flows:
-    """Return flows to the switch ``step(size)`` further on in every dimension, modulo its size.
+    """Return flows to the switch ``step(size)`` ahead in every dimension, modulo its size.
 
-    Each host sends to the one with its own rank on that switch. On a fabric that is no grid, the
-    hosts in their order are one ring, each the only one of its switch.
+    Each host sends to the host of the same rank on that switch. On a fabric that is not a grid,
+    all hosts in their order form one ring.
 
     Raises
     ------
     PatternError
-        The switches of the grid have not all the same number of hosts.
+        Not all switches of the grid have the same number of hosts.
 
     """
     count = len(fabric.hosts)
@@ -30,7 +30,7 @@ def move(name: str, fabric: Fabric, step: Callable[[int], int]) -> Flows:
     at = [[fabric.host_index[h.name] for h in by.values()] for by in fabric.hosts_at.values()]
     if len({len(hosts) for hosts in at}) > 1:
         raise PatternError(
-            f"pattern {name} needs as many hosts on each switch of a grid;"
+            f"pattern {name} needs the same number of hosts on each switch of a grid;"
             f" {fabric.name} has {min(map(len, at))} to {max(map(len, at))}"
         )
     table = np.array(at)
@@ -40,7 +40,7 @@ def move(name: str, fabric: Fabric, step: Callable[[int], int]) -> Flows:
 
 
 def _moved(dims: tuple[int, ...], step: Callable[[int], int]) -> NDArray[np.int64]:
-    """Return the switch to which each switch's hosts send."""
+    """Return the destination switch of each switch's hosts."""
     switch = np.arange(prod(dims))
     target = np.zeros_like(switch)
     stride = 1

@@ -1,4 +1,4 @@
-"""Bit reversal: the bits of the source's number, read backwards, are the destination's."""
+"""Bit reversal: the destination's number is the source's with its bits in reverse order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from traffic.patterns.pattern import Flows, Pattern, address_bits, to_each
 
 
 def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
-    """Yield the one phase; PatternError unless the hosts are a power of two."""
+    """Yield the one phase; raises PatternError unless the number of hosts is a power of two."""
     del seed
     bits = address_bits("bit-reversal", fabric)
     source = np.arange(1 << bits)

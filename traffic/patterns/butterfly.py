@@ -1,4 +1,4 @@
-"""Butterfly: the highest and the lowest bit of the source's number change places."""
+"""Butterfly: the highest and the lowest bit of the source's number are exchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from traffic.patterns.pattern import Flows, Pattern, address_bits, to_each
 
 
 def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
-    """Yield the one phase; PatternError unless the hosts are a power of two."""
+    """Yield the one phase; raises PatternError unless the number of hosts is a power of two."""
     del seed
     bits = address_bits("butterfly", fabric)
     source = np.arange(1 << bits)
@@ -20,4 +20,4 @@ def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
     yield to_each(source ^ (differ << top | differ) if top else source)
 
 
-PATTERN = Pattern("butterfly", "the host's number, its first and last bit exchanged", make)
+PATTERN = Pattern("butterfly", "the host's number, first and last bit exchanged", make)

@@ -1,4 +1,4 @@
-"""Complement: host i sends to host N - 1 - i; for a power of two, all bits are inverted."""
+"""Complement: host i sends to host N - 1 - i; if N is a power of two, all bits are inverted."""
 
 from __future__ import annotations
 

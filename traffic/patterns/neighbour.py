@@ -1,4 +1,4 @@
-"""Neighbour: one step on in every dimension.
+"""Neighbour: one step ahead in every dimension.
 
 References
 ----------
@@ -21,4 +21,4 @@ def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
     yield move("neighbour", fabric, lambda size: 1 % size)
 
 
-PATTERN = Pattern("neighbour", "one step on in each dimension (or ring of hosts)", make)
+PATTERN = Pattern("neighbour", "one step ahead in each dimension (or ring of hosts)", make)

@@ -1,4 +1,4 @@
-"""What a traffic pattern is, and where the patterns are found."""
+"""The interface of traffic patterns, and their registry."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from common.plugins import plugins
 from topologies.fabric import Fabric
 
 Flows = NDArray[np.int32]
-"""(flows, 2): source and destination of each flow, as places in the fabric's hosts."""
+"""(flows, 2): source and destination of each flow, as host indices."""
 
 
 class PatternError(KnotlessError):
-    """A pattern that does not exist, or that this fabric cannot have."""
+    """A pattern that does not exist, or does not fit the fabric."""
 
 
 @dataclass(frozen=True)
 class Pattern:
     """A traffic pattern.
 
-    ``make(fabric, seed)`` yields the phases, one after the other; in each, all flows are under way
-    at once. Only the phases of an all-to-all hold hosts that send to themselves, so that
-    each phase has every host; elsewhere such a host is silent. ``numbered`` makes the pattern
-    ``NAME:K`` of a number K, where there are such.
+    ``make(fabric, seed)`` yields the phases one by one; the flows of a phase are simultaneous. A
+    flow from a host to itself means that the host does not send; only all-to-all patterns have
+    such flows, so that each phase contains every host. ``numbered`` returns the pattern
+    ``NAME:K`` for a number K, if the pattern has this form.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Pattern:
     numbered: Callable[[int], Pattern] | None = None
 
     def phases(self, fabric: Fabric, seed: int = 1) -> Iterator[Flows]:
-        """Yield each phase's flows; a pattern without phases has one.
+        """Yield the flows of each phase; a pattern without phases yields once.
 
         Raises
         ------
@@ -67,17 +67,17 @@ class Pattern:
 
 @cache
 def patterns() -> Mapping[str, Pattern]:
-    """Return the patterns by name, in the order of their names."""
+    """Return the patterns by name, in alphabetical order."""
     return plugins("traffic.patterns", Pattern)
 
 
 def pattern_named(text: str) -> Pattern:
-    """Return the pattern that ``text`` names: ``tornado``, or with a number, ``shift:3``.
+    """Return the pattern called ``text``: ``tornado``, or with a number, ``shift:3``.
 
     Raises
     ------
     PatternError
-        There is none of that name, or it takes no such number.
+        There is no such pattern, or it takes no such number.
 
     """
     known = patterns()
@@ -85,19 +85,19 @@ def pattern_named(text: str) -> Pattern:
     if name not in known:
         close = get_close_matches(name.lower()[:50], known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
-        raise PatternError(f"no pattern is called {name[:50]!r}; {hint}")
+        raise PatternError(f"there is no pattern {name[:50]!r}; {hint}")
     if not colon:
         return known[name]
     numbered = known[name].numbered
     if numbered is None:
-        raise PatternError(f"pattern {name} takes no number, but {text[:50]!r} gives it one")
+        raise PatternError(f"pattern {name} takes no number, not {text[:50]!r}")
     if not (number.isascii() and number.isdigit() and len(number) <= 9):
-        raise PatternError(f"pattern {name}: {number[:20]!r} is no whole number from 0")
+        raise PatternError(f"pattern {name}: {number[:20]!r} must be a whole number from 0")
     return numbered(int(number))
 
 
 def pattern_of(name: str, summary: str, pairs: ArrayLike) -> Pattern:
-    """Return a pattern of these (source, destination) hosts alone, whatever the fabric."""
+    """Return a pattern of fixed (source, destination) hosts, independent of the fabric."""
     flows = np.array(pairs, dtype=np.int32).reshape(-1, 2)
 
     def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
@@ -113,17 +113,17 @@ def to_each(destinations: NDArray[np.integer]) -> Flows:
 
 
 def address_bits(name: str, fabric: Fabric) -> int:
-    """Return b where the fabric has 2**b hosts.
+    """Return b if the fabric has 2**b hosts.
 
     Raises
     ------
     PatternError
-        The count of hosts is no power of two.
+        The number of hosts is not a power of two.
 
     """
     count = len(fabric.hosts)
     if count & (count - 1):
         raise PatternError(
-            f"pattern {name} needs a power of two hosts, which the {count} of {fabric.name} are not"
+            f"pattern {name} needs a power of two hosts, not the {count} of {fabric.name}"
         )
     return count.bit_length() - 1

@@ -1,4 +1,4 @@
-"""Uniform permutation: each host sends to one host and gets from one, drawn by the seed."""
+"""Random permutation: each host sends to one host and receives from one; needs a seed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from traffic.patterns.pattern import Flows, Pattern, to_each
 
 
 def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
-    """Yield the one phase; every permutation is as likely as any other."""
+    """Yield the one phase; all permutations are equally likely."""
     yield to_each(np.random.default_rng(seed).permutation(len(fabric.hosts)))
 
 
-PATTERN = Pattern("permutation", "a random permutation of the hosts, by the seed", make)
+PATTERN = Pattern("permutation", "a random permutation of the hosts (see seed)", make)

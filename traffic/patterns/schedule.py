@@ -1,4 +1,4 @@
-"""The fabric's own all-to-all without contention, in phases.
+"""The fabric's contention-free all-to-all, in phases.
 
 References
 ----------
@@ -17,13 +17,12 @@ from traffic.schedules.schedule import triple
 
 
 def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
-    """Yield the N phases of the triple schedule; PatternError where none is known."""
+    """Yield the N phases of the triple schedule; raises PatternError on other fabrics."""
     del seed
     square = latin_square_of(fabric)
     if square is None:
         raise PatternError(
-            f"pattern schedule is for Latin-square fat-trees (lsft,N), which {fabric.name} is not;"
-            " use shift"
+            f"pattern schedule needs a Latin-square fat-tree (lsft,N), not {fabric.name}; use shift"
         )
     for destinations in triple(square).phases():
         yield to_each(destinations)

@@ -1,4 +1,4 @@
-"""Shift: host i sends to host i + K modulo N; ``shift`` alone runs K = 0 .. N - 1 in phases.
+"""Shift: host i sends to host i + K modulo N; ``shift`` runs K = 0 .. N - 1 as phases.
 
 References
 ----------
@@ -23,7 +23,7 @@ def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
 
 
 def by(distance: int) -> Pattern:
-    """Return the pattern ``shift:K`` of the one phase K."""
+    """Return the pattern ``shift:K``, which is phase K alone."""
     name = f"shift:{distance}"
 
     def one(fabric: Fabric, seed: int) -> Iterator[Flows]:
@@ -32,7 +32,7 @@ def by(distance: int) -> Pattern:
         if distance % count == 0:
             raise PatternError(
                 f"pattern {name}: on {fabric.name} every host would send to itself;"
-                f" K must be no multiple of its {count} hosts"
+                f" K must not be a multiple of its {count} hosts"
             )
         flows = to_each(shift(count).hosts)
         flows[:, 1] = (flows[:, 1] + distance % count) % count

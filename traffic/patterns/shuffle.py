@@ -1,4 +1,4 @@
-"""Perfect shuffle: the bits of the source's number, turned left by one, are the destination's."""
+"""Perfect shuffle: the destination's number is the source's with its bits rotated left by one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from traffic.patterns.pattern import Flows, Pattern, address_bits, to_each
 
 
 def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
-    """Yield the one phase; PatternError unless the hosts are a power of two."""
+    """Yield the one phase; raises PatternError unless the number of hosts is a power of two."""
     del seed
     bits = address_bits("shuffle", fabric)
     source = np.arange(1 << bits)

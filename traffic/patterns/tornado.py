@@ -1,4 +1,4 @@
-"""Tornado: in every dimension just less than half way round, the worst for minimal routes.
+"""Tornado: just under half way around every dimension, the worst case of minimal routes.
 
 References
 ----------
@@ -16,9 +16,9 @@ from traffic.patterns.pattern import Flows, Pattern
 
 
 def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
-    """Yield the one phase: in a ring of k, ceil(k / 2) - 1 steps on."""
+    """Yield the one phase: ceil(k / 2) - 1 steps ahead in a ring of k."""
     del seed
     yield move("tornado", fabric, lambda size: (size + 1) // 2 - 1)
 
 
-PATTERN = Pattern("tornado", "ceil(k / 2) - 1 steps on in each dimension (or ring of hosts)", make)
+PATTERN = Pattern("tornado", "ceil(k / 2) - 1 steps in each dimension (or ring of hosts)", make)

@@ -12,14 +12,13 @@ from traffic.patterns.pattern import Flows, Pattern, PatternError, to_each
 
 
 def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
-    """Yield the one phase; PatternError unless the count of hosts is a square."""
+    """Yield the one phase; raises PatternError unless the number of hosts is a square."""
     del seed
     count = len(fabric.hosts)
     side = isqrt(count)
     if side * side != count:
         raise PatternError(
-            f"pattern transpose needs a square number of hosts,"
-            f" which the {count} of {fabric.name} are not"
+            f"pattern transpose needs a square number of hosts, not the {count} of {fabric.name}"
         )
     yield to_each(np.arange(count).reshape(side, side).T.reshape(-1))
 

@@ -1,4 +1,4 @@
-"""Uniform: every host sends to every other host, all at once and alike."""
+"""Uniform: every host sends to every other host, all flows at the same time and rate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from traffic.patterns.pattern import Flows, Pattern
 
 
 def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
-    """Yield the one phase, by source and then destination."""
+    """Yield the one phase, sorted by source, then destination."""
     del seed
     every = np.arange(len(fabric.hosts), dtype=np.int32)
     yield np.stack([np.repeat(every, len(every)), np.tile(every, len(every))], axis=1)

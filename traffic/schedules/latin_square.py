@@ -1,4 +1,4 @@
-"""What a Latin-square fat-tree is to a schedule: which port of which switch leads where."""
+"""The wiring of a Latin-square fat-tree, for schedules: where each port leads."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from topologies.math.plane import lines
 
 @dataclass(frozen=True)
 class LatinSquare:
-    """The wiring of an LSFT. Places (of ports, and of hosts on a leaf) count from 0.
+    """The wiring of an LSFT. Positions (of ports, and of hosts on a leaf) count from 0.
 
     order, sides, hosts : the order, 1 or 2 sides, the hosts on each leaf.
     points : (lines, order + 1) the points on each line, ascending: a spine's ports in order.
     lines : (points, order + 1) the lines through each point: a leaf's up-links in order.
-    at_line : (points, order + 1) the place of the point among those of that line.
-    at_point : (lines, order + 1) the place of the line among those of that point.
+    at_line : (points, order + 1) the position of the point among the points of that line.
+    at_point : (lines, order + 1) the position of the line among the lines of that point.
     """
 
     order: int
@@ -33,12 +33,12 @@ class LatinSquare:
 
     @property
     def leaves(self) -> int:
-        """How many leaves there are, on all sides."""
+        """The number of leaves, on all sides."""
         return self.sides * len(self.lines)
 
 
 def latin_square_of(fabric: Fabric) -> LatinSquare | None:
-    """Return the wiring of ``fabric`` when it is an LSFT as we build them, else None."""
+    """Return the wiring of ``fabric`` if it is an LSFT with our port numbers, else None."""
     found = family_of(fabric)
     if found is None or found[0].name != "lsft":
         return None
@@ -47,7 +47,7 @@ def latin_square_of(fabric: Fabric) -> LatinSquare | None:
 
 
 def latin_square(order: int, sides: int, hosts: int) -> LatinSquare:
-    """Return the wiring of an LSFT; the order must be a power of a prime."""
+    """Return the wiring of an LSFT; the order must be a prime power."""
     points = np.array(lines(order), dtype=np.int32)
     through: list[list[int]] = [[] for _ in points]
     at_line: list[list[int]] = [[] for _ in points]

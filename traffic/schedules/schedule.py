@@ -1,8 +1,8 @@
-"""All-to-all schedules: in which phase each host sends to which other.
+"""All-to-all schedules: the phase in which each host sends to each other one.
 
-A schedule of N hosts has N phases, each a permutation of the hosts; over all phases each host
-sends to each, itself included, once. On Latin-square fat-trees the triple schedule (all hosts)
-and the vector-table schedule (some hosts) never put two flows on one channel.
+A schedule of N hosts has N phases, each a permutation of the hosts. Over all phases each host
+sends once to each host, including itself. On Latin-square fat-trees the triple schedule (all
+hosts) and the vector-table schedule (some hosts) never put two flows on one channel.
 
 References
 ----------
@@ -28,15 +28,15 @@ Vector = tuple[int | None, int]
 
 
 class ScheduleError(KnotlessError):
-    """A schedule that the fabric cannot have: wrong family, too many leaves or hosts."""
+    """A schedule that does not fit the fabric: wrong family, too many leaves or hosts."""
 
 
 @dataclass(frozen=True)
 class Schedule:
     """A schedule of some hosts of a fabric.
 
-    ``hosts`` are their indices in the fabric. ``phases()`` makes the phases one by one, each
-    an array (hosts,) of destinations, as places in ``hosts``; there are as many as hosts.
+    ``hosts`` are their indices in the fabric. ``phases()`` yields the phases, as many as hosts;
+    each is an array (hosts,) of destinations, which are indices into ``hosts``.
     """
 
     kind: str
@@ -63,26 +63,26 @@ def shift(count: int) -> Schedule:
 def triple(square: LatinSquare) -> Schedule:
     """Return the contention-free schedule of all hosts of an LSFT.
 
-    A phase is a triple (a, b, c): how far the first leaf, the spine and the last leaf shift the
-    place of the port by which they forward from that by which a flow came in, modulo n + 1. All
-    triples with b != 0, or b = c = 0, are run, in ascending order.
+    A phase is a triple (a, b, c): the differences, modulo n + 1, between the positions of input
+    and output port at the first leaf, the spine and the last leaf. All triples with b != 0 or
+    b = c = 0 are run, in ascending order.
 
-    With two sides (said in the paper to follow by symmetry, and done here), the same follows
-    with spines that send each flow to their other side; there, b = 0 is the leaf at the same
-    point on the other side, reached by any of n + 1 spines: the source's place on its leaf
-    chooses (a = 0), and c has all values.
+    With two sides (in the paper only said to follow by symmetry), spines send each flow to the
+    other side. Then b = 0 is the leaf at the same point on the other side, which can be reached
+    through any of n + 1 spines: the position of the source on its leaf selects one (a = 0), and c
+    takes all values.
 
     Raises
     ------
     ScheduleError
-        A leaf has other than n + 1 hosts.
+        The number of hosts on a leaf is not n + 1.
 
     """
     degree = square.order + 1
     if square.hosts != degree:
         raise ScheduleError(
             f"the triple schedule needs {degree} hosts on each leaf of order {square.order},"
-            f" not {square.hosts}; schedule a part with --lattice"
+            f" not {square.hosts}; use --lattice to schedule some of them"
         )
     count = square.leaves * degree
     leaf, place = np.divmod(np.arange(count, dtype=np.int32), degree)
@@ -111,7 +111,7 @@ def vector_table(square: LatinSquare, columns: int, hosts: int) -> Schedule:
     """Return the contention-free schedule of ``hosts`` hosts on n x ``columns`` leaves.
 
     The leaves are the lattice points P(c, r) with c < ``columns``, listed row by row: host j
-    of P(c, r) has place (r k + c) m + j (k columns, m hosts). Only the first side is used.
+    of P(c, r) has index (r k + c) m + j (k columns, m hosts). Only the first side is used.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def vector_table(square: LatinSquare, columns: int, hosts: int) -> Schedule:
             f"a lattice K,M on order {order} needs 1 <= M <= K <= {order}, not {columns},{hosts}"
         )
     if hosts > square.hosts:
-        raise ScheduleError(f"each leaf has {square.hosts} hosts, so M cannot be {hosts}")
+        raise ScheduleError(f"each leaf has {square.hosts} hosts, so M must not be {hosts}")
     vectors = first_column(order, columns)
     targets = np.array([_targets(order, columns, vector) for vector in vectors], dtype=np.int32)
     row, column = np.divmod(np.arange(order * columns, dtype=np.int32), columns)
@@ -152,7 +152,7 @@ def first_column(order: int, columns: int) -> list[Vector]:
 
 
 def _targets(order: int, columns: int, vector: Vector) -> list[int]:
-    """Return where ``vector`` leads from each leaf, both as r * columns + c."""
+    """Return the destination of ``vector`` from each leaf, both as r * columns + c."""
     gf = field(order)
     slope, hop = vector
     found = []

@@ -1,8 +1,8 @@
-"""All-to-all schedules for any hosts of any fabric: good beginnings, made better by search.
+"""Local search for all-to-all schedules of any hosts of any fabric.
 
-The search keeps what a schedule is: each phase a permutation, each pair in one phase. The flows
-of two or three phases are dealt out among them anew; what comes out is kept when it shares no
-more channels than before. It is bounded by a number of steps, and repeats exactly by its seed.
+Each phase stays a permutation, and each pair stays in one phase. A step redistributes the flows
+of two or three phases among these phases, and the result is kept if it shares no more channels
+than before. The number of steps is bounded, and a seed gives the same result each time.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from traffic.contention import Contention, Lines, contention
 from traffic.schedules.schedule import Schedule
 
 MOST_HOSTS = 256
-"""Schedules of more hosts are chosen among the beginnings, but not searched."""
+"""Largest number of hosts to search for; with more, the best initial schedule is used."""
 _STEPS = 20_000
 _WORK = 40_000
-"""Steps times hosts: some ten seconds."""
+"""Limit of steps times hosts: about ten seconds."""
 
 Square = NDArray[np.int32]
-"""(phases, hosts): the destination of each host in each phase, all places among the hosts."""
+"""(phases, hosts): the destination of each host in each phase, as indices of the hosts."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A schedule, what it gets, and the ratio that none can exceed on these paths."""
+    """A schedule, its contention, and an upper bound of the throughput ratio on these paths."""
 
     schedule: Schedule
     contention: Contention
@@ -38,20 +38,20 @@ class Found:
 
 
 def find_schedule(lines: Lines, hosts: Ints, known: list[Schedule], seed: int = 1) -> Found:
-    """Return the best schedule found for ``hosts`` (places in the fabric's hosts, any order).
+    """Return the best schedule found for ``hosts`` (indices in the fabric, in any order).
 
-    The beginnings are ``known`` schedules, of the same hosts in the same order, and those
-    of :func:`beginnings`. A beginning without contention is taken at once.
+    The search starts from ``known`` schedules, of the same hosts in the same order, and those of
+    :func:`initial_schedules`. One without contention is returned at once.
     """
     bound = ratio_bound(lines, hosts)
     best: tuple[Contention, Schedule] | None = None
-    for schedule in (*known, *beginnings(lines, hosts)):
+    for schedule in (*known, *initial_schedules(lines, hosts)):
         found = contention(lines, schedule.flows())
         if best is None or found.throughput_ratio > best[0].throughput_ratio:
             best = found, schedule
         if found.throughput_ratio == 1.0:
             break
-    assert best is not None  # noqa: S101 - there is always the shift
+    assert best is not None  # noqa: S101 - shift is always one of them
     if best[0].throughput_ratio < min(1.0, bound) and len(hosts) <= MOST_HOSTS:
         square = _Search(lines, hosts, np.stack(list(best[1].phases())), seed).run()
         better = Schedule(f"{best[1].kind}, searched", hosts, lambda: iter(square))
@@ -61,10 +61,10 @@ def find_schedule(lines: Lines, hosts: Ints, known: list[Schedule], seed: int = 
     return Found(best[1], best[0], bound)
 
 
-def beginnings(lines: Lines, hosts: Ints) -> Iterator[Schedule]:
-    """Yield the shift over the hosts in their order, and with neighbours on different switches.
+def initial_schedules(lines: Lines, hosts: Ints) -> Iterator[Schedule]:
+    """Yield shift over the hosts in order, and over an order that alternates switches.
 
-    For a power of two, also the exchanges with the host whose number differs by some bits.
+    For a power of two, also exchanges: the numbers of the two hosts differ in some bits.
     """
     count = len(hosts)
     fabric = lines.plan.fabric
@@ -91,12 +91,12 @@ def beginnings(lines: Lines, hosts: Ints) -> Iterator[Schedule]:
 
 
 def some_hosts(fabric: Fabric, count: int) -> Ints:
-    """Return ``count`` hosts, in the fabric's order, as evenly over the switches as can be."""
+    """Return ``count`` hosts, in the fabric's order, distributed evenly over the switches."""
     return np.flatnonzero(_over_switches(fabric) < count).astype(np.int32)
 
 
 def _over_switches(fabric: Fabric) -> Ints:
-    """Return each host's place in an order that takes one host of each switch, then a second .."""
+    """Return each host's rank in an order with one host of each switch, then a second, .."""
     rank = {host.name: r for at in fabric.hosts_at.values() for r, host in enumerate(at.values())}
     hosts, index = fabric.hosts, fabric.switch_index
     order = sorted(range(len(hosts)), key=lambda h: (rank[hosts[h].name], index[hosts[h].switch]))
@@ -104,11 +104,10 @@ def _over_switches(fabric: Fabric) -> Ints:
 
 
 def ratio_bound(lines: Lines, hosts: Ints) -> float:
-    """Return a throughput ratio that no schedule of ``hosts`` exceeds on these paths.
+    """Return an upper bound of the throughput ratio of any schedule of ``hosts``.
 
-    In a phase the flows of one channel together get no more than 1. So of all flows that are
-    counted for one channel, each for the channel of its path that most flows take, N phases give
-    no more than N.
+    The flows on one channel in a phase get at most 1 together. Count each flow on the channel of
+    its path that most flows take: then the flows counted on a channel get at most N in N phases.
     """
     count = len(hosts)
     loads = np.zeros(lines.count + 1, dtype=np.int64)
@@ -129,13 +128,13 @@ def _from(source: np.int32, hosts: Ints) -> Ints:
 
 
 class _Search:
-    """The square, and how often each phase uses each channel that can be contended for."""
+    """The square, and the number of flows on each contended channel in each phase."""
 
     def __init__(self, lines: Lines, hosts: Ints, square: Square, seed: int) -> None:
         self.square = square
         self.count = len(hosts)
         self.random = np.random.default_rng(seed)
-        # Links of hosts carry one flow in every phase: only those between switches matter.
+        # Links of hosts carry one flow in every phase, so only channels between switches matter.
         paths = [np.stack(lines.of(_from(source, hosts))[1:-1], axis=1) for source in hosts]
         self.paths = np.array(paths)
         self.none = lines.count
@@ -146,13 +145,13 @@ class _Search:
         self.costs = np.array([self._cost(every) for every in square])
 
     def _cost(self, destinations: Ints) -> int:
-        """Return how many pairs of flows share a channel, for each channel that they share."""
+        """Return the number of pairs of flows that share a channel, summed over channels."""
         taken = self.paths[np.arange(self.count), destinations].reshape(-1)
         loads = np.bincount(taken, minlength=self.none + 1)[: self.none]
         return int((loads * (loads - 1)).sum()) // 2
 
     def run(self) -> Square:
-        """Deal phases out anew until none has contention or no step is left."""
+        """Redistribute phases until none has contention or no steps remain."""
         for _ in range(min(_STEPS, _WORK // self.count)):
             contended = np.flatnonzero(self.costs)
             if not len(contended):
@@ -160,14 +159,14 @@ class _Search:
             first = int(self.random.choice(contended))
             others = self.random.choice(self.count, size=2, replace=False).tolist()
             phases = list(dict.fromkeys([first, *others]))
-            dealt = self._deal(self.square[phases])
+            dealt = self._redistribute(self.square[phases])
             costs = [self._cost(every) for every in dealt]
             if sum(costs) <= self.costs[phases].sum():
                 self.square[phases], self.costs[phases] = dealt, costs
         return self.square
 
-    def _deal(self, flows: Square) -> Square:
-        """Return the flows of two or three phases in as many others: matchings, then cycles."""
+    def _redistribute(self, flows: Square) -> Square:
+        """Return the flows of two or three phases as the same number of new permutations."""
         dealt = []
         if len(flows) == 3:
             dealt = [self._matching(flows)]
@@ -177,9 +176,9 @@ class _Search:
         return np.stack([*dealt, *self._cycles(flows)]).astype(np.int32)
 
     def _matching(self, flows: Square) -> Ints:
-        """Return a permutation drawn from the flows, each source by its emptiest path if it can.
+        """Return a permutation of the flows that prefers, for each source, the emptiest path.
 
-        There is one: as many flows leave each host as enter it (Konig).
+        One exists, because the same number of flows leave and enter each host (Konig).
         """
         loads = np.zeros(self.none + 1, dtype=np.int64)
         sender = np.full(self.count, -1)
@@ -200,7 +199,7 @@ class _Search:
     def _augment(
         self, flows: Square, source: int, sender: NDArray[np.int64], seen: set[int]
     ) -> bool:
-        """Give ``source`` a destination, others giving theirs up for another (Kuhn)."""
+        """Find a destination for ``source``, reassigning other sources if needed (Kuhn)."""
         for to in flows[:, source].tolist():
             if to not in seen:
                 seen.add(to)
@@ -210,7 +209,7 @@ class _Search:
         return False
 
     def _cycles(self, flows: Square) -> list[Ints]:
-        """Return two phases: each cycle of hosts takes the two flows round as shares less."""
+        """Return two phases: each cycle of hosts takes the two flows in the better order."""
         first, second = flows[0].copy(), flows[1].copy()
         by_first = np.empty(self.count, dtype=np.int64)
         by_first[first] = np.arange(self.count)

@@ -1,4 +1,4 @@
-"""Messages between the processes of hosts: a user-level network interface (docs/messages.md).
+"""Messages between processes on different hosts: a user-level network interface (docs/messages.md).
 
 An address is ``(mac, port)``, such as ``("02:00:00:00:00:01", 7)``. Arguments that make no sense
 raise ValueError, a wait that was too long TimeoutError, the machine's refusals EndpointError.
@@ -7,7 +7,7 @@ raise ValueError, a wait that was too long TimeoutError, the machine's refusals 
 Address = tuple[str, int]
 
 class EndpointError(Exception):
-    """No such interface, not permitted, a port that is taken, an interface that is gone."""
+    """The interface does not exist or disappeared, the port is in use, or permission is missing."""
 
 class Message:
     """A message that has arrived. ``to_address`` is the endpoint's, or that of a group."""
@@ -22,7 +22,7 @@ class Message:
     def data(self) -> bytes: ...
 
 class Shape:
-    """Which bytes of an area an operation reads or writes, and in which order its data are."""
+    """The bytes of an area that an operation reads or writes, and their order."""
 
     @staticmethod
     def contiguous(offset: int, bytes: int) -> Shape:
@@ -30,7 +30,7 @@ class Shape:
 
     @staticmethod
     def strided(offset: int, block: int, stride: int, count: int) -> Shape:
-        """``count`` ranges of ``block`` bytes, each ``stride`` after the one before."""
+        """``count`` ranges of ``block`` bytes, at intervals of ``stride`` bytes."""
 
     @staticmethod
     def bitmap(offset: int, element: int, elements: int, bits: bytes) -> Shape:
@@ -38,16 +38,16 @@ class Shape:
 
     @staticmethod
     def runs(runs: list[tuple[int, int]]) -> Shape:
-        """Ranges (offset, bytes), ascending and apart."""
+        """Ranges (offset, bytes), ascending and without overlap."""
 
 class Twin:
-    """A copy of memory, kept to send only what has changed: several writers may change one area."""
+    """A copy of an area, with which only changes are sent, so that several writers can share it."""
 
     def __init__(self, offset: int, data: bytes) -> None:
         """Copy ``data``, which begins at ``offset`` of its area."""
 
 class Outcome:
-    """How an operation ended, in words; ``data`` is what was read or received."""
+    """How an operation ended, as text; ``data`` is what was read or received."""
 
     @property
     def done(self) -> bool: ...
@@ -83,13 +83,13 @@ class Endpoint:
     def address(self) -> Address: ...
     @property
     def held_back_by_emulator(self) -> bool:
-        """Whether a link emulator is behind the interface: a paused one blocks the sender."""
+        """Whether the interface belongs to a link emulator, which blocks the sender when paused."""
 
     def fileno(self) -> int:
-        """Return a descriptor that is readable when a frame has come; then ``progress``."""
+        """Return a descriptor that is readable when a frame has arrived; then call ``progress``."""
 
     def join(self, group: str) -> None:
-        """Take messages for this multicast MAC address, too."""
+        """Also receive messages for this multicast MAC address."""
 
     def send(
         self,
@@ -102,13 +102,13 @@ class Endpoint:
         """Post a message and return its number; wait while all send descriptors are in use."""
 
     def receive(self, timeout_s: float | None = None) -> Message | None:
-        """Return the oldest message; None when none came in time. 0 only looks."""
+        """Return the oldest message, or None if none arrives in time. 0 does not wait."""
 
     def post_receive(self, count: int) -> None:
         """Post receive buffers, each for one message of any length."""
 
     def progress(self) -> None:
-        """Do what is to be done now, without waiting."""
+        """Process pending work without waiting."""
 
     def completion(self) -> tuple[int, str | None] | None:
         """Return a posted message that is complete, and why it failed, or None if it did not."""
@@ -132,7 +132,7 @@ class Endpoint:
         """Post a read of an area of another process."""
 
     def push_diff(self, to: Address, area: int, twin: Twin, now: bytes) -> int:
-        """Post a write of what differs between ``twin`` and ``now``, which becomes the twin."""
+        """Post a write of the differences between ``twin`` and ``now``, which becomes the twin."""
 
     def mcast(
         self, group: Address, members: list[Address], area: int, shape: Shape, data: bytes
@@ -143,22 +143,22 @@ class Endpoint:
         """Post a message that the receiver asks for by sender and tag."""
 
     def irecv(self, from_address: Address | None = None, tag: int | None = None) -> int:
-        """Post a receive of such a message; None takes it from anybody, or with any tag."""
+        """Post a receive of such a message; None matches any sender, or any tag."""
 
     def lock(self, to: Address, lock: int) -> int:
-        """Ask another process for one of its locks."""
+        """Request one of another process's locks."""
 
     def unlock(self, to: Address, lock: int) -> int:
-        """Give it back."""
+        """Release a lock."""
 
     def is_pending(self, operation: int) -> bool:
-        """Return whether an operation is under way; nothing is done to further it."""
+        """Return whether an operation is in progress; makes no progress itself."""
 
     def outcome(self, operation: int, timeout_s: float | None = None) -> Outcome | None:
-        """Wait for an operation, serving others; None when it is still under way."""
+        """Wait for an operation, serving requests of others; None if it is still in progress."""
 
     def serve(self, timeout_s: float) -> None:
-        """Do what others ask, for so long."""
+        """Serve requests of others for this time."""
 
     def counters(self) -> dict[str, int]:
-        """Return what was done and refused so far (docs/messages.md)."""
+        """Return counters of completed and refused operations (docs/messages.md)."""

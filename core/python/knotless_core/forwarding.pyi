@@ -1,4 +1,4 @@
-"""Forwarding states: made from plans and rules, explored, compared."""
+"""Forwarding states: construction from plans and rules, exploration, comparison."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -21,13 +21,13 @@ class State:
     """
 
     undelivered: int
-    """Ordered pairs of hosts whose packets do not all arrive once, alone and unlabelled."""
+    """Ordered pairs of hosts whose packets are not delivered exactly once and unlabelled."""
     floods_undelivered: list[int]
-    """By group, first all hosts: receivers that get none, two or unwanted copies."""
+    """By group, first all hosts: receivers with missing, duplicate or unwanted copies."""
     loads: NDArray[np.float64]
     """(channels,) the delivered pairs that take each."""
     switches_passed: float
-    """By the packets of all delivered pairs."""
+    """Over the packets of all delivered pairs."""
     max_switches: int
     """On a path of a delivered pair."""
     edges: NDArray[np.int64]
@@ -37,15 +37,15 @@ class State:
     failed_floods: list[tuple[int, int]]
     """Some of the floods that fail, (source, destination)."""
     problems: list[tuple[int, str]]
-    """What is wrong with the rules of switches that packets meet, sorted."""
+    """Problems of the rules that packets meet, sorted."""
     floods: list[tuple[int, list[int]]]
     """The destinations after the hosts: (group, sources); group 0 is all hosts."""
 
     def flood_of(self, source: int, group: int) -> int:
-        """Return the destination that a host's floods to a group have; ValueError if none."""
+        """Return the destination of a host's floods to a group; ValueError if there is none."""
 
     def trace(self, source: int, destination: int) -> Trace:
-        """Follow what one host sends; ValueError for a host or destination that is not there."""
+        """Trace a packet from a host; ValueError for an unknown host or destination."""
 
     def difference(self, other: State) -> tuple[int, int, Hop] | None:
         """Return a packet (source, destination, where) that two states treat differently."""
@@ -57,7 +57,7 @@ class Switch:
     def outputs(
         self, in_port: int, eth_dst: int, eth_src: int, eth_type: int, tags: Sequence[int]
     ) -> tuple[list[tuple[int, list[int]]], list[str]]:
-        """Return the copies that leave, (port, tags), and what is wrong with the rules met."""
+        """Return the copies that leave, (port, tags), and problems of the rules met."""
 
 def of_plan(
     switches: int,

@@ -1,4 +1,4 @@
-"""The heavy graph work of routing. Arrays must be contiguous; those that misfit raise ValueError.
+"""Graph algorithms of routing. Arrays must be contiguous; ValueError if shapes do not match.
 
 Paths are
 arrays (rows, switches, longest) of channels, then -1, and of the priority of each, 0 where none.
@@ -29,25 +29,25 @@ class Channels:
         """Return whether each channel goes up: to the lower (level, switch)."""
 
     def breadth_first(self, roots: Ints) -> tuple[Ints, Ints]:
-        """Return parents (-1: none) and levels in the tree of the nearest of the roots."""
+        """Return parents (-1: none) and levels in the breadth-first forest of the roots."""
 
     def breadth_first_trees(self) -> Ints:
         """Return (roots, switches): the channel that enters each switch in each root's tree."""
 
     def preorder(self, root: int, parent: Ints, level: Ints) -> Ints:
-        """Return the place of each switch when the tree is walked, parents before children."""
+        """Return the position of each switch in preorder, parents before children."""
 
     def flood(self, root: int, parent: Ints, level: Ints) -> Ints:
         """Return (sources, switches): the channel that enters each switch when a source floods."""
 
     def up_then_down(self, rises: Mask, falls: Mask) -> Ints:
-        """Return (sources, switches): likewise, first by channels that rise, then that fall."""
+        """Return (sources, switches): the same on paths that first go up, then down."""
 
     def all_turns(self) -> tuple[Ints, Ints]:
-        """Return the channels before and after each turn, sorted; none goes straight back."""
+        """Return the channels before and after each turn, sorted; without U-turns."""
 
     def along_tree(self, before: Ints, after: Ints, parent: Ints) -> Mask:
-        """Return which turns paths take that go up the tree and then down it."""
+        """Return which turns are on paths up the tree and then down."""
 
     def legal_turns(
         self,
@@ -94,7 +94,7 @@ class Channels:
         """Return the hops of shortest paths between all hosts; both are the hosts of a switch."""
 
 class Tables:
-    """Next-hop tables and who follows them: see ``routing.routes.TableRoutes``."""
+    """Next-hop tables and the rows that use them: see ``routing.routes.TableRoutes``."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Tables:
         """Keep the arrays, which must not be changed; they are checked when they are used."""
 
     def longest(self) -> int:
-        """Return how many channels the longest path has."""
+        """Return the number of channels of the longest path."""
 
     def paths(self, longest: int) -> Paths:
         """Return the paths of every row to every switch, ``longest`` as above."""
@@ -153,7 +153,7 @@ class StateGraph:
         """Sort and index edges: the states that they leave and enter, the channel they take.
 
         ``switch`` is that of each state, ``start`` the state where a path starts at each switch,
-        ``priority`` that of the channel that leads to each state: 0 unless told.
+        ``priority`` that of the channel that leads to each state (default 0).
         """
 
     def states(self) -> tuple[Ints, Ints]:
@@ -163,10 +163,10 @@ class StateGraph:
         """Return the state that each edge leaves, the one that it enters, its channel."""
 
     def hops(self) -> Ints:
-        """Return (destinations, sources): hops between switches, 2**20 where there is no way."""
+        """Return (destinations, sources): hops between switches, 2**20 if unreachable."""
 
     def hops_to(self, switch: int) -> Ints:
-        """Return the hops from each state to a switch, 2**20 where there is no way."""
+        """Return the hops from each state to a switch, 2**20 if unreachable."""
 
     def balanced_paths(
         self,

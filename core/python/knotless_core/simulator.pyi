@@ -1,4 +1,4 @@
-"""The packet-level simulator: arrays in, a simulation that runs in slices, arrays out.
+"""The packet-level simulator: arrays as input, a simulation that runs in slices, arrays as result.
 
 Times are picoseconds. What makes no sense is refused with a ValueError of one line.
 """
@@ -16,7 +16,7 @@ DROP_CAUSES: tuple[str, ...]
 _Numbers = NDArray[np.uint64]
 
 def headroom_bytes(rate_bps: int, delay_ps: int, longest_frame_bytes: int) -> int:
-    """Return the bytes that an input buffer needs above XOFF to lose nothing."""
+    """Return the headroom: the bytes that an input buffer needs above XOFF to lose nothing."""
 
 def number_channels(
     links: NDArray[np.uint32], hosts: NDArray[np.uint32]
@@ -56,7 +56,7 @@ def channel_settings(
     """
 
 class _Channels(Protocol):
-    """The channels of a fabric, an entry each.
+    """The channels of a fabric, one entry per channel.
 
     Those that leave switch 0 come first, in order, then those of the other switches, then
     those of hosts.
@@ -64,10 +64,10 @@ class _Channels(Protocol):
 
     @property
     def leaves(self) -> NDArray[np.int64]:
-        """The switch that it leaves; -1 - H for host H."""
+        """The switch that the channel leaves; -1 - H for host H."""
     @property
     def enters(self) -> NDArray[np.int64]:
-        """The switch that it enters; -1 - H for host H."""
+        """The switch that the channel enters; -1 - H for host H."""
     @property
     def back(self) -> NDArray[np.uint32]:
         """The channel in the other direction of its link."""
@@ -80,7 +80,7 @@ class _Channels(Protocol):
         """0 none, 1 PAUSE (802.3x), 2 PFC (802.1Qbb)."""
     @property
     def queue_bytes(self) -> NDArray[np.uint64]:
-        """Most bytes in an egress queue of frames that no flow control covers."""
+        """Limit of an egress queue without flow control, in bytes."""
     @property
     def xoff_bytes(self) -> NDArray[np.uint64]: ...
     @property
@@ -89,19 +89,19 @@ class _Channels(Protocol):
     def headroom_bytes(self) -> NDArray[np.uint64]: ...
     @property
     def watchdog_ps(self) -> NDArray[np.uint64]:
-        """A queue paused for longer is emptied; 0 never."""
+        """A queue that is paused for longer is emptied; 0 means never."""
     @property
     def jitter_ps(self) -> NDArray[np.uint64]:
-        """Frames arrive up to this much later, at random but in order."""
+        """Frames arrive up to this much later, at random, in order."""
     @property
     def hubs(self) -> bool:
         """The switches are repeater hubs: half duplex, with collisions."""
 
 class Tables:
-    """What switches do with unicasts: a forwarding state, laid out for the simulator."""
+    """The forwarding of unicasts: a forwarding state in the form of the simulator."""
 
     def __new__(cls, state: State, ports: NDArray[np.uint16]) -> Tables:
-        """Lay out a state, without the interpreter's lock.
+        """Convert a state, without the interpreter's lock.
 
         ``ports`` (the state's channels): which of the channels that leave its switch each is, in
         the order of the simulator's. A switch that copies unicasts, or does what cannot be
@@ -109,13 +109,13 @@ class Tables:
         """
 
     def repeated(self, copies: int) -> Tables:
-        """Return the same for so many copies of the fabric that no link joins.
+        """Return the tables of several unconnected copies of the fabric.
 
         The switches and hosts of each copy follow those of the one before.
         """
 
 class Traffic:
-    """Who sends what to whom; used up by the simulation that it is given to."""
+    """The traffic; it can be used by one simulation only."""
 
     @staticmethod
     def flows(
@@ -126,7 +126,7 @@ class Traffic:
         count: int,
         message_bytes: int,
     ) -> Traffic:
-        """Flows that behave alike.
+        """Flows with the same arrivals.
 
         ``arrivals`` is ``saturate``, ``poisson`` or ``constant`` (``mean_ps`` apart), or
         ``acknowledged`` (the next when the one before is acknowledged, ``count`` each).
@@ -136,7 +136,7 @@ class Traffic:
 
     @staticmethod
     def phases(destinations: NDArray[np.uint32], message_bytes: int, barrier: bool) -> Traffic:
-        """(phases, hosts): to whom each host sends in each phase; 2**32 - 1 for nobody."""
+        """(phases, hosts): the destination of each host in each phase; 2**32 - 1 for none."""
 
     @staticmethod
     def trace(
@@ -145,10 +145,10 @@ class Traffic:
         targets: NDArray[np.uint32],
         message_bytes: NDArray[np.uint64],
     ) -> Traffic:
-        """Messages at given times, in their order."""
+        """Messages at given times, in order."""
 
 class Deadlock:
-    """Channels that can never move again by themselves; a channel is (number, priority class)."""
+    """A deadlock: channels that can never resume; a channel is (number, priority class)."""
 
     @property
     def since_ps(self) -> int:
@@ -162,10 +162,10 @@ class Deadlock:
         """For each channel of the cycle: (source, destination) of the frames that wait there."""
     @property
     def broken_ps(self) -> int | None:
-        """When a watchdog or a change of a link broke it; None while it stands."""
+        """When a watchdog or a link change ended it; None if it has not ended."""
 
 class Histogram:
-    """Times, in buckets 3 % wide; mean, least and greatest are exact."""
+    """A histogram of times with buckets 3 % wide; mean, minimum and maximum are exact."""
 
     @property
     def total(self) -> int: ...
@@ -185,7 +185,7 @@ class Histogram:
     def counts(self) -> NDArray[np.uint64]: ...
 
 class Report:
-    """What was counted after the warm-up, unless it says otherwise.
+    """Counters since the warm-up, unless stated otherwise.
 
     ``flow_*`` have an entry for each flow (for each host where traffic has no flows of its
     own), ``channel_*`` for each channel.
@@ -248,10 +248,10 @@ class Report:
         """By cause, in the order of ``DROP_CAUSES``."""
     @property
     def deadlock(self) -> Deadlock | None:
-        """The first that formed, whether or not it still stands."""
+        """The first deadlock, whether or not it has ended."""
     @property
     def deadlocks(self) -> int:
-        """How many have formed, one after the other."""
+        """The number of deadlocks so far."""
     @property
     def station_collisions(self) -> NDArray[np.uint64]:
         """By host: transmissions that collided; empty where there are no hubs."""
@@ -260,7 +260,7 @@ class Report:
         """By host: frames given up after 16 collisions; empty where there are no hubs."""
 
 class Simulation:
-    """A simulation that has not begun."""
+    """A simulation, initially not started."""
 
     def __init__(
         self,
@@ -278,18 +278,18 @@ class Simulation:
         header_bytes: int,
         link_changes: list[tuple[int, int, bool]],
     ) -> None:
-        """``header_bytes`` 0 is store-and-forward, else cut-through after so many bytes.
+        """``header_bytes`` 0 is store-and-forward, else cut-through after this number of bytes.
 
         ``trees`` are multicast trees: rows of (switch, channel that leaves it, priority).
         ``link_changes`` are (time, one of the link's channels, up again).
         """
 
     def run(self, events: int) -> bool:
-        """Do about so many events without the interpreter's lock; False when nothing is left."""
+        """Run about this number of events without the interpreter's lock; False if none is left."""
 
     @property
     def now_ps(self) -> int: ...
     @property
     def events(self) -> int: ...
     def report(self) -> Report:
-        """What was counted so far."""
+        """The counters so far."""

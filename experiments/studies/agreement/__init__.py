@@ -1,4 +1,4 @@
-"""The same description run by the emulator and by the simulator: one switch model, two clocks."""
+"""Agreement of emulator and simulator: the same cases run on both."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMITS_MBPS = (1.0, 100.0)
 
 
 def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
-    """Check the settings; raises KnotlessError for those that make no sense."""
+    """Check the settings; raises KnotlessError if they are invalid."""
     from experiments.studies.agreement import cases, measure
 
     usual_s = QUICK_DURATION_S if common.quick else DURATION_S
@@ -31,7 +31,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     found = cases.cases(common, options.get("case"))
 
     def live(lab: EmulatedFabric, case: Case, seed: int) -> Measured:
-        del seed  # the case has one of its own: its traffic is part of what is described
+        del seed  # the case has its own seed, which determines its traffic
         return measure.both(lab, case, duration_s)
 
     parameters = {

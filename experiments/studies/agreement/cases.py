@@ -1,4 +1,4 @@
-"""What is described once and run twice."""
+"""The cases that emulator and simulator both run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GROUPS = ("knot", "share-2", "share-3", "torus-updown", "torus-dor")
 
 @dataclass(frozen=True)
 class Case:
-    """One description; ``scenario`` is what both run."""
+    """A case; ``scenario`` is what both run."""
 
     group: str
     routed: Routed
@@ -29,18 +29,18 @@ class Case:
     repeat: int = 1
 
     def __str__(self) -> str:
-        """Return it as progress bars show it."""
+        """Describe the case for progress bars."""
         return f"{self.routed.name} {self.routed.routes}: {self.pattern}, {self.flow_control}"
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:
-        """What tells it from the others."""
+        """The key that distinguishes the case from others."""
         routed = self.routed
         return (routed.name, routed.routes, self.pattern, self.flow_control, self.seed)
 
     @cached_property
     def scenario(self) -> Scenario:
-        """The fabric with its plan, who sends to whom, how much, and the flow control.
+        """The plan, traffic and flow control.
 
         Every flow always has a full packet to send.
         """
@@ -56,7 +56,7 @@ class Case:
 
     @cached_property
     def flows(self) -> tuple[Flow, ...]:
-        """The scenario's flows, with the channels that its plan gives them."""
+        """The scenario's flows, with their channels in the plan."""
         fabric = self.scenario.plan.fabric
         pairs = self.scenario.chosen_pattern.flows(fabric, self.scenario.seed)
         hosts = fabric.hosts
@@ -64,10 +64,10 @@ class Case:
 
 
 def _all(quick: bool, rate_mbps: float | None) -> Iterator[Case]:
-    """Yield every case, those of one fabric and its routes together.
+    """Yield every case, grouped by fabric and routes.
 
-    Links are slow and long enough that Open vSwitch gives frames back in time on a small
-    machine: see docs/decisions/emulated-capacity.md.
+    Links are slow and long enough for Open vSwitch to return frames in time on a small machine:
+    see docs/decisions/emulated-capacity.md.
     """
     small = {"rate": rate_mbps or 10.0, "delay": 1000.0}
     large = {"rate": rate_mbps or 5.0, "delay": 5000.0}
@@ -98,7 +98,7 @@ def _all(quick: bool, rate_mbps: float | None) -> Iterator[Case]:
 
 
 def cases(common: Common, groups: str | None) -> list[Case]:
-    """List the cases. Raises KnotlessError for whatever is unknown or cannot be had."""
+    """List the cases. Raises KnotlessError for an unknown or impossible choice."""
     wanted = choice(groups, GROUPS, "--case")
     found = [
         replace(case, repeat=repeat)

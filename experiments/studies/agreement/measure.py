@@ -1,4 +1,4 @@
-"""One description on a running fabric, then in the simulator for as long."""
+"""Measuring one case: on a running fabric, then in the simulator for the same time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from experiments.framework.routed import Measured, judged
+from experiments.framework.routed import Measured, with_validity
 from experiments.studies.agreement.cases import Case
 from experiments.studies.agreement.row import Row
 from experiments.workloads import open_loop
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 START_LIMIT_S = 15.0
 STARTED_FRAMES = 20
-"""A flow sends when so many of its frames have arrived."""
+"""Frames that must arrive before a flow counts as started."""
 DATAGRAM_BYTES = theory.UDP_PAYLOAD_BYTES
 ENDLESS = 2**40
 CLOSE = 0.01
 EDGE_FRAMES = 2
-"""At either edge of the window a frame may be in for one and not yet for the other."""
+"""Frames that may differ at the edges of the window."""
 
 Channels = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a run has shown, ``channels`` by name with the simulator's names of counters."""
+    """The result of a run; ``channels`` by name, with the simulator's names of counters."""
 
     flows_frames: list[int]
     channels: Channels
@@ -46,7 +46,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Emulated:
-    """What the emulator has shown in ``window_us``, whose start is known to ``start_known_us``."""
+    """The emulator's result in ``window_us``, whose start is known to ``start_known_us``."""
 
     seen: Seen
     window_us: float
@@ -61,16 +61,16 @@ def both(lab: EmulatedFabric, case: Case, duration_s: float) -> Measured:
     live = emulated(lab, case, scenario, duration_s)
     result = simulate(scenario.lasting(live.window_us))
     row = compared(case, live, result)
-    return judged(row.as_json(), live.status, live.problems), samples(
+    return with_validity(row.as_json(), live.status, live.problems), samples(
         case, live.seen, simulated(result)
     )
 
 
 def emulated(lab: EmulatedFabric, case: Case, scenario: Scenario, duration_s: float) -> Emulated:
-    """Have every flow send all it can, empty all queues at once, and count from then on.
+    """Let all flows send at full rate, empty all queues at once, and count from then on.
 
-    The hosts' sockets stay full all the time: so with the emptied queues the fabric begins as
-    the simulator does, with all senders at once.
+    The hosts' sockets stay full, so after the reset the fabric starts as in the simulator, with
+    all senders at once.
     """
     daemon, control = lab.daemon, scenario.flow_control
     problems = open_loop.settle(daemon, control)
@@ -99,7 +99,7 @@ def emulated(lab: EmulatedFabric, case: Case, scenario: Scenario, duration_s: fl
 
 
 def simulated(result: Result) -> Seen:
-    """Return the same of a simulation."""
+    """Return the result of a simulation in the same form."""
     found = result.report.deadlock
     return Seen(
         result.report.flow_packets.tolist(),
@@ -112,14 +112,14 @@ def simulated(result: Result) -> Seen:
 
 @contextlib.contextmanager
 def _flood(lab: EmulatedFabric, pairs: Sequence[tuple[str, str]]) -> Iterator[Callable[[], bool]]:
-    """Send all that the network takes, from every source to its destination, for the block.
+    """Send at full rate from every source to its destination during the block.
 
-    Yields what says whether it is so.
+    Yields a function that tells whether all senders are still running.
     """
     with Messenger(lab) as messenger:
 
         def send() -> None:
-            # It ends with the messenger.
+            # The thread ends with the messenger.
             with contextlib.suppress(ExchangeError):
                 messenger.phases(
                     [pairs], datagrams=ENDLESS, datagram_bytes=DATAGRAM_BYTES, limit_s=3600.0
@@ -140,7 +140,7 @@ def _now_us(daemon: open_loop.Daemon) -> float:
 
 
 def _started(daemon: open_loop.Daemon, case: Case) -> list[str]:
-    """Wait until every flow has delivered, or all stand still; returns what is wrong."""
+    """Wait until every flow has delivered, or nothing moves; return problems."""
     deadline = time.monotonic() + START_LIMIT_S
     while True:
         arrived = {one["channel"]: one["rx_frames"] for one in daemon.counters()["channels"]}
@@ -153,9 +153,9 @@ def _started(daemon: open_loop.Daemon, case: Case) -> list[str]:
 
 
 def _counted(channel: Mapping[str, Any], flow_control: str) -> dict[str, Any]:
-    """Return a channel's counters as the simulator has them.
+    """Return a channel's counters in the simulator's form.
 
-    802.3x stops all priorities of a link together, and the emulator counts it for each.
+    802.3x pauses all priorities of a link together, and the emulator counts each of them.
     """
     priorities = channel["priorities"]
     paused = priorities if flow_control == "pfc" else priorities[:1]
@@ -170,7 +170,7 @@ def _counted(channel: Mapping[str, Any], flow_control: str) -> dict[str, Any]:
 
 
 def compared(case: Case, live: Emulated, result: Result) -> Row:
-    """Put what both have shown side by side."""
+    """Compare both results."""
     real, virtual = live.seen, simulated(result)
     names = [name for name, one in virtual.channels.items() if one["tx_frames"]]
     pairs = list(zip(real.flows_frames, virtual.flows_frames, strict=True))
@@ -239,7 +239,7 @@ def compared(case: Case, live: Emulated, result: Result) -> Row:
 
 
 def samples(case: Case, real: Seen, virtual: Seen) -> list[dict[str, Any]]:
-    """Return a line for each channel that carried frames."""
+    """Return a sample for each channel that carried frames."""
     head = dict(zip(("fabric", "routes", "pattern", "flow_control", "seed"), case.key, strict=True))
     hosts = {host.name for host in case.routed.fabric.hosts}
     last = {flow.last_channel for flow in case.flows}

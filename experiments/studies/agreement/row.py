@@ -1,4 +1,4 @@
-"""What one case of the agreement found, twice."""
+"""The row of one case of the agreement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TWICE = {
     "account_peak_bytes": "int64",
     "queue_peak_bytes": "int64",
 }
-"""What is counted of a channel, by each of the two."""
+"""The counters of a channel."""
 CLOCKS = ("emulated", "simulated")
 
 SAMPLE_TYPES = {
@@ -27,7 +27,7 @@ SAMPLE_TYPES = {
     "kind": "string",
     **{f"{clock}_{key}": kind for key, kind in _TWICE.items() for clock in CLOCKS},
 }
-"""Columns of samples.parquet: a line for each channel that carried frames.
+"""Columns of samples.parquet: one sample per channel that carried frames.
 
 ``kind`` is ``host`` for a channel that leaves a host, ``delivery`` for one that leads to a host,
 else ``inner``.
@@ -36,15 +36,15 @@ else ``inner``.
 
 @dataclass(frozen=True)
 class Row:
-    """One case; ``flows`` names the flows in the order of the lists.
+    """The results of one case; lists are in the order of ``flows``.
 
-    ``flows_frames`` are frames that arrived in the ``window_s`` since the emulator's queues were
-    emptied and its counters set to zero, which the simulator begins with; that moment is
-    known to within ``start_known_us``. ``ratio`` is all of the emulator's over all of the
-    simulator's, ``worst_ratio`` that of the flow that is farthest from 1, ``apart_frames`` by how
-    many frames a flow differs at most. ``agrees``: ``ratio`` is within 1 %, every flow
-    within 1 % or two frames, and the verdict and the knot are the same. ``peaks_apart``
-    names the channels between switches or from hosts whose account had another peak.
+    ``flows_frames`` are the frames that arrived in ``window_s`` after the emulator's queues were
+    emptied and its counters reset; the simulator starts in this state. The time of the reset is
+    known to ``start_known_us``. ``ratio`` is the emulator's total divided by the simulator's,
+    ``worst_ratio`` that of the flow farthest from 1, ``apart_frames`` the largest difference of a
+    flow. ``agrees``: ``ratio`` is within 1 %, every flow within 1 % or two frames, and the verdict
+    and the knot are equal. ``peaks_apart`` are the channels between switches or from hosts whose
+    peak ingress buffer occupancy differs.
     """
 
     fabric: str
@@ -86,5 +86,5 @@ class Row:
     result_sha256: str
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the row as a value for :func:`json.dumps`."""
         return asdict(self)

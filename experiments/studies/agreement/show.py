@@ -28,7 +28,7 @@ BRIEF = (
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a line for each row."""
+    """Return a table line for each row."""
     return [
         [
             row["fabric"],
@@ -68,7 +68,7 @@ def pattern_of(row: Row) -> str:
 
 
 def knot_of(knot: Sequence[str]) -> str:
-    """Return a knot as tables have it."""
+    """Format a knot for tables."""
     return " ".join(knot) or "-"
 
 

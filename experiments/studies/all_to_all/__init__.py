@@ -1,4 +1,4 @@
-"""All-to-all on Latin-square fat-trees and fat-trees: shift against contention-free schedules.
+"""All-to-all on Latin-square fat-trees and fat-trees: shift and contention-free schedules.
 
 References
 ----------
@@ -40,11 +40,11 @@ _SHARES = tuple(map(str, SHARES))
 
 
 def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
-    """Check the settings; raises KnotlessError for those that make no sense."""
+    """Check the settings; raises KnotlessError if they are invalid."""
     from experiments.studies.all_to_all import cases, measure
 
     if common.duration_s is not None:
-        raise ExperimentError("--duration: say how many --datagrams instead")
+        raise ExperimentError("--duration: give a number of --datagrams instead")
     rate_mbps = given(common.rate_mbps, RATE_MBPS, LIMITS_MBPS, "--rate", "Mbit/s")
     delay_us = delay_of(common, options, DELAY_US)
     usual = QUICK_DATAGRAMS if common.quick else DATAGRAMS
@@ -83,13 +83,13 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
 
 EXPERIMENT = Experiment(
     name="all-to-all",
-    summary="All-to-all on Latin-square fat-trees: shift against schedules without contention.",
+    summary="All-to-all on Latin-square fat-trees: shift and contention-free schedules.",
     example="knotless run all-to-all --on analysis",
     options=(
         list_option("--configuration", "Some of S1 .. S3', L1 .. L6."),
         list_option("--schedule", f"Some of {', '.join(SCHEDULES)}."),
         list_option("--share", f"Hosts of L1 .. L6, per cent: some of {', '.join(_SHARES)}."),
-        click.Option(["--datagrams"], type=int, metavar="N", help="From each host to each."),
+        click.Option(["--datagrams"], type=int, metavar="N", help="From each host to each other."),
         delay_option(DELAY_US),
     ),
     sample_types=SAMPLE_TYPES,

@@ -1,4 +1,4 @@
-"""Which all-to-all exchanges are run: paper 002's small and large configurations."""
+"""The all-to-all exchanges: paper 002's small and large configurations."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ SCHEDULES = (SHIFT, CONTENTION_FREE)
 
 @dataclass(frozen=True)
 class Configuration:
-    """Hosts of a fabric that exchange all to all.
+    """A fabric, and the hosts of it that exchange all to all.
 
-    ``lattice`` (k, m) are m hosts on each of n x k leaves of the lattice part of an LSFT;
-    ``leaves`` that many first leaves with all their hosts; neither: all hosts. ``share`` is
-    the part of the hosts in per cent, as the paper names it.
+    ``lattice`` (k, m) means m hosts on each of n x k leaves of the lattice part of an LSFT;
+    ``leaves`` means all hosts of the first leaves; neither means all hosts. ``share`` is the
+    percentage of hosts, as in the paper.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Configuration:
 
     @property
     def is_latin(self) -> bool:
-        """Whether it has schedules that are free of contention."""
+        """Whether it has contention-free schedules."""
         return self.spec.startswith("lsft")
 
 
@@ -48,8 +48,8 @@ SMALL = (
     Configuration("S2'", "fattree2,5", leaves=2),
     Configuration("S3'", "fattree2,7", leaves=4),
 )
-"""Table 4 of the paper. Which hosts of S2' and S3' took part is only in a figure: here those of
-the first leaves, all of them."""
+"""Table 4 of the paper. The hosts of S2' and S3' are given only in a figure; here they are all
+hosts of the first leaves."""
 LARGE_PARTS = {
     ("L1", 3): {50: (3, 3), 25: (2, 2)},
     ("L2", 5): {50: (5, 4), 25: (3, 3)},
@@ -58,7 +58,7 @@ LARGE_PARTS = {
     ("L5", 13): {75: (13, 11), 50: (10, 10), 25: (7, 7)},
     ("L6", 17): {75: (16, 16), 50: (13, 13), 25: (9, 9)},
 }
-"""Table 5 of the paper: (k, m) for the parts of the hosts, in per cent."""
+"""Table 5 of the paper: (k, m) by percentage of hosts."""
 LARGE = tuple(
     Configuration(name, f"lsft,{order}", lattice=lattice, share=share)
     for (name, order), parts in LARGE_PARTS.items()
@@ -70,7 +70,7 @@ SHARES = (100, 75, 50, 25)
 
 @dataclass(frozen=True)
 class Case:
-    """One configuration with one schedule."""
+    """A configuration with a schedule."""
 
     configuration: Configuration
     schedule: str
@@ -78,13 +78,13 @@ class Case:
     repeat: int = 1
 
     def __str__(self) -> str:
-        """Return it as progress bars show it."""
+        """Describe the case for progress bars."""
         part = f" {self.configuration.share} %" if self.configuration.name[0] == "L" else ""
         return f"{self.configuration.name}{part}, {self.schedule}"
 
     @cached_property
     def phases(self) -> Schedule:
-        """The schedule. Raises ScheduleError where the fabric cannot have it."""
+        """The schedule. Raises ScheduleError if it does not fit the fabric."""
         fabric = self.routed.fabric
         square, lattice = latin_square_of(fabric), self.configuration.lattice
         if self.schedule == CONTENTION_FREE:
@@ -102,12 +102,12 @@ class Case:
         return Schedule(SHIFT, members, among.phases)
 
     def flows(self) -> Iterator[Flows]:
-        """Yield each phase's flows between hosts of the fabric, those to oneself included."""
+        """Yield each phase's flows between hosts, including those from a host to itself."""
         for flows in self.phases.flows():
             yield flows.astype(np.int32)
 
     def names(self) -> list[list[tuple[str, str]]]:
-        """Return each phase's (source, target), without those to oneself."""
+        """Return each phase's (source, destination) names, without flows from a host to itself."""
         hosts = self.routed.fabric.hosts
         return [
             [(hosts[a].name, hosts[b].name) for a, b in flows.tolist() if a != b]
@@ -126,7 +126,7 @@ def cases(
     repeats: int,
     shares: Sequence[int] = SHARES,
 ) -> list[Case]:
-    """List the cases, those of one fabric together; ``shares`` are per cent.
+    """List the cases, grouped by fabric; ``shares`` are percentages.
 
     Raises KnotlessError.
     """
@@ -148,7 +148,7 @@ def cases(
         if (names and configuration.name not in names) or configuration.share not in shares:
             continue
         spec = with_options(configuration.spec, rate=rate_mbps, delay=delay_us)
-        # d-mod-k on the fat-trees and the only path of the LSFTs: their own engines.
+        # d-mod-k on the fat-trees and the unique paths of the LSFTs: their default engines.
         routed = routes.setdefault(spec, Routed(spec))
         found += [
             Case(configuration, schedule, routed, repeat)

@@ -1,4 +1,4 @@
-"""One all-to-all: real datagrams, simulated packets, or the loads of paths alone."""
+"""Measuring one all-to-all: real datagrams, simulated packets, or path loads only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from experiments.framework.experiment import ANALYSIS, EMULATION, SIMULATION
-from experiments.framework.routed import Measured, judged, unjudged
+from experiments.framework.routed import Measured, with_validity, without_lateness
 from experiments.studies.all_to_all.cases import Case
 from experiments.workloads import open_loop
 from experiments.workloads.messages.exchange import Messenger
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WARM_UP_DATAGRAMS = 2
 SPARE = 6.0
-"""How many times as long as without contention an exchange may take."""
+"""Time limit of an exchange, as a multiple of its time without contention."""
 
 SAMPLE_TYPES = {
     "row": "int32",
@@ -31,16 +31,16 @@ SAMPLE_TYPES = {
     "phase": "int32",
     "seconds": "double",
 }
-"""Columns of samples.parquet: one line for each phase of an emulated exchange."""
+"""Columns of samples.parquet: one sample per phase of an emulated exchange."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One all-to-all. ``datagrams`` are sent to each host; None where paths alone are counted.
+    """The result of one all-to-all. ``datagrams`` are sent to each host; None for path loads only.
 
-    ``throughput_ratio`` is the mean, over flows and phases, of 1 / (flows on the fullest channel
-    of the flow's path). ``mbps`` is what a host sends in the time that all takes, and
-    ``of_line`` that over what its line can carry; ``seconds`` is that time.
+    ``throughput_ratio`` is the mean, over flows and phases, of 1 / (flows on the most loaded
+    channel of the flow's path). ``mbps`` is what a host sends, divided by the total time
+    ``seconds``; ``of_line`` is ``mbps`` divided by the rate of its line.
     """
 
     on: str
@@ -63,7 +63,7 @@ class Row:
 
 
 def emulated(lab: EmulatedFabric, case: Case, *, datagrams: int) -> Measured:
-    """Run a case on a running fabric: a phase begins when the one before has arrived everywhere."""
+    """Run a case on a running fabric; a phase starts when the previous one is delivered."""
     phases = case.names()
     problems = open_loop.settle(lab.daemon, "pause")
     line_mbps = _line_mbps(case)
@@ -71,7 +71,7 @@ def emulated(lab: EmulatedFabric, case: Case, *, datagrams: int) -> Measured:
     limit_s = 5.0 + SPARE * len(phases) * each_s
     with Messenger(lab) as messenger:
         size = theory.UDP_PAYLOAD_BYTES
-        # Open vSwitch is slow with the first frame of each flow: that is not what is measured.
+        # Open vSwitch is slow with the first frame of each flow, which is not to be measured.
         messenger.phases(phases, datagrams=WARM_UP_DATAGRAMS, datagram_bytes=size, limit_s=limit_s)
         problems += open_loop.settle(lab.daemon, "pause")
         seconds = messenger.phases(
@@ -79,7 +79,7 @@ def emulated(lab: EmulatedFabric, case: Case, *, datagrams: int) -> Measured:
         )
     status, counters = lab.daemon.status(), lab.daemon.counters()
     if len(seconds) < len(phases):
-        problems.append(f"phase {len(seconds)} did not come to its end in {limit_s:.0f} s")
+        problems.append(f"phase {len(seconds)} was not finished within {limit_s:.0f} s")
     row = _row(
         case,
         EMULATION,
@@ -97,11 +97,11 @@ def emulated(lab: EmulatedFabric, case: Case, *, datagrams: int) -> Measured:
         }
         for phase, time_s in enumerate(seconds)
     ]
-    return judged(asdict(row), status, problems), samples
+    return with_validity(asdict(row), status, problems), samples
 
 
 def simulated(case: Case, *, datagrams: int, seed: int) -> Measured:
-    """Run a case in the simulator, phase by phase as on the running fabric."""
+    """Run a case in the simulator, with the same phases as on a running fabric."""
     from simulation import Load, Scenario, simulate
 
     def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
@@ -126,16 +126,16 @@ def simulated(case: Case, *, datagrams: int, seed: int) -> Measured:
         lost_frames=result.lost_frames,
         result_sha256=result.result_sha256,
     )
-    return unjudged(asdict(row)), []
+    return without_lateness(asdict(row)), []
 
 
 def analysed(case: Case) -> Measured:
-    """Count what shares channels in each phase."""
-    return unjudged(asdict(_row(case, ANALYSIS))), []
+    """Count the flows on each channel in each phase."""
+    return without_lateness(asdict(_row(case, ANALYSIS))), []
 
 
 def _line_mbps(case: Case) -> float:
-    """Return the goodput of a host's line that nobody shares."""
+    """Return the goodput of a host's line without sharing."""
     rate_mbps = case.routed.fabric.hosts[0].rate_mbps
     return rate_mbps / theory.load_per_payload("udp", tagged=True)
 

@@ -1,4 +1,4 @@
-"""What the all-to-all experiment found, in sentences, a table, plots and notes."""
+"""The report of the all-to-all experiment: sentences, table, plots and notes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _place(row: Row) -> str:
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a line for each row."""
+    """Return a table line for each row."""
 
     def number(value: float | None, form: str) -> str:
         return "-" if value is None else format(value, form)
@@ -56,7 +56,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def gains(rows: Sequence[Row]) -> dict[str, float]:
-    """Return how many times as fast the contention-free schedule was, by configuration."""
+    """Return the speed-up of the contention-free schedule, by configuration."""
     key = "of_line" if any(row["of_line"] is not None for row in rows) else "throughput_ratio"
     found = {}
     for place in dict.fromkeys(map(_place, rows)):
@@ -72,7 +72,7 @@ def gains(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def sentences(rows: Sequence[Row]) -> list[str]:
-    """Say what was found, of the valid rows."""
+    """Return the findings of the valid rows."""
     return [*_sentences([row for row in rows if row["valid"]]), *of_validity(rows)]
 
 
@@ -90,7 +90,7 @@ def _sentences(rows: Sequence[Row]) -> Iterator[str]:
         yield f"In all {len(free)} contention-free exchanges {what}."
     trees = [row for row in rows if row["configuration"].endswith("'")]
     if trees and all(row["throughput_ratio"] == 1.0 for row in trees):
-        yield "On the fat-trees the shift is free of contention, too."
+        yield "On the fat-trees the shift is contention-free, too."
     if lost := sum(row["lost_frames"] or 0 for row in rows):
         yield f"LOST {lost:,} frames."
 
@@ -123,16 +123,17 @@ def _figure(rows: Sequence[Row]) -> Figure:
 NOTES = [
     (
         "Ratio by paths",
-        "Each phase is routed; a flow gets 1 / (flows on the fullest channel of its path), links "
-        "to hosts included; the mean over all flows and phases. The paper's throughput ratio.",
+        "Each phase is routed; a flow gets 1 / (flows on the most loaded channel of its path), "
+        "links to hosts included; the mean over all flows and phases. The paper's throughput "
+        "ratio.",
     ),
     (
         "Of line",
-        "Each host sends so many full datagrams to each other one, a phase beginning everywhere "
-        "when the one before has arrived everywhere; that is told outside of the fabric, and costs "
-        "no message. Bytes that a host sends over the time of all phases, over the goodput that "
-        "its line alone would have. It stays under the ratio by paths because a phase also lasts "
-        "for the way of its last frame, and a phase is as long as its slowest flow.",
+        "Each host sends this many full datagrams to each other host. A phase starts everywhere "
+        "when the previous one has arrived everywhere; this is signalled outside of the fabric "
+        "and costs no message. The value is the bytes that a host sends, divided by the time of "
+        "all phases and by the goodput of its line. It is below the ratio by paths because a "
+        "phase also includes the delay of its last frame, and lasts as long as its slowest flow.",
     ),
 ]
 
@@ -140,7 +141,7 @@ NOTES = [
 def present(
     run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
 ) -> Presentation:
-    """Put the presentation of a run together; plots only where ``draw``."""
+    """Return the presentation of a run; with plots only if ``draw``."""
     del samples
     rows = run["rows"]
     on = run["parameters"]["on"]

@@ -1,4 +1,4 @@
-"""The barrier experiment: tables of Iwasaki et al. (algorithms) and Koibuchi et al. (routings).
+"""Barrier experiment: tables of Iwasaki et al. (algorithms) and Koibuchi et al. (routings).
 
 The same state machines (core/barrier) run as real processes in the hosts of an emulated
 fabric, and in the simulator.
@@ -26,7 +26,7 @@ from experiments.framework.experiment import (
     shown_by,
 )
 from experiments.framework.options import FiniteRange, within
-from experiments.framework.routed import in_time
+from experiments.framework.routed import retry_if_late
 from experiments.workloads.barriers.case import Case, Settings, cases, members
 from experiments.workloads.barriers.row import SAMPLE_TYPES
 from experiments.workloads.logp import LogP
@@ -40,7 +40,7 @@ RATES_MBPS = (0.01, 1e6)
 
 @dataclass(frozen=True)
 class BarrierCampaign:
-    """The cases to run, where, and how."""
+    """The cases, places and settings of a run."""
 
     on: str
     cases: Sequence[Case]
@@ -48,29 +48,29 @@ class BarrierCampaign:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Return what decides the run."""
+        """Return the settings that determine the run."""
         return {
             "on": self.on,
             **asdict(self.settings),
             "cases": [
-                [str(case.ground), case.algorithm, case.hosts, case.repeat] for case in self.cases
+                [str(case.testbed), case.algorithm, case.hosts, case.repeat] for case in self.cases
             ],
         }
 
     @property
     def steps(self) -> int:
-        """A ground for those of its cases that follow each other, and a run for each case."""
-        return len(self.cases) + len(list(groupby(self.cases, key=lambda case: case.ground)))
+        """One step per fabric configuration, shared by consecutive cases, and one per case."""
+        return len(self.cases) + len(list(groupby(self.cases, key=lambda case: case.testbed)))
 
     def run(self, record: Record, progress: Progress) -> None:
-        """Run every case, one ground after the other."""
+        """Run all cases, grouped by fabric configuration."""
         from experiments.workloads.barriers import measure
 
         row = 0
-        for ground, of_ground in groupby(self.cases, key=lambda case: case.ground):
+        for testbed, of_ground in groupby(self.cases, key=lambda case: case.testbed):
             here = list(of_ground)
-            progress.begin(f"building {ground}")
-            with measure.built(self.on, ground, self.settings, here, progress.begin) as place:
+            progress.begin(f"building {testbed}")
+            with measure.built(self.on, testbed, self.settings, here, progress.begin) as place:
                 progress.advance()
                 costs: dict[int | None, LogP] = {}
                 for case in here:
@@ -80,7 +80,7 @@ class BarrierCampaign:
                     measured = partial(
                         measure.run, place, self.on, case, self.settings, costs[case.hosts]
                     )
-                    found, lines = in_time(measured)
+                    found, lines = retry_if_late(measured)
                     record(found, [{"row": row, **line} for line in lines])
                     progress.advance()
                     row += 1
@@ -94,7 +94,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> BarrierCampaign:
     if common.rate_mbps is not None:
         within(common.rate_mbps, RATES_MBPS, "--rate", "Mbit/s")
     if common.duration_s is not None:
-        raise ExperimentError("--duration: say how many --barriers instead")
+        raise ExperimentError("--duration: give a number of --barriers instead")
     settings = Settings(
         barriers=barriers,
         lists=options["lists"],
@@ -116,9 +116,9 @@ def prepare(common: Common, options: Mapping[str, Any]) -> BarrierCampaign:
         common.repeats,
     )
     for case in chosen:
-        members(load(case.ground.spec), case.hosts)
-    for ground in dict.fromkeys(case.ground for case in chosen):
-        plan = ground.plan(settings)
+        members(load(case.testbed.spec), case.hosts)
+    for testbed in dict.fromkeys(case.testbed for case in chosen):
+        plan = testbed.plan(settings)
         if common.on == EMULATION:
             wire(plan.fabric)
     return BarrierCampaign(common.on, chosen, settings)
@@ -126,14 +126,14 @@ def prepare(common: Common, options: Mapping[str, Any]) -> BarrierCampaign:
 
 EXPERIMENT = Experiment(
     name="barrier",
-    summary="Barriers of all hosts: what the algorithm, the routing and the network cost.",
+    summary="Barriers of all hosts: the effect of the algorithm, the routing and the network.",
     example="knotless run barrier --fabric flat,32 --rate 100 --delay 2.03 --hosts 4,8,16,32",
     options=(
         click.Option(
             ["--fabric"],
             multiple=True,
             metavar="SPEC",
-            help="Fabric; may be given several times (default: flat,32).",
+            help="Fabric; may be repeated (default: flat,32).",
         ),
         click.Option(
             ["--engines"],
@@ -142,7 +142,7 @@ EXPERIMENT = Experiment(
             help="Routing engines, such as prefix,updown,dl:2 (with two virtual channels).",
         ),
         click.Option(["--algorithms"], help="Some of shuffle, tree2, ... (default: all)."),
-        click.Option(["--hosts"], help="How many hosts, such as 4,8,16 (default: all)."),
+        click.Option(["--hosts"], help="Numbers of hosts, such as 4,8,16 (default: all)."),
         click.Option(
             ["--networks"],
             default="1",
@@ -185,7 +185,7 @@ EXPERIMENT = Experiment(
             type=click.IntRange(0, 1500),
             default=0,
             show_default=True,
-            help="Simulation: switches send on after so many bytes; 0: after all.",
+            help="Simulation: switches forward after this many bytes; 0: after all.",
         ),
     ),
     sample_types=SAMPLE_TYPES,

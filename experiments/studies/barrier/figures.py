@@ -1,4 +1,4 @@
-"""The picture of the barrier experiment."""
+"""The plot of the barrier experiment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLOURS = (plots.BLUE, plots.RED, plots.GREEN, plots.AMBER, plots.INK, plots.MUT
 
 
 def by_hosts(rows: Sequence[Row]) -> Figure:
-    """Draw the mean over the number of hosts, a line for each series; crosses are predictions."""
+    """Plot the mean over the number of hosts, one line per series; crosses are predictions."""
     figure = plots.new_figure(7.2, 4.4)
     axes = figure.subplots()
     keys = [key for key in ("fabric", "engine", "vcs", "networks") if _differs(rows, key)]

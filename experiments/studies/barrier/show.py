@@ -1,4 +1,4 @@
-"""What the barrier experiment found: sentences, a table and a figure."""
+"""The report of the barrier experiment: sentences, table and plot."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Row = Mapping[str, Any]
 
 TITLE = "Barriers"
 LEAD = (
-    "Every process enters a barrier, and none may leave before all have entered. Measured is how "
-    "long a passage takes a process, from entering to leaving, over all processes and barriers."
+    "Every process enters a barrier, and no process leaves before all have arrived. The measured "
+    "time of a barrier is from entering to leaving, over all processes and barriers."
 )
 COLUMNS = (
     "algorithm",
@@ -37,21 +37,21 @@ COLUMNS = (
 )
 BRIEF = ("algorithm", "hosts", "fabric", "engine", "VCs", "networks", "mean us", "off", "valid")
 NOTES = (
-    ("LogP us", "What the formulas of Iwasaki et al. say with o_s, L, o_r and g as measured."),
+    ("LogP us", "The formulas of Iwasaki et al. with the measured o_s, L, o_r and g."),
     ("off", "How far the measured mean is above the formula."),
     ("one way us", "o_s + L + o_r: the mean over pairs of these hosts."),
     ("switches", "Mean number of switches on a path between two of the hosts."),
-    ("asked", "Messages that a process asked for because they were late or lost."),
+    ("asked", "Retransmissions that a process requested because messages were late or lost."),
 )
 
 
 def off(row: Row) -> float:
-    """Return how far the mean is above what the formula says, as a share of that."""
+    """Return the deviation of the mean from the formula, as a fraction of the formula."""
     return float(row["mean_us"] / row["predicted_us"] - 1) if row["predicted_us"] else 0.0
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a line for each row."""
+    """Return a table line for each row."""
     return [
         [
             row["algorithm"],
@@ -79,10 +79,10 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def sentences(rows: Sequence[Row]) -> list[str]:
-    """Say what was found, of the valid rows."""
+    """Return the findings of the valid rows."""
     valid = [row for row in rows if row["valid"]]
     said = []
-    for where, same in _grounds(valid):
+    for where, same in _testbeds(valid):
         by_algorithm = _means(same, "algorithm")
         if len(by_algorithm) > 1:
             order = " < ".join(f"{name} {mean:.1f}" for name, mean in by_algorithm)
@@ -104,8 +104,8 @@ def sentences(rows: Sequence[Row]) -> list[str]:
     return said
 
 
-def _grounds(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
-    """Return the rows by what may be compared: the same hosts on the same fabric."""
+def _testbeds(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    """Return the rows grouped by what is comparable: the same hosts on the same fabric."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         twice = " on two networks" if row["networks"] == 2 else ""
@@ -126,7 +126,7 @@ def _means(rows: Sequence[Row], *keys: str) -> list[tuple[str, float]]:
 def present(
     run: Mapping[str, Any], _samples: Sequence[Mapping[str, Any]], draw: bool
 ) -> Presentation:
-    """Show a run."""
+    """Return the presentation of a run."""
     rows = run["rows"]
     plots = []
     if draw and rows:

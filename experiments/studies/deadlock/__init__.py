@@ -1,7 +1,7 @@
 """The deadlock experiment: Otsuka et al., section 4.2.
 
-The same transfers by routes that close a cycle of channels and by routes that do not, under
-every kind of flow control.
+The same transfers on routes that close a cycle of channels and on routes that do not, under every
+kind of flow control.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 DEFAULT_DURATION_S, QUICK_DURATION_S = 3.0, 2.0
 LIMITS_S = (0.5, 600.0)
 LIMITS_MBPS = {EMULATION: (1.0, 100.0), SIMULATION: (0.001, 1e6)}
-"""Emulated: slower, and the flows do not start in time; faster, and a small machine is late."""
+"""Limits of emulation: below, the flows do not start in time; above, a small machine is late."""
 
 
 def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
@@ -45,7 +45,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         within(common.rate_mbps, LIMITS_MBPS[common.on], "--rate", "Mbit/s")
     found = cases(common, options)
     for case in found:
-        _ = scenario.of(case).flows  # what cannot be planned is told before anything is built
+        _ = scenario.of(case).flows  # report planning errors before anything is started
 
     def live(lab: EmulatedFabric, case: Case, seed: int) -> Measured:
         return measure.emulated(lab, case, duration_s=duration_s, seed=seed)
@@ -66,7 +66,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
 
 EXPERIMENT = Experiment(
     name="deadlock",
-    summary="A ring that freezes under PAUSE, and the routes and virtual channels that cannot.",
+    summary="A ring that deadlocks under PAUSE, and routes and virtual channels that cannot.",
     example="sudo knotless run deadlock --quick",
     options=(
         click.Option(

@@ -1,4 +1,4 @@
-"""The fabric of a case as a picture: its channels, those in the knot, and what flows on them."""
+"""Drawings of a case's fabric: its channels, those in the knot, and their flows."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def places(fabric: Fabric) -> dict[str, tuple[Point, Point]]:
 
 
 def knot(rows: Sequence[Row]) -> Figure:
-    """Draw the fabric for each row given: the knot's channels red, other used ones blue."""
+    """Draw the fabric for each row: the knot's channels red, other channels in use blue."""
     figure = plots.new_figure(4.6 * len(rows), 4.9)
     axes = figure.subplots(1, len(rows), squeeze=False)[0]
     for each, row in zip(axes, rows, strict=True):
@@ -86,7 +86,7 @@ def _fabric(axes: Axes, row: Row, planned: scenario.Scenario) -> None:
 
 
 def _channel(axes: Axes, start: Point, end: Point, colour: str, label: str) -> None:
-    """Draw one direction of a link, to the left of the way it goes, with its name outside."""
+    """Draw one direction of a link, left of the link's axis, with its name outside."""
     dx, dy = end[0] - start[0], end[1] - start[1]
     length = hypot(dx, dy)
     ux, uy = dx / length, dy / length

@@ -27,7 +27,7 @@ SHORT = {
 
 
 def letter(row: Row) -> str:
-    """Return the paper's letter of a row's transfers and routes, or their names."""
+    """Return the paper's letter for a row's transfers and routes, or their names."""
     of = transfers.named(row["pattern"])
     for name, routes in of.by_letter.items():
         if routes == row["routes"]:
@@ -36,7 +36,7 @@ def letter(row: Row) -> str:
 
 
 def table(rows: Sequence[Row]) -> Figure:
-    """Draw the means of a flow as the paper's tables 3 and 4 have them, darker for more."""
+    """Draw the mean goodput per flow, as in the paper's tables 3 and 4; darker means more."""
     lines = list(dict.fromkeys((letter(row), row["protocol"]) for row in rows))
     columns = [name for name in FLOW_CONTROLS if any(r["flow_control"] == name for r in rows)]
     figure = plots.new_figure(1.9 + 1.35 * len(columns), 0.9 + 0.48 * len(lines))
@@ -85,7 +85,7 @@ def _cell(axes: Axes, x: int, y: int, rows: Sequence[Row]) -> None:
 
 
 def goodput(rows: Sequence[Row]) -> Figure:
-    """Draw each flow's goodput: a panel for each protocol, a column for each kind of run."""
+    """Draw each flow's goodput: a panel per protocol, a column per kind of run."""
     protocols = [p for p in ("udp", "tcp") if any(row["protocol"] == p for row in rows)]
     columns = list(dict.fromkeys((row["routes"], row["flow_control"]) for row in rows))
     figure = plots.new_figure(max(6.0, 1.15 * len(columns) + 1.2), 2.9 * len(protocols) + 0.7)
@@ -146,7 +146,7 @@ def _column(axes: Axes, x: int, rows: Sequence[Row]) -> None:
 
 
 def timeline(rows: Sequence[Row], samples: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw what all flows together delivered, over time, a panel for each of ``rows``.
+    """Draw the total goodput over time, a panel for each of ``rows``.
 
     ``rows`` carry their number in run.json as ``index``.
     """
@@ -172,7 +172,7 @@ def _timeline(axes: Axes, row: Row, samples: Sequence[Mapping[str, Any]]) -> Non
         if sample["row"] == row["index"]:
             total[sample["t_s"]] = total.get(sample["t_s"], 0.0) + sample["goodput_mbps"]
             window += [sample["t_s"]] if sample["in_window"] else []
-    # What comes after the window is the senders' end, and says nothing.
+    # After the window the senders end, which is not a result.
     times = [t for t in sorted(total) if t <= max(window)]
     axes.axvspan(max(window) - row["window_s"], max(window), color=plots.GRID, alpha=0.6, zorder=0)
     axes.plot(times, [total[t] for t in times], color=COLOURS[row["routes"]], linewidth=1.8)

@@ -1,4 +1,4 @@
-"""Which cases the deadlock experiment runs: transfers, routes, tagging, flow control, protocol."""
+"""The cases of the deadlock experiment: transfers, routes, tagging, flow control, protocol."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROTOCOLS: tuple[Protocol, ...] = ("udp", "tcp")
 
 @dataclass(frozen=True)
 class Case:
-    """One run: these transfers by these routes, under this flow control, with this protocol."""
+    """A run: transfers, routes, tagging, flow control and protocol."""
 
     routes: str
     flow_control: str
@@ -43,11 +43,11 @@ class Case:
 
     @property
     def loses(self) -> bool:
-        """Whether some link is without flow control, so that frames can be lost."""
+        """Whether some link has no flow control, so that frames can be lost."""
         return not is_lossless(self.flow_control)
 
     def __str__(self) -> str:
-        """Return it as a reader meets it in progress bars and errors."""
+        """Describe the case for progress bars and errors."""
         where = "" if self.pattern == RING_4.name else f"{self.pattern}, "
         tags = ", tagged by hosts" if self.tagging == "host" else ""
         ways = f"{where}{self.routes} routes{tags}"
@@ -60,16 +60,16 @@ QUICK = (
     Case(ACYCLIC, "pause", "udp"),
     Case(DATELINE, "pfc", "udp"),
 )
-"""Enough to make the point: losing, freezing, and the two ways not to freeze."""
+"""Enough to show the main results: loss, deadlock, and the two ways to avoid it."""
 
 
 def sensible(routes: str, flow_control: str) -> bool:
-    """Dateline virtual channels are priorities: they need flow control by priority."""
+    """Dateline virtual channels are priorities, so they need flow control by priority."""
     return routes != DATELINE or flow_control == "pfc"
 
 
 def _resolved(names: Sequence[str], vcs: int) -> list[str]:
-    """Return the flow controls that these mean for routes, in their usual order."""
+    """Return the flow controls for these names and routes, in the usual order."""
     wanted = {resolved(name, vcs) for name in names}
     return [name for name in FLOW_CONTROLS if name in wanted]
 
@@ -77,7 +77,7 @@ def _resolved(names: Sequence[str], vcs: int) -> list[str]:
 def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
     """List the cases in running order: those of one fabric and its routes together.
 
-    Raises ExperimentError for unknown names, and when no sensible case is left.
+    Raises ExperimentError for unknown names, and if no sensible case remains.
     """
     patterns = choice(options.get("pattern"), transfers.NAMES, "--pattern", (RING_4.name,))
     by_routes = choice(options.get("routes"), ROUTES, "--routes")

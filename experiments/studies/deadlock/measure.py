@@ -1,4 +1,4 @@
-"""One run on a live fabric or in the simulator: start the senders, count, judge."""
+"""One run on a live fabric or in the simulator: start the senders, count, evaluate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from experiments.framework.experiment import EMULATION, SIMULATION
-from experiments.framework.routed import Measured, judged, unjudged
+from experiments.framework.routed import Measured, with_validity, without_lateness
 from experiments.studies.deadlock.matrix import Case
 from experiments.studies.deadlock.row import Row
 from experiments.studies.deadlock.scenario import Scenario, of
@@ -39,7 +39,7 @@ def judge(
     said: list[iperf.Summary | None],
     problems: list[str],
 ) -> dict[str, Any]:
-    """Make the row of a run from what was seen of it."""
+    """Return the row of a run from its counters."""
     opened, closed, end = (seen.readings[i] for i in (seen.first, seen.last, -1))
     problems = problems + seen.problems
     if end.drops.get("unforwarded"):
@@ -64,13 +64,13 @@ def judge(
         iperf3_flows_mbps=[round(s.goodput_mbps, 4) if s is not None else None for s in said],
         iperf3_lost=sum(lost) if len(lost) == len(said) else None,
     )
-    return judged(row.as_json(), seen.status, problems)
+    return with_validity(row.as_json(), seen.status, problems)
 
 
 def simulated(case: Case, *, duration_s: float, seed: int) -> Measured:
-    """Run one case in the simulator: hosts that always have a datagram to send.
+    """Run one case in the simulator, with hosts that always have a datagram to send.
 
-    The window opens as on a running fabric: after the warm-up, or when all stands still.
+    The window opens as on a running fabric: after the warm-up, or when nothing moves.
     """
     from simulation import Load, Result, simulate
     from simulation import Scenario as Simulated
@@ -114,7 +114,7 @@ def simulated(case: Case, *, duration_s: float, seed: int) -> Measured:
         delivered_frames=delivered,
         result_sha256=result.result_sha256,
     )
-    return unjudged(row.as_json()), []
+    return without_lateness(row.as_json()), []
 
 
 def _row(
@@ -148,7 +148,7 @@ def _row(
 
 
 def samples(scenario: Scenario, case: Case, seen: open_loop.Watch) -> list[dict[str, Any]]:
-    """Return the timeline of a run: a line for each flow at each reading but the first."""
+    """Return the timeline of a run: a sample per flow and reading, except the first reading."""
     zero = seen.readings[0]
     lines = []
     for here, (before, after) in enumerate(pairwise(seen.readings), 1):

@@ -1,4 +1,4 @@
-"""What one run of the deadlock experiment found."""
+"""The row of one run of the deadlock experiment."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ SAMPLE_TYPES = {
     "lost_frames": "int64",
     "in_window": "bool",
 }
-"""Columns of samples.parquet: one line for each flow at each reading of the counters.
+"""Columns of samples.parquet: one sample per flow at each reading of the counters.
 
-``row`` counts the rows of run.json from 0. ``t_s`` is the time since the counters were set
-to zero; ``goodput_mbps`` is the mean since the line before;
-``delivered_frames`` and ``lost_frames`` (of the whole fabric) count from zero; ``in_window``
-marks the measuring window. A simulated run has none.
+``row`` counts the rows of run.json from 0. ``t_s`` is the time since the counters were reset;
+``goodput_mbps`` is the mean since the previous sample; ``delivered_frames`` and ``lost_frames``
+(of the whole fabric) are totals; ``in_window`` marks the measuring window. A simulated run has no
+samples.
 """
 
 
 @dataclass(frozen=True)
 class Row:
-    """One run; ``flows`` names the flows in the order of the lists.
+    """The results of one run; lists are in the order of ``flows``.
 
-    ``flows_mbps`` is goodput (payload) in the measuring window of ``window_s`` seconds;
-    ``cycle`` is what the emulator's detector named, ``predicted_cycle`` what the static
-    check finds in the rules; both start at their smallest member and follow the frames.
-    ``as_predicted``: all of ``cycle`` are dependencies that the static check knows of.
-    ``late`` says that lateness was over its limit. ``frozen_after_s`` is when the deadlock
-    began, on the time axis of the samples. ``problems`` say why a row is not valid, one
-    line each. ``earlier_attempts`` are the rows of the same case that the machine was too
-    late for, in order; nothing else is a reason to try again. A simulated row has no
-    lateness, and a ``result_sha256`` of all that was counted.
+    ``flows_mbps`` is goodput (payload) in the measuring window of ``window_s`` seconds.
+    ``cycle`` is the one reported by the emulator's detector, ``predicted_cycle`` the one that the
+    static check finds in the rules; both start at their smallest member and follow the frames.
+    ``as_predicted``: all of ``cycle`` are dependencies found by the static check. ``late``:
+    lateness exceeded its limit. ``frozen_after_s`` is when the deadlock began, on the time axis
+    of the samples. ``problems`` say why a row is not valid, one line each. ``earlier_attempts``
+    are the earlier rows of the same case for which the machine was too late, in order; runs are
+    repeated for no other reason. A simulated row has no lateness, and a ``result_sha256`` of all
+    counters.
     """
 
     on: str
@@ -71,5 +71,5 @@ class Row:
     result_sha256: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return it as a value for :func:`json.dumps`."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""The fabric of a case, who sends to whom, and what theory and the static check say of it."""
+"""The fabric and flows of a case, with their predictions by theory and by the static check."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from verification.dependencies import edges_of_pairs
 
 @dataclass(frozen=True)
 class Scenario:
-    """Transfers by one kind of routes, planned and compiled."""
+    """Transfers on one kind of routes, planned and compiled."""
 
     routed: Routed
     pairs: transfers.Pairs
@@ -42,20 +42,20 @@ class Scenario:
 
     @cached_property
     def rules(self) -> FabricRules:
-        """What the switches are given."""
+        """The rules of the switches."""
         return compile_rules(self.plan)
 
     @cached_property
     def flows(self) -> tuple[Flow, ...]:
-        """The flows, with the channels that they take."""
+        """The flows, with their channels."""
         return flows_of(self.plan, self.pairs)
 
     def dependencies(self, protocol: theory.Protocol, flow_control: str) -> set[tuple[str, str]]:
         """Return which channel waits for which, as ``SWITCH:PORT/PRIORITY``.
 
-        It is what frames of these flows, and TCP's acknowledgements on their way back, show
-        when they are sent through the rules. Only links that pause
-        make channels wait: the graph is that of ``flow_control``.
+        Found by tracing the frames of these flows, and TCP's acknowledgements, through the
+        rules. Only links that pause create dependencies, so the graph depends on
+        ``flow_control``.
         """
         name = self.plan.channels.name
         return {
@@ -70,7 +70,7 @@ class Scenario:
     def as_predicted(
         self, cycle: Sequence[str], protocol: theory.Protocol, flow_control: str
     ) -> bool:
-        """Say whether a knot (none: an empty list) is one that the static check allows."""
+        """Tell whether a knot (an empty list: none) is possible according to the static check."""
         steps = zip(cycle, [*cycle[1:], *cycle[:1]], strict=True)
         return set(steps) <= self.dependencies(protocol, flow_control)
 
@@ -80,7 +80,7 @@ class Scenario:
 
     @cached_property
     def state(self) -> ForwardingState:
-        """What the switches do by their rules."""
+        """The forwarding state defined by the rules."""
         return state_of_rules(self.fabric, self.rules, tags=self.plan.host_tags())
 
     def _waiting(self, protocol: theory.Protocol, flow_control: str) -> Edges:
@@ -93,7 +93,7 @@ class Scenario:
 
 @cache
 def make(pattern: str, routed: Routed) -> Scenario:
-    """Return the scenario of transfers by routes; of equal ones always the same."""
+    """Return the scenario of transfers on routes; cached."""
     return Scenario(routed, transfers.named(pattern).pairs)
 
 

@@ -1,4 +1,4 @@
-"""What the deadlock experiment found, in sentences, a table, and the notes of its report."""
+"""The report of the deadlock experiment: sentences, table, and notes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from experiments.studies.deadlock.notes import notes
 
 Row = Mapping[str, Any]
 
-TITLE = "One fabric that freezes, one that cannot"
+TITLE = "A fabric that deadlocks, and one that cannot"
 COLUMNS = (
     *("pattern", "tagging", "routes", "control", "protocol", "run", "Mbit/s each", "fair share"),
     *("lost", "deadlock", "knot", "lateness p99", "valid", "remarks"),
@@ -23,12 +23,12 @@ BRIEF = (
 )
 """The columns that fit on a terminal."""
 CLOSE_ENOUGH = 0.01
-"""A flow within 1 % of its fair share got what theory says."""
+"""Relative difference within which a flow is said to get its fair share."""
 NOTHING_MBPS = 0.0005
 
 
 def range_of(values: Sequence[float], digits: int = 2) -> str:
-    """Return ``4.76-4.78``, or one number where both ends read the same."""
+    """Return ``4.76-4.78``, or one number if both ends are equal when rounded."""
     low, high = f"{min(values):.{digits}f}", f"{max(values):.{digits}f}"
     return low if low == high else f"{low}-{high}"
 
@@ -38,11 +38,11 @@ def _knot(row: Row) -> str:
         return "-"
     if row["cycle"] == row["predicted_cycle"]:
         return "predicted"
-    return "foreseen" if row["as_predicted"] else "NOT predicted"
+    return "predicted" if row["as_predicted"] else "NOT predicted"
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a line for each row."""
+    """Return a table line for each row."""
     return [
         [
             row["pattern"],
@@ -71,7 +71,7 @@ def _times(count: int, total: int) -> str:
 
 
 def sentences(rows: Sequence[Row]) -> list[str]:
-    """Say what was found, of the valid rows; each sentence only where there are such rows."""
+    """Return the findings of the valid rows."""
     good = [row for row in rows if row["valid"]]
     groups = list(dict.fromkeys((row["pattern"], row["tagging"]) for row in good))
     found = []
@@ -84,7 +84,7 @@ def sentences(rows: Sequence[Row]) -> list[str]:
 
 
 def _of_group(rows: Sequence[Row]) -> Iterator[str]:
-    """Say what was found of the UDP rows of one pattern."""
+    """Yield the findings of the UDP rows of one pattern."""
 
     def of(routes: str, flow_control: str) -> list[Row]:
         wanted = (routes, flow_control, "udp")
@@ -114,12 +114,12 @@ def _verdicts(rows: Sequence[Row]) -> Iterator[str]:
     if len(rows) > 1:
         safe = [row for row in rows if not row["predicted_cycle"]]
         wrong = sum(row["deadlock"] for row in safe)
-        strange = sum(not row["as_predicted"] for row in frozen)
+        unpredicted = sum(not row["as_predicted"] for row in frozen)
         yield (
-            f"The static check had said of {len(safe)} runs that they could not freeze: "
-            f"{wrong or 'none'} did. {len(frozen)} runs froze, "
-            f"{'all' if not strange else f'{len(frozen) - strange}'} in a cycle of channels "
-            "that it had named as waiting for one another."
+            f"The static check predicted {len(safe)} runs to be free of deadlock: "
+            f"{wrong or 'none'} deadlocked. {len(frozen)} runs deadlocked, "
+            f"{'all' if not unpredicted else f'{len(frozen) - unpredicted}'} in a cycle of "
+            "channels that the check had found."
         )
 
 
@@ -165,14 +165,14 @@ def _ran(who: str, how: str, rows: Sequence[Row]) -> str:
 
 
 def pick(rows: Sequence[Row], routes: str, flow_control: str) -> Row | None:
-    """Return the first UDP row of that kind, a valid one if there is any."""
+    """Return the first UDP row of that kind, preferably a valid one."""
     wanted = (routes, flow_control, "udp")
     found = [r for r in rows if (r["routes"], r["flow_control"], r["protocol"]) == wanted]
     return next((row for row in found if row["valid"]), found[0] if found else None)
 
 
 def draw_plots(run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]]) -> list[Plot]:
-    """Draw what the rows allow."""
+    """Return the plots for which there are rows."""
     rows: list[Row] = [{**row, "index": index} for index, row in enumerate(run["rows"])]
     groups = list(dict.fromkeys((row["pattern"], row["tagging"]) for row in rows))
     shown: list[Plot] = []
@@ -200,7 +200,7 @@ def _table(rows: Sequence[Row], tagging: str) -> Plot:
 def _of_pattern(
     rows: Sequence[Row], samples: Sequence[Mapping[str, Any]], suffix: str
 ) -> Iterator[Plot]:
-    """Draw the fabric, the goodput over time and in the window of the runs of one pattern."""
+    """Draw the fabric, and the goodput over time and in the window, for the runs of a pattern."""
     from experiments.studies.deadlock import drawing, figures
 
     where = transfers.named(rows[0]["pattern"]).words
@@ -212,9 +212,9 @@ def _of_pattern(
     if pair:
         yield Plot(
             f"knot{suffix}",
-            f"The fabric: {where}. Arrows are channels, each named by the switch and port it "
-            "leaves by, with the number of flows on it. Red: the knot that it froze in, "
-            "as the detector named it; blue: other channels that carry flows.",
+            f"The fabric: {where}. Arrows are channels, labelled with their switch and output port "
+            "and their number of flows. Red: the knot reported by the detector; "
+            "blue: other channels with flows.",
             drawing.knot(pair),
         )
     sampled = {sample["row"] for sample in samples}
@@ -222,7 +222,7 @@ def _of_pattern(
     if lines:
         yield Plot(
             f"timeline{suffix}",
-            f"What all flows together delivered, in steps of a tenth of a second, to the "
+            f"Total goodput of all flows, in steps of a tenth of a second, until the "
             f"end of the measuring window (grey): {where}. Dashed: the sum of the fair shares. In "
             "a deadlock the line falls to zero and stays there.",
             figures.timeline(lines, samples),
@@ -230,7 +230,7 @@ def _of_pattern(
     yield Plot(
         f"goodput{suffix}",
         f"Each dot is one flow of one run, in its measuring window: {where}. Dashed: the "
-        "least fair share of a flow. Crosses: runs that are not valid.",
+        "smallest fair share of a flow. Crosses: runs that are not valid.",
         figures.goodput(rows),
     )
 
@@ -238,7 +238,7 @@ def _of_pattern(
 def present(
     run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
 ) -> Presentation:
-    """Put the presentation of a run together; plots only where ``draw``."""
+    """Return the presentation of a run; with plots only if ``draw``."""
     rows = run["rows"]
     names = list(dict.fromkeys(row["pattern"] for row in rows)) or [transfers.RING_4.name]
     on = run["parameters"].get("on", EMULATION)

@@ -1,9 +1,9 @@
-"""Who sends to whom on which fabric, by routes that close a cycle and by routes that do not.
+"""The transfers, fabrics and routes of the deadlock experiment.
 
-Three pairs of transfer patterns as in Otsuka et al., figure 8: (a), (c) and (e) close a cycle
-of channels, (b), (d) and (f) are the same transfers by routes without one, and no channel
-carries more than two of them. The paper's text tells the first pair, which is ``ring-4``; the
-others are drawn there only as pictures, and ours are our own.
+Three pairs of transfer patterns as in Otsuka et al., figure 8: (a), (c) and (e) close a cycle of
+channels; (b), (d) and (f) are the same transfers on acyclic routes, with at most two of them per
+channel. The paper describes the first pair in its text, ``ring-4`` here. The others are shown only
+in a figure; those here are our own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from experiments.framework.experiment import ExperimentError
 
 CYCLIC, ACYCLIC, DATELINE = "cyclic", "acyclic", "dateline"
 MAX_PATHS_ON_A_CHANNEL = 2
-"""As in the paper, so that the routes of a pair differ in nothing but their cycle."""
+"""As in the paper, so that the routes of a pair differ only in their cycle."""
 
 DEFAULT_RATE_MBPS = 10.0
 
@@ -25,11 +25,11 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Transfers:
-    """Transfers (source, destination) on a fabric, and the routes there are for them.
+    """Transfers (source, destination) on a fabric, and the available routes.
 
-    ``routes`` is what :func:`routing.make_plan` is asked for, by the routes' name;
-    ``letters`` are the paper's for cyclic and acyclic routes. Links have ``rate_mbps`` unless
-    another rate is asked for.
+    ``routes`` are the arguments of :func:`routing.plan.make_plan` by name of the routes.
+    ``letters`` are the paper's, for cyclic and acyclic routes. ``rate_mbps`` is the default rate
+    of the links.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Transfers:
 
 
 def _round(switches: int, hops: int) -> Pairs:
-    """Every host of a ring, one on each switch, sends so many switches round it."""
+    """Every host of a ring, one per switch, sends to the host ``hops`` switches ahead."""
     return tuple((f"h{i + 1}", f"h{(i + hops) % switches + 1}") for i in range(switches))
 
 
@@ -56,8 +56,8 @@ _RING_ROUTES: Mapping[str, Mapping[str, Any]] = {
     ACYCLIC: {"engine": "prefix", "select": "spread"},
     DATELINE: {"engine": "dor", "vcs": 2, "select": "low-port"},
 }
-"""With low-port every tie goes the same way round, and with one virtual channel the ring of
-channels is then a cycle of dependencies."""
+"""With low-port every tie is broken in the same direction, and with one virtual channel the ring
+of channels is then a cycle of dependencies."""
 
 RING_4 = Transfers(
     "ring-4",
@@ -65,7 +65,7 @@ RING_4 = Transfers(
     _round(4, 2),
     _RING_ROUTES,
     ("a", "b"),
-    "a ring of four switches, every host sending two switches round",
+    "a ring of four switches, every host sending two switches ahead",
 )
 RING_6 = Transfers(
     "ring-6",
@@ -73,7 +73,7 @@ RING_6 = Transfers(
     _round(6, 2),
     _RING_ROUTES,
     ("c", "d"),
-    "a ring of six switches, every host sending two switches round",
+    "a ring of six switches, every host sending two switches ahead",
 )
 MESH_9 = Transfers(
     "mesh-3x3",
@@ -95,15 +95,15 @@ MESH_9 = Transfers(
     "a mesh of nine switches with seven transfers",
     rate_mbps=5.0,
 )
-"""Found by a seeded search: transfers that freeze on plain shortest paths in the simulator
-and have the same fair shares by both kinds of routes."""
+"""Found by a seeded search: transfers that deadlock on plain shortest paths in the simulator and
+have the same fair shares on both kinds of routes."""
 EVERY = (RING_4, RING_6, MESH_9)
 LETTERS = tuple(letter for transfers in EVERY for letter in transfers.letters)
 NAMES = (*LETTERS, *(transfers.name for transfers in EVERY))
 
 
 def named(name: str) -> Transfers:
-    """Return the transfers of that name. Raises ExperimentError."""
+    """Return the transfers called ``name``. Raises ExperimentError."""
     for transfers in EVERY:
         if transfers.name == name:
             return transfers
@@ -111,7 +111,7 @@ def named(name: str) -> Transfers:
 
 
 def chosen(names: Sequence[str]) -> list[tuple[Transfers, tuple[str, ...]]]:
-    """Return transfers and their routes for letters and names, in the order they are listed."""
+    """Return the transfers and routes for letters and names, in their order."""
     found = []
     for transfers in EVERY:
         letters = [name for letter, name in transfers.by_letter.items() if letter in names]

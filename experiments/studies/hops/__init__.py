@@ -1,4 +1,4 @@
-"""Bandwidth, latency and barriers of two hosts against the number of switches between them.
+"""Bandwidth, latency and barriers of two hosts over the number of switches between them.
 
 References
 ----------
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 SMALL_BYTES, LARGE_BYTES = 16, 1792
 MOST_SWITCHES = 8
-"""Two hosts on each of eight switches: as many ports as Open vSwitch serves promptly."""
+"""Two hosts on each of eight switches: the number of ports that Open vSwitch serves promptly."""
 RATE_MBPS, DELAY_US = 10.0, 1000.0
 DURATION_S, QUICK_DURATION_S = 2.0, 0.5
 LIMITS_S = (0.2, 600.0)
@@ -56,7 +56,7 @@ LIMITS_MBPS = (0.5, 1e6)
 
 
 def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
-    """Check the settings; raises KnotlessError for those that make no sense."""
+    """Check the settings; raises KnotlessError if they are invalid."""
     from experiments.studies.hops import measure
 
     usual_s = QUICK_DURATION_S if common.quick else DURATION_S
@@ -78,7 +78,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     loads = [(kind, size) for kind in kinds for size in _sizes_of(kind, sizes)]
     cases = []
     for tagging in taggings:
-        # What is planned for no tagging only tells the ways, which a line has one of.
+        # The plan for no tagging is used only for its paths, which are unique on a line.
         planned = "switch" if tagging == UNTAGGED else tagging
         spec = f"mesh,{MOST_SWITCHES},hosts=2,rate={rate_mbps:g},delay={delay_us:g}"
         settings = () if tagging != UNTAGGED else (("controller", "none"),)
@@ -112,16 +112,16 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
 
 
 def _sizes_of(kind: str, sizes: list[int]) -> list[int]:
-    """Return the sizes that are measured: a barrier has none, both ways the largest matters."""
+    """Return the sizes to measure: none for a barrier, the largest one for both directions."""
     return {BARRIER: [0], BOTH_WAYS: [max(sizes)]}.get(kind, sizes)
 
 
 EXPERIMENT = Experiment(
     name="hops",
-    summary="What each switch on the way costs: time and bandwidth, with and without tagging.",
+    summary="What each switch on a path costs: time and bandwidth, with and without tagging.",
     example="sudo knotless run hops --quick",
     options=(
-        list_option("--switches", f"How many, 1 to {MOST_SWITCHES}."),
+        list_option("--switches", f"Numbers of switches, 1 to {MOST_SWITCHES}."),
         list_option("--measure", f"Some of {', '.join(MEASURES)} (default: all)."),
         list_option("--size", "Bytes of a message."),
         list_option("--tagging", f"Some of {', '.join(TAGGINGS)}."),

@@ -1,4 +1,4 @@
-"""Barriers of two hosts so many switches apart: a smallest message each way at the same time."""
+"""Barriers of two hosts: both send a message of minimum size at the same time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from routing.plan import Plan
 
 WARM_UP = 5
-"""Barriers that do not count: Open vSwitch is slow with the first frame of each flow."""
+"""Barriers not counted, because Open vSwitch is slow with the first frame of each flow."""
 BARRIERS = 200
 PORT = 7
 RETRY_US, PATIENCE_US = 2_000_000, 60_000_000
-"""Nothing is lost in a fabric with flow control on every link: nobody should ever ask."""
+"""Nothing is lost with flow control on every link, so no retransmission is ever needed."""
 LIMIT_S = 60.0
 (SMALLEST_BYTES,) = theory.message_packets(0)
-"""Payload with which a frame is one of the smallest size, tagged or not."""
+"""Payload of a frame of minimum size, tagged or not."""
 
 
 def emulated(lab: EmulatedFabric, pair: tuple[str, str], barriers: int) -> list[float]:
@@ -38,15 +38,15 @@ def emulated(lab: EmulatedFabric, pair: tuple[str, str], barriers: int) -> list[
             "namespace": str(NETNS_DIRECTORY / lab.names.host_namespace(pair[rank])),
             "interface": lab.host(pair[rank]).defaultIntf().name,
             "members": [host.mac for host in hosts],
-            "group": mac_text(group_mac(1)),  # this algorithm has no use for it
+            "group": mac_text(group_mac(1)),  # not used by this algorithm
         }
         return {"rank": rank, "port": PORT, "networks": [network], "work": work}
 
     with running([job(0), job(1)], lab.name) as processes:
-        told = [outcome["rounds"][0] for outcome in outcomes(processes, LIMIT_S)]
+        reports = [outcome["rounds"][0] for outcome in outcomes(processes, LIMIT_S)]
     return [
         (left - entered) / 1000
-        for of_one in told
+        for of_one in reports
         for entered, left in list(zip(of_one["entered_ns"], of_one["left_ns"], strict=True))[
             WARM_UP:
         ]
@@ -54,12 +54,12 @@ def emulated(lab: EmulatedFabric, pair: tuple[str, str], barriers: int) -> list[
 
 
 def simulated(plan: Plan, pair: tuple[str, str], seed: int) -> float:
-    """Return the time (us) of such a barrier when processors take no time.
+    """Return the time (us) of such a barrier if processors take no time.
 
-    All barriers of it take the same.
+    All its barriers take the same time.
     """
-    from experiments.workloads.barriers.case import Ground, Settings
-    from experiments.workloads.barriers.simulated import SimulatedGround
+    from experiments.workloads.barriers.case import Settings, Testbed
+    from experiments.workloads.barriers.simulated import SimulatedTestbed
     from experiments.workloads.logp import LogP
 
     settings = Settings(
@@ -73,7 +73,7 @@ def simulated(plan: Plan, pair: tuple[str, str], seed: int) -> float:
         delay_us=None,
         seed=seed,
     )
-    ground = Ground(plan.fabric.name, plan.request, networks=1)
+    testbed = Testbed(plan.fabric.name, plan.request, networks=1)
     paused = replace(plan, request=plan.request.but(flow_control="pause"))
-    place = SimulatedGround.of(ground, settings, paused, {})
+    place = SimulatedTestbed.of(testbed, settings, paused, {})
     return place.pair(*pair).one_way_us

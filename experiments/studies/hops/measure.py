@@ -1,4 +1,4 @@
-"""Two hosts so many switches apart, on a running line of switches or in the simulator."""
+"""Messages between two hosts on a line of switches, emulated or simulated."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from experiments.framework.experiment import EMULATION, SIMULATION, ExperimentError
-from experiments.framework.routed import Measured, Routed, judged, unjudged
+from experiments.framework.routed import Measured, Routed, with_validity, without_lateness
 from experiments.studies.hops import barrier
 from experiments.workloads import open_loop
 from experiments.workloads.messages.exchange import Messenger
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WARM_UP_S = 0.3
 BARRIERS_A_SECOND = 100
 MESSAGES = 200
-"""Of each simulated case: nothing else is under way, so that all take the same time."""
+"""Messages of a simulated case; all take the same time, because there is no other traffic."""
 UNTAGGED = "none"
 TAGGINGS = ("switch", "host", UNTAGGED)
 
@@ -38,16 +38,16 @@ SAMPLE_TYPES = {
     "repeat": "int32",
     "time_us": "double",
 }
-"""Columns of samples.parquet: one line for each message, or each host's passage of a barrier;
-``row`` counts those of run.json."""
+"""Columns of samples.parquet: one sample per message, or per host and barrier; ``row`` is the
+index in run.json."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Messages of so many bytes, over so many switches; ``tagging`` none: plain forwarding.
+    """A message size, and a number of switches; ``tagging`` none means plain forwarding.
 
-    ``measure``: from one host to the other, from both to each other at the same time, or a
-    barrier of the two, which has no bytes.
+    ``measure``: from one host to the other, in both directions at the same time, or a barrier of
+    the two hosts, which has no size.
     """
 
     routed: Routed
@@ -58,28 +58,28 @@ class Case:
     repeat: int
 
     def __str__(self) -> str:
-        """Return it as progress bars show it."""
+        """Describe the case for progress bars."""
         what = BARRIER if self.measure == BARRIER else f"{self.message_bytes} B, {self.measure}"
         return f"{self.switches} switches, tagging {self.tagging}, {what}"
 
     @property
     def pair(self) -> tuple[str, str]:
-        """The first host of the first switch, and the last one of the last."""
+        """The first host of the first switch, and the last host of the last switch."""
         at = [list(ports.values()) for ports in self.routed.fabric.hosts_at.values()]
         return at[0][0].name, at[self.switches - 1][-1].name
 
     @property
     def flows(self) -> list[tuple[str, str]]:
-        """Who sends to whom."""
+        """Sources and destinations."""
         source, target = self.pair
         return [(source, target), (target, source)][: 2 if self.measure == BOTH_WAYS else 1]
 
     @property
     def theory_us(self) -> float:
-        """The time from message to acknowledgement, or of a barrier, without the hosts' own.
+        """The time from message to acknowledgement, or of a barrier, without the hosts' own time.
 
-        Nothing else is under way: messages that go both ways may have to wait for an
-        acknowledgement, and so may acknowledgements.
+        Other traffic is not included: with messages in both directions, a message may wait for an
+        acknowledgement, and an acknowledgement for a message.
         """
         plan, known = self.routed.plan, lines(self.routed.fabric)
         source, target = self.pair
@@ -94,11 +94,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Row:
-    """One run: times from a message to its acknowledgement, and what follows from them.
+    """The results of one run: times from message to acknowledgement, and derived figures.
 
-    ``bandwidth_mbps`` is D / T with the mean T, of both hosts together where both send;
-    ``latency_us`` is half of T, the time one way where message and acknowledgement are of the
-    same, smallest size. Of barriers the times are those that a host takes to pass.
+    ``bandwidth_mbps`` is D / T with the mean T, for both hosts together if both send.
+    ``latency_us`` is half of T: the one-way time if message and acknowledgement have the same,
+    minimum size. For barriers the times are those that a host takes to pass.
     """
 
     on: str
@@ -122,9 +122,9 @@ class Row:
 
 
 def plain_rules(fabric: Fabric) -> dict[str, list[str]]:
-    """Return each switch's rules of plain forwarding by destination, no VLAN anywhere.
+    """Return each switch's rules for plain forwarding by destination, without VLANs.
 
-    A line of switches has no loop: to a host further on, the way is by the one port to it.
+    A line of switches has no loop, so each destination has exactly one port.
     """
     order = {switch.name: place for place, switch in enumerate(fabric.switches)}
     rules: dict[str, list[str]] = {}
@@ -140,7 +140,7 @@ def plain_rules(fabric: Fabric) -> dict[str, list[str]]:
 
 
 def install_plain(lab: EmulatedFabric) -> None:
-    """Put the rules of :func:`plain_rules` into the running switches, unless they have them."""
+    """Install the rules of :func:`plain_rules` in the running switches, unless they have them."""
     last = lab.fabric.switches[-1].name
     if "dl_dst=" in lab.net[last].dpctl("dump-flows"):
         return
@@ -160,7 +160,7 @@ def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float) -> Measured:
         times_us = barrier.emulated(lab, case.pair, round(duration_s * BARRIERS_A_SECOND))
     else:
         with Messenger(lab) as messenger:
-            # Open vSwitch is slow with the first frame of a flow: that is not what is measured.
+            # Open vSwitch is slow with the first frame of a flow, which is not to be measured.
             messenger.acknowledged(case.flows, case.message_bytes, 0.0, WARM_UP_S)
             problems += open_loop.settle(lab.daemon, "pause")
             found = messenger.acknowledged(case.flows, case.message_bytes, duration_s, WARM_UP_S)
@@ -169,7 +169,7 @@ def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float) -> Measured:
     if not times_us:
         raise ExperimentError(f"{case}: no message came back in {duration_s:g} s")
     row = _row(case, EMULATION, times_us, lost_frames=int(counters["lost_frames"]))
-    return judged(asdict(row), status, problems), _samples(case, times_us)
+    return with_validity(asdict(row), status, problems), _samples(case, times_us)
 
 
 def simulated(case: Case, *, seed: int) -> Measured:
@@ -177,7 +177,7 @@ def simulated(case: Case, *, seed: int) -> Measured:
     if case.measure == BARRIER:
         time_us = barrier.simulated(case.routed.plan, case.pair, seed)
         row = _row(case, SIMULATION, [time_us], lost_frames=0, messages=barrier.BARRIERS)
-        return unjudged(asdict(row)), _samples(case, [time_us])
+        return without_lateness(asdict(row)), _samples(case, [time_us])
     from simulation import Load, Scenario, simulate
 
     index = case.routed.fabric.host_index
@@ -201,7 +201,7 @@ def simulated(case: Case, *, seed: int) -> Measured:
         messages=found.total,
         sha256=result.result_sha256,
     )
-    return unjudged(asdict(row)), _samples(case, times_us)
+    return without_lateness(asdict(row)), _samples(case, times_us)
 
 
 def _row(

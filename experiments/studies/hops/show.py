@@ -1,4 +1,4 @@
-"""What the hops experiment found, in sentences, a table, plots, and the notes of its report."""
+"""The report of the hops experiment: sentences, table, plots, and notes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WORDS = {"switch": "tagged by the switches", "host": "tagged by the hosts", "non
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a line for each row."""
+    """Return a table line for each row."""
     return [
         [
             row["measure"],
@@ -58,7 +58,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def slope(rows: Sequence[Row], key: str) -> float | None:
-    """Return by how much ``key`` grows with each switch (least squares), None for one point."""
+    """Return the growth of ``key`` per switch (least squares), None for a single point."""
     places = [row["switches"] for row in rows]
     middle = fmean(places) if places else 0.0
     spread = sum((place - middle) ** 2 for place in places)
@@ -70,12 +70,12 @@ def slope(rows: Sequence[Row], key: str) -> float | None:
 
 
 def sentences(rows: Sequence[Row]) -> list[str]:
-    """Say what was found, of the valid rows."""
+    """Return the findings of the valid rows."""
     return [*_sentences([row for row in rows if row["valid"]]), *of_validity(rows)]
 
 
 def kinds_of(rows: Sequence[Row]) -> dict[tuple[str, int], list[Row]]:
-    """Return the rows of each kind: what is measured, and with how many bytes."""
+    """Return the rows grouped by measure and message size."""
     found: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
         found.setdefault((row["measure"], row["message_bytes"]), []).append(row)
@@ -83,7 +83,7 @@ def kinds_of(rows: Sequence[Row]) -> dict[tuple[str, int], list[Row]]:
 
 
 def name_of(measure: str, size: int) -> str:
-    """Return what a reader calls such rows."""
+    """Return the name of such rows."""
     if measure == BARRIER:
         return "Barrier of two hosts"
     return f"{size} bytes, both ways" if measure == BOTH_WAYS else f"{size} bytes"
@@ -97,18 +97,18 @@ def _sentences(rows: Sequence[Row]) -> Iterator[str]:
             each, due = slope(found, "p50_us"), slope(found, "theory_us")
             if each is not None and due is not None:
                 yield (
-                    f"{name}, {WORDS[tagging]}: each switch more adds {each:,.1f} us to the median "
-                    f"time; lines and delays alone {due:,.1f} us."
+                    f"{name}, {WORDS[tagging]}: each additional switch adds {each:,.1f} us to the "
+                    f"median time; lines and delays alone {due:,.1f} us."
                 )
         if extra := tag_cost(of_kind):
             yield (
-                f"{name}: with tagging by the switches it took {extra:+.2%} of the time longer "
-                "than without VLANs, on average over the distances."
+                f"{name}: with tagging by the switches it took {extra:+.2%} longer than without "
+                "VLANs, on average over the distances."
             )
 
 
 def tag_cost(rows: Sequence[Row]) -> float | None:
-    """Return how much longer messages take with switch tagging than without VLANs, as a share."""
+    """Return the relative increase of times with switch tagging compared with no VLANs."""
     parts = []
     for switches in dict.fromkeys(row["switches"] for row in rows):
         times = {
@@ -134,7 +134,7 @@ def _figure(rows: Sequence[Row], key: str, label: str) -> Figure:
             for valid, marker in ((True, "o"), (False, "x")):
                 dots = [row for row in found if row["valid"] is valid]
                 axes.plot(
-                    # Side by side, or one would hide the others.
+                    # Offset, because they would hide each other.
                     [row["switches"] + 0.12 * (i - 1) for row in dots],
                     [row[key] for row in dots],
                     marker,
@@ -154,12 +154,12 @@ def _figure(rows: Sequence[Row], key: str, label: str) -> Figure:
 NOTES = [
     (
         "Times",
-        "Two hosts of a line of switches, nothing else under way: one sends a message, the other "
-        "acknowledges it with a frame of the smallest size, and only then comes the next. The time "
-        "is the sender's, from before it sends to after it has received. Lines alone: every frame "
-        "takes its bytes over the rate, and the delay, on each line; switches store and "
-        "forward. What the hosts take, and the emulator's tick (a fifth of the delay, at "
-        "which a host sees a frame) comes on top.",
+        "Two hosts of a line of switches, without other traffic: one sends a message, the other "
+        "acknowledges it with a frame of minimum size, and only then follows the next. The time is "
+        "the sender's, from before it sends until after it has received. 'Lines alone' is the "
+        "transmission time of every frame plus the delay, on each line; switches store and "
+        "forward. The time of the hosts, and of the emulator's tick (a fifth of the delay, "
+        "at which a host sees a frame), is additional.",
     ),
     (
         "Both ways",
@@ -185,7 +185,7 @@ NOTES = [
 def present(
     run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
 ) -> Presentation:
-    """Put the presentation of a run together; plots only where ``draw``."""
+    """Return the presentation of a run; with plots only if ``draw``."""
     del samples
     rows = run["rows"]
     shown: list[Plot] = []

@@ -45,10 +45,10 @@ class LogPCampaign:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Return what decides the run."""
+        """Return the settings that determine the run."""
         return {
             "on": self.on,
-            "ground": str(self.case.ground),
+            "ground": str(self.case.testbed),
             "pairs": [list(pair) for pair in self.pairs],
             "given": asdict(self.settings.costs) if self.on == SIMULATION else {},
         }
@@ -62,9 +62,9 @@ class LogPCampaign:
         """Measure pair after pair."""
         from experiments.workloads.barriers import measure
 
-        ground = self.case.ground
-        progress.begin(f"building {ground}")
-        with measure.built(self.on, ground, self.settings, [self.case], progress.begin) as place:
+        testbed = self.case.testbed
+        progress.begin(f"building {testbed}")
+        with measure.built(self.on, testbed, self.settings, [self.case], progress.begin) as place:
             progress.advance()
             hosts = len(place.plan.fabric.hosts)
             for number, (source, target) in enumerate(self.pairs):
@@ -74,8 +74,8 @@ class LogPCampaign:
                 lateness, problems = place.lateness()
                 row = {
                     "on": self.on,
-                    "fabric": ground.spec,
-                    "engine": ground.request.engine,
+                    "fabric": testbed.spec,
+                    "engine": testbed.request.engine,
                     "pair": f"{source}-{target}",
                     "switches": len(place.plan.path(source, target)),
                     **{name: round(value, 3) for name, value in asdict(found).items()},
@@ -99,7 +99,7 @@ class LogPCampaign:
 def prepare(common: Common, options: Mapping[str, Any]) -> LogPCampaign:
     """Check the settings; raises ExperimentError or another KnotlessError."""
     from experiments.framework.routed import request_of
-    from experiments.workloads.barriers.case import Case, Ground, Settings, members
+    from experiments.workloads.barriers.case import Case, Settings, Testbed, members
 
     if common.duration_s is not None:
         raise ExperimentError("--duration: say how many --pairs instead")
@@ -117,8 +117,8 @@ def prepare(common: Common, options: Mapping[str, Any]) -> LogPCampaign:
         delay_us=options["delay"],
         seed=common.seed,
     )
-    ground = Ground(options["fabric"], request_of(options["engine"]), networks=1)
-    fabric = ground.plan(settings).fabric
+    testbed = Testbed(options["fabric"], request_of(options["engine"]), networks=1)
+    fabric = testbed.plan(settings).fabric
     if common.on == EMULATION:
         wire(fabric)
     names = members(fabric, None)
@@ -126,7 +126,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> LogPCampaign:
     chosen = [random.sample(names, 2) for _ in range(pairs * common.repeats)]
     return LogPCampaign(
         common.on,
-        Case(ground, "shuffle", None),
+        Case(testbed, "shuffle", None),
         settings,
         [(source, target) for source, target in chosen],
     )
@@ -135,7 +135,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> LogPCampaign:
 def present(
     run: Mapping[str, Any], _samples: Sequence[Mapping[str, Any]], _draw: bool
 ) -> Presentation:
-    """Show a run."""
+    """Return the presentation of a run."""
     rows = run["rows"]
     columns = ("pair", "switches", "o_s us", "L us", "o_r us", "g us", "one way us", "valid")
     lines = [

@@ -1,4 +1,4 @@
-"""Which kernels run where: fabrics, routes, classes, numbers of processes."""
+"""The cases of the NAS experiment: kernels, fabrics, routes, classes, numbers of processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from experiments.workloads.programs.campaign import ProgramCampaign, ProgramCase
 
 @dataclass(frozen=True)
 class Case(ProgramCase):
-    """One kernel, of one class."""
+    """A kernel of a class, on a fabric."""
 
     kernel: str
     problem_class: str
@@ -26,15 +26,15 @@ class Case(ProgramCase):
         return [self.kernel, self.problem_class]
 
     def __str__(self) -> str:
-        """Return it as a reader meets it in progress bars and errors."""
+        """Describe the case for progress bars and errors."""
         kernel = f"{self.kernel.upper()}.{self.problem_class}"
         return f"{kernel} on {self.processes} hosts of {self.routed.spec}, {self.routed.routes}"
 
 
 def cases(campaign: ProgramCampaign, options: Mapping[str, Any]) -> list[Case]:
-    """Return the cases in running order; raises KnotlessError before anything is built.
+    """Return the cases in running order; raises KnotlessError before anything is started.
 
-    Where no kernels are named, they are those that have work for all processes.
+    By default the kernels are those that have work for all processes.
     """
     problem_class, processes = options["problem_class"], campaign.processes
     if options["kernels"] is None:
@@ -54,7 +54,7 @@ def cases(campaign: ProgramCampaign, options: Mapping[str, Any]) -> list[Case]:
 
 
 def _able(problem_class: str, processes: int) -> list[str]:
-    """Return the kernels that can use the processes; raises what the last says when none can."""
+    """Return the kernels that can use all processes; raises the last one's error if none can."""
     found = []
     refused: KernelError | None = None
     for kernel in kernels():

@@ -1,4 +1,4 @@
-"""One kernel on a running fabric, or recorded here and replayed in the simulator."""
+"""Measuring a kernel on a running fabric, or recording it here for replay in the simulator."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.framework.experiment import EMULATION, SIMULATION
-from experiments.framework.routed import Measured, judged, unjudged
+from experiments.framework.routed import Measured, with_validity, without_lateness
 from experiments.studies.nas.cases import Case
 from experiments.studies.nas.program import Part, measured, read_part
 from experiments.workloads.programs import mpi_run
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
 
 LIMIT_S = 600.0
-"""How long a kernel may take."""
+"""Time limit of a kernel."""
 
 
 def live(lab: EmulatedFabric, case: Case, traces: Path | None) -> Measured:
@@ -44,12 +44,12 @@ def live(lab: EmulatedFabric, case: Case, traces: Path | None) -> Measured:
     row = {**_row(EMULATION, case, parts), "deadlock": bool(outcome.cycle), "cycle": outcome.cycle}
     row["seconds"] = round(max((part.seconds for part in parts), default=0.0), 6)
     _keep(traces, case, parts)
-    return judged(row, outcome.status, problems), _samples(case, parts)
+    return with_validity(row, outcome.status, problems), _samples(case, parts)
 
 
 @lru_cache(maxsize=1)
 def record(kernel: str, problem_class: str, processes: int) -> list[Part]:
-    """Run a kernel as threads here, for what its processes say to each other."""
+    """Run a kernel as threads in this process and record its messages."""
     return run_local(processes, lambda communicator: measured(communicator, kernel, problem_class))
 
 
@@ -67,7 +67,7 @@ def virtual(case: Case, traces: Path | None) -> Measured:
     row = {**_row(SIMULATION, case, parts), "deadlock": replayed.deadlock, "cycle": replayed.cycle}
     row["seconds"] = round(replayed.seconds, 9)
     _keep(traces, case, parts)
-    return unjudged(row), _samples(case, parts)
+    return without_lateness(row), _samples(case, parts)
 
 
 def _events(parts: Sequence[Part]) -> list[Event]:
@@ -102,7 +102,7 @@ def _samples(case: Case, parts: Sequence[Part]) -> list[dict[str, Any]]:
 
 
 def _keep(traces: Path | None, case: Case, parts: Sequence[Part]) -> None:
-    """Write the traces of a case, where they are wanted."""
+    """Write the traces of a case, if a folder is given."""
     if traces is None or not parts:
         return
     name = f"{case.kernel}-{case.problem_class}-{case.processes}"

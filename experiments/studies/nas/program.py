@@ -1,7 +1,7 @@
-"""What one MPI process runs: ``python -m experiments.studies.nas.program FOLDER KERNEL CLASS``.
+"""The program of an MPI process: ``python -m experiments.studies.nas.program FOLDER KERNEL CLASS``.
 
-Each process leaves ``RANK.json`` in the folder: how long it took, what it computed, and all
-that it sent and received.
+Each process writes ``RANK.json`` to the folder: its time, its result, and all messages sent and
+received.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from experiments.workloads.programs.trace import Event, Recorder
 
 @dataclass(frozen=True)
 class Part:
-    """What one process did."""
+    """The record of one process."""
 
     seconds: float
     verification: Verification
@@ -28,7 +28,7 @@ class Part:
 
 
 def measured(communicator: Communicator, kernel: str, problem_class: str) -> Part:
-    """Set a kernel up, run it between two barriers, and see what came of it."""
+    """Set a kernel up, run it between two barriers, and return the record."""
     recorder = Recorder(communicator)
     work = find(kernel, problem_class, communicator.size).make(recorder, problem_class)
     communicator.barrier()
@@ -40,14 +40,14 @@ def measured(communicator: Communicator, kernel: str, problem_class: str) -> Par
 
 
 def read_part(path: Path) -> Part:
-    """Read what a process has left."""
+    """Read the record of a process."""
     part = json.loads(path.read_text(encoding="utf-8"))
     events = [Event(*event) for event in part["events"]]
     return Part(part["seconds"], Verification(**part["verification"]), events)
 
 
 def write_part(path: Path, part: Part) -> None:
-    """Leave what this process did."""
+    """Write the record of this process."""
     events = [list(asdict(event).values()) for event in part.events]
     document = {
         "seconds": part.seconds,
@@ -58,7 +58,7 @@ def write_part(path: Path, part: Part) -> None:
 
 
 def main() -> None:
-    """Run as a process of MPI."""
+    """Run one MPI process."""
     from experiments.workloads.programs.mpi import MpiCommunicator
     from experiments.workloads.programs.openmpi import synchronised
 

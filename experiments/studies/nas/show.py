@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.framework.experiment import Plot, Presentation
 from experiments.framework.routed import Routed
-from experiments.workloads.programs.campaign import ground_of
+from experiments.workloads.programs.campaign import testbed_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,18 +60,18 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
         )
     by_kernel: dict[str, dict[str, list[float]]] = {}
     for row in valid:
-        by_kernel.setdefault(_name(row), {}).setdefault(ground_of(row), []).append(row["seconds"])
-    for kernel, grounds in by_kernel.items():
-        if len(grounds) > 1:
-            times = {ground: median(seconds) for ground, seconds in grounds.items()}
+        by_kernel.setdefault(_name(row), {}).setdefault(testbed_of(row), []).append(row["seconds"])
+    for kernel, testbeds in by_kernel.items():
+        if len(testbeds) > 1:
+            times = {testbed: median(seconds) for testbed, seconds in testbeds.items()}
             fast, slow = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
-            told = f"{kernel}: {times[fast]:.3g} s on {fast}"
+            text = f"{kernel}: {times[fast]:.3g} s on {fast}"
             if times[slow] > times[fast]:
-                told += f", {times[slow]:.3g} s on {slow}: "
-                told += f"{times[slow] / times[fast]:.2f} times as long"
+                text += f", {times[slow]:.3g} s on {slow}: "
+                text += f"{times[slow] / times[fast]:.2f} times as long"
             else:
-                told += " and on every other fabric"
-            yield f"{told}."
+                text += " and on every other fabric"
+            yield f"{text}."
     if len(valid) < len(rows):
         yield f"Not valid, and left out: {len(rows) - len(valid)} of {len(rows)} runs."
 
@@ -107,32 +107,32 @@ def _times(rows: Sequence[Row]) -> Figure:
     """Draw times over those of the first fabric, as kernels differ; of one fabric alone, times."""
     from runs import plots
 
-    grounds = list(dict.fromkeys(ground_of(row) for row in rows))
+    testbeds = list(dict.fromkeys(testbed_of(row) for row in rows))
     kernels = list(dict.fromkeys(_name(row) for row in rows))
     found = {
-        (ground, kernel): [
-            row["seconds"] for row in rows if (ground_of(row), _name(row)) == (ground, kernel)
+        (testbed, kernel): [
+            row["seconds"] for row in rows if (testbed_of(row), _name(row)) == (testbed, kernel)
         ]
-        for ground in grounds
+        for testbed in testbeds
         for kernel in kernels
     }
-    compared = len(grounds) > 1 and all(found[grounds[0], kernel] for kernel in kernels)
+    compared = len(testbeds) > 1 and all(found[testbeds[0], kernel] for kernel in kernels)
     figure = plots.new_figure(8.0, 3.6)
     axes = figure.subplots()
     colours = (plots.BLUE, plots.GREEN, plots.AMBER, plots.RED, plots.MUTED, plots.INK)
-    width = 0.8 / len(grounds)
-    for place, ground in enumerate(grounds):
-        label = ground
+    width = 0.8 / len(testbeds)
+    for place, testbed in enumerate(testbeds):
+        label = testbed
         for at, kernel in enumerate(kernels):
-            unit = median(found[grounds[0], kernel]) if compared else 1.0
-            times = [seconds / unit for seconds in found[ground, kernel]]
+            unit = median(found[testbeds[0], kernel]) if compared else 1.0
+            times = [seconds / unit for seconds in found[testbed, kernel]]
             if times:
                 x, colour = at - 0.4 + width * (place + 0.5), colours[place % len(colours)]
                 axes.bar(x, median(times), 0.9 * width, color=colour, label=label)
                 axes.plot([x] * len(times), times, ".", color=plots.INK, markersize=4)
                 label = "_"
     axes.set_xticks(range(len(kernels)), kernels)
-    axes.set_ylabel(f"time over that of {grounds[0]}" if compared else "seconds")
+    axes.set_ylabel(f"time over that of {testbeds[0]}" if compared else "seconds")
     axes.set_title("Time of each kernel")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
@@ -164,8 +164,8 @@ def _patterns(rows: Sequence[Row], samples: Sequence[Mapping[str, Any]]) -> Figu
         image = axes.imshow(np.where(volume > 0, volume, np.nan), cmap="Blues", vmin=0)
         axes.grid(visible=False)
         axes.set_title(kernel, pad=20)
-        told = f"{row['messages']:,} messages, {_volume(row['bytes'])}"
-        axes.text(0, 1.04, told, transform=axes.transAxes, color=plots.MUTED)
+        text = f"{row['messages']:,} messages, {_volume(row['bytes'])}"
+        axes.text(0, 1.04, text, transform=axes.transAxes, color=plots.MUTED)
         axes.set_xlabel("to process")
         axes.set_ylabel("from process")
         figure.colorbar(image, ax=axes, label="kB", shrink=0.75)

@@ -1,6 +1,6 @@
 """Message passing on fabrics: PingPong, SendRecv, Alltoall, Barrier over sizes.
 
-On the emulated fabric by Open MPI, in simulation by the messages of the same: see
+The emulated fabric runs Open MPI; the simulation replays the messages of equivalent programs, see
 :mod:`experiments.studies.parallel.simulated`.
 """
 
@@ -28,7 +28,7 @@ QUICK_REPETITIONS = 5
 
 
 def cases(campaign: ProgramCampaign, options: Mapping[str, Any]) -> list[Case]:
-    """Return the cases in running order; raises KnotlessError before anything is built."""
+    """Return the cases in running order; raises KnotlessError before anything is started."""
     from experiments.studies.parallel import simulated
     from experiments.studies.parallel.measure import Case
 
@@ -67,7 +67,7 @@ EXPERIMENT = Experiment(
         click.Option(
             ["--sizes"],
             metavar="BYTES,...",
-            help=f"Of messages (default: {','.join(map(str, SIZES))}).",
+            help=f"Message sizes in bytes (default: {','.join(map(str, SIZES))}).",
         ),
     ),
     sample_types={"row": "int32", "repetition": "int32", "time_us": "double"},

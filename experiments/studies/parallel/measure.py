@@ -10,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from experiments.framework.experiment import EMULATION
-from experiments.framework.routed import Measured, judged
+from experiments.framework.routed import Measured, with_validity
 from experiments.studies.parallel.program import RESULT
 from experiments.workloads.programs import mpi_run
 from experiments.workloads.programs.campaign import ProgramCase
@@ -24,7 +24,7 @@ LIMIT_S = 300.0
 
 @dataclass(frozen=True)
 class Case(ProgramCase):
-    """One measurement with messages of one size, repeated."""
+    """A measurement with messages of one size, repeated."""
 
     measurement: str
     message_bytes: int
@@ -36,13 +36,13 @@ class Case(ProgramCase):
         return [self.measurement, self.message_bytes]
 
     def __str__(self) -> str:
-        """Return it as a reader meets it in progress bars and errors."""
+        """Describe the case for progress bars and errors."""
         of = f" of {self.message_bytes} bytes" if self.message_bytes else ""
         return f"{self.measurement}{of} on {self.routed.spec}, {self.routed.routes}"
 
 
 def moved_bytes(case: Case) -> int:
-    """Return the payload that each process that takes part sends in the time that is stated."""
+    """Return the payload that each participating process sends in the reported time."""
     copies = {"alltoall": case.processes - 1, "barrier": 0}.get(case.measurement, 1)
     return copies * case.message_bytes
 
@@ -69,12 +69,12 @@ def live(lab: EmulatedFabric, case: Case) -> Measured:
         {"repetition": number, "time_us": 1e6 * seconds}
         for number, seconds in enumerate(outcome.found or [])
     ]
-    return judged(row, outcome.status, list(outcome.problems)), samples
+    return with_validity(row, outcome.status, list(outcome.problems)), samples
 
 
 def row_of(on: str, case: Case, seconds: Sequence[float]) -> dict[str, Any]:
-    """Return the row of a case, of whose repetitions each took so long."""
-    # A round trip is two messages: PingPong states the time of one, as is the custom.
+    """Return the row of a case from the times of its repetitions."""
+    # A round trip is two messages; by convention PingPong reports the time of one.
     share = 0.5 if case.measurement == "pingpong" else 1.0
     times_us = [1e6 * share * each for each in seconds]
     middle_us = median(times_us) if times_us else None

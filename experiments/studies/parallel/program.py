@@ -1,12 +1,11 @@
-"""What one MPI process of the measurements runs.
+"""The program of an MPI process of the measurements.
 
-``python -m experiments.studies.parallel.program FOLDER WARM REPEATS NAME:BYTES...``, WARM and
-REPEATS being numbers of repetitions, those before the measured ones and those.
+``python -m experiments.studies.parallel.program FOLDER WARM REPEATS NAME:BYTES...``, where WARM
+and REPEATS are the numbers of warm-up and of measured repetitions.
 
-The measurements are those that MPI programmers know (Intel's MPI Benchmarks describe them):
-PingPong between the first and the last process, SendRecv round a ring, Alltoall and Barrier
-by MPI's own collectives. Process 0 leaves ``times.json``: for each measurement the time of
-each repetition, the longest of any process.
+The measurements are known from Intel's MPI Benchmarks: PingPong between the first and the last
+process, SendRecv around a ring, Alltoall and Barrier with MPI's own collectives. Process 0 writes
+``times.json``: for each measurement and repetition, the time of the slowest process.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ RESULT = "times.json"
 
 
 def pingpong(communicator: Communicator, size: int) -> Callable[[], None]:
-    """Return one round trip between the first and the last process."""
+    """Return a round trip between the first and the last process."""
     data, last = np.zeros(size, np.uint8), communicator.size - 1
 
     def once() -> None:
@@ -42,7 +41,7 @@ def pingpong(communicator: Communicator, size: int) -> Callable[[], None]:
 
 
 def sendrecv(communicator: Communicator, size: int) -> Callable[[], None]:
-    """Return one exchange round the ring of all processes."""
+    """Return an exchange around the ring of all processes."""
     data, into = np.zeros(size, np.uint8), np.empty(size, np.uint8)
     right = (communicator.rank + 1) % communicator.size
     left = (communicator.rank - 1) % communicator.size
@@ -50,14 +49,14 @@ def sendrecv(communicator: Communicator, size: int) -> Callable[[], None]:
 
 
 def alltoall(communicator: MpiCommunicator, size: int) -> Callable[[], None]:
-    """Return one MPI_Alltoall of ``size`` bytes for each pair."""
+    """Return an MPI_Alltoall of ``size`` bytes per pair."""
     data = np.zeros(communicator.size * size, np.uint8)
     into = np.empty_like(data)
     return lambda: wait(communicator.world.Ialltoall(data, into))
 
 
 def barrier(communicator: MpiCommunicator, _size: int) -> Callable[[], None]:
-    """Return one MPI_Barrier."""
+    """Return an MPI_Barrier."""
     return lambda: wait(communicator.world.Ibarrier())
 
 
@@ -70,9 +69,9 @@ MEASUREMENTS: dict[str, Callable[[MpiCommunicator, int], Callable[[], None]]] = 
 
 
 def times(communicator: MpiCommunicator, once: Callable[[], None], count: int) -> list[float]:
-    """Repeat it; returns seconds of each repetition, the longest of any process.
+    """Repeat ``once``; return the time of each repetition in seconds, of the slowest process.
 
-    All processes begin a repetition together, as well as a barrier can have them.
+    A barrier synchronises the processes before each repetition.
     """
     own = np.zeros(count)
     for repetition in range(count):
@@ -85,7 +84,7 @@ def times(communicator: MpiCommunicator, once: Callable[[], None], count: int) -
 
 
 def main() -> None:
-    """Run as a process of MPI."""
+    """Run one MPI process."""
     from experiments.workloads.programs.openmpi import synchronised
 
     folder, warm, repeats = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])

@@ -1,4 +1,4 @@
-"""What message passing took, in a table, sentences and a plot."""
+"""The report of the message passing experiment: table, sentences and plot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.framework.experiment import EMULATION, SIMULATION, Plot, Presentation
 from experiments.framework.routed import Routed
-from experiments.workloads.programs.campaign import ground_of
+from experiments.workloads.programs.campaign import testbed_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +32,7 @@ def _ms(value_us: float | None) -> str:
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a line for each row."""
+    """Return a table line for each row."""
     return [
         [
             Routed(row["fabric"]).name,
@@ -54,21 +54,21 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def sentences(rows: Sequence[Row]) -> Iterator[str]:
-    """Say what was found."""
+    """Yield the findings."""
     valid = [row for row in rows if row["valid"] and row["time_us"] is not None]
-    for ground in dict.fromkeys(ground_of(row) for row in valid):
-        here = [row for row in valid if ground_of(row) == ground]
+    for testbed in dict.fromkeys(testbed_of(row) for row in valid):
+        here = [row for row in valid if testbed_of(row) == testbed]
         barriers = [row["time_us"] for row in here if row["measurement"] == "barrier"]
         rates = [row["mbps"] for row in here if row["measurement"] == "alltoall" and row["mbps"]]
-        told = []
+        parts = []
         if barriers:
-            told.append(f"a barrier takes {_ms(median(barriers))}")
+            parts.append(f"a barrier takes {_ms(median(barriers))}")
         if rates:
-            told.append(f"an all-to-all has each process send {max(rates):.2f} Mbit/s at best")
-        if told:
-            yield f"{ground}, {here[0]['processes']} processes: {', '.join(told)}."
+            parts.append(f"an all-to-all has each process send {max(rates):.2f} Mbit/s at best")
+        if parts:
+            yield f"{testbed}, {here[0]['processes']} processes: {', '.join(parts)}."
     if len(valid) < len(rows):
-        yield f"Not valid, and left out: {len(rows) - len(valid)} of {len(rows)} runs."
+        yield f"Not valid, and excluded: {len(rows) - len(valid)} of {len(rows)} runs."
 
 
 LEADS = {
@@ -83,9 +83,9 @@ COLLECTIVES = {
 
 WAITING = (
     "Waiting",
-    "Processes sleep between two looks (50 us at first, 500 us at last), so that their waiting "
-    "does not take the cores from switches and emulator; times are that much longer at most for "
-    "each message.",
+    "Processes sleep between polls (50 us at first, at most 500 us), so that waiting does not "
+    "take the cores from switches and emulator. Each message can take longer by at most this "
+    "time.",
 )
 
 
@@ -94,9 +94,9 @@ def notes(on: str) -> list[tuple[str, str]]:
     found = [
         (
             "Time",
-            "The median over the repetitions of a run; of each, that of the slowest process. "
+            "The median over the repetitions of a run, each the time of the slowest process. "
             "PingPong: half a round trip between the first and the last process. SendRecv: one "
-            f"exchange round the ring of all. {COLLECTIVES[on]}",
+            f"exchange around the ring of all. {COLLECTIVES[on]}",
         ),
         ("Mbit/s", "Payload that a process sends in that time, without any headers."),
     ]
@@ -107,18 +107,18 @@ def _plot(rows: Sequence[Row]) -> Figure:
     from runs import plots
 
     names = [name for name in TITLES if any(row["measurement"] == name for row in rows)]
-    grounds = list(dict.fromkeys(ground_of(row) for row in rows))
+    testbeds = list(dict.fromkeys(testbed_of(row) for row in rows))
     colours = (plots.BLUE, plots.GREEN, plots.AMBER, plots.RED, plots.MUTED, plots.INK)
     figure = plots.new_figure(3.2 * len(names), 3.6)
     for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
-        for place, ground in enumerate(grounds):
-            here = [r for r in rows if r["measurement"] == name and ground_of(r) == ground]
+        for place, testbed in enumerate(testbeds):
+            here = [r for r in rows if r["measurement"] == name and testbed_of(r) == testbed]
             sizes = sorted({row["bytes"] for row in here})
             times_ms = [
                 median(r["time_us"] for r in here if r["bytes"] == size) / 1000 for size in sizes
             ]
             colour = colours[place % len(colours)]
-            axes.plot(sizes, times_ms, "o-", color=colour, label=ground, markersize=4)
+            axes.plot(sizes, times_ms, "o-", color=colour, label=testbed, markersize=4)
         axes.set_title(TITLES[name])
         axes.margins(y=0.1)
         axes.set_ylim(bottom=0)
@@ -138,11 +138,11 @@ def _plot(rows: Sequence[Row]) -> Figure:
 def present(
     run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
 ) -> Presentation:
-    """Put the presentation of a run together; plots only where ``draw``."""
+    """Return the presentation of a run; with plots only if ``draw``."""
     del samples
     rows, on = run["rows"], run["parameters"]["on"]
     valid = [row for row in rows if row["valid"] and row["time_us"] is not None]
-    caption = "Medians of valid runs. Less is better."
+    caption = "Medians of valid runs. Lower is better."
     return Presentation(
         title="Message passing on fabrics",
         lead=LEADS[on],

@@ -1,8 +1,8 @@
-"""The measurements in simulation: their messages, recorded here and replayed there.
+"""The measurements in simulation: their messages are recorded, then replayed.
 
-PingPong and SendRecv are the same messages as over MPI. For Alltoall and Barrier Open MPI chooses
-the messages by itself; here they are those of :mod:`experiments.workloads.programs.communicator`:
-pairwise exchange, and dissemination.
+PingPong and SendRecv have the same messages as with MPI. For Alltoall and Barrier, Open MPI selects
+its own algorithms; here they are those of
+:mod:`experiments.workloads.programs.communicator`: pairwise exchange and dissemination.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from experiments.framework.experiment import SIMULATION
-from experiments.framework.routed import Measured, unjudged
+from experiments.framework.routed import Measured, without_lateness
 from experiments.studies.parallel.measure import Case, row_of
 from experiments.studies.parallel.program import pingpong, sendrecv
 from experiments.workloads.programs.communicator import Communicator, require_power_of_two
@@ -21,7 +21,7 @@ from experiments.workloads.programs.trace import Event, Recorder
 
 
 def alltoall(communicator: Communicator, size: int) -> Callable[[], None]:
-    """Return one exchange of ``size`` bytes by each pair."""
+    """Return an exchange of ``size`` bytes by each pair."""
     parts = [np.zeros(size, np.uint8)] * communicator.size
     shapes = [(size,)] * communicator.size
 
@@ -32,7 +32,7 @@ def alltoall(communicator: Communicator, size: int) -> Callable[[], None]:
 
 
 def barrier(communicator: Communicator, _size: int) -> Callable[[], None]:
-    """Return one barrier."""
+    """Return a barrier."""
     return communicator.barrier
 
 
@@ -45,7 +45,7 @@ MEASUREMENTS: dict[str, Callable[[Communicator, int], Callable[[], None]]] = {
 
 
 def require(measurements: Sequence[str], processes: int) -> None:
-    """Raise CommunicatorError for processes that the messages are not made for."""
+    """Raise CommunicatorError for a number of processes that is not supported."""
     if "alltoall" in measurements:
         require_power_of_two(processes, "alltoall in simulation")
 
@@ -67,4 +67,4 @@ def virtual(case: Case) -> Measured:
     row = row_of(SIMULATION, case, seconds)
     row |= {"deadlock": replayed.deadlock, "cycle": replayed.cycle}
     samples = [{"repetition": 0, "time_us": 1e6 * each} for each in seconds]
-    return unjudged(row), samples
+    return without_lateness(row), samples

@@ -1,4 +1,4 @@
-"""What the papers say of routes before anything is sent: lengths, shared channels, VLANs, VCs.
+"""Static properties of routes, compared with the papers: lengths, loads, VLANs, VCs.
 
 References
 ----------
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
-    """Check the settings; raises KnotlessError for those that make no sense."""
+    """Check the settings; raises KnotlessError if they are invalid."""
     from experiments.studies.paths import cases, measure
 
     if common.duration_s is not None or common.rate_mbps is not None:
@@ -52,11 +52,11 @@ EXPERIMENT = Experiment(
     example="knotless run paths --fabric torus,4,4 --engine updown,dl:2",
     options=(
         click.Option(
-            ["--fabric"], multiple=True, metavar="SPEC", help="A fabric; may be given repeatedly."
+            ["--fabric"], multiple=True, metavar="SPEC", help="A fabric; may be repeated."
         ),
-        list_option("--engine", "Engines; updown:2 has 2 virtual channels; native."),
+        list_option("--engine", "Engines; NAME:N for N virtual channels; auto."),
         list_option("--select", "spread, low-port, or both."),
-        list_option("--vlans", "default, tree (what ordinary switches can have), or both."),
+        list_option("--vlans", "default, tree (for ordinary switches), or both."),
     ),
     sample_types=SAMPLE_TYPES,
     prepare=prepare,

@@ -1,4 +1,4 @@
-"""Which routes are looked at: paper 004's seven topologies, paper 000's four by every engine."""
+"""The routes: paper 004's seven topologies, paper 000's four with every engine."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from common.engine_name import AUTO_ENGINE
 from experiments.framework.experiment import Common
 from experiments.framework.fabrics import ENGINES, GRIDS, IRREGULAR
 from experiments.framework.options import choice, listed
 from experiments.framework.routed import Routed, request_of
-from routing.default_engine import NATIVE
 from routing.graphs.task import SELECTIONS
 from routing.request import PlanRequest
 from routing.vlans.assignment import ASSIGNMENTS
 
 DOR = PlanRequest(engine="dor", vlans="tree")
 ONE_WAY = DOR.but(vcs=1, select="low-port")
-"""Ties in a torus all go the positive way, without virtual channels, as in paper 004."""
+"""All ties in a torus take the positive direction, without virtual channels, as in paper 004."""
 TABLE_1 = (
     Routed("mesh,2,4,hosts=2", DOR),
     Routed("torus,2,4,hosts=2", ONE_WAY),
@@ -33,18 +33,18 @@ RHINET = (*IRREGULAR, *GRIDS)
 
 @dataclass(frozen=True)
 class Case:
-    """One fabric with its routes."""
+    """A fabric with its routes."""
 
     routed: Routed
     repeat: int = 1
 
     def __str__(self) -> str:
-        """Return it as progress bars show it."""
+        """Describe the case for progress bars."""
         return f"{self.routed.name}, {self.routed.routes}"
 
 
 def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
-    """List the cases; every plan is made, so that none fails later. Raises KnotlessError."""
+    """List the cases; all plans are made, so that none fails later. Raises KnotlessError."""
     own = [options.get(name) for name in ("fabric", "engine", "select", "vlans")]
     routes = _asked(options) if any(own) else _papers(quick=common.quick)
     for routed in routes:
@@ -60,7 +60,7 @@ def _papers(*, quick: bool) -> list[Routed]:
 
 def _asked(options: Mapping[str, Any]) -> list[Routed]:
     specs = options.get("fabric") or RHINET
-    engines = listed(options.get("engine"), (NATIVE,))
+    engines = listed(options.get("engine"), (AUTO_ENGINE,))
     selects = choice(options.get("select"), SELECTIONS, "--select", SELECTIONS[:1])
     vlans = choice(options.get("vlans"), ASSIGNMENTS, "--vlans", ASSIGNMENTS[:1])
     return [

@@ -1,27 +1,27 @@
-"""One plan, by its compiled rules."""
+"""Figures of a plan, from its compiled rules."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
 from experiments.framework.experiment import ANALYSIS
-from experiments.framework.routed import Measured, unjudged
+from experiments.framework.routed import Measured, without_lateness
 from experiments.studies.paths.cases import Case
 from verification.checked_plan import CheckedPlan
 
 SAMPLE_TYPES = {"row": "int32", "switch": "string", "rules": "int32"}
-"""Columns of samples.parquet: one line for each switch of each row."""
+"""Columns of samples.parquet: one sample per switch of each row."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What the rules of a plan come to.
+    """Figures of the rules of a plan.
 
-    ``mean_switches`` and ``max_switches`` are of the paths of all ordered pairs of hosts, a
-    host to itself counted as one switch; ``max_channel_load`` is the most paths on a channel
-    between switches. ``minimal``: no path is longer than the shortest. ``undelivered`` counts
-    pairs whose frames do not arrive as they should. ``cycle`` names channels that depend on each
-    other in a circle where PFC stops priorities.
+    ``mean_switches`` and ``max_switches`` are over the paths of all ordered pairs of hosts; a
+    host to itself counts as one switch. ``max_channel_load`` is the largest number of paths on a
+    channel between switches. ``minimal``: all paths are shortest paths. ``undelivered`` counts
+    pairs whose frames do not arrive as they should. ``cycle`` is a cycle of channel dependencies
+    under PFC.
     """
 
     on: str
@@ -47,7 +47,7 @@ class Row:
 
 
 def analysed(case: Case) -> Measured:
-    """Walk the rules of a case."""
+    """Trace the rules of a case."""
     plan, routed = case.routed.plan, case.routed
     checked = CheckedPlan(plan)
     verdict = checked.rules_verdict
@@ -74,4 +74,6 @@ def analysed(case: Case) -> Measured:
         cycle=verdict.cycle,
         undelivered=verdict.undelivered,
     )
-    return unjudged(asdict(row)), [{"switch": name, "rules": n} for name, n in counts.items()]
+    return without_lateness(asdict(row)), [
+        {"switch": name, "rules": n} for name, n in counts.items()
+    ]

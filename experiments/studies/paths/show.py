@@ -54,7 +54,7 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         if not row["acyclic"]:
             yield (
-                f"{row['fabric']}, {row['routes']}: paths depend on each other in a CIRCLE, "
+                f"{row['fabric']}, {row['routes']}: channel dependencies have a CYCLE, "
                 f"{' '.join(row['cycle'])}."
             )
 
@@ -75,7 +75,7 @@ def _figure(rows: Sequence[Row]) -> Figure:
     lengths.set_yticks(at, names)
     lengths.set_ylim(len(once) - 0.5, -0.5)
     lengths.set(xlabel="switches on a path")
-    loads.set(xlabel="paths on the fullest channel, %")
+    loads.set(xlabel="paths on the most loaded channel, %")
     for axes in (lengths, loads):
         axes.grid(visible=True, axis="x")
         axes.grid(visible=False, axis="y")
@@ -85,7 +85,7 @@ def _figure(rows: Sequence[Row]) -> Figure:
 NOTES = [
     (
         "From the rules",
-        "Every figure is had by walking the compiled rules for all ordered pairs of hosts, as "
+        "Every figure is computed by tracing the compiled rules for all ordered pairs of hosts, as "
         "`knotless check` does; a host to itself passes one switch.",
     ),
     (
@@ -95,7 +95,7 @@ NOTES = [
     ),
     (
         "Acyclic",
-        "No circle of channels, each with its priority, of which each waits for the next: with "
+        "No cycle of channel dependencies, each channel with its priority: with "
         "PFC such routes cannot deadlock; without virtual channels with PAUSE neither.",
     ),
 ]
@@ -113,7 +113,7 @@ def present(
     )
     return Presentation(
         title="Paths: their lengths, and what shares channels",
-        lead="Nothing is sent: the rules of each plan are walked for every pair of hosts.",
+        lead="Nothing is sent: the rules of each plan are traced for every pair of hosts.",
         sentences=list(sentences(rows)),
         columns=COLUMNS,
         brief=BRIEF,

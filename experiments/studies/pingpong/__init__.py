@@ -1,4 +1,4 @@
-"""The ping-pong experiment: latency and bandwidth of messages over size, beside UDP sockets."""
+"""The ping-pong experiment: latency and bandwidth over message size, compared with UDP sockets."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 KINDS = ("message", "acknowledged", "udp")
 LONGEST = {"message": 1 << 20, "acknowledged": 1 << 20, "udp": 1472}
-"""Longest messages in bytes; a UDP datagram is not cut."""
+"""Longest message in bytes; UDP datagrams are not fragmented."""
 SAMPLE_TYPES = {"row": "int32", "median_us": "double", "messages_per_s": "double"}
 
 
 class PingPongCampaign(MessageCampaign):
-    """Each kind over size."""
+    """Each kind of message, over size."""
 
     def cases(self) -> list[tuple[str, int]]:
-        """Return each kind and size, as often as they are repeated."""
+        """Return each kind and size, for each repeat."""
         cases = [(kind, size) for size in self.sizes for kind in KINDS if size <= LONGEST[kind]]
         return cases * self.repeats
 
@@ -42,7 +42,7 @@ class PingPongCampaign(MessageCampaign):
             "on": self.on,
             "fabric": self.fabric,
             "engine": self.engine,
-            "hosts": f"{pair.asker.name}-{pair.server.name}",
+            "hosts": f"{pair.client.name}-{pair.server.name}",
             **latency,
             "messages_per_s": rate["messages_per_s"],
             "mbit_per_s": rate["mbit_per_s"],
@@ -59,7 +59,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> PingPongCampaign:
 
 EXPERIMENT = Experiment(
     name="pingpong",
-    summary="Latency and bandwidth of messages over size, beside UDP sockets.",
+    summary="Latency and bandwidth over message size, compared with UDP sockets.",
     example="sudo knotless run pingpong --fabric torus,4,4 --hosts h1,h11",
     options=fabric_options(),
     sample_types=SAMPLE_TYPES,

@@ -1,4 +1,4 @@
-"""What the ping-pong experiment found."""
+"""The report of the ping-pong experiment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS = ("on", "kind", "bytes", "median_us", "p99_us", "messages_per_s", "mbit
 def present(
     run: Mapping[str, Any], _samples: Sequence[Mapping[str, Any]], draw: bool
 ) -> Presentation:
-    """Show a run."""
+    """Return the presentation of a run."""
     rows = run["rows"]
     plots = []
     if draw and rows:
@@ -26,8 +26,8 @@ def present(
         title="Messages between two hosts",
         lead=(
             "Half a round trip between two processes on two hosts of a fabric, and one-way rates "
-            "with at most 64 messages under way; UDP beside them. In simulation a processor is "
-            "busy for o_s and o_r with each message, whatever its kind."
+            "with at most 64 messages in flight; UDP for comparison. In simulation a processor is "
+            "busy for o_s and o_r with each message of any kind."
         ),
         sentences=[],
         columns=COLUMNS,

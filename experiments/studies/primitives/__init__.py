@@ -29,7 +29,7 @@ class PrimitivesCampaign(MessageCampaign):
     """Each operation over size, and the stages of a push."""
 
     def cases(self) -> list[tuple[str, int]]:
-        """Return each operation and size, then the stages, as often as they are repeated."""
+        """Return each operation and size, then the stages, for each repeat."""
         over_size = [(operation, size) for operation in OPERATIONS for size in self.sizes]
         return [*over_size, ("stages", STAGES_BYTES)] * self.repeats
 
@@ -38,23 +38,23 @@ class PrimitivesCampaign(MessageCampaign):
         from experiments.studies.primitives.stages import STAGES, stage_times_us
 
         pair.settle()
-        told, served = pair.exchange(operation, size, self.count)
+        measured, served = pair.exchange(operation, size, self.count)
         row = {
             "operation": operation,
             "bytes": size,
             "on": self.on,
             "fabric": self.fabric,
             "engine": self.engine,
-            "hosts": f"{pair.asker.name}-{pair.server.name}",
+            "hosts": f"{pair.client.name}-{pair.server.name}",
         }
         if operation == "stages":
-            times = dict(zip(STAGES, stage_times_us(told, served), strict=True))
+            times = dict(zip(STAGES, stage_times_us(measured, served), strict=True))
             row |= {"median_us": times[STAGES[-1]], "p99_us": None, "mbit_per_s": None}
             row["stages_us"] = times
         else:
-            row |= {"median_us": told["median_us"], "p99_us": told["p99_us"]}
-            row["mbit_per_s"] = size * 8 / told["median_us"]
-            times = {"whole": told["median_us"]}
+            row |= {"median_us": measured["median_us"], "p99_us": measured["p99_us"]}
+            row["mbit_per_s"] = size * 8 / measured["median_us"]
+            times = {"whole": measured["median_us"]}
         samples = [{"stage": stage, "us": us} for stage, us in times.items()]
         return {**row, **pair.judge()}, samples
 
@@ -66,7 +66,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> PrimitivesCampaign:
 
 EXPERIMENT = Experiment(
     name="primitives",
-    summary="Push and pull over size, and when each stage of a 64-byte push begins.",
+    summary="Push and pull over size, and the start of each stage of a 64-byte push.",
     example="sudo knotless run primitives --fabric torus,4,4 --hosts h1,h11",
     options=fabric_options(),
     sample_types=SAMPLE_TYPES,

@@ -1,4 +1,4 @@
-"""What the primitives experiment found."""
+"""The report of the primitives experiment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS = ("on", "operation", "bytes", "median_us", "p99_us", "mbit_per_s", "val
 def present(
     run: Mapping[str, Any], _samples: Sequence[Mapping[str, Any]], draw: bool
 ) -> Presentation:
-    """Show a run."""
+    """Return the presentation of a run."""
     staged = [row for row in run["rows"] if row["operation"] == "stages"]
     over_size = [row for row in run["rows"] if row["operation"] != "stages"]
     sentences = [
@@ -28,16 +28,16 @@ def present(
         from experiments.workloads.messages import figures as figures
 
         if over_size:
-            caption = "From the call until it is known to be done there, over the bytes moved."
+            caption = "From the call until completion is known, over the bytes moved."
             plots.append(Plot("over-size", caption, figures.over_size(over_size, "operation")))
         if staged:
-            caption = f"When each stage of a {staged[0]['bytes']}-byte push begins."
+            caption = f"Start of each stage of a {staged[0]['bytes']}-byte push."
             plots.append(Plot("stages", caption, figures.stages(staged[0])))
     return Presentation(
         title="Operations on remote memory",
         lead=(
-            "From the call until the operation is known to be done at the other process, one "
-            "operation after the other, between two hosts of a fabric."
+            "From the call until the operation is known to be complete at the other process, one "
+            "operation at a time, between two hosts of a fabric."
         ),
         sentences=sentences,
         columns=COLUMNS,

@@ -1,4 +1,4 @@
-"""The stages of a push, as in table 3 of Yamamoto et al. (RHiNET-1): when each begins."""
+"""The stages of a push, as in table 3 of Yamamoto et al. (RHiNET-1), and their start times."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ STAGES = (
     "operation complete",
     "push returns",
 )
-"""The asker's first four, the server's four, the asker's last three."""
+"""The client's first four, the server's four, the client's last three."""
 _BEFORE = 4
 _SERVED = 4
 
 
-def stage_times_us(asker: Sequence[Sequence[int]], server: Sequence[Sequence[int]]) -> list[float]:
-    """Return the median time of each stage since the call, over pushes that both have noted.
+def stage_times_us(client: Sequence[Sequence[int]], server: Sequence[Sequence[int]]) -> list[float]:
+    """Return the median start of each stage since the call, over pushes recorded by both sides.
 
-    Times are nanoseconds of one clock. A push is matched with the answer that lies between its
-    frame's departure and its answer's arrival. Raises ValueError when none is.
+    Times are nanoseconds of one clock. A push is matched with the answer between its frame's
+    departure and its answer's arrival. Raises ValueError if there is no match.
     """
     found = []
     answers = iter(server)
     answer = next(answers, None)
-    for own in asker:
+    for own in client:
         while answer is not None and answer[0] < own[_BEFORE - 2]:
             answer = next(answers, None)
         if answer is not None and answer[_SERVED - 2] <= own[_BEFORE]:
             stamps = [*own[:_BEFORE], *answer, *own[_BEFORE:]]
             found.append([(stamp - own[0]) / 1000 for stamp in stamps])
     if not found:
-        raise ValueError("no push and its answer were noted by both")
+        raise ValueError("no push was recorded by both sides together with its answer")
     return [statistics.median(column) for column in zip(*found, strict=True)]

@@ -1,4 +1,4 @@
-"""Traffic patterns, as papers 000 (acknowledged messages) and 004 (open loop) measure them.
+"""Traffic patterns, as in papers 000 (acknowledged messages) and 004 (open loop).
 
 References
 ----------
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from experiments.studies.traffic.cases import Case
 
 DELAY_US = 5000.0
-"""One way, on every link: what a frame may take in Open vSwitch without being late."""
+"""One-way delay of every link: the time that a frame may take in Open vSwitch."""
 DURATION_S = {EMULATION: 3.0, SIMULATION: 20.0}
 QUICK_DURATION_S = {EMULATION: 1.0, SIMULATION: 20.0}
 LIMITS_S = (0.2, 600.0)
@@ -33,7 +33,7 @@ LIMITS_MBPS = {EMULATION: (0.5, 100.0), SIMULATION: (0.001, 1e6)}
 
 
 def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
-    """Check the settings; raises KnotlessError for those that make no sense."""
+    """Check the settings; raises KnotlessError if they are invalid."""
     from experiments.studies.traffic import cases, measure
 
     usual = QUICK_DURATION_S if common.quick else DURATION_S
@@ -68,9 +68,9 @@ EXPERIMENT = Experiment(
     options=(
         list_option("--part", "acknowledged (paper 000), open-loop (paper 004), or both."),
         click.Option(
-            ["--fabric"], multiple=True, metavar="SPEC", help="A fabric; may be given repeatedly."
+            ["--fabric"], multiple=True, metavar="SPEC", help="A fabric; may be repeated."
         ),
-        list_option("--engine", "Engines; updown:2 has 2 virtual channels; native."),
+        list_option("--engine", "Engines; NAME:N for N virtual channels; auto."),
         list_option("--select", "spread, low-port, or both."),
         list_option("--pattern", "Patterns (default: bit-reversal,transpose,butterfly,...)."),
         list_option("--size", "Bytes of acknowledged messages."),

@@ -1,4 +1,4 @@
-"""Which cases the traffic experiment runs."""
+"""The cases of the traffic experiment."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from common.engine_name import AUTO_ENGINE
 from experiments.framework.experiment import EMULATION, Common, ExperimentError
 from experiments.framework.fabrics import ENGINES, GRIDS, IRREGULAR, TABLE_1
 from experiments.framework.options import choice, listed
 from experiments.framework.routed import Routed, request_of, with_options
 from experiments.workloads.messages.size import message_size
-from routing.default_engine import NATIVE
 from routing.graphs.task import SELECTIONS
 from topologies import load
 from topologies.fabric import Fabric
@@ -23,15 +23,15 @@ ACKNOWLEDGED, OPEN_LOOP = "acknowledged", "open-loop"
 PARTS = (ACKNOWLEDGED, OPEN_LOOP)
 PATTERNS = ("bit-reversal", "transpose", "butterfly", "complement")
 SIZES = (64, 256, 512, 1024, 1472, 1792)
-"""Bytes of a message: to 1,792, the longest packet of RHiNET-2."""
+"""Message sizes in bytes, up to 1,792, the longest packet of RHiNET-2."""
 
 BOTH_WAYS = ("dl:2", "sbp", "dor")
-"""Engines that the whole experiment runs with low-port, too."""
+"""Engines that the full experiment also runs with low-port."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run."""
+    """A run of the traffic experiment."""
 
     part: str
     routed: Routed
@@ -41,13 +41,13 @@ class Case:
     repeat: int
 
     def __str__(self) -> str:
-        """Return it as progress bars show it."""
+        """Describe the case for progress bars."""
         size = f" {self.message_bytes} B" if self.message_bytes else ""
         return f"{self.routed.name} {self.routed.routes}: {self.pattern} {self.protocol}{size}"
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """Sender and receiver of each flow. Raises PatternError where the pattern does not fit."""
+        """Source and destination of each flow. Raises PatternError if the pattern does not fit."""
         hosts = self.routed.fabric.hosts
         if self.part == OPEN_LOOP:
             flows = pattern_named(self.pattern).flows(self.routed.fabric)
@@ -56,28 +56,28 @@ class Case:
 
     @property
     def flows(self) -> tuple[Flow, ...]:
-        """The flows, with the channels that they take."""
+        """The flows, with their channels."""
         return flows_of(self.routed.plan, self.pairs)
 
 
 def switch_pairs(fabric: Fabric, pattern: str) -> list[tuple[str, str]]:
-    """Return who sends to whom when a pattern is one of switches.
+    """Return the flows of a pattern of switches.
 
-    On each switch that has hosts one host sends and another receives; which, goes round with the
-    switches, so that hosts of all ranks take part. A switch that would send to itself is silent.
+    On each switch with hosts, one host sends and another receives. Their ranks rotate over the
+    switches, so that hosts of all ranks take part. A switch that would send to itself is idle.
 
     Raises
     ------
     ExperimentError
         A switch with hosts has only one.
     PatternError
-        The pattern does not fit so many switches.
+        The pattern does not fit the number of switches.
 
     """
     at = [list(by_port.values()) for by_port in fabric.hosts_at.values() if by_port]
     if min(map(len, at)) < 2:
         raise ExperimentError(
-            f"{fabric.name}: one host of each switch is to send and one to receive: "
+            f"{fabric.name}: one host of each switch sends and another receives: "
             "it needs hosts=2 or more"
         )
     flows = pattern_named(pattern).flows(_as_grid(fabric, len(at)))
@@ -88,16 +88,16 @@ def switch_pairs(fabric: Fabric, pattern: str) -> list[tuple[str, str]]:
 
 @cache
 def _as_grid(fabric: Fabric, switches: int) -> Fabric:
-    """Return a fabric with one host for each switch, on which patterns number switches."""
+    """Return a fabric with one host per switch, on which patterns number the switches."""
     if fabric.grid is None:
         return load(f"flat,{switches}")
     return load(f"torus,{','.join(map(str, fabric.grid.dims))}")
 
 
 def cases(common: Common, options: Mapping[str, Any], delay_us: float) -> list[Case]:
-    """List the cases, those of one fabric and its routes together.
+    """List the cases, grouped by fabric and routes.
 
-    Raises KnotlessError for whatever is unknown or does not fit.
+    Raises KnotlessError for a choice that is unknown or does not fit.
     """
     parts = choice(options.get("part"), PARTS, "--part")
     found: list[Case] = []
@@ -107,7 +107,7 @@ def cases(common: Common, options: Mapping[str, Any], delay_us: float) -> list[C
         found += _open_loop(common, options, delay_us)
     for case in found:
         if not case.flows:
-            raise ExperimentError(f"{case}: nobody sends")
+            raise ExperimentError(f"{case}: it has no flows")
     return found
 
 
@@ -117,7 +117,7 @@ def _routed(
     options: Mapping[str, Any],
     links: Mapping[str, float],
 ) -> list[Routed]:
-    """Return the fabrics with their routes; every plan is made, so that none fails later."""
+    """Return the fabrics with their routes; all plans are made, so that none fails later."""
     selects = choice(options.get("select"), SELECTIONS, "--select", SELECTIONS[:1])
     found = []
     for spec in specs:
@@ -126,7 +126,7 @@ def _routed(
             request = request_of(engine)
             if request.engine == "dor" and request.vcs is None and spec.startswith("torus"):
                 request = request.but(vcs=2)
-            # The whole experiment compares the two selections where the paper does.
+            # The full experiment compares both selections as the paper does.
             both = engines is None and not options.get("select") and engine in BOTH_WAYS
             for select in SELECTIONS if both else selects:
                 routed = Routed(with_options(spec, **links), request.but(select=select))
@@ -165,7 +165,7 @@ def _acknowledged(common: Common, options: Mapping[str, Any], delay_us: float) -
 def _open_loop(common: Common, options: Mapping[str, Any], delay_us: float) -> list[Case]:
     quick = common.quick
     specs = options.get("fabric") or (("mesh,4,4",) if quick else TABLE_1)
-    engines = listed(options.get("engine"), (NATIVE,))
+    engines = listed(options.get("engine"), (AUTO_ENGINE,))
     patterns = _patterns(options, PATTERNS[:1] if quick else PATTERNS)
     usual = ("udp",) if quick or common.on != EMULATION else ("udp", "tcp")
     protocols = choice(options.get("protocol"), ("udp", "tcp"), "--protocol", usual)

@@ -1,4 +1,4 @@
-"""The pictures of the traffic experiment."""
+"""The plots of the traffic experiment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MARKERS = "osD^vPX*<>hd"
 
 
 def plots(rows: Sequence[Row]) -> list[Plot]:
-    """Draw what the rows allow."""
+    """Return the plots for which there are rows."""
     shown = []
     messages = [row for row in rows if row["part"] == ACKNOWLEDGED]
     for fabric in dict.fromkeys(row["fabric"] for row in messages):
@@ -29,8 +29,8 @@ def plots(rows: Sequence[Row]) -> list[Plot]:
         shown.append(
             Plot(
                 name,
-                f"{fabric}: bandwidth of acknowledged messages, the mean of all senders, for each "
-                "pattern. Dots are runs, lines go through their means; crosses are not valid.",
+                f"{fabric}: bandwidth of acknowledged messages, mean over all senders, for each "
+                "pattern. Dots are runs, lines their means; crosses are not valid.",
                 _messages(of_fabric),
             )
         )
@@ -38,8 +38,8 @@ def plots(rows: Sequence[Row]) -> list[Plot]:
         shown.append(
             Plot(
                 "open-loop",
-                "Hosts that send all they can: the mean goodput of a flow. Dots are runs, bars "
-                "their mean; the black line is the mean of the max-min fair shares.",
+                "Hosts that send at full rate: mean goodput of a flow. Dots are runs, bars their "
+                "means; the black line is the mean of the max-min fair shares.",
                 _open_loop(flood),
             )
         )
@@ -60,7 +60,7 @@ def _messages(rows: Sequence[Row]) -> Figure:
         axes.set_title(pattern)
     for axes in panels.flat[len(patterns) :]:
         axes.axis("off")
-    # From zero, with room above the best: a single size would else lie on the frame.
+    # The axis starts at zero and has room at the top, so that a single size is visible.
     panels[0, 0].set_ylim(0, 1.1 * max(row["mean_mbps"] for row in rows) or 1.0)
     panels[0, 0].set_xlim(0, 1.05 * max(row["message_bytes"] for row in rows))
     panels[0, 0].set_xticks(sorted({row["message_bytes"] for row in rows}))

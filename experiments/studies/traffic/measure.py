@@ -1,4 +1,4 @@
-"""One case on a running fabric, or in the simulator."""
+"""Measuring a case on a running fabric, or in the simulator."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from experiments.framework.experiment import EMULATION, SIMULATION
-from experiments.framework.routed import Measured, judged, unjudged
+from experiments.framework.routed import Measured, with_validity, without_lateness
 from experiments.studies.traffic.cases import ACKNOWLEDGED, Case
 from experiments.studies.traffic.row import Row
 from experiments.workloads import open_loop
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 WARM_UP_S = 0.5
 WARM_UP_MESSAGES = 4
-"""The simulator's caches are always warm: it needs only the start behind it."""
+"""Warm-up in simulation: there are no caches, so only the start must be over."""
 ENDLESS = 2**40
 
 
@@ -47,7 +47,7 @@ def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float, seed: int) -
 def _exchanged(lab: EmulatedFabric, case: Case, duration_s: float) -> Measured:
     problems = open_loop.settle(lab.daemon, case.routed.plan.flow_control)
     with Messenger(lab) as messenger:
-        # Open vSwitch is slow with the first frame of each flow: that is not what is measured.
+        # Open vSwitch is slow with the first frame of each flow, which is not to be measured.
         messenger.acknowledged(case.pairs, int(case.message_bytes or 0), 0.0, WARM_UP_S)
         problems += open_loop.settle(lab.daemon, case.routed.plan.flow_control)
         found = messenger.acknowledged(
@@ -70,7 +70,7 @@ def _exchanged(lab: EmulatedFabric, case: Case, duration_s: float) -> Measured:
         deadlock=status["deadlock"] is not None,
         window_s=duration_s,
     )
-    return judged(row.as_json(), status, problems), samples(case, row, times)
+    return with_validity(row.as_json(), status, problems), samples(case, row, times)
 
 
 def _goodput_mbps(case: Case, times: Times) -> float:
@@ -80,7 +80,7 @@ def _goodput_mbps(case: Case, times: Times) -> float:
 
 @dataclass(frozen=True)
 class _Offered:
-    """A case's flows, as the open loop wants them."""
+    """A case's flows in the form that the open loop needs."""
 
     fabric: Fabric
     flows: Sequence[Flow]
@@ -107,7 +107,7 @@ def _flooded(lab: EmulatedFabric, case: Case, duration_s: float, seed: int) -> M
         deadlock=seen.deadlock is not None,
         window_s=round((closed.at_us - opened.at_us) / 1e6, 3),
     )
-    found = judged(row.as_json(), seen.status, [*problems, *missing, *seen.problems])
+    found = with_validity(row.as_json(), seen.status, [*problems, *missing, *seen.problems])
     return found, samples(case, row, None)
 
 
@@ -155,7 +155,7 @@ def simulated(case: Case, *, duration_s: float, seed: int) -> Measured:
         window_s=window_us / 1e6,
         result_sha256=result.result_sha256,
     )
-    return unjudged(row.as_json()), samples(case, row, times)
+    return without_lateness(row.as_json()), samples(case, row, times)
 
 
 def _row(
@@ -205,7 +205,7 @@ def _row(
 
 
 def samples(case: Case, row: Row, times: Sequence[Times] | None) -> list[dict[str, Any]]:
-    """Return a line for each flow."""
+    """Return a sample for each flow."""
     head = {
         "part": row.part,
         "fabric": row.fabric,

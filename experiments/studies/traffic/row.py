@@ -1,4 +1,4 @@
-"""What one run of the traffic experiment found."""
+"""The row of one run of the traffic experiment."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ SAMPLE_TYPES = {
     "p50_us": "double",
     "max_us": "double",
 }
-"""Columns of samples.parquet: one line for each flow of each row; ``row`` counts from 0.
+"""Columns of samples.parquet: one sample per flow of each row; ``row`` counts from 0.
 
-``messages`` and the times from message to acknowledgement stand where there are such.
+``messages`` and times are those from message to acknowledgement, if messages are acknowledged.
 """
 
 
 @dataclass(frozen=True)
 class Row:
-    """One run; ``flows`` names the flows in the order of the lists.
+    """The results of one run; lists are in the order of ``flows``.
 
-    ``flows_mbps`` is goodput in the measured ``window_s``: bytes of messages over the time until
-    they were acknowledged, or what arrived. ``theory_flows_mbps`` is, for acknowledged messages,
-    what an empty fabric gives a flow, and else its max-min fair share. ``mean_switches`` is over
-    the flows, ``max_channel_load`` the most of them on one channel between switches.
+    ``flows_mbps`` is goodput in ``window_s``: message bytes over the time until acknowledgement,
+    or bytes that arrived. ``theory_flows_mbps`` is a flow's rate in an empty fabric for
+    acknowledged messages, else its max-min fair share. ``mean_switches`` is over the flows,
+    ``max_channel_load`` the largest number of them on one channel between switches.
     """
 
     part: str
@@ -65,5 +65,5 @@ class Row:
     result_sha256: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return it as a value for :func:`json.dumps`."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""What the traffic experiment found, in sentences, a table, and the notes of its report."""
+"""The report of the traffic experiment: sentences, table, and notes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REFERENCE = "updown"
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a line for each row."""
+    """Return a table line for each row."""
     return [
         [
             row["part"],
@@ -71,7 +71,7 @@ def gains(rows: Sequence[Row]) -> dict[tuple[str, str, str, int], float]:
 
 
 def sentences(rows: Sequence[Row]) -> list[str]:
-    """Say what was found, of the valid rows."""
+    """Return the findings of the valid rows."""
     return [*_sentences([row for row in rows if row["valid"]]), *of_validity(rows)]
 
 
@@ -144,7 +144,7 @@ def notes() -> list[tuple[str, str]]:
 def present(
     run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
 ) -> Presentation:
-    """Put the presentation of a run together; plots only where ``draw``."""
+    """Return the presentation of a run; with plots only if ``draw``."""
     del samples
     rows = run["rows"]
     plots: list[Plot] = []

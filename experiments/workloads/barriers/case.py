@@ -1,4 +1,4 @@
-"""What the barrier experiment runs: algorithms on fabrics, by engines, on so many hosts."""
+"""The cases of the barrier experiment: algorithms, fabrics, engines, numbers of hosts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Part = TypeVar("Part", Host, Link)
 
 @dataclass(frozen=True)
 class Settings:
-    """What all cases of a run share. ``lists`` 0: the visiting list is the order of the ranks.
+    """Settings shared by all cases. ``lists`` 0: the visiting list is the order of the ranks.
 
     ``costs`` are those of simulated processors (L is measured, not set); ``delay_us`` and
     ``rate_mbps`` None leave the fabric's own.
@@ -39,24 +39,24 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Ground:
-    """A fabric and how it is routed: cases on the same ground share what is built."""
+class Testbed:
+    """A fabric and its routing; cases with the same testbed share one running fabric."""
 
     spec: str
     request: PlanRequest
     networks: int
 
     def plan(self, settings: Settings, groups: dict[int, list[str]] | None = None) -> Plan:
-        """Return the plan; raises KnotlessError where there is none."""
+        """Return the plan; raises KnotlessError if there is none."""
         plan = _planned(self, settings)
         return replace(plan, request=plan.request.but(multicast=groups)) if groups else plan
 
     def fabric(self, settings: Settings) -> Fabric:
-        """Return the fabric; raises KnotlessError where there is none."""
+        """Return the fabric; raises KnotlessError if there is none."""
         return lines(load(self.spec), settings.rate_mbps, settings.delay_us)
 
     def __str__(self) -> str:
-        """Return it as a reader meets it in progress bars and errors."""
+        """Describe the case for progress bars and errors."""
         engine, count = self.request.engine, self.request.vcs
         vcs = "" if count is None else f" with {count} virtual channels"
         twice = " twice" if self.networks == 2 else ""
@@ -64,26 +64,26 @@ class Ground:
 
 
 @cache
-def _planned(ground: Ground, settings: Settings) -> Plan:
-    return make_plan(ground.fabric(settings), ground.request)
+def _planned(testbed: Testbed, settings: Settings) -> Plan:
+    return make_plan(testbed.fabric(settings), testbed.request)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One algorithm on so many hosts of a ground (None: all of them)."""
+    """An algorithm on a number of hosts of a testbed (None: all hosts)."""
 
-    ground: Ground
+    testbed: Testbed
     algorithm: str
     hosts: int | None
     repeat: int = 1
 
     def __str__(self) -> str:
-        """Return it as a reader meets it in progress bars and errors."""
-        return f"{self.algorithm} on {self.ground}"
+        """Describe the case for progress bars and errors."""
+        return f"{self.algorithm} on {self.testbed}"
 
 
 def lines(fabric: Fabric, rate_mbps: float | None, delay_us: float | None) -> Fabric:
-    """Return ``fabric`` with every link at the rate and the delay that are stated."""
+    """Return ``fabric`` with this rate and delay, if given, on every link."""
 
     def changed(part: Part) -> Part:
         rate = part.rate_mbps if rate_mbps is None else rate_mbps
@@ -95,9 +95,9 @@ def lines(fabric: Fabric, rate_mbps: float | None, delay_us: float | None) -> Fa
 
 
 def members(fabric: Fabric, count: int | None) -> list[str]:
-    """Return the names of the hosts that take part, by rank.
+    """Return the names of the participating hosts, by rank.
 
-    Of fewer than all, every switch gives its first before any gives its second: so the
+    If not all take part, the first hosts of all switches are used before second ones: so the
     whole fabric is used, as in the paper. Ranks are in the order of the hosts.
     """
     wanted = len(fabric.hosts) if count is None else count
@@ -127,7 +127,9 @@ def numbers(text: str, option: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise ExperimentError(f"{option}: {text!r} is no list of numbers such as 2,4,8") from None
+        raise ExperimentError(
+            f"{option}: {text!r} is not a list of numbers such as 2,4,8"
+        ) from None
 
 
 def choose(text: str | None, known: Sequence[str], option: str) -> list[str]:
@@ -149,22 +151,22 @@ def cases(
     networks: str,
     repeats: int,
 ) -> list[Case]:
-    """List the cases in running order: all on one ground after the other."""
+    """List the cases in running order, grouped by testbed."""
     counts = [None] if hosts is None else numbers(hosts, "--hosts")
     chosen = choose(algorithms, ALGORITHMS, "--algorithms")
     how_many = numbers(networks, "--networks")
     for count in how_many:
         if count not in NETWORKS:
             raise ExperimentError(f"--networks {count}: hosts are on 1 network or on 2")
-    grounds = [
-        Ground(spec, request_of(engine.strip()), count)
+    testbeds = [
+        Testbed(spec, request_of(engine.strip()), count)
         for spec in fabrics
         for engine in engines.split(",")
         for count in how_many
     ]
     return [
-        Case(ground, algorithm, count, repeat)
-        for ground in grounds
+        Case(testbed, algorithm, count, repeat)
+        for testbed in testbeds
         for algorithm in chosen
         for count in counts
         for repeat in range(1, repeats + 1)

@@ -12,7 +12,7 @@ import numpy as np
 from emulation.names import NETNS_DIRECTORY
 from emulation.network import EmulatedFabric
 from experiments.framework.routed import emulated
-from experiments.workloads.barriers.case import Case, Ground, Settings, members
+from experiments.workloads.barriers.case import Case, Settings, Testbed, members
 from experiments.workloads.barriers.passages import WARM_UP, Passages, by_process, together
 from experiments.workloads.barriers.processes import outcomes, running
 from experiments.workloads.logp import LogP
@@ -25,46 +25,46 @@ PORT = 7
 TIMES, BURST, BYTES = 10, 16, 8
 RETRY_US = 2_000_000
 PATIENCE_US = 60_000_000
-"""Nothing is lost in a fabric with flow control on every link: nobody should ever ask."""
+"""Nothing is lost with flow control on every link, so no retransmission is ever needed."""
 LIMIT_S = 600.0
 MOST_SETTLING = 20
 
 
 @dataclass
-class EmulatedGround:
-    """A fabric that runs, or, where hosts are on two networks, two of them."""
+class EmulatedTestbed:
+    """A running fabric, or two of them if hosts are on two networks."""
 
-    ground: Ground
+    testbed: Testbed
     settings: Settings
     plan: Plan
     groups: dict[int | None, int]
-    """The multicast group for each number of hosts."""
+    """The multicast group by number of hosts."""
     labs: list[EmulatedFabric] = field(default_factory=list)
     pairs: int = 8
     _stack: ExitStack = field(default_factory=ExitStack)
     _known: set[tuple[str, int | None]] = field(default_factory=set)
-    """Algorithms and numbers of hosts whose flows the switches have seen."""
+    """Algorithms and numbers of hosts whose flows are in the switches' caches."""
 
     @classmethod
     def build(
         cls,
-        ground: Ground,
+        testbed: Testbed,
         settings: Settings,
         cases: Sequence[Case],
         say: Callable[[str], None],
-    ) -> EmulatedGround:
+    ) -> EmulatedTestbed:
         """Describe the fabrics; they are started on entering."""
-        fabric = ground.fabric(settings)
+        fabric = testbed.fabric(settings)
         counts = dict.fromkeys(case.hosts for case in cases)
         groups = {count: number for number, count in enumerate(counts, 1)}
         wanted = {number: members(fabric, count) for count, number in groups.items()}
-        plan = ground.plan(settings, wanted)
-        made = cls(ground, settings, plan, groups)
-        for _ in range(ground.networks):
+        plan = testbed.plan(settings, wanted)
+        made = cls(testbed, settings, plan, groups)
+        for _ in range(testbed.networks):
             made.labs.append(emulated(plan, progress=say))
         return made
 
-    def __enter__(self) -> EmulatedGround:
+    def __enter__(self) -> EmulatedTestbed:
         """Start the fabrics."""
         with ExitStack() as stack:
             for lab in self.labs:
@@ -77,35 +77,35 @@ class EmulatedGround:
         self._stack.close()
 
     def run(self, case: Case) -> tuple[Passages | None, int]:
-        """Return the passages of a case, and how many messages were asked for."""
+        """Return the passages of a case, and the number of retransmissions."""
         if (kind := (case.algorithm, case.hosts)) not in self._known:
             self._settle(case)
             self._known.add(kind)
         barriers = self.settings.barriers + WARM_UP
-        told = self._told(case, barriers)
-        asked = sum(outcome["asked"] for outcome in told)
+        reports = self._run_barriers(case, barriers)
+        asked = sum(outcome["asked"] for outcome in reports)
         parts = []
-        for number in range(len(self._orders(case.algorithm, len(told)))):
-            part = _passages([outcome["rounds"][number:] for outcome in told], barriers)
+        for number in range(len(self._orders(case.algorithm, len(reports)))):
+            part = _passages([outcome["rounds"][number:] for outcome in reports], barriers)
             if part is None:
                 return None, asked
             parts.append(part.without_warm_up())
         return together(parts), asked
 
     def _settle(self, case: Case) -> None:
-        """Run barriers that do not count until the switches are in time with them.
+        """Run warm-up barriers until the switches forward them in time.
 
         Open vSwitch is slow with the first frame of each flow, and each visiting list has flows of
         its own; and a large fabric is late for most of the first minute after its start.
         """
         for _ in range(MOST_SETTLING):
-            self._told(case, 1)
+            self._run_barriers(case, 1)
             _, late = self.lateness()
             if not late:
                 return
 
-    def _told(self, case: Case, barriers: int) -> list[dict[str, Any]]:
-        """Run so many barriers by each visiting list; return what each process tells."""
+    def _run_barriers(self, case: Case, barriers: int) -> list[dict[str, Any]]:
+        """Run barriers with each visiting list; return the reports of the processes."""
         names = members(self.plan.fabric, case.hosts)
         rounds = [
             {"algorithm": case.algorithm, "order": order, "barriers": barriers}
@@ -124,7 +124,7 @@ class EmulatedGround:
             return outcomes(processes, LIMIT_S)
 
     def pair(self, source: str, target: str) -> LogP:
-        """Return what messages cost between two hosts: medians."""
+        """Return the costs of messages between two hosts: medians."""
         work = {"logp": {"times": TIMES, "burst": BURST, "bytes": BYTES}}
         group = next(iter(self.groups))
         jobs = [self._job(rank, [source, target], group, work) for rank in range(2)]
@@ -132,7 +132,7 @@ class EmulatedGround:
             return logp_of(outcomes(processes[:1], LIMIT_S)[0])
 
     def lateness(self) -> tuple[float | None, list[str]]:
-        """Return the lateness since the last call, and what is wrong with it."""
+        """Return the lateness since the last call, and problems."""
         worst, problems = 0.0, []
         for lab in self.labs:
             status = lab.daemon.status()
@@ -167,13 +167,13 @@ class EmulatedGround:
         return {"rank": rank, "port": PORT, "networks": networks, "work": work}
 
 
-def logp_of(told: dict[str, list[int]]) -> LogP:
-    """Return LogP's parameters of what process 0 of a pair has measured: medians.
+def logp_of(reports: dict[str, list[int]]) -> LogP:
+    """Return LogP's parameters from the measurements of process 0 of a pair: medians.
 
     L is what is left of half a round trip, and nothing where the overheads, measured one
     by one, are already more. A burst is spaced out by its line, and so is what comes together.
     """
-    micro = {key: float(np.median(times)) / 1000 for key, times in told.items()}
+    micro = {key: float(np.median(times)) / 1000 for key, times in reports.items()}
     send_us, receive_us = micro["send_ns"], micro["receive_ns"]
     half_us = micro["round_trip_ns"] / 2
     latency_us = max(0.0, half_us - send_us - receive_us)
@@ -181,7 +181,7 @@ def logp_of(told: dict[str, list[int]]) -> LogP:
 
 
 def _passages(rounds: list[list[dict[str, list[int]]]], barriers: int) -> Passages | None:
-    """Return the passages of the first of the rounds that are left of each process."""
+    """Return the passages of the processes, without warm-up rounds."""
     if any(not of or len(of[0]["left_ns"]) != barriers for of in rounds):
         return None
     ranks = np.repeat(np.arange(len(rounds), dtype=np.uint32), barriers)

@@ -1,4 +1,4 @@
-"""Runs one case where it is to run, and makes its row."""
+"""Running one case and making its row."""
 
 from __future__ import annotations
 
@@ -12,52 +12,52 @@ from numpy.typing import NDArray
 
 from experiments.framework.experiment import SIMULATION
 from experiments.framework.routed import Measured
-from experiments.workloads.barriers.case import Case, Ground, Settings, mean_switches, members
+from experiments.workloads.barriers.case import Case, Settings, Testbed, mean_switches, members
 from experiments.workloads.barriers.passages import Passages
 from experiments.workloads.barriers.row import Row
 from experiments.workloads.logp import LogP, barrier_us, mean_of
 from routing.plan import Plan
 
 LISTED_SAMPLES = 20_000
-"""At most so many passages of a case are kept one by one, of evenly spaced barriers."""
+"""Limit of passages stored per case, of evenly spaced barriers."""
 
 
 class Place(Protocol):
-    """Where barriers run: a simulated or an emulated fabric."""
+    """A testbed that runs barriers: a simulated or an emulated fabric."""
 
     @property
     def plan(self) -> Plan:
-        """The plan that it runs by."""
+        """The plan of the fabric."""
 
     def run(self, case: Case) -> tuple[Passages | None, int]:
-        """Return the passages (None: not all went through), and the messages asked for."""
+        """Return the passages (None if incomplete), and the number of retransmissions."""
 
     @property
     def pairs(self) -> int:
         """How many pairs of hosts :func:`costs` measures."""
 
     def pair(self, source: str, target: str) -> LogP:
-        """Return what a message costs between two hosts."""
+        """Return the costs of a message between two hosts."""
 
     def lateness(self) -> tuple[float | None, list[str]]:
-        """Return the lateness (us, 99th percentile) since the last call, and what is wrong."""
+        """Return the lateness (us, 99th percentile) since the last call, and problems."""
 
 
 def built(
     on: str,
-    ground: Ground,
+    testbed: Testbed,
     settings: Settings,
     cases: list[Case],
     say: Callable[[str], None],
 ) -> AbstractContextManager[Place]:
-    """Return the place for ``cases``, which are all on ``ground``."""
+    """Return the place for ``cases``, which are all on ``testbed``."""
     if on == SIMULATION:
-        from experiments.workloads.barriers.simulated import SimulatedGround
+        from experiments.workloads.barriers.simulated import SimulatedTestbed
 
-        return SimulatedGround.build(ground, settings, cases, say)
-    from experiments.workloads.barriers.emulated import EmulatedGround
+        return SimulatedTestbed.build(testbed, settings, cases, say)
+    from experiments.workloads.barriers.emulated import EmulatedTestbed
 
-    return EmulatedGround.build(ground, settings, cases, say)
+    return EmulatedTestbed.build(testbed, settings, cases, say)
 
 
 def costs(place: Place, case: Case, seed: int) -> LogP:
@@ -69,7 +69,7 @@ def costs(place: Place, case: Case, seed: int) -> LogP:
 
 
 def run(place: Place, on: str, case: Case, settings: Settings, costs: LogP) -> Measured:
-    """Run a case, messages costing ``costs``; return its row, and its samples without ``row``."""
+    """Run a case with these message ``costs``; return its row and samples (without ``row``)."""
     names = members(place.plan.fabric, case.hosts)
     place.lateness()
     passages, asked = place.run(case)
@@ -78,7 +78,7 @@ def run(place: Place, on: str, case: Case, settings: Settings, costs: LogP) -> M
     lists = max(1, settings.lists) if case.algorithm == "unicast" else 1
     if passages is None:
         durations: NDArray[np.float64] = np.zeros((1, len(names)))
-        problems = [*problems, "not every process went through every barrier"]
+        problems = [*problems, "not every process passed every barrier"]
     else:
         durations = passages.durations_us
         if passages.left_early:
@@ -87,10 +87,10 @@ def run(place: Place, on: str, case: Case, settings: Settings, costs: LogP) -> M
         on=on,
         algorithm=case.algorithm,
         hosts=len(names),
-        fabric=case.ground.spec,
-        engine=case.ground.request.engine,
+        fabric=case.testbed.spec,
+        engine=case.testbed.request.engine,
         vcs=place.plan.vcs,
-        networks=case.ground.networks,
+        networks=case.testbed.networks,
         repeat=case.repeat,
         barriers=0 if passages is None else len(durations),
         lists=lists,
@@ -98,7 +98,7 @@ def run(place: Place, on: str, case: Case, settings: Settings, costs: LogP) -> M
         p99_us=round(float(np.percentile(durations, 99)), 3),
         min_us=round(float(durations.min(axis=0).mean()), 3),
         max_us=round(float(durations.max(axis=0).mean()), 3),
-        predicted_us=round(barrier_us(case.algorithm, len(names), costs, case.ground.networks), 3),
+        predicted_us=round(barrier_us(case.algorithm, len(names), costs, case.testbed.networks), 3),
         one_way_us=round(costs.one_way_us, 3),
         switches=round(mean_switches(place.plan, names), 4),
         list_means_us=[round(float(part.mean()), 3) for part in np.split(durations, lists)]

@@ -1,4 +1,4 @@
-"""When processes went through barriers, and what that says."""
+"""Times at which processes entered and left barriers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 WARM_UP = 2
-"""Barriers that do not count: processes begin one after the other, switches learn."""
+"""Barriers not counted, while processes start and switches fill their caches."""
 
 Times = NDArray[np.float64]
 
@@ -22,16 +22,16 @@ class Passages:
 
     @property
     def durations_us(self) -> Times:
-        """(barriers, processes): what a barrier took each process."""
+        """(barriers, processes): the time that each process spent in each barrier."""
         return self.left_us - self.entered_us
 
     def without_warm_up(self) -> Passages:
-        """Return the passages that count."""
+        """Return the passages after the warm-up."""
         return Passages(self.entered_us[WARM_UP:], self.left_us[WARM_UP:])
 
     @property
     def left_early(self) -> int:
-        """How many barriers somebody left before everybody had entered: 0, or it is no barrier."""
+        """The number of barriers that a process left before all had entered; must be 0."""
         return int((self.left_us.min(axis=1) < self.entered_us.max(axis=1)).sum())
 
 
@@ -40,7 +40,7 @@ def by_process(
 ) -> Passages | None:
     """Sort passages, in the order in which they ended, by barrier and process.
 
-    None where some process did not pass as many barriers as the others.
+    Returns None if processes passed different numbers of barriers.
     """
     counts = np.bincount(ranks, minlength=processes)
     if len(counts) != processes or len(set(counts.tolist())) != 1:
@@ -51,7 +51,7 @@ def by_process(
 
 
 def together(parts: list[Passages]) -> Passages:
-    """Join passages of the same processes, one run after the other."""
+    """Concatenate passages of the same processes."""
     return Passages(
         np.concatenate([part.entered_us for part in parts]),
         np.concatenate([part.left_us for part in parts]),

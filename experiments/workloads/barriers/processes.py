@@ -1,4 +1,4 @@
-"""The processes of barriers, one in each host: started together, heard, and ended."""
+"""The processes of barriers, one per host: start, communication and end."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ class Member:
         except FileNotFoundError:
             raise ExperimentError(f"{BINARY} is not there: run 'make setup'") from None
         self._heard = b""
-        self.say(json.dumps(job))
+        self.write_line(json.dumps(job))
 
-    def say(self, text: str) -> None:
-        """Write a line to the process; one that has ended is found out when it is heard."""
+    def write_line(self, text: str) -> None:
+        """Write a line to the process; if it has ended, reading reports it."""
         try:
             _pipe(self.process.stdin).write(text.encode() + b"\n")
             _pipe(self.process.stdin).flush()
         except BrokenPipeError:
             pass
 
-    def hear(self, deadline: float) -> str:
-        """Return the next line; raises ExperimentError with its reason when there is none."""
+    def read_line(self, deadline: float) -> str:
+        """Return the next line; raises ExperimentError with the reason if there is none."""
         out = _pipe(self.process.stdout)
         with selectors.DefaultSelector() as selector:
             selector.register(out, selectors.EVENT_READ)
             while b"\n" not in self._heard:
                 left = deadline - time.monotonic()
                 if left <= 0 or not selector.select(left):
-                    raise ExperimentError(f"process {self.rank} has said nothing in time")
+                    raise ExperimentError(f"process {self.rank} did not answer in time")
                 more = os.read(out.fileno(), 1 << 16)
                 if not more:
                     why = _pipe(self.process.stderr).read().decode(errors="replace").strip()
@@ -63,7 +63,7 @@ class Member:
         return line.decode()
 
     def end(self) -> None:
-        """End it: it does when nobody talks to it any more."""
+        """End the process, by closing its input."""
         try:
             _pipe(self.process.stdin).close()
             self.process.wait(END_LIMIT_S)
@@ -82,9 +82,9 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
 
 @contextmanager
 def running(jobs: Sequence[Mapping[str, Any]], mark: str) -> Iterator[list[Member]]:
-    """Start a process for each job, let them go when all are ready, and end them all.
+    """Start a process for each job, release them when all are ready, and end them all.
 
-    ``mark`` is the name of the fabric that ends them if this process cannot.
+    ``mark`` is the name of the fabric, whose removal also ends them.
     """
     members: list[Member] = []
     try:
@@ -92,10 +92,10 @@ def running(jobs: Sequence[Mapping[str, Any]], mark: str) -> Iterator[list[Membe
             members.append(Member(job, mark))
         deadline = time.monotonic() + START_LIMIT_S
         for member in members:
-            if member.hear(deadline) != "ready":
+            if member.read_line(deadline) != "ready":
                 raise ExperimentError(f"process {member.rank} did not get ready")
         for member in members:
-            member.say("go")
+            member.write_line("go")
         yield members
     finally:
         for member in members:
@@ -105,6 +105,6 @@ def running(jobs: Sequence[Mapping[str, Any]], mark: str) -> Iterator[list[Membe
 
 
 def outcomes(members: Sequence[Member], limit_s: float) -> list[dict[str, Any]]:
-    """Return what each process tells at the end; raises ExperimentError when it is too late."""
+    """Return each process's final report; raises ExperimentError after ``limit_s``."""
     deadline = time.monotonic() + limit_s
-    return [json.loads(member.hear(deadline)) for member in members]
+    return [json.loads(member.read_line(deadline)) for member in members]

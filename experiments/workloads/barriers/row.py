@@ -1,4 +1,4 @@
-"""What one case of the barrier experiment found."""
+"""The row of one case of the barrier experiment."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ SAMPLE_TYPES = {
     "process": "int32",
     "duration_us": "double",
 }
-"""Columns of samples.parquet: one line for each passage; ``row`` counts run.json's from 0."""
+"""Columns of samples.parquet: one sample per passage; ``row`` counts run.json's from 0."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One case: barrier times are those of all passages of all processes.
+    """The results of one case; barrier times are over all passages of all processes.
 
-    As in Iwasaki et al. ``min_us`` and ``max_us`` are the least and the greatest of each
+    As in Iwasaki et al., ``min_us`` and ``max_us`` are the minimum and maximum of each
     process, averaged over the processes. ``one_way_us`` is o_s + L + o_r, measured
-    between pairs of the same hosts, ``predicted_us`` what the formulas make of it.
+    between pairs of the same hosts, ``predicted_us`` the result of the formulas.
     ``switches`` is the mean number of switches on a path between two of the hosts.
     ``list_means_us`` are the means of each visiting list (one where there are none).
-    ``asked`` counts messages that were asked for because they were late or lost. ``late``: the
-    emulator was; ``earlier_attempts`` are rows that were.
+    ``asked`` counts retransmissions of late or lost messages. ``late``: the
+    emulator was late; ``earlier_attempts`` are the earlier, late rows.
     """
 
     on: str
@@ -53,5 +53,5 @@ class Row:
     earlier_attempts: list[dict[str, Any]] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return it as a value for :func:`json.dumps`."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""Barriers on the simulator: the state machines of core/barrier on processors after LogP."""
+"""Barriers on the simulator: the state machines of core/barrier, with processors as in LogP."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.framework.experiment import ExperimentError
-from experiments.workloads.barriers.case import Case, Ground, Settings, members
+from experiments.workloads.barriers.case import Case, Settings, Testbed, members
 from experiments.workloads.barriers.passages import WARM_UP, Passages, by_process, together
 from experiments.workloads.logp import LogP
 from forwarding.from_plan import state_of_plan
@@ -25,48 +25,48 @@ PS_PER_US = 1_000_000
 FOREVER_PS = 2**64 - 1
 EVENTS_AT_ONCE = 1 << 18
 RETRY_NS, PATIENCE_NS = 10**9, 10**11
-"""Nothing is lost in a fabric with flow control on every link: nobody should ever ask."""
+"""Nothing is lost with flow control on every link, so no retransmission is ever needed."""
 
 
 @dataclass
-class SimulatedGround:
-    """A fabric whose simulations share their tables. A context, as the emulated one is."""
+class SimulatedTestbed:
+    """A fabric whose simulations share their tables; a context manager like the emulated one."""
 
-    ground: Ground
+    testbed: Testbed
     settings: Settings
     plan: Plan
     state: ForwardingState
     groups: dict[int | None, int]
-    """The multicast group for each number of hosts."""
+    """The multicast group by number of hosts."""
     table: ChannelTable
     tables: simulator.Tables
     pairs: int = 64
 
     @classmethod
     def build(
-        cls, ground: Ground, settings: Settings, cases: list[Case], _say: Callable[[str], None]
-    ) -> SimulatedGround:
+        cls, testbed: Testbed, settings: Settings, cases: list[Case], _say: Callable[[str], None]
+    ) -> SimulatedTestbed:
         """Plan the fabric and fill the tables; raises KnotlessError."""
-        fabric = ground.fabric(settings)
+        fabric = testbed.fabric(settings)
         counts = dict.fromkeys(case.hosts for case in cases)
         groups = {count: number for number, count in enumerate(counts, 1)}
         wanted = {number: members(fabric, count) for count, number in groups.items()}
-        return cls.of(ground, settings, ground.plan(settings, wanted), groups)
+        return cls.of(testbed, settings, testbed.plan(settings, wanted), groups)
 
     @classmethod
     def of(
-        cls, ground: Ground, settings: Settings, plan: Plan, groups: dict[int | None, int]
-    ) -> SimulatedGround:
+        cls, testbed: Testbed, settings: Settings, plan: Plan, groups: dict[int | None, int]
+    ) -> SimulatedTestbed:
         """Fill the tables of ``plan``, and those of the second network; raises KnotlessError."""
         state = state_of_plan(plan)
         table = channel_table(plan.fabric, plan.flow_control, Buffers())
         tables = tables_of(state, table)
-        if ground.networks == 2:
+        if testbed.networks == 2:
             table = dual_plane(table, len(plan.fabric.switches))
             tables = tables.repeated(2)
-        return cls(ground, settings, plan, state, groups, table, tables)
+        return cls(testbed, settings, plan, state, groups, table, tables)
 
-    def __enter__(self) -> SimulatedGround:
+    def __enter__(self) -> SimulatedTestbed:
         """Begin."""
         return self
 
@@ -78,7 +78,7 @@ class SimulatedGround:
         return None, []
 
     def run(self, case: Case) -> tuple[Passages | None, int]:
-        """Return the passages of a case, and how many messages were asked for."""
+        """Return the passages of a case, and the number of retransmissions."""
         names = members(self.plan.fabric, case.hosts)
         trees = trees_of(self.state, self.table, [(names[0], self.groups[case.hosts])])
         if case.algorithm != "unicast" or self.settings.lists == 0:
@@ -94,7 +94,7 @@ class SimulatedGround:
         return together(parts), asked
 
     def pair(self, source: str, target: str) -> LogP:
-        """Return the processors' costs with the L that is measured between two hosts.
+        """Return the processors' costs with L measured between two hosts.
 
         A barrier of two processes is one message each way at the same time: it takes
         exactly o_s + L + o_r.
@@ -102,13 +102,13 @@ class SimulatedGround:
         costs = self.settings.costs
         passages, _ = self._passages("shuffle", None, [source, target], [])
         if passages is None:
-            raise ExperimentError(f"{source} and {target} do not reach each other")
+            raise ExperimentError(f"{source} and {target} cannot reach each other")
         one_way_us = float(passages.durations_us.mean())
         latency_us = one_way_us - costs.send_us - costs.receive_us
         return replace(costs, latency_us=latency_us, line_us=self._line_us(target))
 
     def _line_us(self, host: str) -> float:
-        """Return how long a message occupies a host's line: frame, preamble and gap."""
+        """Return the time that a message occupies a host's line: frame, preamble and gap."""
         fabric = self.plan.fabric
         frame_bytes = line_bytes(self.settings.message_bytes, self.settings.message_bytes)
         return frame_bytes * 8 / fabric.hosts[fabric.host_index[host]].rate_mbps
@@ -127,7 +127,7 @@ class SimulatedGround:
             order,
             [fabric.host_index[name] for name in names],
             len(fabric.hosts),
-            self.ground.networks,
+            self.testbed.networks,
             send_ps=_ps(costs.send_us),
             receive_ps=_ps(costs.receive_us),
             gap_ps=_ps(costs.gap_us),
@@ -139,8 +139,8 @@ class SimulatedGround:
             patience_ns=PATIENCE_NS,
         )
         simulation = simulator.Simulation(
-            len(fabric.switches) * self.ground.networks,
-            len(fabric.hosts) * self.ground.networks,
+            len(fabric.switches) * self.testbed.networks,
+            len(fabric.hosts) * self.testbed.networks,
             self.table,
             self.tables,
             trees,

@@ -1,4 +1,4 @@
-"""What the experiments on messages between two hosts share: their settings and options."""
+"""Settings and options shared by the experiments on messages between two hosts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from experiments.framework.experiment import (
     Progress,
     Record,
 )
-from experiments.framework.routed import Measured, in_time
+from experiments.framework.routed import Measured, retry_if_late
 from experiments.workloads.logp import LogP
 from experiments.workloads.logp_options import costs_of, overhead_options
 
@@ -35,7 +35,7 @@ COUNT, QUICK_COUNT = 100, 20
 class MessageCampaign:
     """Sizes in bytes, and the plan; each experiment adds its cases and how it measures one.
 
-    ``fabric`` and ``engine`` are what the user named.
+    ``fabric`` and ``engine`` are as given by the user.
     """
 
     on: str
@@ -47,7 +47,7 @@ class MessageCampaign:
     count: int
     repeats: int
     costs: LogP
-    """Of simulated processors; L and g are the network's."""
+    """The costs of simulated processors; L and g are the network's."""
 
     @classmethod
     def of(cls, common: Common, options: Mapping[str, Any], longest: int) -> Self:
@@ -58,7 +58,7 @@ class MessageCampaign:
         from topologies import load
 
         if common.duration_s is not None or common.rate_mbps is not None:
-            raise ExperimentError("--duration and --rate: say --count, and rates in the fabric")
+            raise ExperimentError("--duration and --rate: use --count, and rates in the fabric")
         fabric = load(options["fabric"])
         pair.chosen(fabric, options["hosts"])
         if common.on == EMULATION:
@@ -79,7 +79,7 @@ class MessageCampaign:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Return what decides the run."""
+        """Return the settings that determine the run."""
         given = {"send_us": self.costs.send_us, "receive_us": self.costs.receive_us}
         return {
             "on": self.on,
@@ -92,7 +92,7 @@ class MessageCampaign:
         }
 
     def running(self, say: Callable[[str], None]) -> AbstractContextManager[Exchanging]:
-        """Return the fabric to be entered, with its two hosts."""
+        """Return a context manager for the fabric and its two hosts."""
         from experiments.workloads.messages import pair
 
         return pair.running(self.on, self.plan, self.hosts, self.costs, say)
@@ -112,18 +112,18 @@ class MessageCampaign:
             progress.advance()
             for number, (what, size) in enumerate(self.cases()):
                 progress.begin(f"{what}, {size} bytes")
-                row, times = in_time(partial(self.measure, pair, what, size))
+                row, times = retry_if_late(partial(self.measure, pair, what, size))
                 record(row, [{"row": number, **line} for line in times])
                 progress.advance()
 
     @property
     def steps(self) -> int:
-        """The fabric, and each case."""
+        """One step for the fabric, and one per case."""
         return 1 + len(self.cases())
 
 
 def fabric_options() -> tuple[click.Option, ...]:
-    """Return the options that say where; a new one for each experiment."""
+    """Return the options of the place; new ones for each experiment."""
     return (
         click.Option(["--fabric"], default="flat,2", show_default=True, metavar="SPEC"),
         click.Option(["--engine"], default="updown", show_default=True, help="Routing engine."),

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 START_LIMIT_S = 20.0
 SPARE_S = 15.0
-"""How much longer than asked an answer may take before the process is given up."""
+"""Extra time for an answer before the process is given up."""
 
 
 class ExchangeError(KnotlessError):
-    """A messenger that does not start, or has died."""
+    """A messenger that does not start, or has exited."""
 
 
 class Messenger:
@@ -60,12 +60,12 @@ class Messenger:
         self.close()
 
     def end(self) -> None:
-        """End the process; whoever waits for its answer gets an ExchangeError."""
+        """End the process; callers that wait for an answer get an ExchangeError."""
         self._process.kill()
         self._process.wait()
 
     def close(self) -> None:
-        """End the process, and all talk with it."""
+        """End the process and close its pipes."""
         self.end()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
@@ -89,7 +89,7 @@ class Messenger:
         datagram_bytes: int,
         limit_s: float,
     ) -> list[float]:
-        """Return the seconds of each phase; fewer of them where ``limit_s`` ran out."""
+        """Return the seconds of each phase; fewer if ``limit_s`` was exceeded."""
         ask = {"phases": [self._numbers(pairs) for pairs in phases], "limit_s": limit_s}
         load = {"datagrams": datagrams, "bytes": datagram_bytes}
         found: list[float] = self._do("phases", limit_s, **ask, **load)["seconds"]

@@ -1,4 +1,4 @@
-"""Pictures of what messages between two hosts take."""
+"""Plots of messages between two hosts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLOURS = (plots.BLUE, plots.GREEN, plots.RED, plots.AMBER)
 
 
 def over_size(rows: Sequence[Row], series: str) -> Figure:
-    """Draw latency and bandwidth over size, a line for each ``series``, repeats averaged."""
+    """Plot latency and bandwidth over size, one line per ``series``, averaged over repeats."""
     figure = plots.new_figure(9.0, 3.8)
     left, right = figure.subplots(1, 2)
     for number, name in enumerate(dict.fromkeys(row[series] for row in rows)):
@@ -35,7 +35,7 @@ def over_size(rows: Sequence[Row], series: str) -> Figure:
 
 
 def stages(row: Row) -> Figure:
-    """Draw when each stage of a push begins."""
+    """Plot the start of each stage of a push."""
     names, begins = list(row["stages_us"]), list(row["stages_us"].values())
     figure = plots.new_figure(8.0, 3.8)
     axes = figure.subplots()

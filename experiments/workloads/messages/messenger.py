@@ -2,8 +2,8 @@
 
 ``python -m experiments.workloads.messages.messenger`` reads requests as lines of JSON on standard
 input and answers each with a line; the first line gives the hosts. It opens a socket in each host's
-network namespace and stays one process, because two for each host would use up the machine that is
-to be measured. :mod:`experiments.workloads.messages.exchange` is the other end.
+network namespace and is a single process, because two per host would overload the machine that is
+measured. :mod:`experiments.workloads.messages.exchange` is its client.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RECEIVE_BUFFER_BYTES = 1 << 20
 LONGEST_WAIT_S = 0.25
 
 
-class Post:
+class HostSockets:
     """The hosts' sockets, by the number of the host in the order given."""
 
     def __init__(self, hosts: Sequence[Mapping[str, str]]) -> None:
@@ -52,7 +52,7 @@ class Post:
             self.by_fd[sock.fileno()] = number
 
     def send(self, source: int, target: int, data: bytes) -> bool:
-        """Send; False where the socket's buffer is full, so that the network holds it back."""
+        """Send; return False if the socket's buffer is full because the network blocks it."""
         try:
             self.sockets[source].sendto(data, self.addresses[target])
         except (BlockingIOError, InterruptedError):
@@ -60,12 +60,12 @@ class Post:
         return True
 
     def watch_room(self, host: int, wanted: bool) -> None:
-        """Wake up, or no longer, when the host's socket has room."""
+        """Enable or disable waking up when the host's socket has room."""
         room = select.EPOLLOUT if wanted else 0
         self.poll.modify(self.sockets[host].fileno(), select.EPOLLIN | room)
 
     def arrived(self, until: float) -> Iterator[tuple[int, bytes | None]]:
-        """Wait a while, at most until then; yield (host, message), None where there is room."""
+        """Wait until ``until`` at most; yield (host, message), or (host, None) if there is room."""
         wait_s = min(LONGEST_WAIT_S, max(0.0, until - time.monotonic()))
         for fd, what in self.poll.poll(wait_s):
             host = self.by_fd[fd]
@@ -78,7 +78,7 @@ class Post:
                 continue
 
     def drain(self) -> None:
-        """Throw away whatever has arrived."""
+        """Discard all messages that have arrived."""
         for sock in self.sockets:
             try:
                 while True:
@@ -88,7 +88,7 @@ class Post:
 
 
 def pieces(message_bytes: int) -> list[int]:
-    """Return the payloads of the datagrams that a message becomes; the rest is a whole one."""
+    """Return the payload sizes of a message's datagrams; the last one has the remainder."""
     whole, rest = divmod(message_bytes, DATAGRAM_BYTES)
     sizes = [DATAGRAM_BYTES] * whole + ([rest] if rest else [])
     if sizes and sizes[-1] < HEAD.size:
@@ -96,7 +96,7 @@ def pieces(message_bytes: int) -> list[int]:
     return sizes
 
 
-def acknowledged(post: Post, ask: Mapping[str, Any]) -> dict[str, Any]:
+def acknowledged(sockets: HostSockets, ask: Mapping[str, Any]) -> dict[str, Any]:
     """Let every flow send a message, wait for its acknowledgement, send the next.
 
     ``flows`` are (source, target), ``bytes`` what a message has, ``seconds`` how long, after
@@ -116,23 +116,23 @@ def acknowledged(post: Post, ask: Mapping[str, Any]) -> dict[str, Any]:
         sequence[flow] += 1
         sent_at[flow], came[flow] = time.monotonic(), 0
         for rest in padding:
-            if not post.send(source, target, HEAD.pack(DATA, flow, sequence[flow]) + rest):
+            if not sockets.send(source, target, HEAD.pack(DATA, flow, sequence[flow]) + rest):
                 raise OSError("a message alone in its socket is not taken")
 
-    post.drain()
+    sockets.drain()
     for flow in range(len(flows)):
         start(flow)
     while time.monotonic() < end:
-        for host, data in post.arrived(end):
+        for host, data in sockets.arrived(end):
             if data is None or len(data) < HEAD.size:
                 continue
             kind, flow, number = HEAD.unpack_from(data)
             if flow >= len(flows) or number != sequence[flow]:
-                continue  # of an earlier run
+                continue  # it is from an earlier run
             if kind == DATA:
                 came[flow] += 1
                 if came[flow] == len(padding):
-                    post.send(host, flows[flow][0], HEAD.pack(ACK, flow, number))
+                    sockets.send(host, flows[flow][0], HEAD.pack(ACK, flow, number))
             else:
                 now = time.monotonic()
                 if sent_at[flow] >= begin:
@@ -141,17 +141,17 @@ def acknowledged(post: Post, ask: Mapping[str, Any]) -> dict[str, Any]:
     return {"times_us": times}
 
 
-def phases(post: Post, ask: Mapping[str, Any]) -> dict[str, Any]:
-    """Run phases in which hosts send to one another, each when the one before has arrived.
+def phases(sockets: HostSockets, ask: Mapping[str, Any]) -> dict[str, Any]:
+    """Run phases of messages between hosts; each starts when the previous one has arrived.
 
     ``phases`` gives, for each phase, (source, target) pairs; each sends ``datagrams`` of
-    ``bytes``. All wait for all, which costs no message here. Answers with the seconds of each
-    phase; fewer than asked where ``limit_s`` ran out.
+    ``bytes``. Waiting for the end of a phase costs no message here. Answers with the seconds of
+    each phase; fewer if ``limit_s`` was exceeded.
     """
     count, padding = int(ask["datagrams"]), bytes(int(ask["bytes"]) - HEAD.size)
     run, limit = int(ask["run"]) << 32, time.monotonic() + float(ask["limit_s"])
     seconds: list[float] = []
-    post.drain()
+    sockets.drain()
     for number, pairs in enumerate(ask["phases"]):
         target = {int(a): int(b) for a, b in pairs}
         left = dict.fromkeys(target, count)
@@ -160,19 +160,19 @@ def phases(post: Post, ask: Mapping[str, Any]) -> dict[str, Any]:
         begun = time.monotonic()
         sending = set(target)
         for host in sending:
-            post.watch_room(host, True)
+            sockets.watch_room(host, True)
         while missing and time.monotonic() < limit:
-            for host, got in post.arrived(limit):
+            for host, got in sockets.arrived(limit):
                 if got is not None:
                     missing -= len(got) >= HEAD.size and got[: HEAD.size] == data[: HEAD.size]
                 elif host in sending:
-                    while left[host] and post.send(host, target[host], data):
+                    while left[host] and sockets.send(host, target[host], data):
                         left[host] -= 1
                     if not left[host]:
                         sending.discard(host)
-                        post.watch_room(host, False)
+                        sockets.watch_room(host, False)
         for host in sending:
-            post.watch_room(host, False)
+            sockets.watch_room(host, False)
         if missing:
             break
         seconds.append(time.monotonic() - begun)
@@ -181,14 +181,14 @@ def phases(post: Post, ask: Mapping[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer requests until standard input ends."""
-    # Times are taken here: not being run at once would be taken for the network's time.
+    # Run with priority: scheduling delays would be measured as time in the network.
     with suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-    post = Post(json.loads(sys.stdin.readline()))
-    print(json.dumps({"ready": True}), flush=True)  # noqa: T201 - it speaks by standard output
+    sockets = HostSockets(json.loads(sys.stdin.readline()))
+    print(json.dumps({"ready": True}), flush=True)  # noqa: T201 - answers go to standard output
     for line in sys.stdin:
         ask = json.loads(line)
-        answer = {"acknowledged": acknowledged, "phases": phases}[ask["do"]](post, ask)
+        answer = {"acknowledged": acknowledged, "phases": phases}[ask["do"]](sockets, ask)
         print(json.dumps(answer), flush=True)  # noqa: T201
 
 

@@ -13,7 +13,7 @@ from emulation import namespaces
 from emulation.names import REPOSITORY
 from emulation.network import EmulatedFabric
 from experiments.framework.experiment import SIMULATION, ExperimentError
-from experiments.framework.routed import emulated, judged
+from experiments.framework.routed import emulated, with_validity
 from experiments.workloads.logp import LogP
 from experiments.workloads.messages.simulated import SimulatedPair
 from routing.plan import Plan
@@ -29,43 +29,45 @@ class Exchanging(Protocol):
     """Two hosts of a fabric that exchange messages."""
 
     @property
-    def asker(self) -> Host:
-        """Who begins."""
+    def client(self) -> Host:
+        """The host that starts."""
 
     @property
     def server(self) -> Host:
-        """Who answers."""
+        """The host that answers."""
 
     def exchange(self, kind: str, size: int, count: int, mode: str = "latency") -> tuple[Any, Any]:
-        """Return what the asker and what the server tell."""
+        """Return the reports of client and server."""
 
     def settle(self) -> None:
-        """Forget what was counted."""
+        """Reset the counters."""
 
     def judge(self) -> dict[str, Any]:
-        """Return lateness, losses, and whether they leave the measurement valid."""
+        """Return lateness, losses, and whether the measurement is valid."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A running fabric, and the two hosts that exchange messages."""
+    """A running fabric and the two hosts that exchange messages."""
 
     lab: EmulatedFabric
-    asker: Host
+    client: Host
     server: Host
 
     def exchange(self, kind: str, size: int, count: int, mode: str = "latency") -> tuple[Any, Any]:
-        """Return what the asker and what the server printed.
+        """Return the output of client and server.
 
-        Raises ExperimentError with the program's reason when one of them fails.
+        Raises ExperimentError with the program's error if one of them fails.
         """
         answers = []
-        with self._start("serve", self.server, self.asker, kind, size, count, mode) as server:
+        with self._start("serve", self.server, self.client, kind, size, count, mode) as server:
             try:
                 assert server.stdout is not None  # noqa: S101 - it was asked for
                 server.stdout.readline()
-                with self._start("ask", self.asker, self.server, kind, size, count, mode) as asker:
-                    for process in (asker, server):
+                with self._start(
+                    "ask", self.client, self.server, kind, size, count, mode
+                ) as client:
+                    for process in (client, server):
                         out, error = process.communicate(timeout=LIMIT_S)
                         if process.returncode != 0:
                             reason = " ".join(error.split())[:300]
@@ -93,16 +95,16 @@ class Pair:
         self.lab.daemon.reset()
 
     def judge(self) -> dict[str, Any]:
-        """Return lateness, losses, and whether they leave the measurement valid."""
+        """Return lateness, losses, and whether the measurement is valid."""
         lost = int(self.lab.daemon.counters()["lost_frames"])
         problems = [f"{lost} frames were lost"] if lost else []
-        return judged({"lost_frames": lost}, self.lab.daemon.status(), problems)
+        return with_validity({"lost_frames": lost}, self.lab.daemon.status(), problems)
 
 
 def chosen(fabric: Fabric, names: str | None) -> tuple[Host, Host]:
     """Return the two hosts named ``a,b``, or the first and the last.
 
-    Raises ExperimentError when they are not two hosts of the fabric.
+    Raises ExperimentError if they are not two hosts of the fabric.
     """
     by_name = {host.name: host for host in fabric.hosts}
     words = names.split(",") if names else [fabric.hosts[0].name, fabric.hosts[-1].name]
@@ -115,7 +117,7 @@ def chosen(fabric: Fabric, names: str | None) -> tuple[Host, Host]:
 
 
 def sizes_of(text: str, most: int) -> tuple[int, ...]:
-    """Read sizes in bytes, such as ``8,64,1024``; raises ExperimentError."""
+    """Parse sizes in bytes, such as ``8,64,1024``; raises ExperimentError."""
     try:
         sizes = tuple(int(word) for word in text.split(","))
     except ValueError:
@@ -129,14 +131,14 @@ def sizes_of(text: str, most: int) -> tuple[int, ...]:
 def running(
     on: str, plan: Plan, hosts: str | None, costs: LogP, say: Callable[[str], None]
 ) -> Iterator[Exchanging]:
-    """Start the fabric; it is removed at the end. ``costs`` are those of simulated processors."""
-    asker, server = chosen(plan.fabric, hosts)
+    """Start the fabric and remove it at the end. ``costs`` are those of simulated processors."""
+    client, server = chosen(plan.fabric, hosts)
     if on == SIMULATION:
-        yield SimulatedPair(plan, asker, server, costs)
+        yield SimulatedPair(plan, client, server, costs)
         return
     with emulated(plan, static_arp=True, progress=say) as lab:
-        pair = Pair(lab, asker, server)
-        # The first frames of a flow take a switch's slow path.
+        pair = Pair(lab, client, server)
+        # The first frames of a flow take the switch's slow path.
         for kind in ("udp", "message"):
             pair.exchange(kind, 8, 20)
         yield pair

@@ -1,7 +1,7 @@
-"""Messages between two hosts of a simulated fabric: what the network does, and LogP's overheads.
+"""Messages between two hosts of a simulated fabric, with LogP's processor overheads.
 
 A processor is busy for o_s with each message that it sends and for o_r with each that it
-receives; what is between is simulated frame by frame.
+receives; the network is simulated frame by frame.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.framework.routed import unjudged
+from experiments.framework.routed import without_lateness
 from experiments.workloads.logp import LogP
 from routing.plan import Plan
 from simulation.replay import replay
@@ -18,17 +18,17 @@ from topologies.fabric import Host
 
 FRAME_BYTES = 1500
 HEADER_BYTES = {"message": 32, "acknowledged": 64, "udp": 28}
-"""Of each frame, behind the Ethernet header: core/endpoint/src/wire.rs; IP and UDP."""
+"""Header bytes per frame after the Ethernet header: core/endpoint/src/wire.rs; IP and UDP."""
 REQUEST_BYTES, ANSWER_BYTES = 30, 10
-"""Of an operation besides its data: core/endpoint/src/operation.rs."""
+"""Bytes of an operation in addition to its data: core/endpoint/src/operation.rs."""
 AHEAD = 64
-"""Messages that are unanswered at most where the rate is measured, as knotless-pingpong does."""
+"""Limit of unanswered messages when the rate is measured, as in knotless-pingpong."""
 ASKER, SERVER = 0, 1
 
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that a process does; see :class:`simulation.replay.Step`."""
+    """One step of a process; see :class:`simulation.replay.Step`."""
 
     process: int
     kind: str
@@ -38,7 +38,7 @@ class Step:
 
 
 def wire_bytes(kind: str, size: int) -> int:
-    """Return the payload of all Ethernet frames that a message becomes."""
+    """Return the total payload of the Ethernet frames of a message."""
     header = HEADER_BYTES[kind]
     return size + header * max(1, -(-size // (FRAME_BYTES - header)))
 
@@ -48,19 +48,19 @@ class SimulatedPair:
     """Two hosts of a fabric, with the methods of ``message_pair.Pair``."""
 
     plan: Plan
-    asker: Host
+    client: Host
     server: Host
     costs: LogP
 
     def settle(self) -> None:
-        """Do nothing: every exchange begins on an idle fabric."""
+        """Do nothing: every exchange starts on an idle fabric."""
 
     def judge(self) -> dict[str, Any]:
-        """Virtual time is never late, and PAUSE on every link loses nothing."""
-        return unjudged({"lost_frames": 0})
+        """Return the verdict: virtual time is never late, and PAUSE on every link loses nothing."""
+        return without_lateness({"lost_frames": 0})
 
     def exchange(self, kind: str, size: int, count: int, mode: str = "latency") -> tuple[Any, Any]:
-        """Return what ``knotless-pingpong`` would print, at the asker and at the server."""
+        """Return what ``knotless-pingpong`` would print at the client and at the server."""
         if kind == "stages":
             return self._stages(size)
         if kind in ("push", "pull"):
@@ -84,7 +84,7 @@ class SimulatedPair:
     def _seconds(self, count: int, steps: Callable[[], Iterator[Step]]) -> float:
         """Replay; return the seconds of each of ``count`` repetitions."""
         index = self.plan.fabric.host_index
-        places = [index[self.asker.name], index[self.server.name]]
+        places = [index[self.client.name], index[self.server.name]]
         done = replay(self.plan, steps(), places=places, computing=1.0)
         return done.seconds / count
 
@@ -107,7 +107,7 @@ class SimulatedPair:
         return steps
 
     def _stream(self, payload: int, answer: int, count: int) -> Callable[[], Iterator[Step]]:
-        """One way, an answer after each half of what may be unanswered."""
+        """Send in one direction, with an answer after each half window."""
 
         def steps() -> Iterator[Step]:
             answered = 0
@@ -126,7 +126,7 @@ class SimulatedPair:
         return steps
 
     def _one_way_us(self, payload: int) -> float:
-        """Return L for so long a message, between these hosts."""
+        """Return L for a message of this size between these hosts."""
 
         def steps() -> Iterator[Step]:
             yield Step(ASKER, "send", peer=SERVER, bytes=payload)
@@ -135,10 +135,10 @@ class SimulatedPair:
         return self._seconds(1, steps) * 1e6
 
     def _stages(self, size: int) -> tuple[list[list[float]], list[list[float]]]:
-        """Return the times of a push's stages, in ns, at the asker and at the server.
+        """Return the times of a push's stages, in ns, at the client and at the server.
 
-        Posting takes no time by itself here: o_s is until the kernel has the frame, o_r until
-        what was received is done.
+        Posting takes no separate time here: o_s lasts until the kernel has the frame, o_r until
+        the received message is processed.
         """
         there, back = self._operation("push", size)
         send, receive = self.costs.send_us, self.costs.receive_us

@@ -9,13 +9,13 @@ LEAST_BYTES, MOST_BYTES = 16, 8192
 
 
 def message_size(text: str) -> int:
-    """Read the bytes of a message; raises ExperimentError for what cannot be one.
+    """Parse the size of a message in bytes; raises ExperimentError if it is not possible.
 
-    Every datagram of a message has a head, the last one, too.
+    Every datagram of a message has a header, including the last one.
     """
     if not (text.isascii() and text.isdigit() and LEAST_BYTES <= int(text[:6]) <= MOST_BYTES):
         raise ExperimentError(
-            f"--size: {text[:20]!r} is no number of bytes from {LEAST_BYTES} to {MOST_BYTES}"
+            f"--size: {text[:20]!r} is not a number of bytes from {LEAST_BYTES} to {MOST_BYTES}"
         )
     if 0 < int(text) % theory.UDP_PAYLOAD_BYTES < LEAST_BYTES:
         raise ExperimentError(

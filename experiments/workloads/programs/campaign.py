@@ -1,4 +1,4 @@
-"""What the experiments on parallel programs share: where they run, their settings and options."""
+"""Places, settings and options shared by the experiments on parallel programs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
+from common.engine_name import AUTO_ENGINE
 from experiments.framework.campaign import Campaign
 from experiments.framework.experiment import EMULATION, SIMULATION, Common, ExperimentError
 from experiments.framework.options import within
 from experiments.framework.routed import Measured, Routed, request_of, with_options
-from routing.default_engine import NATIVE
 from topologies.fabric import Fabric, Host
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 LIMITS_MBPS = (1.0, 1e6)
 FAST = {"rate": 20.0, "delay": 2000.0}
-"""Links (Mbit/s, us) where the fabric does not state them: few hosts, or in simulation."""
+"""Default links (Mbit/s, us) for few hosts, and in simulation."""
 SLOW = {"rate": 5.0, "delay": 5000.0}
-"""Of many hosts that are emulated: a small machine is late with 16 of them on fast links."""
+"""Default links for many emulated hosts: a small machine is late with 16 hosts on fast links."""
 MOST_PROCESSES = 4096
 USUAL_PROCESSES = {EMULATION: 16, SIMULATION: 64}
 QUICK_PROCESSES = {EMULATION: 4, SIMULATION: 16}
@@ -31,7 +31,7 @@ QUICK_PROCESSES = {EMULATION: 4, SIMULATION: 16}
 
 @dataclass(frozen=True)
 class ProgramCase:
-    """A program on so many processes; what it is, subclasses say."""
+    """A program on a number of processes; subclasses define the program."""
 
     routed: Routed
     processes: int
@@ -39,7 +39,7 @@ class ProgramCase:
 
     @property
     def places(self) -> list[int]:
-        """The host of each process, as its place in the fabric's list."""
+        """The index of each process's host."""
         return places(self.routed.fabric, self.processes)
 
     @property
@@ -49,11 +49,11 @@ class ProgramCase:
 
     @property
     def program(self) -> Sequence[str | int]:
-        """What runs: it stands in the parameters of the run."""
+        """The program's name and arguments, for the parameters of the run."""
         raise NotImplementedError
 
     def row(self, on: str) -> dict[str, Any]:
-        """Return what every row says of its case."""
+        """Return the keys that describe the case in every row."""
         return {
             "on": on,
             "fabric": self.routed.spec,
@@ -69,7 +69,7 @@ Case = TypeVar("Case", bound=ProgramCase)
 
 
 def places(fabric: Fabric, processes: int) -> list[int]:
-    """Return the hosts of ``processes``, one each: as many on each switch as on any other.
+    """Return one host per process, spread evenly over the switches.
 
     With half as many processes as hosts, half of each switch's hosts have one, so that the whole
     network is used (paper 000, section 4.1). Processes are numbered in the order of hosts.
@@ -94,7 +94,7 @@ class ProgramCampaign:
     def of(cls, common: Common, options: Mapping[str, Any]) -> Self:
         """Check the settings; raises ExperimentError or another KnotlessError."""
         if common.duration_s is not None:
-            raise ExperimentError("--duration: a program runs until it is done")
+            raise ExperimentError("--duration: a program runs until it ends")
         processes = (QUICK_PROCESSES if common.quick else USUAL_PROCESSES)[common.on]
         usual = {4: "mesh,2,2", 16: "torus,4,4", 64: "torus,8,8"}[processes]
         processes = options["processes"] or processes
@@ -126,7 +126,7 @@ class ProgramCampaign:
         live: Callable[[EmulatedFabric, Case], Measured],
         virtual: Callable[[Case], Measured],
     ) -> Campaign[Case]:
-        """Return the campaign of some cases; raises OpenMpiError where there is none for it."""
+        """Return the campaign of the cases; raises OpenMpiError if Open MPI is missing."""
         from experiments.workloads.programs import openmpi
 
         if self.common.on == EMULATION:
@@ -147,23 +147,23 @@ class ProgramCampaign:
 
 
 def program_options(least_processes: int) -> tuple[click.Option, ...]:
-    """Return the options that say where; new ones for each experiment."""
+    """Return the options of the place; new ones for each experiment."""
     return (
         click.Option(["--fabric"], multiple=True, metavar="SPEC", help="One or more fabrics."),
         click.Option(
             ["--engines"],
-            default=NATIVE,
+            default=AUTO_ENGINE,
             show_default=True,
             help="Engines; NAME:N for N virtual channels.",
         ),
         click.Option(
             ["--processes"],
             type=click.IntRange(least_processes, MOST_PROCESSES),
-            help="One in a host, spread evenly over the switches.",
+            help="At most one per host, spread evenly over the switches.",
         ),
     )
 
 
-def ground_of(row: Mapping[str, Any]) -> str:
-    """Return how tables and plots name the fabric and the routes of a row."""
+def testbed_of(row: Mapping[str, Any]) -> str:
+    """Return the name of a row's fabric and routes in tables and plots."""
     return f"{Routed(row['fabric']).name}, {row['routes']}"

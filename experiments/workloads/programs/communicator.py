@@ -1,7 +1,7 @@
-"""What a kernel sees of the others: a rank, messages in order, and collectives made of them.
+"""The communicator of a kernel: rank, ordered messages, and collectives built on them.
 
-The collectives are written here, on messages between two processes, and not left to MPI:
-so a kernel sends the same messages over MPI, between threads and in the simulator, and
+The collectives are implemented here, with messages between two processes, not by MPI:
+a kernel then sends the same messages over MPI, between threads and in the simulator, and
 a record of them is complete.
 """
 
@@ -35,7 +35,7 @@ class Communicator(abc.ABC):
 
     @abc.abstractmethod
     def send(self, to: int, data: Array) -> None:
-        """Send ``data``, which may be changed again when this returns."""
+        """Send ``data``, which may be modified when this returns."""
 
     @abc.abstractmethod
     def receive(self, source: int, into: Array) -> None:
@@ -43,10 +43,10 @@ class Communicator(abc.ABC):
 
     @abc.abstractmethod
     def exchange(self, to: int, data: Array, source: int, into: Array) -> None:
-        """Send and receive at once, so that a ring of processes cannot wait for itself."""
+        """Send and receive at the same time, so that a ring of processes cannot deadlock."""
 
     def allreduce(self, values: Array, operation: Operation = np.add) -> Array:
-        """Combine the arrays of all processes elementwise; all get the same bits.
+        """Combine the arrays of all processes elementwise; all get identical results.
 
         Recursive doubling: log2(size) exchanges of the whole array. ``operation`` must be
         commutative: then both partners of an exchange compute the same.
@@ -60,7 +60,7 @@ class Communicator(abc.ABC):
         return total
 
     def allgather(self, values: Array) -> list[Array]:
-        """Return the arrays of all processes, in their order; all must have one shape.
+        """Return the arrays of all processes, by rank; all must have the same shape.
 
         Recursive doubling: the blocks that are held double with each exchange.
         """
@@ -73,7 +73,7 @@ class Communicator(abc.ABC):
         return list(held)
 
     def alltoall(self, parts: Sequence[Array], shapes: Sequence[tuple[int, ...]]) -> list[Array]:
-        """Give ``parts[i]`` to process i; returns what each gave, of the ``shapes`` stated.
+        """Send ``parts[i]`` to process i; return the parts received, which have these ``shapes``.
 
         Pairwise exchange: in step k every process exchanges with the one at rank XOR k.
         """
@@ -98,7 +98,7 @@ def distances(size: int) -> list[int]:
 
 
 def require_power_of_two(size: int, what: str) -> int:
-    """Return log2(size); raises CommunicatorError where that is no whole number."""
+    """Return log2(size); raises CommunicatorError if ``size`` is not a power of two."""
     if size < 1 or size & (size - 1):
-        raise CommunicatorError(f"{what}: {size} processes: it runs on 1, 2, 4, 8, 16, ... of them")
+        raise CommunicatorError(f"{what}: {size} processes: the number must be a power of two")
     return size.bit_length() - 1

@@ -1,4 +1,4 @@
-"""Processes that are threads of this one: for tests, and for traces of many processes."""
+"""Processes that run as threads, for tests and for traces of many processes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from experiments.workloads.programs.communicator import Array, Communicator, Com
 
 Result = TypeVar("Result")
 Pipe = SimpleQueue[bytes | None]
-"""Messages of one process for another; None when somebody has failed."""
+"""Messages from one process to another; None if a process has failed."""
 
 
 class LocalCommunicator(Communicator):
-    """One of several threads, with a queue from each to each."""
+    """One of several threads, with a queue between each pair."""
 
     def __init__(self, rank: int, pipes: list[list[Pipe]]) -> None:
         self.rank, self.size = rank, len(pipes)
@@ -28,7 +28,7 @@ class LocalCommunicator(Communicator):
         self._pipes[self.rank][to].put(data.tobytes())
 
     def receive(self, source: int, into: Array) -> None:
-        """Take the next one; raises CommunicatorError when a process has failed."""
+        """Take the next message; raises CommunicatorError if a process has failed."""
         message = self._pipes[source][self.rank].get()
         if message is None:
             raise CommunicatorError(f"process {self.rank}: another process has failed")
@@ -39,15 +39,15 @@ class LocalCommunicator(Communicator):
         into[...] = np.frombuffer(message, into.dtype).reshape(into.shape)
 
     def exchange(self, to: int, data: Array, source: int, into: Array) -> None:
-        """Send, which waits for nobody, and receive."""
+        """Send, which does not block, and receive."""
         self.send(to, data)
         self.receive(source, into)
 
 
 def run_local(size: int, program: Callable[[Communicator], Result]) -> list[Result]:
-    """Run a program as ``size`` threads; returns what each returned.
+    """Run a program as ``size`` threads; return their results.
 
-    The first failure of any ends all and is raised.
+    The first exception in a thread ends all and is raised.
     """
     pipes: list[list[Pipe]] = [[SimpleQueue() for _ in range(size)] for _ in range(size)]
     results: dict[int, Result] = {}
@@ -56,7 +56,7 @@ def run_local(size: int, program: Callable[[Communicator], Result]) -> list[Resu
     def run(rank: int) -> None:
         try:
             results[rank] = program(LocalCommunicator(rank, pipes))
-        except BaseException as error:  # noqa: BLE001 - it is raised again, where it is of use
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the main thread
             failures.append(error)
             for to in range(size):
                 pipes[rank][to].put(None)

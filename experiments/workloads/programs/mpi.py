@@ -10,13 +10,13 @@ import numpy as np
 from experiments.workloads.programs.communicator import Array, Communicator
 
 SHORTEST_SLEEP_S, LONGEST_SLEEP_S = 50e-6, 500e-6
-"""Open MPI waits by polling without rest. With many processes on few cores that would keep
-switches and emulator from the CPU, so here a process sleeps between two looks, each time twice as
-long: 16 processes that looked every 50 us took a core and more for it."""
+"""Open MPI waits by continuous polling. With many processes on few cores this would keep
+switches and emulator from the CPU, so here a process sleeps between polls, each time twice as
+long: 16 processes that poll every 50 us use more than a core."""
 
 
 def wait(*requests: Any) -> None:
-    """Wait for MPI requests, asleep between looks."""
+    """Wait for MPI requests, sleeping between polls."""
     waiting, sleep_s = list(requests), SHORTEST_SLEEP_S
     while waiting := [request for request in waiting if not request.Test()]:
         time.sleep(sleep_s)
@@ -24,7 +24,7 @@ def wait(*requests: Any) -> None:
 
 
 class MpiCommunicator(Communicator):
-    """One process of MPI's world."""
+    """A process of MPI's world communicator."""
 
     def __init__(self) -> None:
         from mpi4py import MPI

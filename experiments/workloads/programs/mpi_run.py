@@ -1,4 +1,4 @@
-"""A program of MPI on an emulated fabric, and whether what it measured counts."""
+"""Running an MPI program on an emulated fabric, and the validity of the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Found = TypeVar("Found")
 
 
 class Daemon(Protocol):
-    """What is asked of the link emulator; see docs/emulator-protocol.md."""
+    """The requests to the link emulator; see docs/emulator-protocol.md."""
 
     def status(self) -> Mapping[str, Any]:
         """Return its ``status``."""
@@ -39,12 +39,12 @@ class Lab(Protocol):
 
     @property
     def names(self) -> Names:
-        """What everything of it is called."""
+        """The names that belong to the fabric."""
 
 
 @dataclass(frozen=True)
 class Outcome(Generic[Found]):
-    """What came of a program, and the emulator's ``status`` at its end.
+    """The outcome of a program, and the emulator's ``status`` at its end.
 
     ``found`` is None when it did not end: ``problems`` say why, as they say all else but
     lateness that makes the measurement count for nothing. ``cycle`` names the channels of a
@@ -58,8 +58,8 @@ class Outcome(Generic[Found]):
     problems: list[str]
 
 
-class _Frozen(Exception):  # noqa: N818 - it is not an error but what was looked for
-    """The fabric is in a deadlock."""
+class _Frozen(Exception):  # noqa: N818 - it is an expected outcome
+    """The fabric is deadlocked."""
 
 
 def _deadlock_watch(daemon: Daemon) -> Callable[[], None]:

@@ -1,9 +1,9 @@
 """Open MPI in the hosts of a running fabric: unmodified mpirun, one process in each host.
 
-mpirun starts in the first host and reaches the others by an agent in the place of ssh, which
-enters a host's network namespace. So everything that the processes say to each other, Open
-MPI's own connections included, goes through the fabric. On one machine all would share a
-host name, by which Open MPI tells machines apart: each has one of its own.
+mpirun starts in the first host and reaches the others with an agent instead of ssh, which
+enters a host's network namespace. So all communication of the processes, including Open
+MPI's own connections, goes through the fabric. On one machine all would share a
+host name, by which Open MPI distinguishes machines: so each has its own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PACKAGES = "openmpi-bin python3-mpi4py"
 START_LIMIT_S = 90.0
 POLL_S = 0.02
 READY, GO, DONE = "ready", "go", "done"
-"""Files in a job's folder: the processes are set up; begin; all have ended."""
+"""Files in a job's folder: all processes are ready; start; all have ended."""
 
 OPTIONS: Mapping[str, str] = {
     "plm_rsh_no_tree_spawn": "1",
@@ -44,7 +44,7 @@ OPTIONS: Mapping[str, str] = {
     "mpi_yield_when_idle": "1",
     "orte_base_help_aggregate": "0",
 }
-"""Messages go by TCP alone: between hosts there is neither shared memory nor another network."""
+"""Messages use TCP only: hosts have no shared memory and no other network."""
 
 
 class OpenMpiError(KnotlessError):
@@ -86,7 +86,7 @@ def mpirun_command(agent: Path, host_file: Path, count: int, program: Sequence[s
 
 @dataclass
 class Job:
-    """A program that mpirun runs; ``folder`` is where its processes leave files."""
+    """A program run by mpirun; its processes write files to ``folder``."""
 
     folder: Path
     process: subprocess.Popen[bytes]
@@ -94,7 +94,7 @@ class Job:
     def await_file(
         self, name: str, limit_s: float, watch: Callable[[], None] | None = None
     ) -> None:
-        """Wait until the processes have made a file; ``watch`` is called while waiting.
+        """Wait until the processes have created a file; ``watch`` is called while waiting.
 
         Raises OpenMpiError, with the last line that mpirun printed, when it ends before,
         or when ``limit_s`` have passed.
@@ -110,15 +110,15 @@ class Job:
             time.sleep(POLL_S)
 
     def said(self) -> str:
-        """Return the last line that mpirun or a process printed that says something."""
+        """Return the last meaningful line that mpirun or a process printed."""
         text = (self.folder / "log").read_text(encoding="utf-8", errors="replace")
         lines = [" ".join(line.split()) for line in text.splitlines()]
-        told = [line for line in lines if any(c.isalnum() for c in line)]
-        errors = [line for line in told if "Error" in line]
-        return (errors or told or ["it said nothing"])[-1][:300]
+        meaningful = [line for line in lines if any(c.isalnum() for c in line)]
+        errors = [line for line in meaningful if "Error" in line]
+        return (errors or meaningful or ["no output"])[-1][:300]
 
     def finish(self) -> None:
-        """Wait until the processes have ended by themselves; raises OpenMpiError otherwise."""
+        """Wait until the processes have ended normally; raises OpenMpiError otherwise."""
         try:
             code = self.process.wait(START_LIMIT_S)
         except subprocess.TimeoutExpired:
@@ -129,9 +129,9 @@ class Job:
 
 @contextlib.contextmanager
 def job(names: Names, hosts: Sequence[Host], module: str, words: Sequence[str]) -> Iterator[Job]:
-    """Start a Python module as one MPI process in each host; all have ended after the block.
+    """Run a Python module as one MPI process per host during the block.
 
-    The processes get the job's folder as their first word. See :func:`synchronised`.
+    The processes get the job's folder as their first argument. See :func:`synchronised`.
     """
     require_openmpi()
     with tempfile.TemporaryDirectory(prefix="knotless-mpi-") as made:
@@ -161,7 +161,7 @@ def job(names: Names, hosts: Sequence[Host], module: str, words: Sequence[str]) 
 
 
 def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
-    """End mpirun and whatever processes of the job are left: those that know its folder."""
+    """Kill mpirun and the remaining processes of the job, found by its folder in their command."""
     if process.poll() is None and (identity := processes.identify(process.pid)):
         processes.end([identity])
     process.wait()
@@ -174,7 +174,7 @@ def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
 
 
 def synchronised(folder: Path, communicator: Any, body: Callable[[], None]) -> None:
-    """In every process: tell that all are set up, wait for the word to begin, tell the end."""
+    """In every process: report that all are ready, wait for the start, report the end."""
     communicator.barrier()
     if communicator.rank == 0:
         (folder / READY).touch()

@@ -1,13 +1,13 @@
-"""What the processes of a program did, in order, and the files that keep it.
+"""Traces: the steps of the processes of a program, and their files.
 
 A program trace is a CSV file of COLUMNS, the rows of each process in its own order:
 
-- ``send``: give a message of ``bytes`` to ``peer`` to the network, and go on at once;
+- ``send``: pass a message of ``bytes`` for ``peer`` to the network, and continue;
 - ``recv``: wait for the next message of ``peer``, of ``bytes``;
 - ``compute``: compute for ``seconds``.
 
-It says nothing of when messages were sent: whoever replays it finds that out from his own
-network. A message trace is the opposite: each message at the time at which it was once sent.
+It has no send times: in a replay they depend on the
+network. A message trace is the opposite: each message has the time at which it was sent.
 ``knotless simulate --trace`` reads both (:mod:`simulation.tracefile`).
 """
 
@@ -31,10 +31,10 @@ SHORTEST_COMPUTE_S = 1e-6
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that a process did; ``at_s`` since the program's begin, by its own clock.
+    """A step of a process; ``at_s`` is the time since the program's start, on its own clock.
 
-    ``peer`` is -1 and ``bytes`` 0 where it computed; ``seconds`` is CPU time there, and how
-    long it waited where it received (what it sent is on its way at once).
+    For computing, ``peer`` is -1, ``bytes`` is 0 and ``seconds`` is CPU time; for receiving,
+    ``seconds`` is the waiting time (sending does not block).
     """
 
     process: int
@@ -46,7 +46,7 @@ class Event:
 
 
 class Recorder(Communicator):
-    """A communicator that passes everything on to another and writes it down."""
+    """A communicator that forwards everything to another one and records it."""
 
     def __init__(self, inner: Communicator) -> None:
         self.inner = inner
@@ -55,13 +55,13 @@ class Recorder(Communicator):
         self.restart()
 
     def restart(self) -> None:
-        """Forget what was; time begins now."""
+        """Discard the record; time starts now."""
         self.events.clear()
         self._zero = time.perf_counter()
         self._cpu = time.thread_time()
 
     def _computed(self) -> float:
-        """Write down what has been computed since the last message; returns the time."""
+        """Record the computing since the last message; return the time."""
         spent, now = time.thread_time() - self._cpu, time.perf_counter() - self._zero
         if spent >= SHORTEST_COMPUTE_S:
             self.events.append(Event(self.rank, "compute", -1, 0, spent, now - spent))
@@ -72,21 +72,21 @@ class Recorder(Communicator):
         self.events.append(Event(self.rank, kind, peer, data.nbytes, seconds, at_s))
 
     def send(self, to: int, data: Array) -> None:
-        """Send, and note it."""
+        """Send, and record it."""
         at_s = self._computed()
         self.inner.send(to, data)
         self._add("send", to, data, at_s)
         self._cpu = time.thread_time()
 
     def receive(self, source: int, into: Array) -> None:
-        """Receive, and note it."""
+        """Receive, and record it."""
         at_s = self._computed()
         self.inner.receive(source, into)
         self._add("recv", source, into, at_s)
         self._cpu = time.thread_time()
 
     def exchange(self, to: int, data: Array, source: int, into: Array) -> None:
-        """Exchange, and note both."""
+        """Exchange, and record both."""
         at_s = self._computed()
         self.inner.exchange(to, data, source, into)
         self._add("send", to, data, at_s)

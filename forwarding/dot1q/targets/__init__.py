@@ -1,1 +1,1 @@
-"""The files that an 802.1Q switch is configured by, one kind to a module."""
+"""The formats of configuration files for 802.1Q switches, one module each."""

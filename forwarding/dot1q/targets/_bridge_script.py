@@ -1,8 +1,8 @@
-"""Reading NAME.bridge back: what a new Linux bridge is like after its script has run.
+"""The reader of NAME.bridge: the state of a new Linux bridge after its script has run.
 
-Only what such a script needs is understood; anything else is refused, and so is a script after
-which the bridge would not do what ``core/forwarding/src/dot1q.rs`` says: one that learns, that
-does not filter VLANs, or that brings a port up before all is applied.
+Only the commands that such a script needs are supported; others are refused. A script is also
+refused if the bridge would not behave as ``core/forwarding/src/dot1q.rs`` defines: if it learns,
+does not filter VLANs, or brings a port up before all else is applied.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ def commands_of(text: str) -> Iterator[tuple[int, list[str]]]:
         elif words:
             yield number, [program, *words] if program else words
     if end:
-        raise RuleError(f"the batch that ends with {end} has no end")
+        raise RuleError(f"the batch that should end with {end} does not end")
 
 
 def read_script(name: str, text: str) -> L2Switch:
-    """Return what the bridge ``name`` is given by ``text``.
+    """Return the tables that the script ``text`` gives the bridge ``name``.
 
     Raises
     ------
     RuleError
-        A command that is not understood, or a bridge that would not behave as ours do.
+        A command is not supported, or the bridge would not behave as ours do.
 
     """
     bridge = _Bridge(name)
@@ -51,7 +51,7 @@ def read_script(name: str, text: str) -> L2Switch:
 
 
 class _Bridge:
-    """A new Linux bridge with its ports, as the kernel makes it, while a script runs."""
+    """A new Linux bridge with its ports, updated by the commands of a script."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -72,8 +72,7 @@ class _Bridge:
                 self.is_up.add(self._port(device) if device != self.name else 0)
             case _ if self.is_up or not self.is_down:
                 raise RuleError(
-                    "the bridge must be down first, and ports come up after all else:"
-                    f" {_short(words)}"
+                    f"the bridge must be down first, and ports must come up last: {_short(words)}"
                 )
             case ["ip", "link", "set", "dev", device, "type", "bridge", *pairs] if (
                 device == self.name and len(pairs) % 2 == 0
@@ -99,10 +98,10 @@ class _Bridge:
             ]:
                 self._enter(mac.lower(), self._port(device), _vlan(vlan))
             case _:
-                raise RuleError(f"not a command that this reads: {_short(words)}")
+                raise RuleError(f"unsupported command: {_short(words)}")
 
     def _port(self, device: str) -> int:
-        """Return a device's port; one that is seen first is as the kernel makes it."""
+        """Return a device's port; a new port has the kernel's defaults."""
         found = re.fullmatch(re.escape(self.name) + r"-eth([1-9][0-9]{0,8})", device)
         if not found:
             raise RuleError(f"the ports of {self.name} are {self.name}-ethN, not {device[:40]!r}")
@@ -125,7 +124,7 @@ class _Bridge:
 
     def _enter(self, mac: str, port: int, vlan: int) -> None:
         if vlan not in self.untagged[port] | self.tagged[port]:
-            raise RuleError(f"port {port} is no member of VLAN {vlan}: Linux refuses {mac[:40]}")
+            raise RuleError(f"port {port} is not in VLAN {vlan}: Linux refuses {mac[:40]}")
         self.macs.setdefault(vlan, {})[mac] = port
 
     def result(self) -> L2Switch:

@@ -1,9 +1,9 @@
 """NAME.bridge: the tables of a switch as a shell script for a Linux bridge with VLAN filtering.
 
-The bridge has the switch's name, and port N of it is NAME-ethN. Both must exist, and the ports
-must belong to the bridge, which is new. A bridge that is down forwards nothing; the script keeps
-it down until all is applied, since a bridge with its default VLAN floods in every loop of the
-fabric.
+The bridge has the switch's name, and port N of it is NAME-ethN. Both must exist, the ports must be
+in the bridge, and the bridge must be new. A bridge that is down forwards nothing. The script keeps
+it down until everything is applied, because a bridge in its default VLAN floods in every loop of
+the fabric.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""NAME.json: the tables of a switch as plain values, for people and for other programs."""
+"""NAME.json: the tables of a switch as JSON, for people and for other programs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _write(fabric: Fabric, switch: L2Switch) -> str:
 
 
 def _lines(rows: list[dict[str, object]]) -> str:
-    """Return the rows as a JSON list, one to a line."""
+    """Return the rows as a JSON list with one row per line."""
     return "[" + ",\n  ".join(map(json.dumps, rows)) + "]"
 
 
