@@ -16,22 +16,16 @@ from types import TracebackType
 from typing import Any
 
 from common.errors import KnotlessError
-from common.flow_control import normalised
-from runs import machine
+from common.files import make_folder, write_all
+from runs import document, machine, tables
 
 DEFAULT_FOLDER = Path("results")
+SAMPLES = "samples.parquet"
 Sample = Mapping[str, str | int | float | bool | None]
 
 
 class ResultsError(KnotlessError):
     """A results folder that cannot be made or read."""
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that a reader finds the old one or the new one, never a part."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_bytes(data)
-    temporary.replace(path)
 
 
 def _now() -> datetime:
@@ -56,7 +50,7 @@ class Results:
     ) -> None:
         """Make the folder; ``sample_types`` gives each sample column's pyarrow type name.
 
-        Raises ResultsError when the folder cannot be made.
+        Raises ResultsError when the folder cannot be made or written to.
         """
         started = _now()
         self.run_id = f"{started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
@@ -79,12 +73,10 @@ class Results:
             "rows": self.rows,
         }
         try:
-            self.directory.mkdir(parents=True)
+            make_folder(self.directory, ResultsError)
             self.write()
-        except OSError as error:
-            raise ResultsError(
-                f"results: cannot write to {folder}: {error.strerror}; name a folder with --out"
-            ) from error
+        except ResultsError as error:
+            raise ResultsError(f"{error}; name a folder with --out") from error
 
     def add(self, row: Mapping[str, Any], samples: Sequence[Sample]) -> None:
         """Keep one row and its samples, on disk when this returns."""
@@ -93,19 +85,11 @@ class Results:
         self.write()
 
     def write(self) -> None:
-        """Replace ``run.json`` and ``samples.parquet``."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        schema = pa.schema(
-            [(name, pa.type_for_alias(kind)) for name, kind in self._sample_types.items()]
-        )
-        table = pa.Table.from_pylist([dict(sample) for sample in self.samples], schema=schema)
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink)
-        write_whole(self.directory / "samples.parquet", sink.getvalue().to_pybytes())
+        """Replace ``run.json`` and ``samples.parquet``; raises ResultsError."""
         text = json.dumps(self.run, indent=2, allow_nan=False) + "\n"
-        write_whole(self.directory / "run.json", text.encode())
+        samples = tables.to_parquet(self.samples, self._sample_types)
+        folder = self.directory
+        write_all({folder / SAMPLES: samples, folder / document.NAME: text}, ResultsError)
 
     def __enter__(self) -> Results:
         """Begin."""
@@ -127,31 +111,18 @@ class Results:
         self.write()
 
 
-def updated(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return stored rows or samples with today's names of flow controls."""
-    return [
-        {key: normalised(value) if key == "flow_control" else value for key, value in row.items()}
-        for row in rows
-    ]
-
-
 def read(directory: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Read a run's folder back: the contents of ``run.json``, and the samples.
 
     Raises ResultsError when it is no such folder. A run left ``running`` by a process that
     is gone is returned as ``incomplete``.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        run = json.loads((directory / "run.json").read_text(encoding="utf-8"))
-        samples = pq.read_table(directory / "samples.parquet").to_pylist()
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise ResultsError(f"{directory}: not a folder of results: {error}") from error
-    if not isinstance(run, dict) or "rows" not in run:
-        raise ResultsError(f"{directory}/run.json: has no rows: not a run of an experiment")
-    if run.get("status") == "running" and not Path(f"/proc/{run.get('pid')}").exists():
+    run = document.read(directory / document.NAME, ResultsError)
+    samples = tables.read(directory / SAMPLES, ResultsError)
+    if run["status"] == "running" and not _is_alive(run["pid"]):
         run["status"], run["reason"] = "incomplete", "its process is gone"
-    run["rows"] = updated(run["rows"])
-    return run, updated(samples)
+    return run, document.updated(samples)
+
+
+def _is_alive(pid: int | None) -> bool:
+    return pid is not None and Path(f"/proc/{pid}").exists()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import psutil
-
+from common.memory import refuse_beyond
 from simulation.errors import SimulationError
 from topologies.fabric import Fabric
 
@@ -45,9 +44,4 @@ def estimated_bytes(fabric: Fabric, *, vlans: int = 1, in_phases: bool = False) 
 def check_memory(fabric: Fabric, *, vlans: int = 1, in_phases: bool = False) -> None:
     """Raise SimulationError when the simulation will not fit into the memory that is free."""
     needed = estimated_bytes(fabric, vlans=vlans, in_phases=in_phases)
-    there = psutil.virtual_memory().available
-    if needed > there:
-        raise SimulationError(
-            f"{fabric.name}: simulating it takes about {needed / 2**30:.1f} GiB,"
-            f" {there / 2**30:.1f} GiB are free"
-        )
+    refuse_beyond(f"{fabric.name}: simulating it", needed, SimulationError)

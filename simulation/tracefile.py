@@ -11,10 +11,10 @@ import math
 from array import array
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
+from common.files import open_text
 from knotless_core.replay import Ends
 from knotless_core.simulator import Traffic
 from simulation.errors import SimulationError
@@ -24,6 +24,7 @@ from topologies.fabric import Fabric
 MESSAGES = ("time_us", "source", "destination", "bytes")
 PROGRAM = ("process", "kind", "peer", "bytes", "seconds")
 MAX_LINES = 50_000_000
+MAX_FILE_BYTES = 4 << 30
 LONGEST_LINE = 1000
 MAX_BYTES = 2**40
 MAX_TIME_US = 1e13
@@ -66,7 +67,7 @@ Columns = tuple[str, ...]
 def _parse(path: str, parsers: Mapping[Columns, Callable[[list[str]], None]]) -> Columns:
     """Give each line to the parser that the file's first line chooses; returns that line."""
     try:
-        with Path(path).open(encoding="utf-8", newline="") as file:
+        with open_text(path, SimulationError, MAX_FILE_BYTES) as file:
             # However long a line of the file is, it is read in pieces, which make no sense then.
             pieces = iter(partial(file.readline, LONGEST_LINE), "")
             lines = csv.reader(pieces, quoting=csv.QUOTE_NONE)

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from common import yaml_file
 from common.errors import KnotlessError
+from common.files import read_bytes
 from common.yaml_file import brief, complaint
 from routing.default_engine import NATIVE
 from routing.engine import engine_named
@@ -22,7 +23,7 @@ from sweeps.errors import SweepError
 from sweeps.figures import columns
 from sweeps.settings import KINDS, Analysis, Settings, Simulation, keys, settings_of
 from topologies import load
-from topologies.formats.files import looks_like_file
+from topologies.formats.files import MAX_FILE_BYTES, looks_like_file
 from traffic.patterns import pattern_named
 
 MOST_POINTS = 100_000
@@ -52,7 +53,7 @@ class Grid:
         """
         specs = dict.fromkeys(point.fabric for point in self.points)
         files = {
-            spec: hashlib.sha256(Path(spec).read_bytes()).hexdigest()
+            spec: hashlib.sha256(read_bytes(spec, SweepError, MAX_FILE_BYTES)).hexdigest()
             for spec in specs
             if looks_like_file(spec)
         }

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import KnotlessError, RuleError
+from common.files import read_text
 from forwarding.dot1q.bridge_script import read_script
 from forwarding.dot1q.model import L2Fabric, L2Port, L2Switch, Macs
 from forwarding.dot1q.targets import linux_bridge, plain
@@ -33,10 +34,7 @@ def read_folder(folder: str | Path, kind: str = plain.SUFFIX) -> L2Fabric:
     files = {}
     for path in sorted(Path(folder).glob("*")):
         if path.suffix in KINDS:
-            try:
-                files[path.name] = path.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise RuleError(f"{path}: cannot be read: {error}") from None
+            files[path.name] = read_text(path, RuleError)
     return read_files(files, kind)
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
+from common.files import write_whole
 from experiments.framework.options import FiniteRange
 from knotless.commands._fabric import fabric_of
-from knotless.commands._options import json_option, print_json, print_table, write_text
+from knotless.commands._options import json_option, print_json, print_table
 from knotless.commands._plan_options import plan_options
 from knotless.commands._progress import Bar
 from routing.plan import make_plan
@@ -120,7 +121,7 @@ def command(
         )
     values = result.summary()
     if out is not None:
-        write_text(
+        write_whole(
             out,
             json.dumps({**values, "by_flow": by_flow(result), "by_channel": by_channel(result)})
             + "\n",
