@@ -16,20 +16,22 @@ from routing.plan import make_plan
 from routing.request import PlanRequest
 from topologies import load
 from topologies.fabric import Fabric, Host, Link
+from topologies.validate import MAX_DELAY_US, MAX_RATE_MBPS
 from verification.checked_plan import CheckedPlan
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Part = TypeVar("Part", Host, Link)
 Options = Mapping[str, Any]
 
-_RATE = FiniteRange(min=0, min_open=True)
+RATE = FiniteRange(min=0, min_open=True, max=MAX_RATE_MBPS)
+DELAY = FiniteRange(min=0, max=MAX_DELAY_US)
 
 _PARAMETERS = [
     click.argument("spec"),
     plan_options(),
     click.option("--allow-deadlock", is_flag=True, help="Start it even if its plan can deadlock."),
-    click.option("--rate", type=_RATE, metavar="MBPS", help="Rate of every link, Mbit/s."),
-    click.option("--delay", type=FiniteRange(min=0), metavar="US", help="Delay of every link, us."),
+    click.option("--rate", type=RATE, metavar="MBPS", help="Rate of every link, Mbit/s."),
+    click.option("--delay", type=DELAY, metavar="US", help="Delay of every link, us."),
     click.option("--name", default="default", show_default=True, help="Name of this fabric."),
     click.option(
         "--controller",
