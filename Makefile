@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint fuzz test-primitives test-barriers prove clean
+.PHONY: help setup demo test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint fuzz fuzz-commands test-primitives test-barriers prove clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -62,6 +62,9 @@ fuzz:  ## forge a million requests and frames of messages of each kind (make tes
 	PROPTEST_CASES=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --lib
 	KNOTLESS_FORGED=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test forged \
 	    --test protocol
+
+fuzz-commands: setup  ## 100,000 forged command lines and files, half an hour (make test: 300)
+	.venv/bin/python -m tests.fuzz_commands --cases 100000
 
 test-primitives:  ## a million random operations on remote memory (make test: 20,000)
 	KNOTLESS_OPERATIONS=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test primitives

@@ -194,15 +194,22 @@ def _temporary(target: str, data: bytes) -> str:
 def append(path: Path, text: str, error: type[KnotlessError]) -> None:
     """Add to the end of a regular file, made where there is none; all of ``text`` or nothing."""
     descriptor = _open_to_change(path, os.O_WRONLY | os.O_APPEND, error)
-    with open(descriptor, "ab", buffering=0) as file:  # noqa: PTH123 - a descriptor
-        before = os.fstat(descriptor).st_size
-        data = text.encode()
-        try:
-            while data:
-                data = data[file.write(data) :]
-        except OSError as problem:
-            os.ftruncate(descriptor, before)
-            raise error(f"{path}: cannot be written: {reason(problem)}") from problem
+    try:
+        write_open(descriptor, path, text, error)
+    finally:
+        os.close(descriptor)
+
+
+def write_open(descriptor: int, path: Path, text: str, error: type[KnotlessError]) -> None:
+    """Write all of ``text`` at the end of an open file, or nothing."""
+    end = os.lseek(descriptor, 0, os.SEEK_END)
+    data = text.encode()
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    except OSError as problem:
+        os.ftruncate(descriptor, end)
+        raise error(f"{path}: cannot be written: {reason(problem)}") from problem
 
 
 def open_to_lock(path: Path, error: type[KnotlessError]) -> int:

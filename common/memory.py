@@ -5,8 +5,6 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
-import psutil
-
 from common.errors import KnotlessError
 
 _GROUP = Path("/sys/fs/cgroup")
@@ -17,14 +15,22 @@ def free_bytes() -> int:
 
     The limits are those of ``ulimit -v`` and ``-d``.
     """
-    there = [psutil.virtual_memory().available]
-    used = psutil.Process().memory_info()
-    for limit, taken in ((resource.RLIMIT_AS, used.vms), (resource.RLIMIT_DATA, used.data)):
+    there = [_left_of_machine()]
+    # Mininet's Python, which reads fabrics too, has no psutil.
+    pages = [int(word) for word in Path("/proc/self/statm").read_text(encoding="ascii").split()]
+    size, data = (resource.getpagesize() * pages[field] for field in (0, 5))
+    for limit, taken in ((resource.RLIMIT_AS, size), (resource.RLIMIT_DATA, data)):
         soft, _ = resource.getrlimit(limit)
         if soft != resource.RLIM_INFINITY:
             there.append(soft - taken)
     there += _left_of_group()
     return max(0, min(there))
+
+
+def _left_of_machine() -> int:
+    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    kib = dict(line.split(":", 1) for line in lines)["MemAvailable"]
+    return 1024 * int(kib.split()[0])
 
 
 def _left_of_group() -> list[int]:

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import _thread
 import os
+import resource
 import signal
 import sys
 from types import FrameType
 from typing import NoReturn
+
+ADDRESS_SPACE_BYTES = 256 << 20
+"""What the libraries and their threads take."""
 
 
 def start() -> None:
@@ -22,6 +26,7 @@ def start() -> None:
         signal.signal(signal.SIGINT, _leave)
         sys.unraisablehook = _again
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    _need_address_space()
     try:
         from knotless.main import main
 
@@ -45,6 +50,15 @@ def _again(unraisable: sys.UnraisableHookArgs) -> None:
         _thread.interrupt_main()
     else:
         sys.__unraisablehook__(unraisable)
+
+
+def _need_address_space() -> None:
+    """End where the libraries could not even be loaded: OpenBLAS would send Ctrl-C then."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if allowed != resource.RLIM_INFINITY and allowed < ADDRESS_SPACE_BYTES:
+        wanted, there = ADDRESS_SPACE_BYTES >> 20, allowed >> 20
+        os.write(2, f"knotless: needs {wanted} MiB, ulimit -v allows {there} MiB\n".encode())
+        os._exit(2)
 
 
 def _open_standard_streams() -> None:

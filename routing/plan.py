@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import PlanError
+from common.memory import refuse_beyond
+from routing import path_memory
 from routing.default_engine import NATIVE, engine_for
 from routing.engine import engine_named
 from routing.flow_control import resolved
@@ -192,7 +194,7 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = NATIVE, **choices: An
     ------
     PlanError
         A choice that does not exist, an engine that cannot route this fabric, or more
-        virtual channels or VLANs needed than there may be.
+        virtual channels, VLANs or memory needed than there may be.
 
     """
     if isinstance(request, str):
@@ -204,6 +206,8 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = NATIVE, **choices: An
     if root is not None and root not in fabric.switch_index:
         raise PlanError(f"root: {fabric.name} has no switch {root!r}")
     groups_of(fabric, dict(request.multicast))
+    needed = path_memory.BYTES_A_PAIR * len(fabric.switches) ** 2
+    refuse_beyond(f"{fabric.name}: planning it", needed, PlanError)
     began = time.perf_counter()
     channels = channels_of(fabric)
     root_index = None if root is None else fabric.switch_index[root]

@@ -11,14 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from common.errors import PlanError
 from knotless_core import graph as core
+from routing import path_memory
 from routing.graphs.channels import PRIORITIES, Channels, Ints, Priorities
-
-MAX_PATH_BYTES = 4 << 30
-"""Paths that need more memory than this are not written out."""
-BYTES_PER_HOP = 5
-"""Of a path written out: a channel and a priority."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +98,7 @@ class TableRoutes:
         Raises
         ------
         PlanError
-            The paths need more memory than :data:`MAX_PATH_BYTES`.
+            The paths need more memory than is free.
 
         """
         return self._paths[0]
@@ -117,13 +112,8 @@ class TableRoutes:
     def _paths(self) -> tuple[Ints, Priorities]:
         longest = self.core.longest()
         sources, switches = len(self.at), len(self.fabric_channels.names)
-        needed = sources * switches * longest * BYTES_PER_HOP
-        if needed > MAX_PATH_BYTES:
-            raise PlanError(
-                f"the paths from {sources} sources to {switches} switches take"
-                f" {needed / 1e9:.1f} GB when written out, at most {MAX_PATH_BYTES / 1e9:.1f} GB"
-                " are allowed; this can be done on smaller fabrics only"
-            )
+        if sources * switches * longest > path_memory.most_hops():
+            raise path_memory.too_long(sources, switches, longest)
         return self.core.paths(longest)
 
     def path(self, row: int, destination: int) -> list[tuple[int, int]]:

@@ -11,12 +11,15 @@ from importlib.metadata import version
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
+from common.limits import need_open_files
 from sweeps.errors import SweepError
 
 if TYPE_CHECKING:
     from distributed import Client
 
 CONNECT_LIMIT_S = 15
+OPEN_FILES = 64
+OPEN_FILES_A_WORKER = 16
 _QUIET = {
     # The dashboard and its kin listen for browsers; nobody has asked for them.
     "distributed.scheduler.http.routes": [],
@@ -36,7 +39,14 @@ def local(workers: int) -> Iterator[Client]:
 
     They listen on the loopback interface alone, and talk to nobody without the key that is
     made for the block: whoever may talk to a worker may have it run anything.
+
+    Raises
+    ------
+    SweepError
+        They would need more open files than may be opened.
+
     """
+    need_open_files(OPEN_FILES + OPEN_FILES_A_WORKER * workers, "a sweep", SweepError)
     import dask
     from distributed import Client, LocalCluster
 

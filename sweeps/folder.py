@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from common.files import append, make_folder, open_to_lock, reason, write_whole
+from common.files import append, make_folder, open_to_lock, write_open, write_whole
 from runs import tables
 from sweeps.errors import SweepError
 from sweeps.figures import ERROR, INDEX, columns
@@ -60,10 +60,10 @@ class Folder:
             "varying": list(self.grid.varying),
             "sha256": self.grid.sha256,
         }
-        text = os.pread(self._lock, 1 << 20, 0)
-        if text:
+        held = os.pread(self._lock, 1 << 20, 0)
+        if held:
             try:
-                known = json.loads(text)
+                known = json.loads(held)
             except ValueError:
                 known = None
             if known != mine:
@@ -72,12 +72,8 @@ class Folder:
                 )
         else:
             # Not replaced by another file: the lock is on this one.
-            try:
-                os.pwrite(self._lock, (json.dumps(mine, indent=1) + "\n").encode(), 0)
-            except OSError as error:
-                os.ftruncate(self._lock, 0)
-                where = f"{self.path / 'grid.json'}: cannot be written"
-                raise SweepError(f"{where}: {reason(error)}") from error
+            text = json.dumps(mine, indent=1) + "\n"
+            write_open(self._lock, self.path / "grid.json", text, SweepError)
 
     def __enter__(self) -> Folder:
         """Begin."""

@@ -43,6 +43,8 @@ JUNK = ["", " ", "x", "?", "all", "=", ",", "1=all", "h1", "s1", "\u202e", "\ud8
 TEXTS: Mapping[str, Sequence[str]] = {
     "engine": [*engines(), "native", "all", "updow"],
     "pattern": [*patterns(), "shift:1", "shift:99", "shift:-1", "shift:x"],
+    "rate": ["10", "1000", "1e-9", "0", "-1", "nan", "1e300"],
+    "watchdog": ["200", "1000", "0", "-1", "nan", "1e300"],
     "root": ["s1", "s4", "s99", "h1"],
     "select": ["spread", "low-port"],
     "tagging": ["switch", "host"],

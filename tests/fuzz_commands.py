@@ -1,9 +1,9 @@
 """Runs forged command lines and reports those that do not end as they should.
 
 Each ends with status 0, 1 or 2, without a traceback, within 20 s and 2 GiB, with one line of
-complaint where the status is 2, and leaves no temporary file behind. (20 s of CPU time, since others
-may be at work on the machine; what blocks is given up after two minutes.) They run in processes that are
-forked after everything has been imported, some hundred in each.
+complaint where the status is 2, and leaves no temporary file behind. The 20 s are of CPU time:
+others may be at work on the machine; what blocks is given up after two minutes. Cases run in
+processes that are forked after everything has been imported, some hundred in each.
 
 Example: .venv/bin/python -m tests.fuzz_commands --cases 100000 --seed 1
 """

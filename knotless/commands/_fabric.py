@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from common.flow_control import AUTO
+from emulation.limits import require_limits
 from experiments.framework.options import FiniteRange
 from knotless.commands._options import json_option
 from knotless.commands._plan_options import plan_options
@@ -81,13 +82,16 @@ def checked_plan_of(
     Raises
     ------
     KnotlessError
-        There is no such fabric or plan, or it can deadlock and must not. A controller other than
+        There is no such fabric or plan, the limits of processes are too low for it, or it can
+        deadlock and must not. A controller other than
         ours, or none, does not follow the plan: then there is nothing to refuse.
 
     """
     if options["links"] == "plain" and request.flow_control == AUTO:
         request = request.but(flow_control="none")
-    checked = CheckedPlan(make_plan(fabric_of(spec, rate, delay), request))
+    fabric = fabric_of(spec, rate, delay)
+    require_limits(fabric)
+    checked = CheckedPlan(make_plan(fabric, request))
     if options["controller"] == "ryu" and not options["allow_deadlock"]:
         checked.refuse_deadlock()
     return checked

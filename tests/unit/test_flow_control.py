@@ -71,7 +71,7 @@ def test_stored_runs_are_read_with_todays_names(tmp_path: Path) -> None:
     run, samples = results.read(made.directory)
     assert [row["flow_control"] for row in (*run["rows"], *samples)] == ["pause", "pause"]
     file = tmp_path / "deadlock-emulation-1.json"
-    old = {"experiment": "deadlock", "id": "1", "rows": [{"flow_control": "all", "valid": True}]}
+    old = {**run, "id": "1", "rows": [{"flow_control": "all", "valid": True}]}
     file.write_text(json.dumps(old))
     (found,) = stored.read(tmp_path).rows("deadlock", "emulation")
     assert found["flow_control"] == "pause"
