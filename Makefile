@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint fuzz test-primitives test-barriers prove clean
+.PHONY: help setup demo test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint fuzz fuzz-commands test-primitives test-barriers prove clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +63,9 @@ fuzz: setup  ## send a million forged messages, of hosts and of switches (make t
 	KNOTLESS_FORGED=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test forged \
 	    --test protocol
 	KNOTLESS_FORGED=1000000 $(BIN)/pytest -q tests/unit/test_southbound_guard.py
+
+fuzz-commands: setup  ## run 100,000 forged command lines and files, half an hour (make test: 300)
+	$(BIN)/python -m tests.fuzz_commands --cases 100000
 
 test-primitives:  ## run a million random operations on remote memory (make test: 20,000)
 	KNOTLESS_OPERATIONS=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test primitives

@@ -9,24 +9,17 @@ import yaml
 from pydantic import ValidationError
 
 from common.errors import KnotlessError
+from common.files import read_text
 
-MAX_BYTES = 1 << 20
-"""Limit of the size of a configuration file."""
+MAX_BYTES = 1 << 18
+"""Nobody writes more by hand."""
 
 
 def read(path: Path, error: type[KnotlessError]) -> object:
-    """Return the content of the YAML file at ``path``; raises ``error`` with file and line."""
+    """Return what the YAML file at ``path`` holds; raises ``error`` with the file and line."""
+    text = read_text(path, error, MAX_BYTES)
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as problem:
-        raise error(f"{path}: cannot be read: {problem.strerror}") from problem
-    if len(data) > MAX_BYTES:
-        raise error(f"{path}: larger than {MAX_BYTES} bytes, too large for settings")
-    try:
-        return parse(data.decode(), error)
-    except UnicodeDecodeError as problem:
-        raise error(f"{path}: not UTF-8 text") from problem
+        return parse(text, error)
     except KnotlessError as problem:
         raise problem.within(str(path)) from problem
 

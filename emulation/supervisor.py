@@ -93,8 +93,8 @@ def _main() -> int:
                 os.dup2(log.fileno(), 2)
             while True:
                 signal.pause()
-    except KnotlessError as error:
-        _say(error=str(error))
+    except (KnotlessError, OSError, MemoryError) as error:
+        _say(error=str(error) or type(error).__name__)
         return 2
 
 

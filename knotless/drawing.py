@@ -13,8 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from common.errors import KnotlessError
-from runs.plots import check_format
+from runs.plots import check_format, write_figure
 from topologies.fabric import Fabric
 from topologies.layout import Point, place_switches
 
@@ -39,10 +38,7 @@ def draw_fabric(fabric: Fabric, path: str) -> None:
     axes = figure.add_axes((0, 0, 1, 1))
     draw_on(axes, fabric, places)
     axes.set_title(fabric.name, y=0.96, color=TEXT, fontsize=11)
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise KnotlessError(f"{path!r} cannot be written: {error.strerror}") from None
+    write_figure(figure, path)
 
 
 def draw_on(axes: Axes, fabric: Fabric, places: dict[str, Point]) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import KnotlessError
-from runs.plots import BLUE, GREEN, STYLE, check_format, new_figure
+from runs.plots import BLUE, GREEN, STYLE, check_format, new_figure, write_figure
 
 
 def draw_histogram(
@@ -38,7 +35,4 @@ def draw_histogram(
             axes[1].set(xlabel="max-min fair rate, Mbit/s", ylabel="flows")
             axes[1].set_xlim(left=0)
             axes[1].yaxis.get_major_locator().set_params(integer=True)
-        try:
-            figure.savefig(Path(path), dpi=150)
-        except OSError as error:
-            raise KnotlessError(f"{path!r} cannot be written: {error.strerror}") from None
+        write_figure(figure, path)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
+import resource
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from common.errors import KnotlessError
+from common.files import reason
 from common.plugins import module_names
 
 
@@ -26,6 +32,9 @@ class Commands(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         command = import_module(f"knotless.commands.{cmd_name}").command
+        if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+            # From here on there may be something to be tidied up.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         if not isinstance(command, click.Command):
             raise TypeError(f"knotless.commands.{cmd_name}.command is no click command")
         return command
@@ -38,24 +47,57 @@ class Commands(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run a command; exit with 2 and one line for a mistake of the user, 130 for Ctrl-C."""
+        """Run, and end with exit 2 and one line on a user's mistake, 130 on Ctrl-C.
+
+        What the operating system refuses (a full disk, too few files or too little memory) is told
+        in one line, too.
+        """
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, False, **extra)
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                # Names of files need not be text that the terminal can show.
+                stream.reconfigure(errors="backslashreplace")
         try:
-            result = super().main(args, prog_name or "knotless", complete_var, False, **extra)
+            try:
+                result = super().main(args, prog_name or "knotless", complete_var, False, **extra)
+            except SystemExit as end:
+                result = end.code
+            sys.stdout.flush()
         except KnotlessError as error:
-            _say(str(error))
-            sys.exit(2)
+            _end(2, str(error))
         except click.ClickException as error:
-            _say(_one_line(error))
-            sys.exit(2)
+            _end(2, _one_line(error))
         except (click.Abort, KeyboardInterrupt):
-            _say("interrupted")
-            sys.exit(130)
+            _end(130, "interrupted")
         except BrokenPipeError:
-            sys.stderr.close()
-            sys.exit(1)
+            _end(1)
+        except MemoryError as error:
+            _end(2, f"not enough memory: {error}".removesuffix(": "))
+        except OSError as error:
+            _end(2, _of_the_system(error))
         sys.exit(result if isinstance(result, int) else 0)
+
+
+def _end(status: int, message: str | None = None) -> NoReturn:
+    """Say why, and exit."""
+    if message is not None:
+        _say(message)
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        # Python would try to write the rest at its own end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(status)
+
+
+def _of_the_system(error: OSError) -> str:
+    """Return what the operating system complains about, and about which file."""
+    where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+    limit = ""
+    if error.errno == errno.EMFILE:
+        limit = f" (ulimit -n is {resource.getrlimit(resource.RLIMIT_NOFILE)[0]})"
+    return f"{where}{reason(error)}{limit}"
 
 
 def _one_line(error: click.ClickException) -> str:

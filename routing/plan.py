@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from common.engine_name import AUTO_ENGINE
 from common.errors import PlanError
+from common.memory import refuse_beyond
+from routing import path_memory
 from routing.default_engine import engine_for
 from routing.engine import engine_named
 from routing.flow_control import resolved
@@ -192,8 +194,8 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     Raises
     ------
     PlanError
-        An option is invalid, the engine cannot route this fabric, or the plan needs more
-        virtual channels or VLANs than are allowed.
+        A choice that does not exist, an engine that cannot route this fabric, or more
+        virtual channels, VLANs or memory needed than there may be.
 
     """
     if isinstance(request, str):
@@ -205,6 +207,8 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     if root is not None and root not in fabric.switch_index:
         raise PlanError(f"root: {fabric.name} has no switch {root!r}")
     groups_of(fabric, dict(request.multicast))
+    needed = path_memory.BYTES_A_PAIR * len(fabric.switches) ** 2
+    refuse_beyond(f"{fabric.name}: planning it", needed, PlanError)
     began = time.perf_counter()
     channels = channels_of(fabric)
     root_index = None if root is None else fabric.switch_index[root]

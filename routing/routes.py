@@ -11,14 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from common.errors import PlanError
 from knotless_core import graph as core
+from routing import path_memory
 from routing.graphs.channels import PRIORITIES, Channels, Ints, Priorities
-
-MAX_PATH_BYTES = 4 << 30
-"""Limit of the memory for explicit paths computed from tables."""
-BYTES_PER_HOP = 5
-"""A hop of an explicit path is a channel and a priority."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +98,7 @@ class TableRoutes:
         Raises
         ------
         PlanError
-            The paths need more memory than :data:`MAX_PATH_BYTES`.
+            The paths need more memory than is free.
 
         """
         return self._paths[0]
@@ -117,13 +112,8 @@ class TableRoutes:
     def _paths(self) -> tuple[Ints, Priorities]:
         longest = self.core.longest()
         sources, switches = len(self.at), len(self.fabric_channels.names)
-        needed = sources * switches * longest * BYTES_PER_HOP
-        if needed > MAX_PATH_BYTES:
-            raise PlanError(
-                f"the paths from {sources} sources to {switches} switches would take"
-                f" {needed / 1e9:.1f} GB, at most {MAX_PATH_BYTES / 1e9:.1f} GB"
-                " are allowed; use a smaller fabric"
-            )
+        if sources * switches * longest > path_memory.most_hops():
+            raise path_memory.too_long(sources, switches, longest)
         return self.core.paths(longest)
 
     def path(self, row: int, destination: int) -> list[tuple[int, int]]:

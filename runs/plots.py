@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.errors import KnotlessError
+from common.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,9 +72,23 @@ def svg_text(figure: Figure) -> str:
     return re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.DOTALL)
 
 
+def write_figure(
+    figure: Figure,
+    path: str | Path,
+    *,
+    dpi: int = 150,
+    metadata: Mapping[str, None] | None = None,
+) -> None:
+    """Draw to a file, in the format that its ending says; raises KnotlessError."""
+    sink = io.BytesIO()
+    form = Path(path).suffix[1:].lower()
+    figure.savefig(sink, format=form, dpi=dpi, metadata=None if metadata is None else {**metadata})
+    write_whole(path, sink.getvalue())
+
+
 def save(figure: Figure, folder: Path, name: str) -> str:
     """Write ``NAME.svg`` and ``NAME.png`` into ``folder``; returns the SVG element."""
     svg = svg_text(figure)
-    (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
-    figure.savefig(folder / f"{name}.png", format="png", dpi=PNG_DPI, metadata={"Software": None})
+    write_whole(folder / f"{name}.svg", svg)
+    write_figure(figure, folder / f"{name}.png", dpi=PNG_DPI, metadata={"Software": None})
     return svg

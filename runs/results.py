@@ -15,25 +15,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from common import engine_name, flow_control
 from common.errors import KnotlessError
-from runs import machine
+from common.files import make_folder, write_all
+from runs import document, machine, tables
 
 DEFAULT_FOLDER = Path("results")
+SAMPLES = "samples.parquet"
 Sample = Mapping[str, str | int | float | bool | None]
-_CURRENT = {"engine": engine_name.normalised, "flow_control": flow_control.normalised}
-"""Keys of rows whose values were renamed, and the function that gives the current value."""
 
 
 class ResultsError(KnotlessError):
     """A results folder that cannot be created or read."""
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file atomically: readers see the old or the new content."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_bytes(data)
-    temporary.replace(path)
 
 
 def _now() -> datetime:
@@ -58,7 +50,7 @@ class Results:
     ) -> None:
         """Create the folder; ``sample_types`` gives the pyarrow type name of each sample column.
 
-        Raises ResultsError if the folder cannot be created.
+        Raises ResultsError when the folder cannot be made or written to.
         """
         started = _now()
         self.run_id = f"{started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
@@ -81,12 +73,10 @@ class Results:
             "rows": self.rows,
         }
         try:
-            self.directory.mkdir(parents=True)
+            make_folder(self.directory, ResultsError)
             self.write()
-        except OSError as error:
-            raise ResultsError(
-                f"results: cannot write to {folder}: {error.strerror}; name a folder with --out"
-            ) from error
+        except ResultsError as error:
+            raise ResultsError(f"{error}; name a folder with --out") from error
 
     def add(self, row: Mapping[str, Any], samples: Sequence[Sample]) -> None:
         """Append a row and its samples; they are on disk when this returns."""
@@ -95,19 +85,11 @@ class Results:
         self.write()
 
     def write(self) -> None:
-        """Replace ``run.json`` and ``samples.parquet``."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        schema = pa.schema(
-            [(name, pa.type_for_alias(kind)) for name, kind in self._sample_types.items()]
-        )
-        table = pa.Table.from_pylist([dict(sample) for sample in self.samples], schema=schema)
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink)
-        write_whole(self.directory / "samples.parquet", sink.getvalue().to_pybytes())
+        """Replace ``run.json`` and ``samples.parquet``; raises ResultsError."""
         text = json.dumps(self.run, indent=2, allow_nan=False) + "\n"
-        write_whole(self.directory / "run.json", text.encode())
+        samples = tables.to_parquet(self.samples, self._sample_types)
+        folder = self.directory
+        write_all({folder / SAMPLES: samples, folder / document.NAME: text}, ResultsError)
 
     def __enter__(self) -> Results:
         """Begin."""
@@ -129,31 +111,18 @@ class Results:
         self.write()
 
 
-def updated(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return stored rows or samples with the current names of engines and flow controls."""
-    return [
-        {key: _CURRENT[key](value) if key in _CURRENT else value for key, value in row.items()}
-        for row in rows
-    ]
-
-
 def read(directory: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Read a run's folder: the content of ``run.json``, and the samples.
 
     Raises ResultsError if it is not such a folder. A run that is ``running`` but whose process
     no longer exists is returned as ``incomplete``.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        run = json.loads((directory / "run.json").read_text(encoding="utf-8"))
-        samples = pq.read_table(directory / "samples.parquet").to_pylist()
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise ResultsError(f"{directory}: not a folder of results: {error}") from error
-    if not isinstance(run, dict) or "rows" not in run:
-        raise ResultsError(f"{directory}/run.json: not a run of an experiment: rows are missing")
-    if run.get("status") == "running" and not Path(f"/proc/{run.get('pid')}").exists():
+    run = document.read(directory / document.NAME, ResultsError)
+    samples = tables.read(directory / SAMPLES, ResultsError)
+    if run["status"] == "running" and not _is_alive(run["pid"]):
         run["status"], run["reason"] = "incomplete", "its process is gone"
-    run["rows"] = updated(run["rows"])
-    return run, updated(samples)
+    return run, document.updated(samples)
+
+
+def _is_alive(pid: int | None) -> bool:
+    return pid is not None and Path(f"/proc/{pid}").exists()

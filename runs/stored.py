@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import KnotlessError
-from runs import results
+from common.files import make_folder, write_whole
+from runs import document, results
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "runs"
 _LEFT_OUT = ("earlier_attempts",)
@@ -52,26 +53,15 @@ def keep(directory: Path, folder: Path = FOLDER) -> Path:
     rows = [{k: v for k, v in row.items() if k not in _LEFT_OUT} for row in run["rows"]]
     on = run["parameters"].get("on", "emulation")
     path = folder / f"{run['experiment']}-{on}-{run['id']}.json"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({**run, "pid": None, "rows": rows}, separators=(",", ":"))
-        path.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise StoredError(f"{path}: {error.strerror}") from error
+    make_folder(folder, StoredError)
+    text = json.dumps({**run, "pid": None, "rows": rows}, separators=(",", ":"))
+    write_whole(path, text + "\n", StoredError)
     return path
 
 
 def read(folder: Path = FOLDER) -> Stored:
-    """Read all stored runs, sorted by name. Raises StoredError if there are none."""
-    found = []
-    for path in sorted(folder.glob("*.json")):
-        try:
-            run = json.loads(path.read_text(encoding="utf-8"))
-            _ = run["experiment"], run["id"]
-            run["rows"] = results.updated(run["rows"])
-        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            raise StoredError(f"{path}: not a stored run: {error}") from error
-        found.append(run)
+    """Read all stored runs, by name. Raises StoredError where there are none."""
+    found = [document.read(path, StoredError) for path in sorted(folder.glob("*.json"))]
     if not found:
         raise StoredError(f"{folder}: there are no stored runs; give folders of results to store")
     return Stored(found)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import psutil
-
 from common.errors import SimulationError
+from common.memory import refuse_beyond
 from topologies.fabric import Fabric
 
 BYTES_AT_LEAST = 3_000_000
@@ -45,9 +44,4 @@ def estimated_bytes(fabric: Fabric, *, vlans: int = 1, in_phases: bool = False) 
 def check_memory(fabric: Fabric, *, vlans: int = 1, in_phases: bool = False) -> None:
     """Raise SimulationError if the simulation does not fit into the free memory."""
     needed = estimated_bytes(fabric, vlans=vlans, in_phases=in_phases)
-    there = psutil.virtual_memory().available
-    if needed > there:
-        raise SimulationError(
-            f"{fabric.name}: simulating it takes about {needed / 2**30:.1f} GiB,"
-            f" {there / 2**30:.1f} GiB are free"
-        )
+    refuse_beyond(f"{fabric.name}: simulating it", needed, SimulationError)

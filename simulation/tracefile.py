@@ -11,11 +11,11 @@ import math
 from array import array
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
 from common.errors import SimulationError
+from common.files import open_text
 from knotless_core.replay import Ends
 from knotless_core.simulator import Traffic
 from simulation.program import COMPUTE, KINDS, Program
@@ -24,6 +24,7 @@ from topologies.fabric import Fabric
 MESSAGES = ("time_us", "source", "destination", "bytes")
 PROGRAM = ("process", "kind", "peer", "bytes", "seconds")
 MAX_LINES = 50_000_000
+MAX_FILE_BYTES = 4 << 30
 LONGEST_LINE = 1000
 MAX_BYTES = 2**40
 MAX_TIME_US = 1e13
@@ -66,8 +67,8 @@ Columns = tuple[str, ...]
 def _parse(path: str, parsers: Mapping[Columns, Callable[[list[str]], None]]) -> Columns:
     """Pass each line to the parser for the file's header line; return the header."""
     try:
-        with Path(path).open(encoding="utf-8", newline="") as file:
-            # Overlong lines are read in pieces, which then fail to parse.
+        with open_text(path, SimulationError, MAX_FILE_BYTES) as file:
+            # However long a line of the file is, it is read in pieces, which make no sense then.
             pieces = iter(partial(file.readline, LONGEST_LINE), "")
             lines = csv.reader(pieces, quoting=csv.QUOTE_NONE)
             columns = tuple(next(lines, ()))

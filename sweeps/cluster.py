@@ -12,11 +12,14 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
 from common.errors import SweepError
+from common.limits import need_open_files
 
 if TYPE_CHECKING:
     from distributed import Client
 
 CONNECT_LIMIT_S = 15
+OPEN_FILES = 64
+OPEN_FILES_A_WORKER = 16
 _QUIET = {
     # The dashboard and similar services are not needed.
     "distributed.scheduler.http.routes": [],
@@ -34,9 +37,16 @@ def usual_workers() -> int:
 def local(workers: int) -> Iterator[Client]:
     """Run ``workers`` local processes, of one thread each, for the block.
 
-    They listen on the loopback interface only and require a key made for the block, because
-    whoever can talk to a worker can make it run any code.
+    They listen on the loopback interface alone, and talk to nobody without the key that is
+    made for the block: whoever may talk to a worker may have it run anything.
+
+    Raises
+    ------
+    SweepError
+        They would need more open files than may be opened.
+
     """
+    need_open_files(OPEN_FILES + OPEN_FILES_A_WORKER * workers, "a sweep", SweepError)
     import dask
     from distributed import Client, LocalCluster
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from common.errors import SweepError
-from runs.results import updated, write_whole
+from common.files import append, make_folder, open_to_lock, write_open, write_whole
+from runs import tables
 from sweeps.figures import ERROR, INDEX, columns
 from sweeps.grid import Grid
 
@@ -39,11 +40,8 @@ class Folder:
         """
         self.path = path
         self.grid = grid
-        try:
-            (path / "parts").mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(path / "grid.json", os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise SweepError(f"{path}: cannot be written: {error.strerror}") from error
+        make_folder(path / "parts", SweepError)
+        self._lock = open_to_lock(path / "grid.json", SweepError)
         try:
             self._claim()
         except BaseException:
@@ -62,10 +60,10 @@ class Folder:
             "varying": list(self.grid.varying),
             "sha256": self.grid.sha256,
         }
-        text = os.pread(self._lock, 1 << 20, 0)
-        if text:
+        held = os.pread(self._lock, 1 << 20, 0)
+        if held:
             try:
-                known = json.loads(text)
+                known = json.loads(held)
             except ValueError:
                 known = None
             if known != mine:
@@ -73,8 +71,9 @@ class Folder:
                     f"{self.path}: holds the sweep of another grid; name another folder with --out"
                 )
         else:
-            # Written in place, because the lock is on this file.
-            os.pwrite(self._lock, (json.dumps(mine, indent=1) + "\n").encode(), 0)
+            # Not replaced by another file: the lock is on this one.
+            text = json.dumps(mine, indent=1) + "\n"
+            write_open(self._lock, self.path / "grid.json", text, SweepError)
 
     def __enter__(self) -> Folder:
         """Begin."""
@@ -89,47 +88,30 @@ class Folder:
         return {row[INDEX] for row in self.rows() if row[ERROR] is None}
 
     def keep(self, row: Mapping[str, Any], seconds: float) -> None:
-        """Store the row of a point; it is on disk when this returns."""
-        write_whole(self.path / "parts" / _PART.format(row[INDEX]), self._parquet([row]))
+        """Keep the row of a point, on disk when this returns."""
+        part = self.path / "parts" / _PART.format(row[INDEX])
+        write_whole(part, self._parquet([row]), SweepError)
         timings = self.path / "timings.csv"
         head = "" if timings.exists() else "index,seconds\n"
-        with timings.open("a", encoding="ascii") as file:
-            file.write(f"{head}{row[INDEX]},{seconds:.6f}\n")
+        append(timings, f"{head}{row[INDEX]},{seconds:.6f}\n", SweepError)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the rows of all parts, in the order of the points. Raises SweepError."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
+        """Return the rows of all parts, in order of the points. Raises SweepError."""
         rows: list[dict[str, Any]] = []
         for path in sorted((self.path / "parts").glob("[0-9]*.parquet")):
-            try:
-                rows += pq.read_table(path, schema=self._schema()).to_pylist()
-            except (OSError, pa.ArrowException) as error:
-                raise SweepError(f"{path}: cannot be read; remove it: {error}") from error
-        return updated(rows)
+            rows += tables.read(path, SweepError, columns(self.grid.do))
+        return rows
 
     def gather(self) -> list[dict[str, Any]]:
         """Write ``samples.parquet`` from all parts, and return its rows."""
         rows = self.rows()
-        write_whole(self.path / "samples.parquet", self._parquet(rows))
+        write_whole(self.path / "samples.parquet", self._parquet(rows), SweepError)
         return rows
 
     def describe(self, run: Mapping[str, Any]) -> None:
         """Write ``run.json``: options, times and machine."""
         text = json.dumps(run, indent=2, allow_nan=False) + "\n"
-        write_whole(self.path / "run.json", text.encode())
+        write_whole(self.path / "run.json", text, SweepError)
 
-    def _schema(self) -> Any:
-        import pyarrow as pa
-
-        kinds = columns(self.grid.do).items()
-        return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in kinds])
-
-    def _parquet(self, rows: list[Mapping[str, Any]] | list[dict[str, Any]]) -> bytes:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        sink = pa.BufferOutputStream()
-        pq.write_table(pa.Table.from_pylist(list(rows), schema=self._schema()), sink)
-        return bytes(sink.getvalue().to_pybytes())
+    def _parquet(self, rows: Sequence[Mapping[str, Any]]) -> bytes:
+        return tables.to_parquet(rows, columns(self.grid.do))

@@ -16,12 +16,13 @@ from pydantic import ValidationError
 from common import yaml_file
 from common.engine_name import AUTO_ENGINE
 from common.errors import KnotlessError, SweepError
+from common.files import read_bytes
 from common.yaml_file import brief, complaint
 from routing.engine import engine_named
 from sweeps.figures import columns
 from sweeps.settings import KINDS, Analysis, Settings, Simulation, keys, settings_of
 from topologies import load
-from topologies.formats.files import looks_like_file
+from topologies.formats.files import MAX_FILE_BYTES, looks_like_file
 from traffic.patterns import pattern_named
 
 MOST_POINTS = 100_000
@@ -50,7 +51,7 @@ class Grid:
         """
         specs = dict.fromkeys(point.fabric for point in self.points)
         files = {
-            spec: hashlib.sha256(Path(spec).read_bytes()).hexdigest()
+            spec: hashlib.sha256(read_bytes(spec, SweepError, MAX_FILE_BYTES)).hexdigest()
             for spec in specs
             if looks_like_file(spec)
         }

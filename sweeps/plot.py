@@ -70,7 +70,7 @@ def draw(grid: Grid, rows: Sequence[Row], path: Path) -> None:
     """
     import matplotlib as mpl
 
-    from runs.plots import STYLE, check_format, new_figure
+    from runs.plots import STYLE, check_format, new_figure, write_figure
 
     check_format(str(path))
     x, y = axes_of(grid)
@@ -106,10 +106,7 @@ def draw(grid: Grid, rows: Sequence[Row], path: Path) -> None:
         plot.set(xlabel=_words(x), ylabel=_words(y), title=f"{_words(y)} against {_words(x)}")
         if any(lines):
             figure.legend(loc="outside right upper", fontsize=8)
-        try:
-            figure.savefig(path, dpi=150, metadata=_undated(path))
-        except OSError as error:
-            raise SweepError(f"{path}: cannot be written: {error.strerror}") from None
+        write_figure(figure, path, metadata=_undated(path))
 
 
 def _words(column: str) -> str:

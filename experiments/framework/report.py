@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from common.files import write_whole
 from experiments.framework.experiment import Experiment, Presentation
 from runs.results import read
 
@@ -67,5 +68,5 @@ def make(directory: Path, experiment: Experiment) -> tuple[Path, Presentation]:
         shown = experiment.present(run, samples, True)
         svgs = {plot.name: plots.save(plot.figure, directory, plot.name) for plot in shown.plots}
     path = directory / "report.html"
-    path.write_text(render(run, shown, svgs), encoding="utf-8")
+    write_whole(path, render(run, shown, svgs))
     return path, shown

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from common.errors import KnotlessError, RuleError
+from common.files import read_text
 from forwarding.dot1q.model import L2Fabric, L2Switch
 from forwarding.dot1q.target import FABRIC, peers_of, targets
 from routing.vlans import host_tags
@@ -28,10 +29,7 @@ def read_folder(folder: str | Path, kind: str = DEFAULT) -> L2Fabric:
     files = {}
     for path in sorted(Path(folder).glob("*")):
         if path.suffix in targets():
-            try:
-                files[path.name] = path.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise RuleError(f"{path}: cannot be read: {error}") from None
+            files[path.name] = read_text(path, RuleError)
     return read_files(files, kind)
 
 

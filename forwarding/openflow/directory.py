@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from common.errors import PlanError, RuleError
+from common.files import make_folder, read_text, write_all
 from common.gc_pause import collector_paused
 from forwarding.openflow.ofctl_parser import parse
 from forwarding.openflow.ofctl_writer import write
@@ -41,17 +42,16 @@ def write_dir(
 
     """
     folder = Path(directory)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "fabric.json").write_text(to_text(fabric))
-        _write_or_remove(folder / MULTICAST, multicast.to_text(groups) if groups else None)
-        _write_or_remove(folder / host_tags.FILE, host_tags.to_text(tags) if tags else None)
-        for name, of_switch in rules.items():
-            flows, copies = write(of_switch)
-            (folder / f"{name}.flows").write_text(flows)
-            (folder / f"{name}.groups").write_text(copies)
-    except OSError as error:
-        raise RuleError(f"{error.filename!r} cannot be written: {error.strerror}") from None
+    make_folder(folder, RuleError)
+    files: dict[Path, bytes | str] = {folder / "fabric.json": to_text(fabric)}
+    if groups:
+        files[folder / MULTICAST] = multicast.to_text(groups)
+    if tags:
+        files[folder / host_tags.FILE] = host_tags.to_text(tags)
+    for name, of_switch in rules.items():
+        files[folder / f"{name}.flows"], files[folder / f"{name}.groups"] = write(of_switch)
+    others = [folder / name for name in (MULTICAST, host_tags.FILE)]
+    write_all(files, RuleError, remove=[path for path in others if path not in files])
 
 
 @collector_paused()
@@ -124,22 +124,6 @@ def read_tags(fabric: Fabric, directory: str | Path) -> HostTags | None:
         raise error.within(str(path)) from None
 
 
-def _write_or_remove(path: Path, text: str | None) -> None:
-    if text is None:
-        path.unlink(missing_ok=True)
-    else:
-        path.write_text(text)
-
-
 def _text(path: Path) -> str | None:
-    """Return the content of a file, or None if it does not exist."""
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise RuleError(f"{path}: larger than {MAX_FILE_BYTES >> 20} MiB")
-        return path.read_text()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise RuleError(f"{str(path)!r} cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise RuleError(f"{str(path)!r} is not UTF-8 text") from None
+    """Return what the file holds, None when there is none."""
+    return read_text(path, RuleError, MAX_FILE_BYTES) if path.exists() else None

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from common.flow_control import AUTO
+from emulation.limits import require_limits
 from experiments.framework.options import FiniteRange
 from knotless.commands._options import json_option
 from knotless.commands._plan_options import plan_options
@@ -16,20 +17,22 @@ from routing.plan import make_plan
 from routing.request import PlanRequest
 from topologies import load
 from topologies.fabric import Fabric, Host, Link
+from topologies.validate import MAX_DELAY_US, MAX_RATE_MBPS
 from verification.checked_plan import CheckedPlan
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Part = TypeVar("Part", Host, Link)
 Options = Mapping[str, Any]
 
-_RATE = FiniteRange(min=0, min_open=True)
+RATE = FiniteRange(min=0, min_open=True, max=MAX_RATE_MBPS)
+DELAY = FiniteRange(min=0, max=MAX_DELAY_US)
 
 _PARAMETERS = [
     click.argument("spec"),
     plan_options(),
     click.option("--allow-deadlock", is_flag=True, help="Start it even if its plan can deadlock."),
-    click.option("--rate", type=_RATE, metavar="MBPS", help="Rate of every link, Mbit/s."),
-    click.option("--delay", type=FiniteRange(min=0), metavar="US", help="Delay of every link, us."),
+    click.option("--rate", type=RATE, metavar="MBPS", help="Rate of every link, Mbit/s."),
+    click.option("--delay", type=DELAY, metavar="US", help="Delay of every link, us."),
     click.option("--name", default="default", show_default=True, help="Name of this fabric."),
     click.option(
         "--controller",
@@ -85,7 +88,9 @@ def checked_plan_of(
     """
     if options["links"] == "plain" and request.flow_control == AUTO:
         request = request.but(flow_control="none")
-    checked = CheckedPlan(make_plan(fabric_of(spec, rate, delay), request))
+    fabric = fabric_of(spec, rate, delay)
+    require_limits(fabric)
+    checked = CheckedPlan(make_plan(fabric, request))
     if options["controller"] == "ryu" and not options["allow_deadlock"]:
         checked.refuse_deadlock()
     return checked

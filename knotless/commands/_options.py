@@ -9,8 +9,6 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from common.errors import KnotlessError
-
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 
@@ -27,15 +25,6 @@ def print_table(title: str, values: Mapping[str, object]) -> None:
     for name, value in values.items():
         table.add_row(name.replace("_", " "), shown(value))
     Console().print(table)
-
-
-def write_text(path: str, text: str) -> None:
-    """Write a file named by the user; raises KnotlessError if this fails."""
-    try:
-        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - the user's own path
-            file.write(text)
-    except OSError as error:
-        raise KnotlessError(f"{path!r} cannot be written: {error.strerror}") from None
 
 
 def shown(value: object) -> str:

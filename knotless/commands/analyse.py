@@ -8,7 +8,8 @@ import time
 import click
 import numpy as np
 
-from knotless.commands._options import json_option, print_json, print_table, write_text
+from common.files import write_whole
+from knotless.commands._options import json_option, print_json, print_table
 from knotless.commands._plan_options import plan_options
 from routing.plan import make_plan
 from routing.request import PlanRequest
@@ -71,7 +72,7 @@ def command(
         draw_histogram(title, found.peaks[: lines.switch_lines], analysis.rates, plot)
     loads = dict(zip(lines.names(), found.peaks.tolist(), strict=True))
     if out is not None:
-        write_text(out, json.dumps({**values, "loads": loads}) + "\n")
+        write_whole(out, json.dumps({**values, "loads": loads}) + "\n")
     if as_json:
         print_json({**values, "channels_by_load": _channels_by_load(lines, found)})
     else:

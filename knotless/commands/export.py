@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from common.errors import KnotlessError, PlanError
+from common.files import make_folder, write_all
 from forwarding.dot1q.folder import README, files_of
 from forwarding.dot1q.from_plan import export
 from forwarding.dot1q.model import L2Fabric
@@ -110,11 +111,7 @@ def _refuse_losses(verdict: Verdict, how: str) -> None:
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
-    """Write the files; remove tags.json of an earlier export, which would contradict them."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / host_tags.FILE).unlink(missing_ok=True)
-        for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise KnotlessError(f"{error.filename!r} cannot be written: {error.strerror}") from None
+    """Write the files; tags.json of an earlier export would contradict them."""
+    make_folder(folder)
+    tags = [folder / host_tags.FILE] if host_tags.FILE not in files else []
+    write_all({folder / name: text for name, text in files.items()}, remove=tags)

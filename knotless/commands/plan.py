@@ -10,13 +10,8 @@ from rich.progress import track
 from rich.table import Table
 
 from common.errors import PlanError
-from knotless.commands._options import (
-    json_option,
-    print_json,
-    print_table,
-    shown,
-    write_text,
-)
+from common.files import write_whole
+from knotless.commands._options import json_option, print_json, print_table, shown
 from knotless.commands._plan_options import plan_options
 from routing.plan import make_plan
 from routing.plan_file import plan_to_json
@@ -91,7 +86,7 @@ def command(
     checked = CheckedPlan(plan)
     summary = checked.summary()
     if out is not None:
-        write_text(out, json.dumps(plan_to_json(plan, summary)) + "\n")
+        write_whole(out, json.dumps(plan_to_json(plan, summary)) + "\n")
     if as_json:
         print_json(summary)
     else:

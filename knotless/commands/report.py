@@ -10,10 +10,12 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from common.files import write_whole
 from experiments.framework import experiment as catalogue
 from experiments.framework.compare import Line, Run, compare
-from knotless.commands._options import json_option, print_json, write_text
+from knotless.commands._options import json_option, print_json
 from runs import results
+from runs.document import whose_rows_may_not_fit
 from runs.spread import Spread
 
 
@@ -30,14 +32,15 @@ def command(runs: tuple[str, ...], out: str | None, as_json: bool) -> None:
     Example: knotless report results/traffic-20261121T080513Z-5298
     """
     read = [results.read(Path(run))[0] for run in runs]
-    experiment = catalogue.load(str(read[0].get("experiment")))
-    lines = compare(experiment, read) if len(read) > 1 else []
+    experiment = catalogue.load(read[0]["experiment"])
     from experiments.framework import report
 
-    paths = [report.make(Path(run), experiment)[0] for run in runs]
-    if out is not None:
-        write_text(out, report.render_comparison(read, lines))
-        paths.append(Path(out))
+    with whose_rows_may_not_fit(" ".join(runs), results.ResultsError):
+        lines = compare(experiment, read) if len(read) > 1 else []
+        paths = [report.make(Path(run), experiment)[0] for run in runs]
+        if out is not None:
+            write_whole(out, report.render_comparison(read, lines))
+            paths.append(Path(out))
     if as_json:
         values = {"experiment": experiment.name, "runs": [run["id"] for run in read]}
         found = [line.as_json() for line in lines]

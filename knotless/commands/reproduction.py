@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
+from common.files import write_all
 from experiments.reproduction import page
 from experiments.studies.agreement import page as agreement
-from knotless.commands._options import json_option, print_json, write_text
+from knotless.commands._options import json_option, print_json
 from runs import stored
+from runs.document import whose_rows_may_not_fit
 
 DEFAULT_PAGE = stored.FOLDER.parent / "reproduction.md"
 AGREEMENT = "agreement.md"
@@ -32,8 +34,12 @@ def command(runs: tuple[str, ...], folder: str | None, out: str | None, as_json:
     kept = [str(stored.keep(Path(run), where)) for run in runs]
     known = stored.read(where)
     path = str(DEFAULT_PAGE if out is None else Path(out))
-    write_text(path, page.text(known))
-    write_text(str(Path(path).with_name(AGREEMENT)), agreement.text(known))
+    with whose_rows_may_not_fit(str(where), stored.StoredError):
+        pages = {
+            Path(path): page.text(known),
+            Path(path).with_name(AGREEMENT): agreement.text(known),
+        }
+    write_all(pages)
     if as_json:
         print_json({"page": path, "stored": kept, "runs": len(known.runs)})
     else:

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from experiments.framework.options import FiniteRange
-from knotless.commands._fabric import fabric_of
-from knotless.commands._options import json_option, print_json, print_table, write_text
+from common.files import write_whole
+from knotless.commands._fabric import DELAY, RATE, fabric_of
+from knotless.commands._options import json_option, print_json, print_table
 from knotless.commands._plan_options import plan_options
 from knotless.commands._progress import Bar
 from routing.plan import make_plan
@@ -73,11 +73,11 @@ DEADLOCKED = 3
 @click.option("--repair", multiple=True, metavar="SWITCH:PORT@US", help="Restore a link.")
 @click.option(
     "--rate",
-    type=FiniteRange(min=0, min_open=True),
+    type=RATE,
     metavar="MBPS",
     help="Rate of every link, Mbit/s.",
 )
-@click.option("--delay", type=FiniteRange(min=0), metavar="US", help="Delay of every link.")
+@click.option("--delay", type=DELAY, metavar="US", help="Delay of every link.")
 @click.option("--warm-up", type=float, default=0.0, metavar="US", help="Time not counted.")
 @click.option(
     "--duration",
@@ -120,7 +120,7 @@ def command(
         )
     values = result.summary()
     if out is not None:
-        write_text(
+        write_whole(
             out,
             json.dumps({**values, "by_flow": by_flow(result), "by_channel": by_channel(result)})
             + "\n",

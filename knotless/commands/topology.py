@@ -6,7 +6,8 @@ from collections import Counter
 
 import click
 
-from knotless.commands._options import json_option, print_table, write_text
+from common.files import write_whole
+from knotless.commands._options import json_option, print_table
 from topologies import load
 from topologies.formats.files import to_text
 
@@ -23,7 +24,7 @@ def command(spec: str, out: str | None, draw: str | None, as_json: bool) -> None
     """
     fabric = load(spec)
     if out is not None:
-        write_text(out, to_text(fabric))
+        write_whole(out, to_text(fabric))
     if draw is not None:
         from knotless.drawing import draw_fabric  # Matplotlib takes a second to load
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from knotless_core import graph as core
+from routing import path_memory
 from routing.graphs.channels import Ints, Priorities
 from routing.graphs.task import Task
 
@@ -55,9 +56,20 @@ def balanced_paths(
     channels, priorities : (rows, switches, longest)
         The channels, then -1, and the priority of each, 0 where there is none.
 
+    Raises
+    ------
+    PlanError
+        The paths need more memory than is free.
+
     """
     spread = task.select == "spread"
     rows = rows_in(task, planes or (task.ranks if spread else 1))
     rounds = ROUNDS if spread else 0
-    paths = graph.balanced_paths(rows.plane, rows.at, rows.senders, task.receivers, rounds)
+    most = path_memory.most_hops()
+    try:
+        paths = graph.balanced_paths(
+            rows.plane, rows.at, rows.senders, task.receivers, rounds, most
+        )
+    except OverflowError as error:
+        raise path_memory.too_long(len(rows.at), len(task.receivers), error.args[0]) from None
     return rows, *paths

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from common.errors import PlanError
 from forwarding.from_plan import state_of_plan
-from routing import routes as routes_module
+from routing import path_memory
 from routing.graphs.channels import Channels
 from routing.graphs.state_graph import plain_graph
+from routing.path_memory import BYTES_A_HOP
 from routing.plan import Plan, make_plan
 from routing.routes import ExplicitRoutes, TableRoutes
 from routing.vlans.assignment import assign_table_vlans, assign_vlans
@@ -221,9 +222,9 @@ def test_paths_that_need_too_much_memory_are_not_written_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = make_plan(load("torus,4,4,4"), "dor")
-    monkeypatch.setattr(routes_module, "MAX_PATH_BYTES", 64 * 64 * 6 * 5 - 1)
-    with pytest.raises(PlanError, match="from 64 sources to 64 switches would take 0.0 GB"):
+    monkeypatch.setattr(path_memory, "free_bytes", lambda: 64 * 64 * 6 * BYTES_A_HOP - 1)
+    with pytest.raises(PlanError, match="from 64 sources to 64 switches, of up to 6 channels"):
         _ = plan.routes.channels
     assert (CheckedPlan(plan).loads == 64 * 64 * 3 / 384).all()
-    monkeypatch.setattr(routes_module, "MAX_PATH_BYTES", 64 * 64 * 6 * 5)
+    monkeypatch.setattr(path_memory, "free_bytes", lambda: 64 * 64 * 6 * BYTES_A_HOP)
     assert plan.routes.channels.shape == (64, 64, 6)

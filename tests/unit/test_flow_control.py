@@ -87,7 +87,7 @@ def test_stored_runs_are_read_with_the_current_names(tmp_path: Path) -> None:
     for row in (*run["rows"], *samples):
         assert (row["engine"], row["flow_control"]) == ("auto", "pause")
     file = tmp_path / "deadlock-emulation-1.json"
-    run = {"experiment": "deadlock", "id": "1", "rows": [{"flow_control": "all", "valid": True}]}
-    file.write_text(json.dumps(run))
+    stored_run = {**run, "id": "1", "rows": [{"flow_control": "all", "valid": True}]}
+    file.write_text(json.dumps(stored_run))
     (found,) = stored.read(tmp_path).rows("deadlock", "emulation")
     assert found["flow_control"] == "pause"

@@ -122,7 +122,7 @@ def test_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(RuleError, match=r"s2: flow line 1"):
         read_dir(tmp_path)
     (tmp_path / "s2.flows").write_bytes(b"\xff\xfe")
-    with pytest.raises(RuleError, match=r"s2.flows' is not UTF-8"):
+    with pytest.raises(RuleError, match=r"s2.flows: cannot be read: not UTF-8"):
         read_dir(tmp_path)
     (tmp_path / "s2.flows").unlink()
     assert set(read_dir(tmp_path)[1]) == {"s1", "s3"}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import NamedTuple
 
-import psutil
 import pytest
 from click.testing import CliRunner
 
+from common import memory
 from knotless.main import main
 from routing.plan import make_plan
 from simulation import Load, Scenario, SimulationError, simulate
@@ -53,27 +52,21 @@ def test_the_estimate_is_within_a_factor_of_two(arguments: list[str]) -> None:
     assert taken / 2 < estimated < 2 * taken
 
 
-class Free(NamedTuple):
-    """What is free, as psutil tells it."""
-
-    available: int
-
-
 def test_what_will_not_fit_is_refused_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan(load("mesh,4,4"), "dor")
     scenario = Scenario(plan, "shift", Load(barrier=False))
     needed = estimated_bytes(plan.fabric, vlans=plan.vlan_count, in_phases=True)
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: Free(needed - 1))
+    monkeypatch.setattr(memory, "free_bytes", lambda: needed - 1)
     with pytest.raises(SimulationError, match=r"mesh,4,4: simulating it takes about .* are free"):
         simulate(scenario)
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: Free(needed))
+    monkeypatch.setattr(memory, "free_bytes", lambda: needed)
     assert simulate(scenario).lost_frames == 0
 
 
 def test_a_fabric_far_too_large_is_refused_before_it_is_planned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: Free(4_000_000))
+    monkeypatch.setattr(memory, "free_bytes", lambda: 4_000_000)
     monkeypatch.setattr("knotless.commands.simulate.make_plan", None)
     done = CliRunner().invoke(main, ["simulate", "torus,8,8,8", "--pattern", "shift"])
     assert done.exit_code == 2

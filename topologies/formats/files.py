@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from common.errors import FabricError
+from common.files import read_text
+from common.memory import refuse_beyond
 from topologies.fabric import (
     DEFAULT_DELAY_US,
     DEFAULT_RATE_MBPS,
@@ -32,6 +34,8 @@ from topologies.formats.ibnetdiscover import from_ibnetdiscover
 from topologies.validate import validate
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
+MEMORY_PER_BYTE = 12
+"""What a byte of JSON becomes in memory."""
 
 
 SUFFIXES = (".json", ".graphml", ".xml", ".ibnetdiscover", ".txt")
@@ -55,16 +59,9 @@ def read(path: str | Path) -> Fabric:
 
     """
     file = Path(path)
+    text = read_text(file, FabricError, MAX_FILE_BYTES)
     try:
-        if file.stat().st_size > MAX_FILE_BYTES:
-            raise FabricError(
-                f"{path}: larger than {MAX_FILE_BYTES >> 20} MiB, too large for a fabric"
-            )
-        text = file.read_bytes().decode()
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise FabricError(f"{str(path)!r} cannot be read: {reason}") from None
-    try:
+        refuse_beyond("this fabric", MEMORY_PER_BYTE * len(text), FabricError)
         return _of_any_kind(text.removeprefix("\ufeff"), file)
     except FabricError as error:
         raise error.within(str(path)) from None

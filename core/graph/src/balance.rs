@@ -21,22 +21,41 @@ const STATE_COST: f64 = 1e-6;
 /// of one switch take different paths if loads allow it.
 const SHARED_COST: f64 = 0.1;
 
+/// Why no paths are chosen.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// So many channels has the longest: too many to be written out for all rows and switches.
+    TooLong(usize),
+    /// Arrays that do not fit together.
+    Malformed(Malformed),
+}
+
+impl From<Malformed> for Refusal {
+    fn from(error: Malformed) -> Self {
+        Self::Malformed(error)
+    }
+}
+
 /// Chooses shortest paths from every row to every switch that has `receivers` (hosts).
 ///
-/// `senders` are the hosts of each row. Each tree is chosen `rounds` times; with 0
-/// rounds, the first channel at every state is taken, regardless of loads.
+/// `senders` are the hosts of each row. Each tree is chosen `rounds` times; 0: the first channel at every state, whatever the loads.
+/// At most `most_hops` channels are written out: rows times switches times the longest path.
 pub fn paths(
     graph: &StateGraph,
     rows: Rows<'_>,
     senders: &[i32],
     receivers: &[i32],
     rounds: usize,
-) -> Result<Paths, Malformed> {
+    most_hops: usize,
+) -> Result<Paths, Refusal> {
     let planes = rows.checked(graph)?;
     long("senders", senders.len(), rows.at.len())?;
     long("receivers", receivers.len(), graph.start.len())?;
     let receives: Vec<bool> = receivers.iter().map(|&hosts| hosts > 0).collect();
     let longest = longest(graph, rows, &receives)?;
+    if (rows.at.len() * graph.start.len()).saturating_mul(longest) > most_hops {
+        return Err(Refusal::TooLong(longest));
+    }
     let mut paths = Paths::new(rows.at.len(), graph.start.len(), longest);
     let mut search = Search::new(graph);
     let mut walks = Walks::new(graph);

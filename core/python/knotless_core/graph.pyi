@@ -175,12 +175,13 @@ class StateGraph:
         senders: Ints,
         receivers: Ints,
         rounds: int,
+        most_hops: int,
     ) -> Paths:
         """Return shortest paths that avoid loaded channels, each tree chosen ``rounds`` times.
 
-        ValueError where there is no way. With no rounds, the first channel at every state.
-        ``senders`` are the hosts of each row,
-        ``receivers`` those of each switch.
+        ValueError where there is no way; OverflowError(longest) if rows, switches and the longest
+        path together make more than ``most_hops``. With no rounds, the first channel at every
+        state. ``senders`` are the hosts of each row, ``receivers`` those of each switch.
         """
 
     def counted_tables(

@@ -8,9 +8,13 @@ use pyo3::prelude::*;
 mod endpoint;
 mod forwarding;
 mod graph;
+mod memory;
 mod programs;
 mod replay;
 mod simulator;
+
+#[global_allocator]
+static MEMORY: memory::OrEnd = memory::OrEnd;
 
 /// Makes the submodule `name` and registers it, so that `import knotless_core.NAME` finds it.
 fn add(

@@ -14,6 +14,7 @@ network. A message trace is the opposite: each message has the time at which it 
 from __future__ import annotations
 
 import csv
+import io
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from common.files import write_whole
 from experiments.workloads.programs.communicator import Array, Communicator
 
 COLUMNS = ("process", "kind", "peer", "bytes", "seconds")
@@ -105,13 +107,11 @@ def volumes(events: Iterable[Event], processes: int) -> NDArray[np.int64]:
 
 def write_program_trace(path: Path, events: Iterable[Event]) -> None:
     """Write a program trace."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(COLUMNS)
-        for event in events:
-            rows.writerow(
-                (event.process, event.kind, event.peer, event.bytes, f"{event.seconds:.9f}")
-            )
+    lines = (
+        (event.process, event.kind, event.peer, event.bytes, f"{event.seconds:.9f}")
+        for event in events
+    )
+    _write(path, COLUMNS, lines)
 
 
 def write_message_trace(path: Path, events: Iterable[Event], hosts: Sequence[str]) -> None:
@@ -121,8 +121,15 @@ def write_message_trace(path: Path, events: Iterable[Event], hosts: Sequence[str
         for event in events
         if event.kind == "send" and event.bytes
     )
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(MESSAGE_COLUMNS)
-        for time_us, source, to, size in sent:
-            rows.writerow((f"{time_us:.3f}", hosts[source], hosts[to], size))
+    lines = (
+        (f"{time_us:.3f}", hosts[source], hosts[to], size) for time_us, source, to, size in sent
+    )
+    _write(path, MESSAGE_COLUMNS, lines)
+
+
+def _write(path: Path, columns: Sequence[str], lines: Iterable[Sequence[object]]) -> None:
+    text = io.StringIO(newline="")
+    rows = csv.writer(text)
+    rows.writerow(columns)
+    rows.writerows(lines)
+    write_whole(path, text.getvalue())

@@ -3,7 +3,7 @@
 use graph::states::{Search, StateGraph};
 use graph::{balance, counted, Rows};
 use numpy::{IntoPyArray, PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1};
-use pyo3::exceptions::{PyLookupError, PyValueError};
+use pyo3::exceptions::{PyLookupError, PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 
 use super::arrays::{as_paths, refused, square, Ints, Mask, Matrix, PathArrays, Vector};
@@ -69,12 +69,16 @@ impl PyStateGraph {
         senders: Ints<'_>,
         receivers: Ints<'_>,
         rounds: usize,
+        most_hops: usize,
     ) -> PyResult<PathArrays<'py>> {
         let rows = Rows { plane: plane.as_slice()?, at: at.as_slice()? };
         let (senders, receivers) = (senders.as_slice()?, receivers.as_slice()?);
         let paths = py
-            .detach(|| balance::paths(&self.0, rows, senders, receivers, rounds))
-            .map_err(refused)?;
+            .detach(|| balance::paths(&self.0, rows, senders, receivers, rounds, most_hops))
+            .map_err(|refusal| match refusal {
+                balance::Refusal::TooLong(longest) => PyOverflowError::new_err(longest),
+                balance::Refusal::Malformed(error) => refused(error),
+            })?;
         as_paths(py, paths, rows.at.len(), receivers.len())
     }
 

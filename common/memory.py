@@ -1,0 +1,59 @@
+"""How much memory there is for what is about to be built."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+from common.errors import KnotlessError
+
+_GROUP = Path("/sys/fs/cgroup")
+
+
+def free_bytes() -> int:
+    """Return how many bytes this process may still take: of the machine, its group and its limits.
+
+    The limits are those of ``ulimit -v`` and ``-d``.
+    """
+    there = [_left_of_machine()]
+    # Mininet's Python, which reads fabrics too, has no psutil.
+    pages = [int(word) for word in Path("/proc/self/statm").read_text(encoding="ascii").split()]
+    size, data = (resource.getpagesize() * pages[field] for field in (0, 5))
+    for limit, taken in ((resource.RLIMIT_AS, size), (resource.RLIMIT_DATA, data)):
+        soft, _ = resource.getrlimit(limit)
+        if soft != resource.RLIM_INFINITY:
+            there.append(soft - taken)
+    there += _left_of_group()
+    return max(0, min(there))
+
+
+def _left_of_machine() -> int:
+    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    kib = dict(line.split(":", 1) for line in lines)["MemAvailable"]
+    return 1024 * int(kib.split()[0])
+
+
+def _left_of_group() -> list[int]:
+    """Return what a container may still take, where it has a limit."""
+    try:
+        most = (_GROUP / "memory.max").read_text(encoding="ascii").strip()
+        taken = (_GROUP / "memory.current").read_text(encoding="ascii")
+        cached = (_GROUP / "memory.stat").read_text(encoding="ascii").split()
+        if most == "max":
+            return []
+        given_back = int(cached[cached.index("inactive_file") + 1])
+        return [int(most) - int(taken) + given_back]
+    except (OSError, ValueError):
+        return []
+
+
+def refuse_beyond(what: str, needed: float, error: type[KnotlessError]) -> None:
+    """Raise ``error`` when ``what`` takes more bytes than are free."""
+    there = free_bytes()
+    if needed > there:
+        raise error(f"{what} takes about {gib(needed)}, {gib(there)} are free")
+
+
+def gib(count: float) -> str:
+    """Return a number of bytes in words."""
+    return f"{count / 2**30:.1f} GiB"

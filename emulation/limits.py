@@ -1,0 +1,21 @@
+"""What a running fabric needs of the limits that the system sets its processes."""
+
+from __future__ import annotations
+
+from common.errors import EmulationError
+from common.limits import need_address_space, need_open_files
+from topologies.fabric import Fabric
+
+OPEN_FILES = 256
+OPEN_FILES_A_CABLE = 4
+"""Both ends, in the emulator and in Open vSwitch."""
+ADDRESS_SPACE_BYTES = 1 << 30
+"""Python with its libraries, and threads' stacks."""
+
+
+def require_limits(fabric: Fabric) -> None:
+    """Raise EmulationError where the parts of a fabric could not start; call before any does."""
+    what = f"running {fabric.name}"
+    cables = len(fabric.links) + len(fabric.hosts)
+    need_open_files(OPEN_FILES + OPEN_FILES_A_CABLE * cables, what, EmulationError)
+    need_address_space(ADDRESS_SPACE_BYTES, what, EmulationError)

@@ -1,0 +1,74 @@
+"""Where the command begins: Ctrl-C is answered from here on, while the rest is being imported.
+
+``bin/knotless`` starts Python with Ctrl-C held back until :func:`start` can answer it.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import resource
+import signal
+import sys
+from types import FrameType
+from typing import NoReturn
+
+ADDRESS_SPACE_BYTES = 256 << 20
+"""What the libraries and their threads take."""
+
+
+def start() -> None:
+    """Run the command."""
+    _open_standard_streams()
+    # A shell that starts a job in the background has it ignore Ctrl-C.
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    if not ignored:
+        signal.signal(signal.SIGINT, _leave)
+        sys.unraisablehook = _again
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    _need_address_space()
+    try:
+        from knotless.main import main
+
+        main()
+    except KeyboardInterrupt:
+        _leave()
+    finally:
+        if not ignored:
+            signal.signal(signal.SIGINT, _leave)
+
+
+def _leave(_signal: int = signal.SIGINT, _frame: FrameType | None = None) -> NoReturn:
+    """End at once: while Python imports or tidies up, an exception would be lost or be shown."""
+    os.write(2, b"knotless: interrupted\n")
+    os._exit(130)
+
+
+def _again(unraisable: sys.UnraisableHookArgs) -> None:
+    """Raise a KeyboardInterrupt again where it was raised in a callback, which lets none pass."""
+    if isinstance(unraisable.exc_value, KeyboardInterrupt):
+        _thread.interrupt_main()
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
+def _need_address_space() -> None:
+    """End where the libraries could not even be loaded: OpenBLAS would send Ctrl-C then."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if allowed != resource.RLIM_INFINITY and allowed < ADDRESS_SPACE_BYTES:
+        wanted, there = ADDRESS_SPACE_BYTES >> 20, allowed >> 20
+        os.write(2, f"knotless: needs {wanted} MiB, ulimit -v allows {there} MiB\n".encode())
+        os._exit(2)
+
+
+def _open_standard_streams() -> None:
+    """Open those that are closed, lest a file that is opened takes their place."""
+    for number, mode in enumerate((os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)
+
+
+if __name__ == "__main__":
+    start()

@@ -1,0 +1,170 @@
+"""A full disk, too few files or too little memory, and Ctrl-C at any moment: one line each."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from emulation.limits import require_limits
+from knotless.main import main
+from routing import path_memory
+from topologies import KnotlessError, load
+
+ROOT = Path(__file__).resolve().parents[2]
+KNOTLESS = str(ROOT / ".venv/bin/knotless")
+GIB = 1 << 30
+
+
+def limited(what: int, count: int) -> Callable[[], None]:
+    """Return what sets a limit of a process that is about to start."""
+    return lambda: resource.setrlimit(what, (count, count))
+
+
+def refused(*words: str, limit: Callable[[], None]) -> str:
+    """Run the command under a limit; returns the one line that it ends with."""
+    done = subprocess.run(
+        [KNOTLESS, *words], preexec_fn=limit, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 2, done.stderr
+    *before, line = done.stderr.splitlines()
+    assert line.startswith("knotless: ")
+    assert all("Traceback" not in other and "knotless" not in other for other in before)
+    return line
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["topology", "torus,8,8", "--out", "f.json"],
+        ["topology", "ring,8", "--draw", "f.png"],
+        ["plan", "ring,9", "--out", "f.json"],
+        ["flows", "torus,4,4", "--out", "f"],
+        ["export", "mesh,4,4", "--engine", "dor", "--to", "l2", "--out", "f"],
+        ["sweep", "s.yaml", "--out", "f"],
+        ["run", "paths", "--quick", "--out", "f"],
+    ],
+)
+def test_a_full_disk(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text("do: analyse\ngrid: {fabric: 'ring,3', pattern: shift}\n")
+    before = set(tmp_path.iterdir())
+    line = refused(*words, limit=limited(resource.RLIMIT_FSIZE, 100))
+    assert "File too large" in line
+    assert "f" in line
+    left = [path for path in tmp_path.rglob("*") if path not in before and path.is_file()]
+    assert all(path.name == "grid.json" for path in left), left
+    assert all(path.stat().st_size == 0 for path in left)
+
+
+def test_standard_output_that_is_full() -> None:
+    for words in (["plan", "ring,3", "--json"], ["topology", "--help"]):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [KNOTLESS, *words], stdout=full, stderr=subprocess.PIPE, text=True
+            )
+        assert (done.returncode, done.stderr) == (2, "knotless: No space left on device\n")
+
+
+def test_a_sweep_with_too_few_open_files(tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text("do: analyse\ngrid: {fabric: 'ring,3', pattern: shift}\n")
+    words = ["sweep", str(file), "--out", str(tmp_path / "out"), "--workers", "1"]
+    line = refused(*words, limit=limited(resource.RLIMIT_NOFILE, 16))
+    assert line == "knotless: a sweep takes up to 80 open files, ulimit -n allows 16"
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "incomplete"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as up does")
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        (limited(resource.RLIMIT_NOFILE, 8), "takes up to 288 open files, ulimit -n allows 8"),
+        (limited(resource.RLIMIT_AS, 600_000 << 10), "a process, ulimit -v allows 0.6 GiB"),
+        (limited(resource.RLIMIT_AS, 150_000 << 10), "needs 256 MiB, ulimit -v allows 146 MiB"),
+    ],
+)
+def test_a_fabric_that_may_not_take_what_it_needs(limit: Callable[[], None], said: str) -> None:
+    assert said in refused("up", "ring,4", "--name", "scarce", limit=limit)
+
+
+def test_limits_are_raised_where_they_may_be() -> None:
+    former = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, former[1]))
+        require_limits(load("ring,4"))
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (288, former[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, former)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "torus,100,100"],
+        ["plan", "ring,1000", "--engine", "updown"],
+        ["plan", "mesh,40,40", "--engine", "lturn"],
+        ["plan", "ring,600", "--engine", "dor", "--vlans", "tree"],
+        ["flows", "ring,1000", "--engine", "minimal", "--out", "/proc/nowhere"],
+    ],
+)
+def test_what_will_not_fit_is_refused_before_it_is_built(words: list[str]) -> None:
+    line = refused(*words, limit=limited(resource.RLIMIT_DATA, GIB))
+    assert "GiB are free" in line
+
+
+def test_memory_that_runs_out_all_the_same_ends_in_one_line() -> None:
+    code = (
+        "import resource; from routing import path_memory; from knotless.main import main\n"
+        "resource.setrlimit(resource.RLIMIT_DATA, (400 << 20,) * 2)\n"
+        "path_memory.most_hops = lambda: 1 << 60\n"
+        "main(['plan', 'ring,500', '--engine', 'updown'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 2
+    assert done.stderr.startswith("knotless: not enough memory")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_estimate_names_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(path_memory, "free_bytes", lambda: 1 << 20)
+    with pytest.raises(KnotlessError, match=r"take about 1\.1 GiB when written out, 0\.0 GiB"):
+        raise path_memory.too_long(1000, 1000, 40)
+
+
+def test_a_delay_beyond_all_sense() -> None:
+    words = ["simulate", "ring,4", "--pattern", "shift:1", "--delay", "1e300"]
+    done = CliRunner(mix_stderr=False).invoke(main, words, prog_name="knotless")
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert "1e+300 is not in the range" in done.stderr
+
+
+def test_ctrl_c_at_any_moment(tmp_path: Path) -> None:
+    """Before Python can answer it ends without a word, later with one line; never a traceback."""
+
+    def heard() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    words = [KNOTLESS, "simulate", "torus,4,4", "--pattern", "uniform", "--duration", "1e8"]
+    seen = set()
+    for wait_ms in [*range(0, 300, 25), 450, 800, 1500]:
+        child = subprocess.Popen(
+            words, preexec_fn=heard, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+        )
+        time.sleep(wait_ms / 1000)
+        child.send_signal(signal.SIGINT)
+        _, said = child.communicate(timeout=60)
+        # The shell that starts Python is ended by the signal itself: status 130 to a shell.
+        assert child.returncode in (130, -signal.SIGINT), said
+        assert said.strip() in (["knotless: interrupted"] if child.returncode == 130 else [""])
+        seen.add(child.returncode)
+    assert 130 in seen
