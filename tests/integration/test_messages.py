@@ -159,7 +159,7 @@ def test_a_group_is_a_destination(veth: tuple[list[str], list[str]]) -> None:
         ("a = Endpoint('e0', 1); b = Endpoint('e0', 1)", "interface e0: port 1: another process"),
         ("Endpoint('lo', 1)", "interface lo: cannot be opened: it is no Ethernet interface"),
         ("Endpoint('e0', 1).join('02:00:00:00:00:01')", "is one interface, not a group"),
-        ("Endpoint('e0', 1).send(('02:00', 1), b'')", "is no MAC address"),
+        ("Endpoint('e0', 1).send(('02:00', 1), b'')", "is not a MAC address"),
         ("Endpoint('e0', 1).send(('03:00:00:00:00:01', 1), b'', acknowledged=True)", "group"),
         ("Endpoint('e0', 1).receive(-1)", "a time is 0 or more seconds"),
     ],
