@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import subprocess
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -12,6 +12,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 MAX_LINES = 350
+GENERATED = {"target", "build", "results"}
 COMMENT = re.compile(r"//.*")
 REFERENCE = re.compile(r"\b(crate|(?:super::)*super)((?:::\w+)+|::(?=\{))")
 IN_BRACES = re.compile(r"\b((?:crate|super)(?:::\w+)*)::\{([^;]*?)\};", re.DOTALL)
@@ -31,11 +32,12 @@ Module = tuple[str, ...]
 
 @cache
 def sources() -> list[Path]:
-    """Return every Rust and Python file that Git tracks or would add."""
-    command = ["git", "ls-files", "-co", "--exclude-standard", "*.rs", "*.py"]
-    listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    paths = (REPOSITORY / line for line in listed.stdout.splitlines())
-    return sorted({path for path in paths if path.is_file()})
+    """Return every Rust and Python file of the repository, generated folders left out."""
+    found: list[Path] = []
+    for folder, inner, files in os.walk(REPOSITORY):
+        inner[:] = [name for name in inner if name[0] != "." and name not in GENERATED]
+        found += [Path(folder, name) for name in files if name.endswith((".rs", ".py"))]
+    return sorted(found)
 
 
 def crates() -> list[str]:

@@ -30,6 +30,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// Measure latency or rate of messages between two processes.
 #[derive(Parser)]
 #[command(
+    name = "knotless-pingpong",
     version,
     after_help = "Example: knotless-pingpong ask message e0 02:00:00:00:00:01 \
                   02:00:00:00:00:02 8 1000 latency"
