@@ -1,33 +1,33 @@
-# `make help` lists what there is to make. On a machine without make: tools/make TARGET.
+# `make help` lists the targets. On a machine without make: tools/make TARGET.
 SHELL := /bin/bash
-# Rust's own installer puts its programs there, and not on every shell's PATH.
+# Rust's own installer puts its programs here, which is not on the PATH of every shell.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 BIN := .venv/bin
 CARGO := cargo --locked
 MANIFEST := --manifest-path core/Cargo.toml
-# Fabrics are made of network namespaces, which only root may make. Root leaves no byte code
-# behind that its user could not remove.
+# Fabrics consist of network namespaces, which only root can create. Root writes no byte code,
+# because its user could not remove it.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint fuzz test-primitives test-barriers prove clean
 
 help:  ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
 
 setup:  ## install what is missing: Debian packages, .venv, the Rust programs
 	@tools/setup.sh
 
-demo: setup  ## watch a fabric freeze under PAUSE, and one that cannot
+demo: setup  ## run a fabric that deadlocks under PAUSE, and one that cannot
 	$(SUDO) $(BIN)/knotless run deadlock
 
-test: setup lint  ## every check and test that this machine can run
+test: setup lint  ## run every check and test that this machine can run
 	tools/test.sh
 
-test-long: setup  ## the tests that take minutes: all exports on a real kernel
+test-long: setup  ## run the tests that take minutes: all exports on a real kernel
 	$(BIN)/pytest -m long
 
-lint: lint-python lint-rust  ## format, lint and types, without changing anything
+lint: lint-python lint-rust  ## check format, lint and types, without changing files
 
 lint-python:
 	$(BIN)/ruff check .
@@ -38,41 +38,42 @@ lint-rust:
 	cargo fmt $(MANIFEST) --all --check
 	$(CARGO) clippy $(MANIFEST) --quiet --workspace --all-targets -- -D warnings
 
-format:  ## put everything in the settled format
+format:  ## format all source files
 	$(BIN)/ruff check --fix --quiet . || true
 	$(BIN)/ruff format .
 	cargo fmt $(MANIFEST) --all
 
-bench: setup  ## measure the emulated fabric against plain links
+bench: setup  ## measure the emulated fabric and plain links
 	$(SUDO) $(BIN)/python -m bench
 
 bench-plan: setup  ## time planning, compiling and checking of large fabrics, with peak memory
 	$(BIN)/python -m bench.plan
 
-bench-sim: setup  ## time the simulator, in packets put on links a second
+bench-sim: setup  ## time the simulator, in packet-link-hops per second
 	$(BIN)/python -m bench.simulation
 
-bench-routing: setup  ## time our routing engines beside OpenSM's, where it is installed
+bench-routing: setup  ## time the routing engines, and OpenSM's if it is installed
 	$(BIN)/python -m bench.routing
 
-bench-endpoint: setup  ## measure messages beside UDP sockets and Open MPI, over one veth
+bench-endpoint: setup  ## measure messages, UDP sockets and Open MPI over one veth
 	$(SUDO) $(BIN)/python -m bench.endpoint
 
-fuzz:  ## forge a million requests and frames of messages of each kind (make test: 20,000)
+fuzz: setup  ## send a million forged messages, of hosts and of switches (make test: 20,000)
 	PROPTEST_CASES=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --lib
 	KNOTLESS_FORGED=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test forged \
 	    --test protocol
+	KNOTLESS_FORGED=1000000 $(BIN)/pytest -q tests/unit/test_southbound_guard.py
 
-test-primitives:  ## a million random operations on remote memory (make test: 20,000)
+test-primitives:  ## run a million random operations on remote memory (make test: 20,000)
 	KNOTLESS_OPERATIONS=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test primitives
 
-test-barriers: setup  ## 10,000 barriers of real processes with each fault (make test: 300)
+test-barriers: setup  ## run 10,000 barriers of real processes with each fault (make test: 300)
 	$(SUDO) KNOTLESS_BARRIERS=10000 $(BIN)/pytest -q tests/integration/test_barrier_faults.py
 
-prove: setup  ## walk the rules of every engine on 1,000 generated fabrics (make test: 40)
+prove: setup  ## check the rules of every engine on 1,000 generated fabrics (make test: 40)
 	$(BIN)/python -m tests.prove
 
-clean:  ## remove what setup and the tests made here (not results/, not Debian packages)
+clean:  ## remove what setup and tests created here (not results/, not Debian packages)
 	rm -rf .venv build core/target *.egg-info \
 	    .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -19,9 +19,9 @@ from bench.emulation import (
     running,
     torus,
 )
+from common.errors import EmulationError, KnotlessError
 from emulation.runtime import require_root
-from experiments import machine
-from topologies.errors import EmulationError, KnotlessError
+from runs import machine
 
 RATES_MBPS = (5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0)
 PLAIN_STEPS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)

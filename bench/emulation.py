@@ -20,11 +20,11 @@ from typing import Any
 import psutil
 
 from emulation.network import EmulatedFabric
-from experiments import theory
 from routing.plan import make_plan
 from routing.request import PlanRequest
 from topologies import load
 from topologies.fabric import Fabric
+from traffic import theory
 
 ROUTING = PlanRequest(engine="dor", vcs=2)
 WARM_UP_S = 1.5

@@ -19,10 +19,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from common.errors import EmulationError, KnotlessError
 from emulation import namespaces
 from emulation.names import REPOSITORY
-from experiments import machine
-from topologies.errors import EmulationError, KnotlessError
+from runs import machine
 
 PINGPONG = REPOSITORY / "core" / "target" / "release" / "knotless-pingpong"
 LOOK_US = 100

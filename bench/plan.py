@@ -19,9 +19,9 @@ from typing import Any
 
 import click
 
-from experiments.machine import machine
+from forwarding.openflow.rules import FabricRules
 from routing.plan import Plan, make_plan
-from routing.rules import FabricRules
+from runs.machine import machine
 from topologies import load
 from verification.check import check
 from verification.checked_plan import CheckedPlan

@@ -15,12 +15,13 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.opensm import Network, Routed, missing, network, roots_file, torus_file
-from experiments import machine
-from routing.channels import channels_of
-from routing.engine import MAX_VCS, Task, engine_named
+from common.errors import KnotlessError
+from routing.engine import engine_named
+from routing.graphs.channels import channels_of
+from routing.graphs.task import MAX_VCS, Task
 from routing.plan import make_plan
+from runs import machine
 from topologies import Fabric, load
-from topologies.errors import KnotlessError
 from verification.checked_plan import CheckedPlan
 
 LIMIT_S = 100.0

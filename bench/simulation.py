@@ -17,8 +17,8 @@ from typing import Any
 
 import click
 
-from experiments.machine import machine
 from routing.plan import make_plan
+from runs.machine import machine
 from simulation import Load, Scenario, simulate
 from topologies import load
 

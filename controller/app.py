@@ -27,6 +27,7 @@ from controller import config
 from controller.reconcile import reconcile
 from controller.rest import Rest
 from controller.session import Session, SwitchGoneError
+from controller.southbound import listener
 from controller.state import FabricState, SwitchState
 from topologies import KnotlessError
 
@@ -43,6 +44,7 @@ class KnotlessController(app_manager.RyuApp):
     def __init__(self, *args: Any, wsgi: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         signal.signal(signal.SIGTERM, _leave)
+        listener.install()
         try:
             self.state = self._prepare()
         except KnotlessError as error:

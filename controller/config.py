@@ -9,10 +9,11 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from common import yaml_file
+from common.yaml_file import brief, complaint
 from routing.request import PlanRequest
-from topologies import Fabric, KnotlessError, load, yamlfile
-from topologies.files import looks_like_file
-from topologies.yamlfile import brief, complaint
+from topologies import Fabric, KnotlessError, load
+from topologies.formats.files import looks_like_file
 
 VARIABLE = "KNOTLESS_CONFIG"
 """The environment variable that names the file; without it, :data:`DEFAULT_FILE`."""
@@ -68,7 +69,7 @@ def find(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 def read(path: Path) -> Config:
     """Return the configuration in ``path``; raises ConfigError with file and key."""
-    content = yamlfile.read(path, ConfigError)
+    content = yaml_file.read(path, ConfigError)
     try:
         return _config(content)
     except ConfigError as error:
@@ -77,7 +78,7 @@ def read(path: Path) -> Config:
 
 def parse(text: str) -> Config:
     """Return the configuration that ``text`` (YAML) holds; raises ConfigError with the key."""
-    return _config(yamlfile.parse(text, ConfigError))
+    return _config(yaml_file.parse(text, ConfigError))
 
 
 def _config(content: object) -> Config:

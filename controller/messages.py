@@ -18,7 +18,7 @@ from controller.reconcile import (
     GroupChange,
     RuleChange,
 )
-from routing.rules import (
+from forwarding.openflow.rules import (
     Action,
     Field,
     Group,

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from routing.rules import COOKIE, Field, Group, Rule, SwitchRules, match_order
+from forwarding.openflow.rules import COOKIE, Field, Group, Rule, SwitchRules, match_order
 
 Command = Literal["add", "modify", "delete"]
 Key = tuple[int, int, tuple[Field, ...]]
@@ -42,7 +42,7 @@ class FoundRule:
 
     @property
     def key(self) -> Key:
-        """What identifies the entry, as :attr:`routing.rules.Rule.key` does."""
+        """What identifies the entry, as :attr:`forwarding.openflow.rules.Rule.key` does."""
         return (self.table, self.priority, self.match)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ryu.app.wsgi import ControllerBase, Response, route
 
 from controller.state import FabricState
-from topologies.files import to_json
+from topologies.formats.files import to_json
 
 
 class Rest(ControllerBase):

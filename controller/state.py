@@ -10,8 +10,8 @@ from typing import Any
 
 from controller.config import Config
 from controller.reconcile import FoundRule
+from forwarding.openflow.rules import FabricRules, SwitchRules
 from routing.plan import Plan, make_plan
-from routing.rules import FabricRules, SwitchRules
 from topologies import Fabric
 from verification.check import Verdict
 from verification.checked_plan import CheckedPlan, refuse_deadlock

@@ -15,10 +15,10 @@ from typing import Any
 import psutil
 import yaml
 
+from common.errors import EmulationError
 from emulation.names import REPOSITORY
 from emulation.ovs import PrivateOvs
 from emulation.runtime import Runtime
-from topologies.errors import EmulationError
 
 ADDRESS = "127.0.0.1"
 OPENFLOW_PORT = 6653

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
+from common.errors import EmulationError
 from emulation.names import REPOSITORY
 from emulation.runtime import Runtime
-from topologies.errors import EmulationError
 
 BINARY = REPOSITORY / "core" / "target" / "release" / "knotless-emulator"
 REQUEST_LIMIT_S = 20.0
@@ -136,7 +136,7 @@ class Daemon:
     ) -> None:
         """Empty every queue and set every counter to zero; change settings where given.
 
-        ``flow_control`` is one of :data:`routing.flow_control.FLOW_CONTROLS`, for all links at
+        ``flow_control`` is one of :data:`common.flow_control.FLOW_CONTROLS`, for all links at
         once; ``links`` holds changes by link name.
         """
         fields: dict[str, Any] = {}

@@ -7,12 +7,12 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any
 
+from common.errors import EmulationError
 from emulation import namespaces
 from emulation.mn import Host
 from emulation.names import MARK, Names
 from emulation.wiring import NFQUEUE
 from topologies import fabric as description
-from topologies.errors import EmulationError
 
 _QUIETEN = """set -e
 interface=$1 queue=$2

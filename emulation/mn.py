@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 
-from topologies.errors import EmulationError
+from common.errors import EmulationError
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from topologies.errors import EmulationError
+from common.errors import EmulationError
 
 RUN_DIRECTORY = Path("/run/knotless")
 """Where running fabrics keep their state; mode 0700, root's."""

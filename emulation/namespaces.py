@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from common.errors import EmulationError
 from emulation.names import NETNS_DIRECTORY
-from topologies.errors import EmulationError
 
 INTERFACE_GROUP = 6653
 """The kernel's group number (ip-link(8)) of one end of each veth pair that we make."""

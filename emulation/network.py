@@ -18,6 +18,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from common.errors import EmulationError
+from common.flow_control import AUTO
 from emulation import controller as control
 from emulation import daemon as emulator
 from emulation import namespaces, wiring
@@ -30,12 +32,11 @@ from emulation.ovs import PrivateOvs
 from emulation.runtime import Runtime, claim
 from emulation.switch import EmulatedSwitch
 from emulation.tools import require_tools
-from routing.flow_control import AUTO, resolved
+from routing.flow_control import resolved
 from routing.plan import Plan, make_plan
 from routing.request import PlanRequest
-from topologies import files
-from topologies.errors import EmulationError
 from topologies.fabric import Fabric, Host, Switch
+from topologies.formats import files
 from topologies.validate import validate
 
 LEARNED_ADDRESSES_LIMIT = 1024
@@ -98,7 +99,7 @@ class EmulatedFabric:
     def start(self) -> None:
         """Start everything, and return when every switch has its rules.
 
-        Raises :class:`topologies.errors.KnotlessError`, of one line, when it cannot;
+        Raises :class:`common.errors.KnotlessError`, of one line, when it cannot;
         whatever was made by then is removed first, as it is at Ctrl-C.
         """
         validate(self.fabric)

@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from common.errors import EmulationError
 from emulation.runtime import Runtime
-from topologies.errors import EmulationError
 from topologies.fabric import Switch
 
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import readline  # noqa: F401 - importing it is what makes lines editable
 from typing import Any, TextIO
 
+from common.errors import KnotlessError
 from emulation.mn import CLI, setLogLevel
 from emulation.network import EmulatedFabric
-from topologies.errors import KnotlessError
 
 
 class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.errors import EmulationError, KnotlessError
 from emulation import controller, state
 from emulation.daemon import Daemon
 from emulation.names import Names
 from emulation.state import State
-from topologies import files
-from topologies.errors import EmulationError, KnotlessError
+from topologies.formats import files
 
 
 def report(names: Names) -> dict[str, Any] | None:

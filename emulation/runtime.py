@@ -17,10 +17,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from common.errors import EmulationError
 from emulation import namespaces, processes, state
 from emulation.names import MARK, RUN_DIRECTORY, Names
 from emulation.state import State
-from topologies.errors import EmulationError
 
 OWNER_PATIENCE_S = 20.0
 """How long an owner that has been asked to end may take for it (64 hosts: about 6 s)."""

@@ -16,13 +16,13 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
 
+from common.errors import EmulationError, KnotlessError
 from emulation.names import REPOSITORY
 from emulation.network import EmulatedFabric
 from emulation.runtime import OWNER_PATIENCE_S
 from routing.plan import Plan
 from routing.request import PlanRequest
-from topologies import files
-from topologies.errors import EmulationError, KnotlessError
+from topologies.formats import files
 
 
 def start(plan: Plan, options: Mapping[str, Any], progress: Callable[[str], None]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from topologies.errors import EmulationError
+from common.errors import EmulationError
 
 PACKAGES = {
     "ip": "iproute2",

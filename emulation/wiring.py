@@ -17,10 +17,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from common.errors import EmulationError
 from emulation.names import Names
 from emulation.namespaces import INTERFACE_GROUP
 from routing.flow_control import of_link
-from topologies.errors import EmulationError
 from topologies.fabric import Fabric, Host
 
 HOST_MTU = 1500

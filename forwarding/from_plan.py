@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from common.errors import PlanError
 from forwarding.state import ForwardingState, links_of, members_of
 from knotless_core import forwarding as core
-from routing.channels import Ints
+from routing.graphs.channels import Ints
 from routing.plan import Plan
 from routing.routes import Routes, TableRoutes
-from topologies.errors import PlanError
 
 
 def state_of_plan(plan: Plan) -> ForwardingState:

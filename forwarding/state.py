@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless_core import forwarding as core
-from routing.channels import Channels
+from routing.graphs.channels import Channels
 from routing.multicast import MulticastGroup
 from topologies.fabric import Fabric
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from pathlib import Path
 
 import matplotlib
 
@@ -14,13 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from topologies.errors import KnotlessError
+from common.errors import KnotlessError
+from runs.plots import check_format
 from topologies.fabric import Fabric
 
 Point = tuple[float, float]
 
 SWITCH, HOST, LINK, TEXT = "#2f5d8a", "#e8b04a", "#8a949e", "#1d2733"
-_FORMATS = (".svg", ".png", ".pdf")
 
 
 def draw_fabric(fabric: Fabric, path: str) -> None:
@@ -45,12 +44,6 @@ def draw_fabric(fabric: Fabric, path: str) -> None:
         figure.savefig(path, dpi=150)
     except OSError as error:
         raise KnotlessError(f"{path!r} cannot be written: {error.strerror}") from None
-
-
-def check_format(path: str) -> None:
-    """Raise KnotlessError when a drawing cannot be written with this ending."""
-    if Path(path).suffix.lower() not in _FORMATS:
-        raise KnotlessError(f"{path!r}: a drawing ends in one of {' '.join(_FORMATS)}")
 
 
 def place_switches(fabric: Fabric) -> dict[str, Point]:

@@ -8,9 +8,8 @@ import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.plots import BLUE, GREEN, STYLE, new_figure
-from knotless.drawing import check_format
-from topologies.errors import KnotlessError
+from common.errors import KnotlessError
+from runs.plots import BLUE, GREEN, STYLE, check_format, new_figure
 
 
 def draw_histogram(

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
 
 import click
 
-import knotless.commands
-from topologies.errors import KnotlessError
+from common.errors import KnotlessError
+from common.plugins import module_names
 
 
 class Commands(click.Group):
@@ -20,8 +19,7 @@ class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all subcommands."""
         del ctx
-        modules = iter_modules(knotless.commands.__path__)
-        return sorted(module.name for module in modules if not module.name.startswith("_"))
+        return module_names("knotless.commands")
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the subcommand ``cmd_name``, or None when there is none."""

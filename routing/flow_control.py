@@ -11,51 +11,17 @@ choices none, host and switch are those of Otsuka et al., VLAN routing with swit
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
-from functools import cache
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.channels import PRIORITIES
-from topologies.errors import PlanError
+from common.errors import PlanError
+from common.flow_control import AUTO, CHOICES, FLOW_CONTROLS, NAMES, normalised
+from routing.graphs.channels import PRIORITIES
 
 Edges = NDArray[np.int64]
-FlowControl = Literal["none", "host", "switch", "pause", "pfc"]
-FlowControlChoice = Literal["auto", "none", "host", "switch", "pause", "pfc"]
-FLOW_CONTROLS: tuple[str, ...] = get_args(FlowControl)
-"""No link pauses, links to hosts do, links between switches do, all do; or PFC on all links."""
-AUTO: Literal["auto"] = "auto"
-CHOICES: tuple[str, ...] = get_args(FlowControlChoice)
-NAMES = {
-    "none": "no flow control",
-    "host": "PAUSE on host links",
-    "switch": "PAUSE between switches",
-    "pause": "PAUSE",
-    "pfc": "PFC",
-}
-"""Each flow control in words."""
-_SYNONYMS = {"all": "pause"}
-_LOG = logging.getLogger("knotless")
-
-
-def normalised(name: object) -> object:
-    """Return today's name of a flow control in a stored run; anything else as it is."""
-    return _SYNONYMS.get(name, name) if isinstance(name, str) else name
-
-
-def accepted(name: object) -> object:
-    """Return today's name of a flow control that a user chose; warns of a deprecated one."""
-    if isinstance(name, str) and name in _SYNONYMS:
-        _warn_once(name)
-    return normalised(name)
-
-
-@cache
-def _warn_once(name: str) -> None:
-    _LOG.warning("flow control %r is deprecated: write %r", name, _SYNONYMS[name])
 
 
 def resolved(choice: str, vcs: int) -> str:
@@ -100,9 +66,10 @@ def pauses_between_switches(flow_control: str) -> bool:
 def waiting(edges: Edges, flow_control: str) -> Edges:
     """Return the dependencies between virtual channels that remain under a flow control.
 
-    ``edges`` (dependencies, 2) are those under PFC, between nodes of :mod:`routing.cdg`. Only links
-    between switches can close a cycle; where they do not pause, no channel waits for another.
-    PAUSE stops all priorities of a channel together: they form one node, that of priority 0.
+    ``edges`` (dependencies, 2) are those under PFC, between nodes of
+    :mod:`routing.graphs.dependencies`. Only links between switches can close a cycle; where they do
+    not pause, no channel waits for another. PAUSE stops all priorities of a channel together: they
+    form one node, that of priority 0.
     """
     between_switches = of_link(flow_control, to_host=False)
     if between_switches == "off":

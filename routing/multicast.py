@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from topologies.errors import PlanError
+from common.errors import PlanError
 from topologies.fabric import Fabric
 from topologies.numbering import MAX_GROUPS, group_mac
 

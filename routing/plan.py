@@ -12,18 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.broadcast_vlan import Links, broadcast_vlans
-from routing.channels import Channels, Ints, channels_of
-from routing.engine import MAX_VCS, Task, engine_named
+from common.errors import PlanError
+from routing.default_engine import NATIVE, engine_for
+from routing.engine import engine_named
 from routing.flow_control import resolved
-from routing.host_tags import EVERYTHING_ELSE, HostTags
+from routing.graphs.broadcast_trees import pruned
+from routing.graphs.channels import Channels, Ints, channels_of
+from routing.graphs.task import MAX_VCS, Task
 from routing.multicast import MulticastGroup, groups_of
-from routing.native import NATIVE, engine_for
 from routing.request import PlanRequest
 from routing.routes import Routes, TableRoutes
-from routing.trees import pruned
-from routing.vlan import FIRST_VLAN, assign_table_vlans, assign_vlans, refuse_vlans_above
-from topologies.errors import PlanError
+from routing.vlans.assignment import (
+    FIRST_VLAN,
+    assign_table_vlans,
+    assign_vlans,
+    refuse_vlans_above,
+)
+from routing.vlans.broadcast_vlan import Links, broadcast_vlans
+from routing.vlans.host_tags import EVERYTHING_ELSE, HostTags
 from topologies.fabric import Fabric
 
 

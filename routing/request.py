@@ -14,12 +14,12 @@ from pydantic import (
     ValidationError,
 )
 
-from routing.engine import MAX_VCS, Selection
-from routing.flow_control import AUTO, FlowControlChoice, accepted, normalised
-from routing.native import NATIVE
-from routing.vlan import MOST_VLANS, Assignment, Tagging
-from topologies.errors import PlanError
-from topologies.yamlfile import complaint
+from common.errors import PlanError
+from common.flow_control import AUTO, FlowControlChoice, accepted, normalised
+from common.yaml_file import complaint
+from routing.default_engine import NATIVE
+from routing.graphs.task import MAX_VCS, Selection
+from routing.vlans.assignment import MOST_VLANS, Assignment, Tagging
 
 Groups = tuple[tuple[int, tuple[str, ...]], ...]
 
@@ -46,7 +46,7 @@ class PlanRequest(BaseModel):
     vcs : virtual channels that the plan may use; None: as many as the engine needs.
     select : among equal paths, ``spread`` the hosts of a switch or take the low port first.
     tagging : who puts the VLAN tag on a frame: the first ``switch`` or the ``host``.
-    vlans : where sources share a VLAN; see :data:`routing.vlan.ASSIGNMENTS`.
+    vlans : where sources share a VLAN; see :data:`routing.vlans.assignment.ASSIGNMENTS`.
     max_vlans : VLANs that the plan may use.
     root : name of the root switch, for engines that have one; None: the first switch.
     multicast : (number, members) of each group; see :mod:`routing.multicast`.

@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
+from common.errors import PlanError
 from knotless_core import graph as core
-from routing.channels import Channels, Ints, Priorities
-from topologies.errors import PlanError
+from routing.graphs.channels import PRIORITIES, Channels, Ints, Priorities
 
 MAX_PATH_BYTES = 4 << 30
 """Paths that need more memory than this are not written out."""
@@ -157,3 +157,25 @@ Routes = ExplicitRoutes | TableRoutes
 def no_changes() -> Ints:
     """Return ``changes`` of tables whose frames all keep their priority."""
     return np.empty((0, 4), dtype=np.int32)
+
+
+def dependencies(channels: Channels, routes: ExplicitRoutes, receivers: Ints) -> tuple[Ints, Ints]:
+    """Return the edges of unicasts to hosts and of broadcasts together, as (from, to) arrays.
+
+    ``receivers`` are the hosts of each switch. An edge may come more than once.
+    """
+    paths = _nodes(routes.channels, routes.priorities)[:, receivers > 0]
+    before, after = paths[:, :, :-1], paths[:, :, 1:]
+    trees = _nodes(routes.tree_channels, routes.tree_priorities)
+    source, target = np.nonzero(trees >= 0)
+    below = trees[source, target]
+    above = trees[source, channels.tail[below // PRIORITIES]]
+    return (
+        np.concatenate([before[after >= 0], above[above >= 0]]),
+        np.concatenate([after[after >= 0], below[above >= 0]]),
+    )
+
+
+def _nodes(channel: Ints, priority: Priorities) -> Ints:
+    nodes = np.where(channel >= 0, channel * PRIORITIES + priority, -1)
+    return nodes.astype(np.int32, copy=False)

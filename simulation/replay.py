@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from common.flow_control import AUTO
 from forwarding.from_plan import state_of_plan
 from knotless_core import simulator
-from routing.flow_control import AUTO
 from routing.plan import Plan
 from simulation.channels import PICOSECONDS_PER_US, Buffers, channel_table
 from simulation.errors import SimulationError

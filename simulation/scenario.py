@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from experiments.patterns import Pattern, pattern_named
+from common.flow_control import AUTO, FLOW_CONTROLS, normalised
 from forwarding.from_plan import state_of_plan
 from forwarding.state import ForwardingState
-from routing.flow_control import AUTO, FLOW_CONTROLS, normalised
 from routing.plan import Plan
 from simulation.channels import Buffers
 from simulation.errors import SimulationError
 from simulation.traffic import Load
+from traffic.patterns import Pattern, pattern_named
 
 MAX_PACKET_BYTES = 65_000
 MAX_TIME_US = 1e13

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.patterns import Pattern
 from knotless_core.simulator import Traffic
 from simulation.errors import SimulationError
 from topologies.fabric import Fabric
+from traffic.patterns import Pattern
 
 HEADER_BYTES = 18
 """Ethernet header and FCS."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topologies.errors import KnotlessError
+from common.errors import KnotlessError
 
 
 class SweepError(KnotlessError):

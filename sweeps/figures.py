@@ -6,12 +6,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.analysis import analyse
-from experiments.patterns import pattern_named
+from common.errors import KnotlessError
 from routing.plan import Plan
 from simulation import Result, simulate
 from sweeps.settings import KINDS, Analysis, Settings, Simulation, keys, settings_of
-from topologies.errors import KnotlessError
+from traffic.analysis import analyse
+from traffic.patterns import pattern_named
 
 INDEX, ERROR = "index", "error"
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.results import write_whole
+from runs.results import write_whole
 from sweeps.errors import SweepError
 from sweeps.figures import ERROR, INDEX, columns
 from sweeps.grid import Grid

@@ -13,16 +13,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from experiments.patterns import pattern_named
+from common import yaml_file
+from common.errors import KnotlessError
+from common.yaml_file import brief, complaint
+from routing.default_engine import NATIVE
 from routing.engine import engine_named
-from routing.native import NATIVE
 from sweeps.errors import SweepError
 from sweeps.figures import columns
 from sweeps.settings import KINDS, Analysis, Settings, Simulation, keys, settings_of
-from topologies import load, yamlfile
-from topologies.errors import KnotlessError
-from topologies.files import looks_like_file
-from topologies.yamlfile import brief, complaint
+from topologies import load
+from topologies.formats.files import looks_like_file
+from traffic.patterns import pattern_named
 
 MOST_POINTS = 100_000
 _KEYS = ("do", "grid", "plot")
@@ -61,7 +62,7 @@ class Grid:
 
 def read(path: Path) -> Grid:
     """Return the grid in a file. Raises SweepError with file and key."""
-    content = yamlfile.read(path, SweepError)
+    content = yaml_file.read(path, SweepError)
     try:
         return _grid(content)
     except KnotlessError as error:
@@ -70,7 +71,7 @@ def read(path: Path) -> Grid:
 
 def parse(text: str) -> Grid:
     """Return the grid that ``text`` (YAML) holds. Raises KnotlessError with the key."""
-    return _grid(yamlfile.parse(text, SweepError))
+    return _grid(yaml_file.parse(text, SweepError))
 
 
 def _grid(held: object) -> Grid:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.compare import Spread, spread_of
+from runs.spread import Spread, spread_of
 from sweeps.errors import SweepError
 from sweeps.figures import ERROR
 from sweeps.grid import Grid
@@ -70,8 +70,7 @@ def draw(grid: Grid, rows: Sequence[Row], path: Path) -> None:
     """
     import matplotlib as mpl
 
-    from experiments.plots import STYLE, new_figure
-    from knotless.drawing import check_format
+    from runs.plots import STYLE, check_format, new_figure
 
     check_format(str(path))
     x, y = axes_of(grid)

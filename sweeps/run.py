@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from experiments import machine
+from runs import machine
 from sweeps.figures import ERROR, run_point, sample
 from sweeps.folder import Folder
 from sweeps.settings import settings_of

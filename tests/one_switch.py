@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from forwarding.openflow.rules import FabricRules, SwitchRules
 from knotless_core.forwarding import Switch
-from routing.cdg import virtual_channel
-from routing.channels import channels_of
+from routing.graphs.channels import channels_of
+from routing.graphs.dependencies import virtual_channel
 from routing.multicast import MulticastGroup
-from routing.rules import FabricRules, SwitchRules
 from topologies.fabric import Fabric
 from topologies.numbering import mac_value
 

@@ -1,4 +1,13 @@
-"""A grid of eight short simulations."""
+"""A grid of eight short simulations, and how tests run ``knotless sweep``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from knotless.main import main
 
 SMALL = """
 grid:
@@ -9,3 +18,13 @@ grid:
   seed: [1, 2]
   duration_us: 2000
 """
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "grid.yaml"
+    path.write_text(text)
+    return path
+
+
+def invoke(*words: str | Path) -> Any:
+    return CliRunner(mix_stderr=False).invoke(main, ["sweep", *map(str, words)])

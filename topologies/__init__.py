@@ -6,9 +6,9 @@ package too (:mod:`topologies.mn`).
 
 from __future__ import annotations
 
-from topologies.errors import FabricError, KnotlessError, SpecError
+from common.errors import FabricError, KnotlessError, SpecError
 from topologies.fabric import Fabric, Grid, Host, Link, Switch
-from topologies.files import looks_like_file, read
+from topologies.formats.files import looks_like_file, read
 from topologies.spec import build
 
 __all__ = [

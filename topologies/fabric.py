@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from topologies.errors import FabricError
+from common.errors import FabricError
 
 DEFAULT_RATE_MBPS = 10.0
 """Line rate of a link that states none: low enough for real frames on a small machine."""
@@ -75,7 +75,7 @@ class Fabric:
     """Switches, hosts and links, in the order in which they are numbered.
 
     Build one with a family (:mod:`topologies.spec`) or from a file
-    (:mod:`topologies.files`); both call :func:`topologies.validate.validate`.
+    (:mod:`topologies.formats.files`); both call :func:`topologies.validate.validate`.
     """
 
     name: str

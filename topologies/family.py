@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from topologies.errors import SpecError
+from common.errors import SpecError
 from topologies.fabric import (
     DEFAULT_DELAY_US,
     DEFAULT_RATE_MBPS,

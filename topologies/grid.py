@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import product
 from math import prod
 
-from topologies.errors import SpecError
+from common.errors import SpecError
 from topologies.fabric import Fabric, Grid
 from topologies.family import Cable, Request, assemble, need_switches
 

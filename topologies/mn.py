@@ -22,7 +22,7 @@ _REPOSITORY = str(Path(_here.__code__.co_filename).resolve().parent.parent)
 if _REPOSITORY not in sys.path:
     sys.path.insert(0, _REPOSITORY)
 
-from topologies.errors import KnotlessError  # noqa: E402 - needs the path set above
+from common.errors import KnotlessError  # noqa: E402 - needs the path set above
 from topologies.fabric import Fabric  # noqa: E402 - likewise
 from topologies.registry import families  # noqa: E402 - likewise
 from topologies.spec import build  # noqa: E402 - likewise

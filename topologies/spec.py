@@ -6,7 +6,7 @@ import math
 import re
 from difflib import get_close_matches
 
-from topologies.errors import SpecError
+from common.errors import SpecError
 from topologies.fabric import DEFAULT_RATE_MBPS, Fabric
 from topologies.family import Family, Request
 from topologies.numbering import MAX_HOSTS_PER_SWITCH

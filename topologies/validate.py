@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from math import prod
 
-from topologies.errors import FabricError
+from common.errors import FabricError
 from topologies.fabric import Fabric, Host, Link
 from topologies.numbering import MAX_PORT, mac_value
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from common.flow_control import AUTO
 from forwarding.openflow.reader import state_of_rules
+from forwarding.openflow.rules import FabricRules
 from forwarding.state import ForwardingState
-from routing.cdg import cycle_names
-from routing.flow_control import AUTO, resolved, verdict_text
-from routing.host_tags import HostTags
+from routing.flow_control import resolved, verdict_text
+from routing.graphs.dependencies import cycle_names
 from routing.multicast import MulticastGroup
-from routing.rules import FabricRules
+from routing.vlans.host_tags import HostTags
 from topologies.fabric import Fabric
 from verification.dependencies import Witness, cycle_of, priorities_of, witnesses
 from verification.explain import problems_of

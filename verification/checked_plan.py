@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from common.errors import PlanError
 from forwarding.from_plan import state_of_plan
 from forwarding.openflow.compiled import CompiledRules
 from forwarding.openflow.compiler import compile_state
@@ -17,7 +18,6 @@ from forwarding.openflow.reader import state_of_rules
 from forwarding.state import ForwardingState
 from routing.flow_control import verdict_text
 from routing.plan import Plan
-from topologies.errors import PlanError
 from verification.check import Verdict, verdict_of
 
 

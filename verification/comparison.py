@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from common.errors import PlanError
 from routing.engine import Engine, engine_named, engines
 from routing.plan import make_plan
 from routing.request import PlanRequest
-from topologies.errors import PlanError
 from topologies.fabric import Fabric
 from verification.checked_plan import CheckedPlan
 

@@ -19,8 +19,8 @@ from itertools import pairwise
 import numpy as np
 
 from forwarding.state import ForwardingState
-from routing.cdg import cycle_names, find_cycle, virtual_channel
 from routing.flow_control import Edges, waiting
+from routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from experiments.compare import Spread
-from experiments.experiment import EMULATION, SIMULATION
+from experiments.framework.experiment import EMULATION, SIMULATION
 from experiments.reproduction.figures import Row
+from runs.spread import Spread
 
 Compute = Callable[[Sequence[Row]], Spread | None]
 

@@ -6,32 +6,34 @@ from collections.abc import Mapping, Sequence
 
 ELSEWHERE: Mapping[str, Sequence[str]] = {
     "000": (
-        "Figures 1 to 3 and table 2 are drawings and the machine. `knotless topology` draws ours.",
-        "Table 8 splits the time of two programs into computing, sending and waiting. That is the "
-        "time of its hosts and their software: emulated processes share the cores of one machine, "
-        "and simulated ones compute in no time.",
+        "Figures 1 to 3 and table 2 are drawings and a description of the machine. `knotless "
+        "topology` draws our fabrics.",
+        "Table 8 divides the time of two programs into computing, sending and waiting. It depends "
+        "on the paper's hosts and their software. Here, emulated processes share the cores of one "
+        "machine, and simulated ones compute in no time.",
     ),
     "001": (
-        "Figures 1 and 4 and tables 1 and 2 are drawings, a program and the machine. Figure 3 "
-        "is the bandwidth of its messages and of M-VIA's between its PCs: ours, against other ways "
-        "on the same machine, is in [messages.md](messages.md).",
-        "Figures 5 to 10 are curves over the number of hosts; the text has the numbers that are "
-        "compared here. `knotless run barrier --hosts 2,4,8,16,32` plots ours.",
+        "Figures 1 and 4 and tables 1 and 2 are drawings, a program and a description of the "
+        "machine. Figure 3 is the bandwidth of its messages and of M-VIA's between its PCs. For "
+        "our messages and alternatives on one machine, see [messages.md](messages.md).",
+        "Figures 5 to 10 are curves over the number of hosts; the numbers compared here are from "
+        "the text. `knotless run barrier --hosts 2,4,8,16,32` plots ours.",
     ),
     "002": (
         "Figures 1 to 8 and 11 to 16 and table 2 are definitions and drawings. Tables 1, 3 and 4 "
-        "and figures 9 and 10 are the schedules, the settings and the sizes: tests hold ours "
-        "against them, and say where table 3 does not follow the text. Tables 6 to 8 are machines.",
+        "and figures 9 and 10 are the schedules, the settings and the sizes: tests compare ours "
+        "with them, and state where table 3 deviates from the text. Tables 6 to 8 describe "
+        "machines.",
     ),
     "003": (
-        "Figures 1 to 6, figure 8 and tables 1 and 2 are drawings, boards and lists: its "
-        "primitives are in [messages.md](messages.md).",
-        "Its routing needs fewer virtual channels than a fabric's diameter: engine `sbp-reduced`, "
-        "held against that definition by tests.",
+        "Figures 1 to 6, figure 8 and tables 1 and 2 are drawings, boards and lists. For its "
+        "primitives, see [messages.md](messages.md).",
+        "Its routing needs fewer virtual channels than the diameter of a fabric. This is our "
+        "engine `sbp-reduced`; tests check it against the paper's definition.",
     ),
     "004": (
-        "Figures 1 to 5, 7 and 8 and table 2 are drawings and the machine: what `knotless export` "
-        "writes for its kind of switch is in [vlans.md](vlans.md).",
+        "Figures 1 to 5, 7 and 8 and table 2 are drawings and a description of the machine. For "
+        "what `knotless export` writes for its kind of switch, see [vlans.md](vlans.md).",
     ),
 }
-"""What each paper has besides, in sentences."""
+"What each paper contains besides the compared figures, in sentences."

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from experiments.compare import Spread, spread_of
+from runs.spread import Spread, spread_of
 
 Row = Mapping[str, Any]
 Test = Callable[[Row], bool]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from experiments.compare import Spread
-from experiments.experiment import ANALYSIS, EMULATION, SIMULATION
+from experiments.framework import markdown
+from experiments.framework.experiment import ANALYSIS, EMULATION, SIMULATION
 from experiments.reproduction.claim import Claim
 from experiments.reproduction.claims import CLAIMS
 from experiments.reproduction.elsewhere import ELSEWHERE
-from experiments.reproduction.stored import Stored
+from runs.spread import Spread
+from runs.stored import Stored
 
 PLACES = (EMULATION, SIMULATION, ANALYSIS)
 PAPERS = {
@@ -22,7 +23,7 @@ PAPERS = {
 }
 MISSING = "not stored"
 NOWHERE = "-"
-"""Stands where a figure cannot be had: the reasons below the table say why."""
+"""Shown where a figure does not exist; the reasons below the table say why."""
 
 
 def shown(spread: Spread | None, digits: int) -> str:
@@ -43,23 +44,32 @@ def over(spread: Spread | None, theirs: float) -> str:
 def lines(stored: Stored) -> Iterator[str]:
     """Yield the page, line by line."""
     rows, invalid = stored.counts()
-    yield "# What the papers measured, and what Knotless does"
+    yield "# The papers' figures compared with ours"
+    yield ""
+    yield "Compare the figures of five papers with ours, or repeat an experiment and add its run:"
+    yield ""
+    yield "    knotless run paths --quick"
+    yield "    knotless reproduction results/paths-TIME-ID"
     yield ""
     yield (
-        "This page is written by `knotless reproduction` from the runs in [runs](runs): no figure "
-        "of ours on it was typed. Absolute times of machines of 2003 to 2016 cannot be had again; "
-        "what can be compared are ratios, and so most figures are ratios. Emulated figures are "
-        "the mean of valid runs, with the least, the greatest and how many; simulated ones are the "
-        "same in every repeat. 'Ours / theirs' takes the emulated figure where there is one, else "
-        "the simulated one, else that of path analysis. A dash: it cannot be had there (the "
-        "simulator has no TCP and no untagged fabrics, an analysis of paths has no time, and "
-        "absolute times of emulated fabrics are those of their slow lines)."
+        "`knotless reproduction` writes this page from the [stored runs](runs); none of our "
+        "figures was typed."
     )
     yield ""
     yield (
-        f"Stored are {len(stored.runs)} runs with {rows:,} rows, of which {invalid:,} are not "
-        "valid (too late, or something went wrong) and left out. Runs that did not come to their "
-        "end, as on a busy machine, are not stored."
+        "The papers' machines are from 2003 to 2016 and their absolute times cannot be repeated, "
+        "so most figures are ratios. An emulated figure is the mean of the valid runs, with "
+        "minimum, maximum and number of runs. A simulated figure is the same in every repeat. "
+        "'Ours / theirs' uses the emulated figure if there is one, else the simulated one, else "
+        "that of path analysis. A dash means that the figure does not exist: the simulator has "
+        "no TCP and no untagged fabrics, path analysis has no time, and absolute times of "
+        "emulated fabrics only reflect their slow lines."
+    )
+    yield ""
+    yield (
+        f"There are {len(stored.runs)} stored runs with {rows:,} rows. {invalid:,} rows are not "
+        "valid (the emulator was late, or something else went wrong) and are skipped. Runs that "
+        "did not finish, for example on a busy machine, are not stored."
     )
     for paper, claims in groupby(CLAIMS, key=lambda claim: claim.paper):
         yield ""
@@ -72,12 +82,12 @@ def lines(stored: Stored) -> Iterator[str]:
             yield _line(stored, claim)
             reasons.setdefault(claim.why, []).append(claim.place)
         yield ""
-        yield "Why they differ:"
+        yield "Why the figures differ:"
         yield ""
         for why, places in reasons.items():
             yield f"- {'; '.join(dict.fromkeys(places))}: {why}"
         yield ""
-        yield "What else the paper has:"
+        yield "Not compared:"
         yield ""
         yield from (f"- {sentence}" for sentence in ELSEWHERE[paper])
     yield ""
@@ -106,4 +116,4 @@ def _line(stored: Stored, claim: Claim) -> str:
 
 def text(stored: Stored) -> str:
     """Return the whole page."""
-    return "\n".join(lines(stored)) + "\n"
+    return markdown.page(lines(stored))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from experiments.compare import Spread, spread_of
-from experiments.experiment import ANALYSIS, SIMULATION
+from experiments.framework.experiment import ANALYSIS, SIMULATION
 from experiments.reproduction.claim import Claim, Compute
 from experiments.reproduction.figures import Row, Test, best, ratios, typical, values, where
+from runs.spread import Spread, spread_of
 
 ENGINES_WHY = (
-    "Irregular fabrics A and B are drawn only as pictures in the paper; ours have the properties "
-    "that its text tells. Our links are slow, so that a message's time is serialisation "
-    "and delay on each switch, where RHiNET-2 spent most of it in its hosts."
+    "The paper shows irregular fabrics A and B only as pictures. Ours have the properties that "
+    "its text states. Our links are slow, so the time of a message is serialisation and delay at "
+    "each switch; on RHiNET-2 most of it was spent in the hosts."
 )
 
 
@@ -53,11 +53,11 @@ def _flood(above: Test, below: Test) -> Compute:
 
 
 FLOOD_WHY = (
-    "The paper quotes its own earlier simulation, of uniform traffic; ours is the pattern that "
-    "gains most. Which of the equal paths 'spread' takes is our own choice."
+    "The paper quotes its earlier simulation of uniform traffic. Ours is the pattern with the "
+    "largest gain. Which of several equal paths 'spread' takes is our own choice."
 )
 A, B, MESH, TORUS = FOUR = ("irregular-a", "irregular-b", "mesh,4,4,hosts=4", "torus,4,4,hosts=4")
-PROPERTIES_WHY = "A and B are our own, made to have what the paper's text tells of its own."
+PROPERTIES_WHY = "A and B are our own fabrics, with the properties that the paper's text states."
 
 PAPER_000 = [
     Claim(
@@ -100,7 +100,7 @@ PAPER_000 += [
     Claim(
         "000",
         "Figures 4 to 7",
-        "Most bandwidth of DL over up\\*/down\\* (1,792 bytes)",
+        "Largest bandwidth ratio of DL over up\\*/down\\* (1,792 bytes)",
         1.51,
         "traffic",
         _gain(_engine("dl", 2), UPDOWN, best),
@@ -113,7 +113,7 @@ PAPER_000 += [
         1.0,
         "traffic",
         _gain(_engine("dl", 2), _engine("sbp"), typical),
-        "Both are minimal here; what is left is which of the minimal paths they take.",
+        "Both are minimal here. They differ only in which minimal paths they take.",
     ),
     Claim(
         "000",
@@ -122,13 +122,13 @@ PAPER_000 += [
         1.0,
         "traffic",
         _gain(_engine("updown", 4), UPDOWN, typical),
-        "A sender waits for its acknowledgement, so that queues stay short and there is "
-        "little that a virtual channel could pass by.",
+        "A sender waits for its acknowledgement. So queues stay short, and there is little that a "
+        "virtual channel could overtake.",
     ),
     Claim(
         "000",
         "Figure 9",
-        "Most that path selection changes (spread over low port first)",
+        "Largest effect of path selection (spread over low port first)",
         1.15,
         "traffic",
         _gain(
@@ -136,7 +136,7 @@ PAPER_000 += [
             where(engine=("dl", "sbp", "dor"), select="low-port"),
             best,
         ),
-        "Which of the equal paths 'spread' takes is our own choice.",
+        "Which of several equal paths 'spread' takes is our own choice.",
     ),
     Claim(
         "000",
@@ -149,12 +149,13 @@ PAPER_000 += [
             _engine("updown", 1, fabric="mesh,4,4,hosts=4"),
             typical,
         ),
-        "The paper prints no number: over 1 means that it is better here, too.",
+        "The paper prints no number. A value above 1 means that dimension order is better here "
+        "too.",
     ),
     Claim(
         "000",
         "Table 9, simulation",
-        "Throughput of DL over up\\*/down\\*, hosts that send all they can",
+        "Throughput of DL over up\\*/down\\*, saturated hosts",
         1.67,
         "traffic",
         _flood(_engine("dl", 2), UPDOWN),
@@ -164,7 +165,7 @@ PAPER_000 += [
     Claim(
         "000",
         "Table 9, simulation",
-        "Throughput of DL with spread over low-port paths, hosts that send all they can",
+        "Throughput of DL with spread over low-port paths, saturated hosts",
         1.71,
         "traffic",
         _flood(_engine("dl", 2), _engine("dl", 2, "low-port")),
@@ -202,9 +203,9 @@ def _worst_list(fabric: str, engine: str) -> Compute:
 
 
 BARRIER_WHY = (
-    "A and B are our own graphs, with the diameters and the properties of the paper's. Simulated "
-    "links are as long as figure 10 has it (a switch more adds 0.7 us to a barrier); the share of "
-    "the time that is not the network's is another than on RHiNET-2."
+    "A and B are our own graphs, with the diameters and the properties of the paper's. The length "
+    "of simulated links is from figure 10 (an additional switch adds 0.7 us to a barrier). The "
+    "share of time spent outside the network differs from RHiNET-2."
 )
 TABLE_3 = {
     "A": (
@@ -253,8 +254,8 @@ PAPER_000 += [
         theirs_us / 59.77,
         "barrier",
         _worst_list(A, engine.partition(":")[0]),
-        "The paper looks for that list among ten of its own, each with 100,000 barriers; ours are "
-        "others, ten in simulation and five on emulation.",
+        "The paper selects that list from ten of its own, each with 100,000 barriers. Ours are "
+        "different lists: ten in simulation and five in emulation.",
         3,
     )
     for engine, theirs_us in (("sbp", 44.58), ("dl:2", 44.60))

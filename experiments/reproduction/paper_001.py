@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.compare import Spread
-from experiments.experiment import SIMULATION
+from experiments.framework.experiment import SIMULATION
 from experiments.reproduction.claim import Claim, Compute
 from experiments.reproduction.figures import Row, ratios, typical, values, where
+from runs.spread import Spread
 
 
 def _algorithm(fabric: str, name: str, hosts: int) -> Compute:
@@ -37,14 +37,14 @@ ONE_SWITCH, ONE_HUB = "Barrier, one switch", "Barrier, one repeater hub"
 GROUNDS = {
     ONE_SWITCH: (
         "flat,32",
-        "The simulated processors have the paper's LogP figures, to which its measurements add 13 "
-        "to 19 % on everything. The emulated fabric is slower by its lines and delays: only the "
-        "order of the algorithms can be compared there.",
+        "The simulated processors have the paper's LogP parameters. Its measurements are 13 to 19 "
+        "% above the model for every algorithm. The emulated fabric has slower lines and longer "
+        "delays, so only the order of the algorithms can be compared with it.",
     ),
     ONE_HUB: (
         "hub,32",
-        "Collisions on the shared medium, which LogP does not know, are nearly all of it. A hub "
-        "cannot be emulated.",
+        "Nearly all of the time is due to collisions on the shared medium, which LogP does not "
+        "model. A hub cannot be emulated.",
     ),
 }
 ALGORITHMS = (
@@ -63,8 +63,8 @@ PAPER_001 = [
         30.0,
         "barrier",
         _one_way,
-        "o_s and o_r are the paper's; its L holds two copies by DMA, ours the lines and the switch "
-        "alone.",
+        "o_s and o_r are the paper's. Its L includes two copies by DMA; ours includes only the "
+        "lines and the switch.",
         1,
         (SIMULATION,),
     )
@@ -94,8 +94,8 @@ PAPER_001 += [
         theirs_us / ALGORITHMS[0][3],
         "barrier",
         _over_shuffle(name, hosts),
-        "On emulated lines of 0.5 Mbit/s a message takes its time on the way, not in processors: "
-        "what arrives at one host together waits for its line.",
+        "On emulated lines of 0.5 Mbit/s a message spends its time on the line, not in "
+        "processors. Messages that arrive together at one host wait for its line.",
     )
     for words, name, hosts, theirs_us, _ in ALGORITHMS[1:]
 ]
@@ -127,19 +127,19 @@ PAPER_001 += [
             "tree3",
             15,
             169 / 159,
-            "Two messages that come by two interfaces interrupt the processor twice, as the paper "
-            "says; what an interrupt costs is taken from this figure. Emulated processes have no "
-            "interrupts.",
+            "Two messages through two interfaces interrupt the processor twice, as the paper "
+            "says. The cost of an interrupt in the simulation is derived from this figure. "
+            "Emulated processes have no interrupts.",
         ),
         (
             "Concurrent",
             "concurrent",
             16,
             147 / 179,
-            "While one interface is served messages pile up at the other, as the paper says. Here "
-            "one network already brings them nearly as fast as the master's processor takes them: "
-            "6.7 us a frame, where the paper's took 8.3. Emulated lines are the bottleneck, and "
-            "two bring twice as much.",
+            "While one interface is served, messages accumulate at the other, as the paper says. "
+            "Here, one network already delivers a frame every 6.7 us (the paper's: 8.3), nearly "
+            "as fast as the master's processor takes them. In emulation the lines are the "
+            "bottleneck, and two lines deliver twice as much.",
         ),
     )
 ]

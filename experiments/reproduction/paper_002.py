@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.compare import Spread
-from experiments.experiment import ANALYSIS, EMULATION, SIMULATION
+from experiments.framework.experiment import ANALYSIS, EMULATION, SIMULATION
 from experiments.reproduction.claim import Claim, Compute
 from experiments.reproduction.figures import Row, ratios, typical, values, where
+from runs.spread import Spread
 
 
 def _exchange(configuration: str) -> Compute:
@@ -73,7 +73,7 @@ PAPER_002 = [
         1.0,
         "all-to-all",
         _ratio(name, 100, "shift"),
-        "No two flows share a channel, there and here.",
+        "No two flows share a channel, in the paper and here.",
         places=(ANALYSIS,),
     )
     for name in ("S1'", "S2'", "S3'")
@@ -86,9 +86,10 @@ PAPER_002 += [
         1.0,
         "all-to-all",
         _over_fat_tree(name),
-        "The proposed schedule spreads messages to oneself over all phases, so that each has to be "
-        "waited for; the shift has them in one phase, which takes no time. The fewer the "
-        "phases, the more that is. And two numbers of hosts are compared.",
+        "The proposed schedule distributes the messages of hosts to themselves over all phases, "
+        "so each phase has to be waited for. The shift has them in one phase, which takes no "
+        "time. The fewer phases there are, the larger is this difference. The two exchanges also "
+        "have different numbers of hosts.",
         places=(EMULATION, SIMULATION, ANALYSIS),
     )
     for name in EXCHANGED_MIB_S
@@ -101,10 +102,10 @@ PAPER_002 += [
         theirs[number] / LIMIT_MIB_S,
         "all-to-all",
         _of_line(name, schedule),
-        "A phase begins when the one before has arrived everywhere, so that the way of its last "
-        "frame counts, which with our few and full frames is a larger part of a phase than with "
-        "messages of megabytes. Of the proposed schedule the phase in which a host sends to itself "
-        "is lost for it: one in 21, 8 and 27.",
+        "A phase begins when the previous one has arrived everywhere, so the travel time of its "
+        "last frame counts. With our few full-sized frames, this is a larger part of a phase than "
+        "with messages of megabytes. In the proposed schedule, each host also loses the phase in "
+        "which it sends to itself: one in 21, 8 and 27.",
         places=(EMULATION, SIMULATION, ANALYSIS),
     )
     for name, theirs in EXCHANGED_MIB_S.items()
@@ -118,11 +119,11 @@ PAPER_002 += [
         proposed / shift,
         "all-to-all",
         _exchange(name),
-        "By paths alone the shift's flows share less than they lose on real machines: a phase "
-        "lasts as long as its slowest flow. In our exchanges the way of the last frame of each "
-        "phase counts, too, and takes a larger part of a phase than on InfiniBand; and the "
-        "proposed schedule spreads messages to oneself over all phases, where the shift has "
-        "one empty phase: with 8 hosts (S2) that is an eighth.",
+        "Path analysis gives the shift a higher throughput than real machines do: on these, a "
+        "phase lasts as long as its slowest flow. In our exchanges the travel time of the last "
+        "frame of each phase counts too, and is a larger part of a phase than on InfiniBand. The "
+        "proposed schedule distributes the messages of hosts to themselves over all phases, while "
+        "the shift has one empty phase: with 8 hosts (S2) this is an eighth.",
         places=(EMULATION, SIMULATION, ANALYSIS),
     )
     for name, (shift, proposed) in EXCHANGED_MIB_S.items()
@@ -135,7 +136,8 @@ PAPER_002 += [
         theirs,
         "all-to-all",
         _ratio("L6", 100, schedule),
-        "Computed, not measured, there and here: the order of hosts makes the last digit.",
+        "Computed, not measured, in the paper and here. The order of the hosts determines the "
+        "last digit.",
         3,
         (ANALYSIS,),
     )
@@ -148,13 +150,14 @@ PAPER_002.append(
     Claim(
         "002",
         "Figure 18, L1 to L6",
-        "Throughput of the proposed schedules over a line's, 100, 75, 50 and 25 % of the hosts",
+        "Throughput of the proposed schedules over that of a line; 100, 75, 50 and 25 % of the "
+        "hosts",
         1.0,
         "all-to-all",
         _large_parts,
-        "No two flows share a channel, there and here. Simulated, a phase begins when the one "
-        "before has arrived everywhere, so that the way of its last frame counts, too: a fifth of "
-        "a phase of 16 full frames that are stored and forwarded three times.",
+        "No two flows share a channel, in the paper and here. In simulation, a phase begins when "
+        "the previous one has arrived everywhere, so the travel time of its last frame counts: a "
+        "fifth of a phase of 16 full-sized frames that are stored and forwarded three times.",
         3,
         (SIMULATION, ANALYSIS),
     )

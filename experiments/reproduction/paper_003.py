@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.compare import Spread
-from experiments.experiment import SIMULATION
+from experiments.framework.experiment import SIMULATION
+from experiments.framework.routed import Routed
 from experiments.reproduction.claim import Claim
 from experiments.reproduction.figures import Row, values, where
-from experiments.routed import Routed
+from runs.spread import Spread
 
 LATENCY_US = 8.1 + 1.0
 """Of 8 bytes, one way: the interfaces' and, around them, the software's."""
@@ -45,9 +45,9 @@ PAPER_003 = [
         LATENCY_US,
         "pingpong",
         _latency,
-        "There the network interface reads and writes the memory; ours are messages that the "
-        "processors send and take, which costs the simulated ones what paper 001 measured on its "
-        "PCs (o_s and o_r, 12.5 us together). The rest is the line's and the switch's.",
+        "In the paper, the network interface reads and writes the memory. Ours are messages that "
+        "the processors send and receive. In simulation, this costs what paper 001 measured on "
+        "its PCs (o_s and o_r, 12.5 us together). The rest is the line and the switch.",
         1,
         (SIMULATION,),
     ),
@@ -58,20 +58,20 @@ PAPER_003 = [
         BANDWIDTH_MBPS / LINE_MBPS,
         "pingpong",
         _of_line,
-        "The paper's interface reads memory 32 bytes at a time over PCI, which holds it at 37 "
-        "MB/s. Ours have no such bus: headers are all that is lost.",
+        "The paper's interface reads memory 32 bytes at a time over PCI, which limits it to 37 "
+        "MB/s. Ours have no such bus; only headers reduce the bandwidth.",
         3,
     ),
     Claim(
         "003",
         "Table 3, a push of 64 bytes",
-        "Share of the time until the data is in the far memory that passes before it is on the "
-        "line",
+        "Time until the data is on the line, as a share of the time until it is in the remote "
+        "memory",
         ON_THE_LINE_US / WRITTEN_US,
         "primitives",
         _sent_of_way,
-        "The stages are other ones: there two PCI buses, here a process on each side. On "
-        "emulated lines the way takes far longer than what is before and behind it.",
+        "The stages differ: two PCI buses in the paper, a process on each side here. On emulated "
+        "lines, the transmission takes far longer than the stages before and after it.",
         3,
     ),
 ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from experiments import theory
-from experiments.compare import Spread, spread_of
-from experiments.experiment import ANALYSIS, EMULATION, SIMULATION
-from experiments.hops.show import slope
+from experiments.framework.experiment import ANALYSIS, EMULATION, SIMULATION
+from experiments.framework.fabrics import TABLE_1
 from experiments.reproduction.claim import Claim, Compute
 from experiments.reproduction.figures import Row, ratios, typical, values, where
-from experiments.traffic.cases import TABLE_1
+from experiments.studies.hops.show import slope
+from runs.spread import Spread, spread_of
+from traffic import theory
 
 LINE_MBPS_004 = 958.0
 """What the paper's UDP had on a line of 1 Gbit/s that nobody shares."""
@@ -120,10 +120,10 @@ def _over_the_tree(patterns: tuple[str, ...]) -> Compute:
 
 
 LINES_WHY = (
-    "The papers print no slope that could be compared: their switches cut through "
-    "(000), ours store and forward. 1 means that time grows as lines and delays say."
+    "The papers print no slope that could be compared: the switches of paper 000 cut through, "
+    "ours store and forward. 1 means that the time grows by exactly line and delay."
 )
-TAG_WHY = "A tag is 4 bytes of line on each link between switches."
+TAG_WHY = "A tag takes 4 bytes on each link between switches."
 LOOPED = tuple(name for name in TABLE_1 if not name.startswith(("mtree", "flat")))
 
 CP_OF_MESH = ("mesh 4x4", "max_channel_load")
@@ -152,11 +152,11 @@ PAPER_004 = [
         theirs,
         "paths",
         _of_table_1(spec, figure),
-        "Ours come from walking the rules. The loads printed for the two grids of 4x2 "
-        "are each other's; two steps one way and one the other pass four switches, whatever the "
-        "routes; the torus's four VLANs hold rings, which ordinary switches flood for ever: trees "
-        "are sixteen; the Clos's twelve leaves out the pairs at the ends of its own link (see "
-        "[table-1.md](table-1.md)).",
+        "Ours are computed from the rules. The paper's loads of the two 4x2 grids are exchanged. "
+        "Two steps in one dimension and one in the other pass four switches on any route. The "
+        "four VLANs of the torus contain rings, in which ordinary switches flood for ever; with "
+        "trees, 16 are needed. The 12 of the Clos excludes the pairs at the ends of its own link "
+        "(see [table-1.md](table-1.md)).",
         2 if figure == "mean_switches" else 0,
         (ANALYSIS,),
     )
@@ -171,7 +171,7 @@ PAPER_004 += [
         3,
         "traffic",
         _fullest("mesh,4,4", "bit-reversal"),
-        "A path shares a channel with two others at most, there and here.",
+        "A path shares a channel with at most two others, in the paper and here.",
         0,
     ),
     Claim(
@@ -181,7 +181,8 @@ PAPER_004 += [
         1.0,
         "traffic",
         _over_the_tree(("bit-reversal", "transpose")),
-        "The paper prints no number: over 1 means that loops pay here, too.",
+        "The paper prints no number. A value above 1 means that loops increase the bandwidth here "
+        "too.",
     ),
     Claim(
         "004",
@@ -190,29 +191,29 @@ PAPER_004 += [
         533.6 / LINE_MBPS_004,
         "traffic",
         _mean_of_line("mesh,4,4", "bit-reversal"),
-        "Hosts that would send to themselves count as a line of their own. That the paper counts"
-        " so too is inferred from its prediction of 521 Mbit/s for this pattern.",
+        "Hosts that would send to themselves count as a line of their own. We infer that the "
+        "paper counts in the same way from its prediction of 521 Mbit/s for this pattern.",
         3,
     ),
     Claim(
         "004",
         "Section 5.2, mesh 4x4, bit-reversal, UDP",
-        "Measured bandwidth over what the sharing of channels predicts",
+        "Measured bandwidth over that predicted from shared channels",
         533.6 / 521,
         "traffic",
         _of_prediction(("mesh,4,4",), ("bit-reversal",)),
-        "Ours is over max-min fair shares of the flows that there are.",
+        "Ours is relative to the max-min fair shares of the actual flows.",
         3,
     ),
     Claim(
         "004",
         "Section 5.2, all topologies of table 1, UDP",
-        "Measured bandwidth over what the sharing of channels predicts ('nearly agree')",
+        "Measured bandwidth over that predicted from shared channels ('nearly agree')",
         1.0,
         "traffic",
         _of_prediction(TABLE_1, ("bit-reversal", "transpose")),
-        "Queues are FIFO: on the M-tree flows wait behind others that are held up further on, and "
-        "get less than fair shares.",
+        "Queues are FIFO: on the M-tree, flows wait behind others that are blocked further on, "
+        "and get less than their fair shares.",
         3,
     ),
     Claim(
@@ -240,7 +241,7 @@ PAPER_004 += [
     Claim(
         "004",
         "Figure 9; 000, Figure 8",
-        "Time of a message that a switch adds over that of line and delay ('nearly linear')",
+        "Message time added by a switch, over that of line and delay ('nearly linear')",
         1.0,
         "hops",
         _linear("messages"),
@@ -250,7 +251,7 @@ PAPER_004 += [
     Claim(
         "004",
         "000, Figure 10",
-        "Time of a barrier of two hosts that a switch adds over that of line and delay (linear)",
+        "Time added by a switch to a barrier of two hosts, over that of line and delay (linear)",
         1.0,
         "hops",
         _linear("barrier"),
@@ -260,23 +261,23 @@ PAPER_004 += [
 ]
 
 FROZEN_WHY = (
-    "(c) to (f) are only drawn in the paper: ours are our own. Where its cyclic routes nearly "
-    "stop, ours do for good, once frozen, and the window opens after that; a real switch gives up "
-    "frames that wait too long, so that theirs trickle on. Its (c) did not freeze with PAUSE "
-    "on all links, ours does. In our (e) only the transfers that wait for the knot stand "
-    "still; the others go on and take what is left. (The scan reads 209 Mbit/s for (a), UDP, all "
-    "links, in table 4: its text says nearly zero, and that is what stands here.)"
+    "The paper only draws (c) to (f); ours are our own fabrics. Where the paper's cyclic routes "
+    "nearly stop, ours stop for good after the deadlock, and the measurement starts after that. A "
+    "real switch drops frames that wait too long, so its flows continue slowly. The paper's (c) "
+    "did not freeze with PAUSE on all links; ours does. In our (e), only the transfers that wait "
+    "for the knot stop; the others continue with the remaining bandwidth. (In table 4, the scan "
+    "shows 209 Mbit/s for (a), UDP, all links. The text says nearly zero, and this is used here.)"
 )
 LOSSY_WHY = (
-    "Without flow control between switches nothing can freeze; who loses more depends on queues "
-    "and timing."
+    "Without flow control between switches nothing can freeze. Which flow loses more depends on "
+    "queues and timing."
 )
 TCP_WHY = (
-    "Ours is TCP Reno (BBR, the usual one of the machine, keeps buffers empty and never froze). "
-    "Where PAUSE stops the links between switches it fills them and freezes as UDP does, for good; "
-    "the paper's trickles on, as its UDP does. (On (e) with PAUSE between switches alone that "
-    "takes longer than most of these windows.) Without, it gives way where frames are lost, and "
-    "how evenly is a matter of chance in so short a window."
+    "Ours is TCP Reno. (BBR, the default of the machine, keeps buffers empty and never froze.) "
+    "With PAUSE between switches, Reno fills the links and freezes for good, as UDP does; the "
+    "paper's continues slowly, as its UDP does. (On (e) with PAUSE between switches only, this "
+    "takes longer than most of these windows.) Without PAUSE between switches, Reno reduces its "
+    "rate when frames are lost, and in so short a window the fairness varies by chance."
 )
 
 
@@ -335,10 +336,10 @@ PAPER_004 += [
         acyclic[1] / acyclic[0],
         "deadlock",
         _paused(pattern, tagging),
-        "A lossless line is full whatever else waits; what the paper's switches did with theirs is "
-        "not told. On (d) paused senders fall into step, and two flows then get about half of "
-        "their share: on emulation in most runs, in simulation with most links that differ a "
-        "little in length.",
+        "A lossless line is full even if other flows wait. The paper does not describe its "
+        "switches in this respect. On (d), paused senders synchronise, and two flows then get "
+        "about half of their share: in most emulated runs, and in simulation for most small "
+        "differences in link length.",
         3,
     )
     for tagging in ("switch", "host")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.compare import Spread
-from experiments.experiment import EMULATION, SIMULATION
+from experiments.framework.experiment import EMULATION, SIMULATION
+from experiments.framework.routed import Routed
 from experiments.reproduction.claim import Claim, Compute
 from experiments.reproduction.figures import Row, ratios, typical, where
-from experiments.routed import Routed
+from runs.spread import Spread
 
 DL, UPDOWN = where(engine="dl", vcs=2), where(engine="updown", vcs=1)
 
@@ -45,12 +45,12 @@ TABLES = {
 """Seconds by descending layers with 2 virtual channels, and by up*/down* with 1."""
 
 ENGINES_WHY = (
-    "The paper's times are mostly software on the hosts, which no route changes (its Table 8, and "
-    "its own remark). Ours are the network's part alone in simulation, where "
-    "computing and software take no time; on emulation slow lines outweigh them. (CG and LU, with "
-    "thousands of messages one after the other, take minutes on links of milliseconds, in which "
-    "a machine of two cores is seldom in time throughout; with 32 emulated processes, all to all, "
-    "it never was. Runs that are late do not count.)"
+    "The paper's times are mostly software on the hosts, which no route changes (as its Table 8 "
+    "and its text say). In simulation, ours are the time of the network alone: computing and "
+    "software take no time. In emulation, slow lines dominate. CG and LU send thousands of "
+    "messages in sequence and take minutes on links with delays of milliseconds; a machine with "
+    "two cores is seldom in time for so long. With an all-to-all of 32 emulated processes, it "
+    "never was. Late runs are not counted."
 )
 
 
@@ -118,9 +118,9 @@ def _speed(over: tuple[str, ...], under: str, kernels: tuple[str, ...]) -> Compu
 
 
 NETWORK_ONLY = (
-    "The paper runs class B, most of whose time is computing that no network changes, on lines of "
-    "1 Gbit/s; ours are classes S and W, in simulation without computing, on emulation with "
-    "delays a thousand times as long: what a hop more costs shows in full."
+    "The paper runs class B on lines of 1 Gbit/s. Most of its time is computing, which no network "
+    "changes. Ours are classes S and W, in simulation without computing, in emulation with delays "
+    "a thousand times as long. So the cost of an additional hop is fully visible."
 )
 PROGRAMS_004 = [
     Claim(
@@ -139,6 +139,6 @@ PROGRAMS_004 = [
         1.0,
         "nas",
         _speed(("mtree,4,4",), "torus,4,4", ("ft", "is")),
-        "The paper prints no number: under 1 means that the M-tree is worse here, too.",
+        "The paper prints no number. A value below 1 means that the M-tree is worse here too.",
     ),
 ]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from common.errors import RuleError
 from forwarding.dot1q.model import L2Port, L2Switch, Macs
-from topologies.errors import RuleError
 
 BATCH = re.compile(r"(ip|bridge) -batch - <<'(\w+)'")
 OPTIONS = {"vlan_filtering": "1", "stp_state": "0", "mcast_snooping": "0"}

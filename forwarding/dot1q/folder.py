@@ -5,8 +5,8 @@ from __future__ import annotations
 from forwarding.dot1q.model import L2Fabric
 from forwarding.dot1q.reader import FABRIC
 from forwarding.dot1q.targets import linux_bridge, plain
-from routing import host_tags
-from topologies.files import to_text
+from routing.vlans import host_tags
+from topologies.formats.files import to_text
 
 README = "README.txt"
 

@@ -19,11 +19,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from common.errors import PlanError
 from forwarding.dot1q.model import L2Fabric, L2Port, L2Switch, Macs
 from knotless_core.graph import first_loop
-from routing.channels import Channels, Ints
+from routing.graphs.channels import Channels, Ints
 from routing.plan import Plan, distinct_rows
-from topologies.errors import PlanError
 
 NextHops = dict[tuple[int, int], int]
 """(VLAN, destination switch) -> channel."""

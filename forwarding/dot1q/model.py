@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from routing.host_tags import HostTags
+from routing.vlans.host_tags import HostTags
 from topologies.fabric import Fabric
 
 Macs = dict[int, dict[str, int]]

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from common.errors import KnotlessError, RuleError
 from forwarding.dot1q.bridge_script import read_script
 from forwarding.dot1q.model import L2Fabric, L2Port, L2Switch, Macs
 from forwarding.dot1q.targets import linux_bridge, plain
-from routing import host_tags
-from topologies.errors import KnotlessError, RuleError
+from routing.vlans import host_tags
 from topologies.fabric import Fabric
-from topologies.files import from_text
+from topologies.formats.files import from_text
 
 FABRIC = "fabric.json"
 KINDS = (plain.SUFFIX, linux_bridge.SUFFIX)

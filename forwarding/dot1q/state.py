@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from common.errors import RuleError
 from forwarding.dot1q.model import L2Fabric
 from forwarding.state import ForwardingState, links_of
 from knotless_core import forwarding as core
-from routing.channels import channels_of
-from routing.host_tags import HostTags, tag_table
-from topologies.errors import RuleError
+from routing.graphs.channels import channels_of
+from routing.vlans.host_tags import HostTags, tag_table
 from topologies.numbering import mac_text
 
 BROADCAST = mac_text(0xFFFFFFFFFFFF)

@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from knotless_core import forwarding as core
-from routing.rules import (
+from forwarding.openflow.rules import (
     COOKIE,
     Action,
     Field,
@@ -23,6 +22,7 @@ from routing.rules import (
     ToGroup,
     match_order,
 )
+from knotless_core import forwarding as core
 
 _VLAN_PRESENT = 0x1000
 _ALL_BITS = {"eth_dst": (1 << 48) - 1, "eth_src": (1 << 48) - 1, "vlan_vid": 0x1FFF}

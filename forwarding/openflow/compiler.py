@@ -14,12 +14,12 @@ matched in the bits that matter at a switch, and packets that cannot occur need 
 
 from __future__ import annotations
 
+from common.errors import PlanError
 from forwarding.from_plan import state_of_plan
 from forwarding.openflow.compiled import CompiledRules
 from forwarding.state import ForwardingState
 from knotless_core import forwarding as core
 from routing.plan import Plan
-from topologies.errors import PlanError
 from topologies.numbering import mac_value
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from common.errors import RuleError
 from forwarding.openflow.compiled import CompiledRules
+from forwarding.openflow.rules import FabricRules, SwitchRules
 from forwarding.state import ForwardingState, links_of, members_of
 from knotless_core import forwarding as core
-from routing.channels import channels_of
-from routing.host_tags import HostTags, tag_table
+from routing.graphs.channels import channels_of
 from routing.multicast import MulticastGroup
-from routing.rules import FabricRules, SwitchRules
-from topologies.errors import RuleError
+from routing.vlans.host_tags import HostTags, tag_table
 from topologies.fabric import Fabric
 from topologies.numbering import mac_text, mac_value
 

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import click
 
-from experiments.options import FiniteRange
+from common.flow_control import AUTO
+from experiments.framework.options import FiniteRange
 from knotless.commands._options import json_option
 from knotless.commands._plan_options import plan_options
-from routing.flow_control import AUTO
 from routing.plan import make_plan
 from routing.request import PlanRequest
 from topologies import load

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from topologies.errors import KnotlessError
+from common.errors import KnotlessError
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 

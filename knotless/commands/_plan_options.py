@@ -11,11 +11,11 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from routing.engine import MAX_VCS, SELECTIONS
-from routing.flow_control import AUTO, CHOICES
+from common.flow_control import AUTO, CHOICES
+from routing.graphs.task import MAX_VCS, SELECTIONS
 from routing.multicast import parse
 from routing.request import PlanRequest
-from routing.vlan import ASSIGNMENTS, TAGGINGS
+from routing.vlans.assignment import ASSIGNMENTS, TAGGINGS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

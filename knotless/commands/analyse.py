@@ -8,14 +8,14 @@ import time
 import click
 import numpy as np
 
-from experiments.analysis import analyse
-from experiments.patterns import pattern_named, patterns
 from knotless.commands._options import json_option, print_json, print_table, write_text
 from knotless.commands._plan_options import plan_options
-from routing.contention import Contention, Lines
 from routing.plan import make_plan
 from routing.request import PlanRequest
 from topologies import load
+from traffic.analysis import analyse
+from traffic.contention import Contention, Lines
+from traffic.patterns import pattern_named, patterns
 
 _BUSIEST = 10
 

@@ -6,14 +6,14 @@ import sys
 
 import click
 
+from common.errors import KnotlessError
+from common.flow_control import AUTO, accepted
+from emulation.ovs_dump import RUN_DIRECTORY, live_multicast, read_live
+from forwarding.openflow.directory import read_dir, read_multicast, read_tags
 from forwarding.openflow.reader import state_of_rules
 from forwarding.state import ForwardingState, Hop
 from knotless.commands._options import json_option, print_json, print_table
 from knotless.commands._plan_options import flow_control_option
-from routing.flow_control import AUTO, accepted
-from routing.flowdir import read_dir, read_multicast, read_tags
-from routing.live import RUN_DIRECTORY, live_multicast, read_live
-from topologies.errors import KnotlessError
 from verification.check import Verdict, verdict_of
 from verification.dependencies import Witness
 

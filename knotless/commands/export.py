@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from common.errors import KnotlessError, PlanError
 from forwarding.dot1q.folder import README, files_of
 from forwarding.dot1q.from_plan import export
 from forwarding.dot1q.model import L2Fabric
@@ -13,11 +14,10 @@ from forwarding.dot1q.reader import KINDS, read_files
 from forwarding.dot1q.state import states_of_dot1q
 from knotless.commands._options import json_option, print_json, print_table
 from knotless.commands._plan_options import plan_options
-from routing import host_tags
 from routing.plan import make_plan
 from routing.request import PlanRequest
+from routing.vlans import host_tags
 from topologies import load
-from topologies.errors import KnotlessError, PlanError
 from verification.check import Verdict, verdict_of
 from verification.checked_plan import refuse_deadlock
 

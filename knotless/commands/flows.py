@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from forwarding.openflow.compiler import compile_rules
+from forwarding.openflow.directory import write_dir
 from knotless.commands._options import json_option, print_json, print_table
 from knotless.commands._plan_options import plan_options
-from routing.flowdir import write_dir
 from routing.plan import make_plan
 from routing.request import PlanRequest
 from topologies import load

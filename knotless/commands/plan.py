@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from common.errors import PlanError
 from knotless.commands._options import (
     json_option,
     print_json,
@@ -18,10 +19,9 @@ from knotless.commands._options import (
 )
 from knotless.commands._plan_options import plan_options
 from routing.plan import make_plan
-from routing.planfile import plan_to_json
+from routing.plan_file import plan_to_json
 from routing.request import PlanRequest
 from topologies import load
-from topologies.errors import PlanError
 from verification.checked_plan import CheckedPlan
 from verification.comparison import ALL, Compared, chosen, compare
 

@@ -7,11 +7,11 @@ import sys
 
 import click
 
+from common.errors import KnotlessError
 from emulation.names import DEFAULT_NAME, names_of
 from emulation.runtime import require_root
 from knotless.commands._options import json_option
 from knotless.probes import PROBES, Finding, named
-from topologies.errors import KnotlessError
 
 EXAMPLE = """\b
 Example: knotless up torus,4,4 --engine dor; knotless probe; knotless down

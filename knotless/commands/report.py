@@ -10,10 +10,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from experiments import experiment as catalogue
-from experiments import results
-from experiments.compare import Line, Run, Spread, compare
+from experiments.framework import experiment as catalogue
+from experiments.framework.compare import Line, Run, compare
 from knotless.commands._options import json_option, print_json, write_text
+from runs import results
+from runs.spread import Spread
 
 
 @click.command(name="report")
@@ -31,7 +32,7 @@ def command(runs: tuple[str, ...], out: str | None, as_json: bool) -> None:
     read = [results.read(Path(run))[0] for run in runs]
     experiment = catalogue.load(str(read[0].get("experiment")))
     lines = compare(experiment, read) if len(read) > 1 else []
-    from experiments import report  # Matplotlib takes a second to load
+    from experiments.framework import report
 
     paths = [report.make(Path(run), experiment)[0] for run in runs]
     if out is not None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from experiments.agreement import page as agreement
-from experiments.reproduction import page, stored
+from experiments.reproduction import page
+from experiments.studies.agreement import page as agreement
 from knotless.commands._options import json_option, print_json, write_text
+from runs import stored
 
 DEFAULT_PAGE = stored.FOLDER.parent / "reproduction.md"
 AGREEMENT = "agreement.md"

@@ -13,8 +13,9 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from experiments import experiment as catalogue
-from experiments.experiment import (
+from common.errors import KnotlessError
+from experiments.framework import experiment as catalogue
+from experiments.framework.experiment import (
     EMULATION,
     Campaign,
     Common,
@@ -23,7 +24,6 @@ from experiments.experiment import (
     Presentation,
 )
 from knotless.commands._progress import Bar, terminated_as_interrupted
-from topologies.errors import KnotlessError
 
 MAX_REPEATS = 1000
 EVERY = "all"
@@ -46,8 +46,8 @@ def execute(
     chosen: Experiment, campaign: Campaign, seed: int, out: Path
 ) -> tuple[dict[str, Any], Path, Presentation]:
     """Run a campaign into a new folder; report whatever was measured, however it ended."""
-    from experiments import report
-    from experiments.results import Results
+    from experiments.framework import report
+    from runs.results import Results
 
     results = Results(chosen.name, campaign.parameters, seed, chosen.sample_types, out)
     with terminated_as_interrupted():

@@ -10,16 +10,16 @@ import numpy as np
 
 from knotless.commands._options import json_option, print_table
 from knotless.commands._plan_options import plan_options
-from routing.channels import Ints
-from routing.contention import Contention, Lines, contention
-from routing.latin_square import latin_square_of
+from routing.graphs.channels import Ints
 from routing.plan import make_plan
 from routing.request import PlanRequest
-from routing.schedule import Schedule, ScheduleError, shift, triple, vector_table
-from routing.schedule_search import Found, find_schedule, some_hosts
 from topologies import load
 from topologies.fabric import Fabric
-from topologies.wounds import without_links
+from topologies.failures import without_links
+from traffic.contention import Contention, Lines, contention
+from traffic.schedules.latin_square import latin_square_of
+from traffic.schedules.schedule import Schedule, ScheduleError, shift, triple, vector_table
+from traffic.schedules.search import Found, find_schedule, some_hosts
 
 
 @click.command(name="schedule")

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from experiments.options import FiniteRange
-from experiments.patterns import pattern_named, patterns
+from experiments.framework.options import FiniteRange
 from knotless.commands._fabric import fabric_of
 from knotless.commands._options import json_option, print_json, print_table, write_text
 from knotless.commands._plan_options import plan_options
@@ -20,6 +19,7 @@ from simulation.detail import by_channel, by_flow
 from simulation.memory import check_memory
 from simulation.traffic import ARRIVALS
 from topologies.fabric import Fabric
+from traffic.patterns import pattern_named, patterns
 
 USUAL_PACKETS = 2000
 """Traffic without an end runs, unless told otherwise, for as long as a host sends so many."""

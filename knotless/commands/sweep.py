@@ -10,7 +10,7 @@ import click
 
 from knotless.commands._options import json_option, print_json
 from knotless.commands._progress import Bar, terminated_as_interrupted
-from knotless.drawing import check_format
+from runs.plots import check_format
 from sweeps import cluster, grid
 from sweeps.figures import ERROR
 from sweeps.folder import Folder
@@ -60,7 +60,7 @@ def command(
     plot: str | None,
     as_json: bool,
 ) -> int:
-    """Run every combination of the settings that FILE.yaml gives; see docs/simulator.md.
+    """Run every combination of the settings that FILE.yaml gives; see docs/sweeps.md.
 
     What is found is in DIR/samples.parquet. When it is stopped, the same command goes on where it
     was; points that failed are tried again. Exit status 1 when some points failed.

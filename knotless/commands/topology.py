@@ -8,7 +8,7 @@ import click
 
 from knotless.commands._options import json_option, print_table, write_text
 from topologies import load
-from topologies.files import to_text
+from topologies.formats.files import to_text
 
 
 @click.command(name="topology")

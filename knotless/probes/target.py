@@ -19,13 +19,13 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 from scapy.utils import rdpcap
 
+from common.errors import EmulationError
 from emulation import namespaces, state, wiring
 from emulation.daemon import Daemon
 from emulation.names import MARK, REPOSITORY, Names
 from routing.plan import Plan, make_plan
 from routing.request import PlanRequest
 from topologies import load
-from topologies.errors import EmulationError
 from topologies.fabric import Fabric, Host
 
 PROBE_TYPE = 0x88B6

@@ -10,26 +10,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from routing.balance import balanced_paths
-from routing.channels import Ints, Priorities
-from routing.engine import MAX_VCS, Engine, Task
-from routing.layers import ShortestPaths, layered_paths, shortest_paths
+from routing.engine import Engine
+from routing.graphs.balance import balanced_paths
+from routing.graphs.channels import Ints, Priorities
+from routing.graphs.layers import ShortestPaths, layered_paths, shortest_paths
+from routing.graphs.state_graph import plain_graph
+from routing.graphs.task import MAX_VCS, Task
+from routing.graphs.turn_model import legal_turns
+from routing.graphs.turns import along_tree, grow_acyclic
 from routing.routes import ExplicitRoutes, Routes
-from routing.turn_model import legal_turns
-from routing.turns import along_tree, grow_acyclic
-from routing.walks import plain_graph
 
 
 def route(task: Task) -> Routes:
     """Return shortest paths balanced by load, each whole in one layer.
 
-    Minimal on every fabric; needs as many virtual channels as there are layers.
-    Each destination's paths avoid the channels that are much used
-    (:func:`routing.balance.balanced_paths`). All start in layer 0, where the turns that close
-    cycles are prohibited, the least used first; the paths that take them go on to the next
-    layer, and so on. Where that needs more layers than there may be, the layers are made
-    first (:meth:`routing.layers.ShortestPaths.layers`), and the weighted paths keep to them.
-    Broadcasts go along the breadth-first tree from the root, in layer 0.
+    Minimal on every fabric; needs as many virtual channels as there are layers. Each destination's
+    paths avoid the channels that are much used (:func:`routing.graphs.balance.balanced_paths`). All
+    start in layer 0, where the turns that close cycles are prohibited, the least used first; the
+    paths that take them go on to the next layer, and so on. Where that needs more layers than there
+    may be, the layers are made first (:meth:`routing.graphs.layers.ShortestPaths.layers`), and the
+    weighted paths keep to them. Broadcasts go along the breadth-first tree from the root, in layer
+    0.
     """
     known = shortest_paths(task)
     rows, paths, _ = balanced_paths(task, plain_graph(task.channels))

@@ -12,11 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from knotless_core.graph import StateGraph
-from routing.balance import balanced_paths
-from routing.engine import MAX_VCS, Engine, Task
+from routing.engine import Engine
+from routing.graphs.balance import balanced_paths
+from routing.graphs.spanning_tree import SpanningTree, spanning_tree
+from routing.graphs.state_graph import graph_of, plain_graph
+from routing.graphs.task import MAX_VCS, Task
 from routing.routes import ExplicitRoutes, Routes
-from routing.spanning import SpanningTree, spanning_tree
-from routing.walks import graph_of, plain_graph
 
 
 def route(task: Task) -> Routes:

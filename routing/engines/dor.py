@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from routing.balance import rows_in
-from routing.channels import Ints, Priorities
-from routing.engine import Engine, Task
+from common.errors import PlanError
+from routing.engine import Engine
+from routing.graphs.balance import rows_in
+from routing.graphs.channels import Ints, Priorities
+from routing.graphs.task import Task
 from routing.routes import Routes, TableRoutes
-from topologies.errors import PlanError
 from topologies.fabric import Grid
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from common.errors import PlanError
 from knotless_core.graph import StateGraph
-from routing.balance import rows_in
-from routing.channels import Ints
-from routing.engine import Engine, Task
+from routing.engine import Engine
+from routing.graphs.balance import rows_in
+from routing.graphs.channels import Ints
+from routing.graphs.state_graph import up_down_graph
+from routing.graphs.task import Task
 from routing.routes import Routes, TableRoutes, no_changes
-from routing.walks import up_down_graph
-from topologies.errors import PlanError
 
 
 def route(task: Task) -> Routes:

@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from routing.engine import Engine, Task
-from routing.layers import layered_paths, shortest_paths
+from routing.engine import Engine
+from routing.graphs.layers import layered_paths, shortest_paths
+from routing.graphs.task import Task
 from routing.routes import ExplicitRoutes, Routes
 
 
 def route(task: Task) -> Routes:
     """Return shortest paths that each keep one virtual channel, their layer.
 
-    Minimal on every fabric; needs as many virtual channels as there are layers. Layers
-    are made one after the other (:meth:`routing.layers.ShortestPaths.layers`), each for the
-    pairs that fit into none before; then every pair may take any layer that one of its shortest
-    paths fits into, and ``spread`` balances the loads (:func:`routing.balance.balanced_paths`).
+    Minimal on every fabric; needs as many virtual channels as there are layers. Layers are made one
+    after the other (:meth:`routing.graphs.layers.ShortestPaths.layers`), each for the pairs that
+    fit into none before; then every pair may take any layer that one of its shortest paths fits
+    into, and ``spread`` balances the loads (:func:`routing.graphs.balance.balanced_paths`).
     Broadcasts go along the breadth-first tree from the root, in layer 0.
     """
     paths = shortest_paths(task)

@@ -11,10 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.channels import Channels, Ints
-from routing.engine import Engine, Task
+from common.errors import PlanError
+from routing.engine import Engine
+from routing.graphs.channels import Channels, Ints
+from routing.graphs.task import Task
 from routing.routes import ExplicitRoutes, Routes
-from topologies.errors import PlanError
 
 
 def route(task: Task) -> Routes:

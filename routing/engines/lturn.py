@@ -12,21 +12,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from routing.balance import balanced_paths
-from routing.engine import Engine, Task
+from routing.engine import Engine
+from routing.graphs.balance import balanced_paths
+from routing.graphs.simple_paths import without_revisits
+from routing.graphs.spanning_tree import spanning_tree
+from routing.graphs.task import Task
+from routing.graphs.turn_model import LEFT_UP, RIGHT_DOWN, legal_turns
+from routing.graphs.turns import all_turns, turn_graph
 from routing.routes import ExplicitRoutes, Routes
-from routing.simple_paths import without_revisits
-from routing.spanning import spanning_tree
-from routing.turn_model import LEFT_UP, RIGHT_DOWN, legal_turns
-from routing.turns import all_turns, turn_graph
 
 
 def route(task: Task) -> Routes:
     """Return shortest paths that turn into channels to the left and up only where it is safe.
 
     Runs on any fabric with one virtual channel; not always minimal. What is legal is told by
-    :func:`routing.turn_model.legal_turns`, ties by
-    :func:`routing.balance.balanced_paths`.
+    :func:`routing.graphs.turn_model.legal_turns`, ties by
+    :func:`routing.graphs.balance.balanced_paths`.
     """
     return _route(task, into=LEFT_UP)
 

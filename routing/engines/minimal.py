@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from routing.balance import balanced_paths
-from routing.engine import Engine, Task
+from routing.engine import Engine
+from routing.graphs.balance import balanced_paths
+from routing.graphs.state_graph import plain_graph
+from routing.graphs.task import Task
 from routing.routes import ExplicitRoutes, Routes
-from routing.walks import plain_graph
 
 
 def route(task: Task) -> Routes:
-    """Return a shortest path for each pair, spread by :func:`routing.balance.balanced_paths`.
+    """Return a shortest path for each pair, spread by :mod:`routing.graphs.balance`.
 
     One virtual channel and no promise. Broadcasts go along the breadth-first tree of their switch.
     """

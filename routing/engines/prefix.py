@@ -11,11 +11,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.balance import rows_in
-from routing.channels import Ints
-from routing.engine import Engine, Task
+from routing.engine import Engine
+from routing.graphs.balance import rows_in
+from routing.graphs.channels import Ints
+from routing.graphs.spanning_tree import SpanningTree, spanning_tree
+from routing.graphs.task import Task
 from routing.routes import Routes, TableRoutes, no_changes
-from routing.spanning import SpanningTree, spanning_tree
 
 
 def route(task: Task) -> Routes:

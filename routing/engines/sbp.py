@@ -12,18 +12,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.balance import balanced_paths
-from routing.channels import Channels, Ints, Priorities
-from routing.engine import Engine, Task
+from routing.engine import Engine
+from routing.graphs.balance import balanced_paths
+from routing.graphs.channels import Channels, Ints, Priorities
+from routing.graphs.state_graph import plain_graph
+from routing.graphs.task import Task
 from routing.routes import ExplicitRoutes, Routes
-from routing.walks import plain_graph
 
 
 def route(task: Task) -> Routes:
     """Return shortest paths whose virtual channel is 0, and one more after each hop.
 
     Minimal on every fabric; needs as many virtual channels as the diameter has hops.
-    Ties as :func:`routing.balance.balanced_paths` says.
+    Ties as :func:`routing.graphs.balance.balanced_paths` says.
     """
     return _route(task, np.ones(len(task.channels.names), dtype=bool))
 

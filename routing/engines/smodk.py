@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from common.errors import PlanError
 from knotless_core.graph import is_acyclic, last_hops
-from routing.balance import Rows, rows_in
-from routing.cdg import dependencies, virtual_channel
-from routing.channels import Channels, Ints
-from routing.engine import Engine, Task
-from routing.routes import ExplicitRoutes, Routes
-from routing.trees import pruned
-from routing.walks import plain_graph
-from topologies.errors import PlanError
+from routing.engine import Engine
+from routing.graphs.balance import Rows, rows_in
+from routing.graphs.broadcast_trees import pruned
+from routing.graphs.channels import Channels, Ints
+from routing.graphs.dependencies import virtual_channel
+from routing.graphs.state_graph import plain_graph
+from routing.graphs.task import Task
+from routing.routes import ExplicitRoutes, Routes, dependencies
 
 MOST = 1 << 40
 """More than there are hosts: further digits are 0."""

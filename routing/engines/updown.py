@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless_core.graph import StateGraph
-from routing.balance import balanced_paths
-from routing.channels import Ints
-from routing.engine import Engine, Task
+from routing.engine import Engine
+from routing.graphs.balance import balanced_paths
+from routing.graphs.channels import Ints
+from routing.graphs.spanning_tree import spanning_tree
+from routing.graphs.state_graph import up_down_graph
+from routing.graphs.task import Task
+from routing.graphs.tree_levels import joined, tiers
 from routing.routes import ExplicitRoutes, Routes
-from routing.spanning import spanning_tree
-from routing.tiers import joined, tiers
-from routing.walks import up_down_graph
 
 TREES_FROM_ROOT = 2
 """Planes that hosts of one switch are spread over: the channels by the root tell the largest
@@ -29,12 +30,11 @@ load, and more planes were measured to lower it nowhere, and to need more VLANs.
 def route(task: Task) -> Routes:
     """Return a shortest legal path for each pair: ups first, then downs.
 
-    With a root, up is towards the lower (level, switch index), where the level counts hops from
-    the root, and broadcasts go along the spanning tree. Without one, on a fabric of tiers
-    (:func:`routing.tiers.tiers`: fat-trees, Clos, Latin squares) where every two switches
-    with hosts have one above them both, up is away from the hosts, as if all that
-    is on top were one root; so paths are minimal there. On any other fabric the root is the
-    first switch.
+    With a root, up is towards the lower (level, switch index), where the level counts hops from the
+    root, and broadcasts go along the spanning tree. Without one, on a fabric of tiers
+    (:func:`routing.graphs.tree_levels.tiers`: fat-trees, Clos, Latin squares) where every two
+    switches with hosts have one above them both, up is away from the hosts, as if all that is on
+    top were one root; so paths are minimal there. On any other fabric the root is the first switch.
 
     With N virtual channels a host of rank r uses r mod N for everything that it sends.
     Broadcasts keep to virtual channel 0.

@@ -20,7 +20,7 @@ import pytest
 
 from emulation import namespaces
 from emulation.names import NETNS_DIRECTORY
-from experiments.barrier.processes import outcomes, running
+from experiments.workloads.barriers.processes import outcomes, running
 from tests.integration.barrier_jobs import barrier_jobs, rounds_of
 
 BARRIERS = int(os.environ.get("KNOTLESS_BARRIERS", "300"))

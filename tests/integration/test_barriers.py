@@ -14,8 +14,8 @@ import pytest
 
 from emulation.names import Names, names_of
 from emulation.network import EmulatedFabric
-from experiments.barrier.processes import BINARY, outcomes, running
-from routing.live import live_multicast, read_live
+from emulation.ovs_dump import live_multicast, read_live
+from experiments.workloads.barriers.processes import BINARY, outcomes, running
 from routing.plan import make_plan
 from routing.request import PlanRequest
 from tests.integration.barrier_jobs import barrier_jobs, rounds_of

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import KnotlessError
 from emulation import namespaces, processes, runtime, state, wiring
 from emulation.names import Names
 from emulation.network import EmulatedFabric
 from topologies import load
-from topologies.errors import KnotlessError
 
 pytestmark = pytest.mark.integration
 

@@ -190,6 +190,7 @@ def test_an_acyclic_ring_shares_its_lines_and_loses_nothing(ring: EmulatedFabric
 
 
 def test_bad_lines_do_not_end_the_daemon(pair: EmulatedFabric) -> None:
+    before = pair.daemon.counters()["now_us"]
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(DEADLINE_S)
         connection.connect(str(pair.names.emulator_socket))
@@ -204,7 +205,8 @@ def test_bad_lines_do_not_end_the_daemon(pair: EmulatedFabric) -> None:
             connection.sendall(b"x" * (2 << 20))
         assert json.loads(reader.readline())["ok"] is False
         reader.close()
-    assert pair.daemon.status()["valid"] in (True, False)
+    # Its clock goes on: it is the same daemon, and it answers.
+    assert pair.daemon.counters()["now_us"] > before
 
 
 def configuration(**changes: Any) -> dict[str, Any]:
@@ -251,6 +253,7 @@ def test_a_second_daemon_leaves_the_first_ones_socket_alone(
 ) -> None:
     config = tmp_path / "emulator.json"
     config.write_text(json.dumps(configuration()))
+    before = pair.daemon.counters()["now_us"]
     done = subprocess.run(
         [BINARY, "--config", config, "--socket", pair.names.emulator_socket],
         capture_output=True,
@@ -260,7 +263,7 @@ def test_a_second_daemon_leaves_the_first_ones_socket_alone(
     )
     assert done.returncode == 2
     assert "another daemon listens here" in done.stderr
-    assert pair.daemon.status()["frames_in_network"] >= 0
+    assert pair.daemon.counters()["now_us"] > before
 
 
 def test_an_idle_daemon_ends_at_once_on_a_signal(tmp_path: Path) -> None:

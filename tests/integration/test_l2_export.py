@@ -16,7 +16,7 @@ from knotless.main import main
 from tests.dumb_switch import flows_of
 from tests.integration.all_pairs import missing_pairs
 from tests.integration.bare_fabric import BareFabric
-from topologies.files import read
+from topologies.formats.files import read
 
 DEADLINE_S = 60.0
 # 16 hosts each; four VLANs, and one for each leaf.

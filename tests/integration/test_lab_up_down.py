@@ -22,7 +22,7 @@ from emulation import processes, state
 from emulation.names import REPOSITORY, Names
 from emulation.processes import Process
 from routing.plan import make_plan
-from routing.vlan import ASSIGNMENTS
+from routing.vlans.assignment import ASSIGNMENTS
 from tests.integration.all_pairs import missing_pairs
 from topologies import load
 

@@ -20,10 +20,10 @@ from typing import Any
 import pytest
 
 from forwarding.openflow.compiler import compile_rules
-from routing.flowdir import write_dir
-from routing.ofctl import parse
+from forwarding.openflow.directory import write_dir
+from forwarding.openflow.ofctl_text import parse
+from forwarding.openflow.rules import FabricRules
 from routing.plan import make_plan
-from routing.rules import FabricRules
 from tests.one_switch import Frame, Pipeline
 from topologies import Fabric, load
 from topologies.numbering import mac_text, mac_value

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from experiments import results
+from runs import results
 
 pytestmark = [
     pytest.mark.integration,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from topologies import Fabric, Host, Link, Switch, load
-from topologies.files import from_json, to_json
+from topologies.formats.files import from_json, to_json
 from topologies.numbering import host_ip, host_mac
 from topologies.validate import validate
 

@@ -9,19 +9,19 @@ from pathlib import Path
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from common.errors import PlanError
 from forwarding.dot1q.folder import files_of
 from forwarding.dot1q.from_plan import export
 from forwarding.dot1q.model import L2Fabric
 from forwarding.dot1q.reader import KINDS, read_files
 from forwarding.dot1q.state import state_of_dot1q
 from forwarding.from_plan import state_of_plan
-from routing.ofctl import parse
+from forwarding.openflow.ofctl_text import parse
 from routing.plan import Plan, make_plan
 from tests.dot1q_exports import verdicts_of
 from tests.dumb_switch import flows_of
 from tests.property.fabrics import graphs, grids
 from topologies import Fabric
-from topologies.errors import PlanError
 from verification.check import Verdict, check, verdict_of
 
 FABRICS = st.one_of(graphs(), grids())

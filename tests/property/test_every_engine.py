@@ -10,16 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.errors import FabricError, PlanError
 from forwarding.openflow.compiler import compile_rules
 from forwarding.openflow.reader import state_of_rules
-from routing.channels import channels_of
-from routing.engine import MAX_VCS, engines
+from routing.engine import engines
+from routing.graphs.channels import channels_of
+from routing.graphs.state_graph import plain_graph
+from routing.graphs.task import MAX_VCS
 from routing.plan import make_plan
-from routing.vlan import TAGGINGS
-from routing.walks import plain_graph
+from routing.vlans.assignment import TAGGINGS
 from tests.property.fabrics import graphs, grids, shuffled
 from topologies import Fabric, load
-from topologies.errors import FabricError, PlanError
 from topologies.validate import validate
 from verification.check import check, verdict_of
 from verification.checked_plan import CheckedPlan

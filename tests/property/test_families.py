@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topologies import load
-from topologies.field import field, prime_power
+from topologies.math.field import field, prime_power
 
 SMALL_ORDERS = [order for order in range(2, 33) if prime_power(order)]
 

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.ofctl import parse, write
-from routing.rules import (
+from forwarding.openflow.ofctl_text import parse, write
+from forwarding.openflow.rules import (
     Field,
     Group,
     Output,
@@ -23,7 +23,7 @@ from routing.rules import (
     match_order,
 )
 from topologies import Fabric, KnotlessError, load
-from topologies.files import from_json, from_text, to_json
+from topologies.formats.files import from_json, from_text, to_json
 from topologies.spec import build
 from verification.check import check
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.errors import PlanError
 from forwarding.openflow.compiler import compile_rules
+from forwarding.openflow.directory import write_dir
 from routing.engine import engines
-from routing.flowdir import write_dir
 from routing.plan import make_plan
 from tests.independent import Walker
 from tests.one_switch import OneByOne
 from tests.property.fabrics import graphs, grids
 from topologies import Fabric
-from topologies.errors import PlanError
 from topologies.numbering import mac_text
 from verification.check import check
 from verification.checked_plan import CheckedPlan

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.errors import FabricError
 from tests.unit.test_other_files import GRAPHML, IBNETDISCOVER
-from topologies.errors import FabricError
 from topologies.fabric import Fabric
-from topologies.graphml import from_graphml
-from topologies.ibnetdiscover import from_ibnetdiscover
+from topologies.formats.graphml import from_graphml
+from topologies.formats.ibnetdiscover import from_ibnetdiscover
 from topologies.validate import validate
 
 PIECES = st.text(max_size=12) | st.sampled_from(

@@ -10,11 +10,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.errors import FabricError
 from forwarding.openflow.compiler import compile_rules
+from forwarding.openflow.directory import read_dir, write_dir
 from forwarding.openflow.reader import state_of_rules
-from routing.flowdir import read_dir, write_dir
-from routing.plan import Plan, make_plan
-from routing.rules import (
+from forwarding.openflow.rules import (
     Action,
     FabricRules,
     Output,
@@ -24,12 +24,12 @@ from routing.rules import (
     SwitchRules,
     ToGroup,
 )
+from routing.plan import Plan, make_plan
 from tests.independent import Walker
 from tests.one_switch import OneByOne
 from tests.property.fabrics import graphs, grids, shuffled
 from topologies import Fabric
-from topologies.errors import FabricError
-from topologies.files import from_json, to_json
+from topologies.formats.files import from_json, to_json
 from topologies.validate import validate
 from verification.check import check
 from verification.checked_plan import CheckedPlan

@@ -14,7 +14,16 @@ from controller.reconcile import (
     normal,
     reconcile,
 )
-from routing.rules import COOKIE, Field, Group, Output, PopVlan, Rule, SwitchRules, ToGroup
+from forwarding.openflow.rules import (
+    COOKIE,
+    Field,
+    Group,
+    Output,
+    PopVlan,
+    Rule,
+    SwitchRules,
+    ToGroup,
+)
 
 FOREIGN = 0x1234
 

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
+from common.errors import PlanError
 from forwarding.from_plan import state_of_plan
 from routing import routes as routes_module
-from routing.channels import Channels
+from routing.graphs.channels import Channels
+from routing.graphs.state_graph import plain_graph
 from routing.plan import Plan, make_plan
 from routing.routes import ExplicitRoutes, TableRoutes
-from routing.vlan import assign_table_vlans, assign_vlans
-from routing.walks import plain_graph
+from routing.vlans.assignment import assign_table_vlans, assign_vlans
 from tests.property.fabrics import graphs, grids
 from topologies import Fabric, load
-from topologies.errors import PlanError
 from verification.checked_plan import CheckedPlan
 
 Path = list[tuple[int, int]]

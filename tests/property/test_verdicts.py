@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from common.errors import PlanError
 from forwarding.from_plan import state_of_plan
 from routing.engine import engines
 from routing.plan import Plan, make_plan
 from routing.request import PlanRequest
 from simulation import Buffers, Load, Result, Scenario, simulate
 from topologies import load
-from topologies.errors import PlanError
 from verification.check import check, verdict_of
 from verification.checked_plan import CheckedPlan
 

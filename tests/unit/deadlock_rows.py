@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from experiments.deadlock.row import Row
+from experiments.studies.deadlock.row import Row
 
 KNOT = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
 IDENTITY = ("pattern", "tagging", "routes", "flow_control", "protocol", "repeat")

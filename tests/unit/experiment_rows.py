@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.experiment import Common, Experiment
+from experiments.framework.experiment import Common, Experiment
 
 Rows = list[dict[str, Any]]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiments.agreement import page
-from experiments.reproduction import stored
-from experiments.reproduction.stored import Stored
+from experiments.studies.agreement import page
 from knotless.commands.reproduction import AGREEMENT, DEFAULT_PAGE
+from runs import stored
+from runs.stored import Stored
 
 
 def test_the_page_in_the_repository_is_what_its_runs_say() -> None:
@@ -35,5 +35,5 @@ def test_rows_that_are_not_valid_are_left_out_and_counted() -> None:
     ]
     text = page.text(Stored(runs))
     left_out = len(known.rows("agreement", "emulation"))
-    assert f"Left out: {left_out} rows that are not valid" in text
+    assert f"Skipped: {left_out} rows that are not valid" in text
     assert "| ring,4 |" not in text

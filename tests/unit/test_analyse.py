@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from experiments.analysis import rounded
-from experiments.patterns import pattern_named
-from experiments.theory import fair_shares
 from knotless.main import main
-from routing.contention import Lines, contention
-from routing.fairness import fair_rates
 from routing.plan import Plan, make_plan
 from topologies import load
-from topologies.files import from_json, to_json
+from topologies.formats.files import from_json, to_json
+from traffic.analysis import rounded
+from traffic.contention import Lines, contention
+from traffic.fairness import fair_rates
+from traffic.patterns import pattern_named
+from traffic.theory import fair_shares
 
 CASES = [
     ("torus,4,4,hosts=2", "dor", "permutation"),

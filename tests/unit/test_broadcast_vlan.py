@@ -9,9 +9,9 @@ import pytest
 
 from forwarding.dot1q.from_plan import export
 from forwarding.openflow.compiler import compile_rules
-from routing.host_tags import EVERYTHING_ELSE
 from routing.plan import Plan, make_plan
-from routing.vlan import FIRST_VLAN, assign_vlans
+from routing.vlans.assignment import FIRST_VLAN, assign_vlans
+from routing.vlans.host_tags import EVERYTHING_ELSE
 from tests.dot1q_exports import is_good, verdicts_of
 from topologies import load
 from verification.check import check

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from routing.cdg import find_cycle
+from routing.graphs.dependencies import find_cycle
 
 
 @pytest.mark.parametrize(

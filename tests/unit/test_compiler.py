@@ -10,8 +10,8 @@ import pytest
 from forwarding.from_plan import state_of_plan
 from forwarding.openflow.compiler import compile_state
 from forwarding.openflow.reader import state_of_rules
+from forwarding.openflow.rules import FORWARD, Field
 from routing.plan import make_plan
-from routing.rules import FORWARD, Field
 from topologies import load
 from topologies.fabric import Fabric
 from topologies.numbering import mac_text

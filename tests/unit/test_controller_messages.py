@@ -13,7 +13,7 @@ from ryu.ofproto.ofproto_protocol import ProtocolDesc
 
 from controller.messages import change_message, found_group, found_rule
 from controller.reconcile import GroupChange, RuleChange, normal
-from routing.rules import (
+from forwarding.openflow.rules import (
     CONTROLLER,
     COOKIE,
     IN_PORT,

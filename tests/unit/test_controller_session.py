@@ -15,7 +15,7 @@ from ryu.ofproto.ofproto_protocol import ProtocolDesc
 
 from controller.reconcile import RuleChange
 from controller.session import Session, SwitchGoneError
-from routing.rules import COOKIE, Field, Output, Rule
+from forwarding.openflow.rules import COOKIE, Field, Output, Rule
 
 
 class FakeDatapath(ProtocolDesc):  # type: ignore[misc]  # Ryu is not typed

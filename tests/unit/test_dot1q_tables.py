@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from common.errors import KnotlessError
 from forwarding.dot1q.model import L2Fabric, L2Port, L2Switch
 from forwarding.dot1q.reader import read_folder
 from forwarding.dot1q.state import state_of_dot1q
 from tests.dot1q_exports import export_to, verdicts_of
 from topologies import load
-from topologies.errors import KnotlessError
 from verification.check import Verdict, verdict_of
 
 Values = dict[str, Any]

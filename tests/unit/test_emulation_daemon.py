@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from common.errors import KnotlessError
 from emulation.daemon import Daemon
-from topologies.errors import KnotlessError
 
 Serve = Callable[[bytes], list[dict[str, Any]]]
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import KnotlessError
 from emulation import names as naming
 from emulation.names import names_of, running_names
-from topologies.errors import KnotlessError
 
 
 @pytest.mark.parametrize(

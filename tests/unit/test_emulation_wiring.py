@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from common.errors import KnotlessError
 from emulation import wiring
 from emulation.names import names_of
 from topologies import load
-from topologies.errors import KnotlessError
 from topologies.fabric import Fabric, Host, Link, Switch
 
 NAMES = names_of("t")

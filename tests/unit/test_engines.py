@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from common.errors import PlanError
 from forwarding.openflow.compiler import compile_rules
-from routing.flowdir import write_dir
+from forwarding.openflow.directory import write_dir
 from routing.plan import Hop, make_plan
 from tests.independent import Walker
 from topologies import load
-from topologies.errors import PlanError
 from verification.check import check
 from verification.checked_plan import CheckedPlan
 

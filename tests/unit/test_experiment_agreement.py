@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from experiments.agreement import EXPERIMENT, measure, show
-from experiments.agreement.cases import Case, cases
-from experiments.agreement.measure import Emulated, Seen, compared, samples, simulated
-from experiments.experiment import Common
-from experiments.routed import Routed, judged
+from common.errors import KnotlessError
+from experiments.framework.experiment import Common
+from experiments.framework.routed import Routed, judged
+from experiments.studies.agreement import EXPERIMENT, measure, show
+from experiments.studies.agreement.cases import Case, cases
+from experiments.studies.agreement.measure import Emulated, Seen, compared, samples, simulated
 from routing.request import PlanRequest
 from simulation import Result, simulate
-from topologies.errors import KnotlessError
 
 DOR = PlanRequest(engine="dor")
 ONE_WAY = PlanRequest(engine="dor", vcs=1, select="low-port")
@@ -114,7 +114,7 @@ def test_what_is_shown_fits_its_columns() -> None:
     assert all(len(line) == len(show.COLUMNS) for line in show.table(rows))
     (agreed, frozen, same) = show.sentences(rows)
     assert agreed.startswith("2 of 2 cases agree")
-    assert "1 of them in the emulator" in frozen
+    assert "1 of them deadlocked in the emulator" in frozen
     assert "to the byte" in same
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from experiments.all_to_all import EXPERIMENT
-from experiments.all_to_all.show import gains
-from experiments.experiment import ANALYSIS, SIMULATION, Common, ExperimentError
+from experiments.framework.experiment import ANALYSIS, SIMULATION, Common, ExperimentError
+from experiments.studies.all_to_all import EXPERIMENT
+from experiments.studies.all_to_all.show import gains
 from tests.unit.experiment_rows import Rows, rows_of
 
 

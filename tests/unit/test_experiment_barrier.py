@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from experiments.barrier import passages, show
-from experiments.barrier.case import members
-from experiments.logp.formulas import ALGORITHMS, PAPER_001, LogP, barrier_us
+from experiments.studies.barrier import show
+from experiments.workloads.barriers import passages
+from experiments.workloads.barriers.case import members
+from experiments.workloads.logp import ALGORITHMS, PAPER_001, LogP, barrier_us
 from forwarding.from_plan import state_of_plan
 from knotless_core import programs, simulator
 from routing.plan import make_plan
@@ -295,7 +296,7 @@ def test_logp_in_simulation_finds_the_papers_l(tmp_path: Path) -> None:
 
 
 def test_what_two_processes_measure_becomes_logp() -> None:
-    from experiments.barrier.emulated import logp_of
+    from experiments.workloads.barriers.emulated import logp_of
 
     told = {"round_trip_ns": [60_000, 60_000], "send_ns": [3000], "receive_ns": [9500]}
     measured = replace(PAPER_001, interrupt_us=0.0, line_us=9.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.deadlock.show import present, sentences, table
+from experiments.studies.deadlock.show import present, sentences, table
 from tests.unit.deadlock_rows import KNOT, row
 
 

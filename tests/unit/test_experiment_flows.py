@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments import theory
-from experiments.flows import Line, exchange_us, fair_mbps, flows_of, way_us
-from experiments.messenger import pieces
-from experiments.patterns import pattern_named
-from experiments.routed import Routed, request_of, with_options
-from routing.contention import Lines
-from routing.fairness import fair_rates
+from common.errors import KnotlessError
+from experiments.framework.routed import Routed, request_of, with_options
+from experiments.workloads.messages.messenger import pieces
 from routing.request import PlanRequest
-from topologies.errors import KnotlessError
+from traffic import theory
+from traffic.contention import Lines
+from traffic.fairness import fair_rates
+from traffic.flows import Line, exchange_us, fair_mbps, flows_of, way_us
+from traffic.patterns import pattern_named
 
 
 def test_a_message_is_full_datagrams_and_a_rest() -> None:

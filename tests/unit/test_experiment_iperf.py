@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from experiments import iperf, open_loop
-from experiments.deadlock import measure, scenario
-from experiments.deadlock.matrix import Case
+from experiments.studies.deadlock import measure, scenario
+from experiments.studies.deadlock.matrix import Case
+from experiments.workloads import iperf, open_loop
 
 WARNING = "warning: UDP block size 1472 exceeds TCP MSS 1448, may result in fragmentation\n"
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from experiments import experiment
-from experiments.deadlock import EXPERIMENT
-from experiments.deadlock.matrix import QUICK, Case, cases
-from experiments.experiment import SIMULATION, Common, ExperimentError
+from experiments.framework import experiment
+from experiments.framework.experiment import SIMULATION, Common, ExperimentError
+from experiments.studies.deadlock import EXPERIMENT
+from experiments.studies.deadlock.matrix import QUICK, Case, cases
 from knotless.main import main
 from tests.unit.experiment_rows import rows_of
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from experiments.experiment import SIMULATION, Common
-from experiments.experiment import load as load_experiment
-from experiments.logp.formulas import LogP
-from experiments.message_simulated import SimulatedPair, wire_bytes
-from experiments.primitives.stages import STAGES, stage_times_us
+from experiments.framework.experiment import SIMULATION, Common
+from experiments.framework.experiment import load as load_experiment
+from experiments.studies.primitives.stages import STAGES, stage_times_us
+from experiments.workloads.logp import LogP
+from experiments.workloads.messages.simulated import SimulatedPair, wire_bytes
 from routing.plan import make_plan
 from tests.unit.experiment_rows import rows_of
 from topologies import load

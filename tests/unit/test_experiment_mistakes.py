@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from experiments import experiment as catalogue
+from experiments.framework import experiment as catalogue
 from knotless.commands import run as command
 from knotless.main import main
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from experiments.experiment import EMULATION, SIMULATION, Common
-from experiments.parallel import EXPERIMENT, cases, show
-from experiments.parallel.measure import Case, row_of
-from experiments.program_campaign import ProgramCampaign
+from common.errors import KnotlessError
+from experiments.framework.experiment import EMULATION, SIMULATION, Common
+from experiments.studies.parallel import EXPERIMENT, cases, show
+from experiments.studies.parallel.measure import Case, row_of
+from experiments.workloads.programs.campaign import ProgramCampaign
 from tests.unit.experiment_rows import rows_of
-from topologies.errors import KnotlessError
 
 DEFAULTS: dict[str, Any] = {
     "fabric": (),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from experiments.experiment import ANALYSIS, Common
-from experiments.paths import EXPERIMENT
+from experiments.framework.experiment import ANALYSIS, Common
+from experiments.studies.paths import EXPERIMENT
 from knotless.main import main
 from tests.unit.experiment_rows import rows_of
 

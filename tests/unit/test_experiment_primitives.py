@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.primitives.stages import STAGES, stage_times_us
+from experiments.studies.primitives.stages import STAGES, stage_times_us
 
 
 def push(start: int) -> tuple[list[int], list[int]]:

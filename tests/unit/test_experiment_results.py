@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from experiments import report, results
-from experiments.deadlock import EXPERIMENT
-from experiments.results import Results, ResultsError
+from experiments.framework import report
+from experiments.studies.deadlock import EXPERIMENT
+from runs import results
+from runs.results import Results, ResultsError
 from tests.unit.deadlock_rows import row, samples
 
 ROWS = [
@@ -75,7 +76,7 @@ def test_a_killed_run_reads_as_incomplete(tmp_path: Path) -> None:
     code = f"""
 import os, signal
 from pathlib import Path
-from experiments.results import Results
+from runs.results import Results
 kept = Results("deadlock", {{}}, 1, {{"row": "int32"}}, Path({str(tmp_path)!r}))
 kept.__enter__()
 kept.add({{"routes": "cyclic"}}, [{{"row": 0}}])

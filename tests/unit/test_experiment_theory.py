@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from experiments import open_loop, theory
-from experiments.deadlock import matrix, scenario, transfers
-from experiments.flows import paths_on_channels
-from routing.vlan import TAGGINGS
+from experiments.studies.deadlock import matrix, scenario, transfers
+from experiments.workloads import open_loop
+from routing.vlans.assignment import TAGGINGS
+from traffic import theory
+from traffic.flows import paths_on_channels
 
 
 def test_a_full_datagram_takes_1542_bytes_of_line_between_switches() -> None:

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from experiments.experiment import SIMULATION, Common, ExperimentError
-from experiments.hops import EXPERIMENT as HOPS
-from experiments.hops import show as hops_show
-from experiments.hops.measure import plain_rules
-from experiments.traffic import EXPERIMENT as TRAFFIC
-from experiments.traffic import show
-from experiments.traffic.cases import TABLE_1, switch_pairs
+from experiments.framework.experiment import SIMULATION, Common, ExperimentError
+from experiments.framework.fabrics import TABLE_1
+from experiments.studies.hops import EXPERIMENT as HOPS
+from experiments.studies.hops import show as hops_show
+from experiments.studies.hops.measure import plain_rules
+from experiments.studies.traffic import EXPERIMENT as TRAFFIC
+from experiments.studies.traffic import show
+from experiments.studies.traffic.cases import switch_pairs
 from knotless.main import main
 from tests.unit.experiment_rows import rows_of
 from topologies import load

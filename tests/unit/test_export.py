@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from common.errors import PlanError
 from forwarding.dot1q.from_plan import export
 from forwarding.dot1q.model import L2Fabric
 from forwarding.dot1q.reader import KINDS, read_folder
+from forwarding.openflow.directory import read_tags
+from forwarding.openflow.ofctl_text import parse
 from knotless.main import main
-from routing.flowdir import read_tags
-from routing.ofctl import parse
 from routing.plan import Plan, make_plan
 from tests.dot1q_exports import EXPORTS, FABRICS, export_to, verdicts_of
 from tests.dumb_switch import flows_of
 from topologies import load
-from topologies.errors import PlanError
-from topologies.files import read
+from topologies.formats.files import read
 from verification.check import check
 
 CASES = [

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from topologies import FabricError, load
-from topologies.files import from_json, from_text, to_json, to_text
+from topologies.formats.files import from_json, from_text, to_json, to_text
 
 Obj = dict[str, Any]
 

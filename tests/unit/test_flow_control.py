@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import results
-from experiments.reproduction import stored
-from routing import flow_control as flow
-from routing.flow_control import CHOICES, FLOW_CONTROLS, of_link, resolved, verdict_text, waiting
-from topologies.errors import PlanError
+from common import flow_control as names
+from common.errors import PlanError
+from common.flow_control import CHOICES, FLOW_CONTROLS
+from routing.flow_control import of_link, resolved, verdict_text, waiting
+from runs import results, stored
 
 EDGES = [(8, 17), (9, 16)]
 """From channel 1 to channel 2, in priorities 0 and 1."""
@@ -54,9 +54,9 @@ def test_verdicts_name_their_flow_control() -> None:
 def test_the_old_name_of_pause_is_accepted_with_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    flow._warn_once.cache_clear()
+    names._warn_once.cache_clear()
     with caplog.at_level(logging.WARNING, logger="knotless"):
-        assert [flow.accepted("all"), flow.accepted("all"), flow.accepted("pfc")] == [
+        assert [names.accepted("all"), names.accepted("all"), names.accepted("pfc")] == [
             *("pause", "pause", "pfc")
         ]
     assert [record.getMessage() for record in caplog.records] == [

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from common.errors import RuleError
 from forwarding.openflow.compiler import compile_rules
 from knotless.main import main
-from routing.host_tags import EVERYTHING_ELSE, from_text, to_text
 from routing.plan import make_plan
+from routing.vlans.host_tags import EVERYTHING_ELSE, from_text, to_text
 from tests.one_switch import Frame, Pipeline
 from topologies import load
-from topologies.errors import RuleError
 from topologies.numbering import mac_value
 from verification.check import check
 from verification.checked_plan import CheckedPlan

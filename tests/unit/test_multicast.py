@@ -10,18 +10,27 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from common.errors import PlanError
 from controller.config import ConfigError
 from controller.config import parse as parse_config
 from controller.state import FabricState
 from forwarding.openflow.compiler import compile_rules
+from forwarding.openflow.directory import read_multicast, write_dir
+from forwarding.openflow.rules import (
+    FORWARD,
+    FabricRules,
+    Field,
+    Group,
+    Output,
+    Rule,
+    SetField,
+    SwitchRules,
+)
 from knotless.main import main
-from routing.flowdir import read_multicast, write_dir
 from routing.multicast import from_text, groups_of, parse, to_text
 from routing.plan import make_plan
-from routing.rules import FORWARD, FabricRules, Field, Group, Output, Rule, SetField, SwitchRules
 from tests.independent import Walker
 from topologies import load
-from topologies.errors import PlanError
 from topologies.numbering import group_mac, mac_text
 from verification.check import check
 from verification.checked_plan import CheckedPlan

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from experiments.nas.communicator import Communicator, CommunicatorError
-from experiments.nas.kernels import KERNELS, find, navier_stokes
-from experiments.nas.kernels.kernel import KernelError, Verification
-from experiments.nas.kernels.randoms import jump, uniform
-from experiments.nas.kernels.wavefront import LOWER, UPPER, Wavefront
-from experiments.nas.local import LocalCommunicator, run_local
+from experiments.workloads.nas_kernels import KERNELS, find, navier_stokes
+from experiments.workloads.nas_kernels.kernel import KernelError, Verification
+from experiments.workloads.nas_kernels.randoms import jump, uniform
+from experiments.workloads.nas_kernels.wavefront import LOWER, UPPER, Wavefront
+from experiments.workloads.programs.communicator import Communicator, CommunicatorError
+from experiments.workloads.programs.local import LocalCommunicator, run_local
 
 
 def work_of(name: str, problem_class: str = "S") -> Callable[[Communicator], Verification]:

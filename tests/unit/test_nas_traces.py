@@ -8,26 +8,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.experiment import SIMULATION, Common
-from experiments.nas import EXPERIMENT, show
-from experiments.nas.communicator import Communicator
-from experiments.nas.local import run_local
-from experiments.nas.program import measured, read_part, write_part
-from experiments.nas.trace import (
+from common.errors import KnotlessError
+from experiments.framework.experiment import SIMULATION, Common
+from experiments.studies.nas import EXPERIMENT, show
+from experiments.studies.nas.program import measured, read_part, write_part
+from experiments.workloads.programs.campaign import places
+from experiments.workloads.programs.communicator import Communicator
+from experiments.workloads.programs.local import run_local
+from experiments.workloads.programs.openmpi import agent_script, mpirun_command
+from experiments.workloads.programs.trace import (
     Event,
     Recorder,
     volumes,
     write_message_trace,
     write_program_trace,
 )
-from experiments.openmpi import agent_script, mpirun_command
-from experiments.program_campaign import places
 from routing.plan import make_plan
 from simulation.errors import SimulationError
 from simulation.replay import replay
 from simulation.tracefile import read_program, read_trace
 from topologies import load
-from topologies.errors import KnotlessError
 
 DEFAULTS: dict[str, Any] = {
     "fabric": (),

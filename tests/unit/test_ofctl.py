@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import RuleError
 from forwarding.openflow.compiler import compile_rules
-from routing.flowdir import read_dir, write_dir
-from routing.ofctl import parse, write
-from routing.plan import make_plan
-from routing.rules import (
+from forwarding.openflow.directory import read_dir, write_dir
+from forwarding.openflow.ofctl_text import parse, write
+from forwarding.openflow.rules import (
     CONTROLLER,
     IN_PORT,
     Field,
@@ -23,8 +23,8 @@ from routing.rules import (
     SwitchRules,
     ToGroup,
 )
+from routing.plan import make_plan
 from topologies import load
-from topologies.errors import RuleError
 
 TAGGED = Field("vlan_vid", 0x1000, 0x1000)
 

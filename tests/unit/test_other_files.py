@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from topologies import FabricError, load
-from topologies.graphml import from_graphml
-from topologies.ibnetdiscover import from_ibnetdiscover
+from topologies.formats.graphml import from_graphml
+from topologies.formats.ibnetdiscover import from_ibnetdiscover
 
 GRAPHML = """<?xml version="1.0" encoding="utf-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">

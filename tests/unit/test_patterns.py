@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.experiment import names
-from experiments.patterns import PatternError, pattern_named, patterns
+from experiments.framework.experiment import names
 from topologies import load
-from topologies.files import from_json, to_json
+from topologies.formats.files import from_json, to_json
+from traffic.patterns import PatternError, pattern_named, patterns
 
 
 def sent(name: str, spec: str, seed: int = 1) -> dict[int, int]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from common.errors import PlanError
 from controller import state as controller_state
 from controller.config import Config, parse
 from controller.state import FabricState
@@ -19,7 +20,6 @@ from routing.request import PlanRequest
 from simulation import Scenario
 from sweeps.settings import Analysis, Simulation
 from topologies import load
-from topologies.errors import PlanError
 from verification.checked_plan import CheckedPlan
 
 RING = "s1:2/0 -> s2:2/0 -> s3:2/0 -> s4:2/0 -> s5:2/0 -> s1:2/0"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from experiments.experiment import SIMULATION, Common
-from experiments.nas import EXPERIMENT
+from experiments.framework.experiment import SIMULATION, Common
+from experiments.studies.nas import EXPERIMENT
 from knotless.commands.simulate import command
 from knotless.main import main
 from tests.unit.experiment_rows import rows_of

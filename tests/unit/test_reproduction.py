@@ -9,17 +9,19 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from experiments import experiment as catalogue
-from experiments.compare import Spread, compare
-from experiments.experiment import EMULATION, ExperimentError
-from experiments.hops import EXPERIMENT as HOPS
-from experiments.primitives.stages import STAGES
-from experiments.reproduction import page, stored
+from experiments.framework import experiment as catalogue
+from experiments.framework.compare import compare
+from experiments.framework.experiment import EMULATION, ExperimentError
+from experiments.reproduction import page
 from experiments.reproduction.claims import CLAIMS
 from experiments.reproduction.figures import best, ratios, typical, where
-from experiments.reproduction.stored import FOLDER, Stored, StoredError
+from experiments.studies.hops import EXPERIMENT as HOPS
+from experiments.studies.primitives.stages import STAGES
 from knotless.commands.reproduction import DEFAULT_PAGE
 from knotless.main import main
+from runs import stored
+from runs.spread import Spread
+from runs.stored import FOLDER, Stored, StoredError
 
 
 def run(name: str, rows: list[dict[str, Any]], **others: Any) -> dict[str, Any]:
@@ -125,7 +127,7 @@ def test_runs_of_two_experiments_are_not_compared() -> None:
 
 
 def test_only_complete_runs_are_stored(tmp_path: Path) -> None:
-    from experiments.results import Results
+    from runs.results import Results
 
     with Results("hops", {"on": "emulation"}, 1, HOPS.sample_types, tmp_path) as results:
         results.add(hop("none", 1.0, earlier_attempts=[1]), [])

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.compare import Spread
 from experiments.reproduction import page
 from experiments.reproduction.claim import Claim
 from experiments.reproduction.claims import CLAIMS
 from experiments.reproduction.elsewhere import ELSEWHERE
+from runs.spread import Spread
 
 Rows = Sequence[dict[str, Any]]
 

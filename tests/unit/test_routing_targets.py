@@ -31,11 +31,11 @@ def test_dimension_order_spread_over_ties_reaches_the_bound(spec: str, bound: in
     [
         ("torus,8,8,hosts=4", "lash", 2, 1100),
         ("torus,8,8,hosts=4", "dfsssp", 2, 1100),
-        ("torus,16,16,hosts=4", "dl", 2, 9216),
+        pytest.param("torus,16,16,hosts=4", "dl", 2, 9216, marks=pytest.mark.long),
         ("random,128,degree=4,hosts=4", "lash", 5, 2300),
         ("random,128,degree=4,hosts=4", "dl", 3, 2300),
         ("random,128,degree=4,hosts=4", "dfsssp", 8, 2300),
-        ("torus,8,8,8", "dl", 2, 640),
+        pytest.param("torus,8,8,8", "dl", 2, 640, marks=pytest.mark.long),
     ],
 )
 def test_minimal_within_few_virtual_channels(spec: str, engine: str, vcs: int, load_: int) -> None:
@@ -61,7 +61,7 @@ def test_updown_from_a_leaf_is_told_to_and_is_longer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "engine", "most"), [("lsft,17", "lsft", 700), ("torus,16,16,hosts=4", "dor", 600)]
+    ("spec", "engine", "most"), [("lsft,17", "lsft", 400), ("torus,16,16,hosts=4", "dor", 100)]
 )
 def test_rules_of_the_largest_switch(spec: str, engine: str, most: int) -> None:
     rules = compile_rules(make_plan(load(spec), engine))

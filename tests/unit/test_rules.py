@@ -9,17 +9,17 @@ from random import Random
 import numpy as np
 import pytest
 
+from common.errors import PlanError
+from forwarding.openflow import ofctl_text
 from forwarding.openflow.compiler import compile_rules
-from routing import ofctl
-from routing.channels import Priorities
-from routing.flowdir import write_dir
+from forwarding.openflow.directory import write_dir
+from forwarding.openflow.rules import ADMISSION, COOKIE, Field, Output, SwitchRules
+from routing.graphs.channels import Priorities
 from routing.plan import make_plan
 from routing.routes import ExplicitRoutes, Routes
-from routing.rules import ADMISSION, COOKIE, Field, Output, SwitchRules
 from tests.independent import Walker
 from tests.one_switch import Frame, Pipeline
 from topologies import load
-from topologies.errors import PlanError
 from topologies.numbering import mac_text, mac_value
 from verification.check import check
 
@@ -94,7 +94,9 @@ def test_rules_have_distinct_keys_and_one_order() -> None:
         assert len(set(keys)) == len(keys)
         places = [(table, -priority) for table, priority, _ in keys]
         assert places == sorted(places)
-        again = ofctl.parse(*ofctl.write(SwitchRules(of_switch.rules[::-1], of_switch.groups)))
+        again = ofctl_text.parse(
+            *ofctl_text.write(SwitchRules(of_switch.rules[::-1], of_switch.groups))
+        )
         assert again == of_switch
         used = {port for group in of_switch.groups for b in group.buckets for port in b}
         assert any(isinstance(action, Output) for action in used)

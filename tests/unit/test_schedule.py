@@ -13,10 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 from knotless.main import main
-from routing.contention import Contention, Lines, contention
-from routing.latin_square import latin_square, latin_square_of
 from routing.plan import make_plan
-from routing.schedule import (
+from topologies import load
+from topologies.fabric import Fabric
+from topologies.formats.files import from_text, to_text
+from traffic.contention import Contention, Lines, contention
+from traffic.schedules.latin_square import latin_square, latin_square_of
+from traffic.schedules.schedule import (
     Schedule,
     ScheduleError,
     first_column,
@@ -24,11 +27,9 @@ from routing.schedule import (
     triple,
     vector_table,
 )
-from topologies import load
-from topologies.fabric import Fabric
-from topologies.files import from_text, to_text
 
-ORDERS = [2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17]
+LARGE = [pytest.param(order, marks=pytest.mark.long) for order in (16, 17)]
+ORDERS = [2, 3, 4, 5, 7, 8, 9, 11, 13]
 
 # Order, and the (k, m) with which a part of its hosts take part: the paper's table 5.
 PARTS_OF_TABLE_5 = [
@@ -95,7 +96,7 @@ def sends_all_to_all(schedule: Schedule) -> bool:
     )
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", [*ORDERS, *LARGE])
 def test_triples_are_free_of_contention(order: int) -> None:
     square = latin_square(order, sides=1, hosts=order + 1)
     found = measured(f"lsft,{order}", triple(square))

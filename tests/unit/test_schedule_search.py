@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from common.errors import FabricError
 from knotless.main import main
-from routing.contention import Lines, contention
-from routing.native import native_engine
+from routing.default_engine import native_engine
 from routing.plan import make_plan
-from routing.schedule import Schedule
-from routing.schedule_search import Found, beginnings, find_schedule, some_hosts
 from topologies import load
-from topologies.errors import FabricError
-from topologies.wounds import without_links
+from topologies.failures import without_links
+from traffic.contention import Lines, contention
+from traffic.schedules.schedule import Schedule
+from traffic.schedules.search import Found, beginnings, find_schedule, some_hosts
 
 
 @pytest.fixture(autouse=True)
 def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("routing.schedule_search._STEPS", 300)
+    monkeypatch.setattr("traffic.schedules.search._STEPS", 300)
 
 
 def run(*arguments: str) -> Result:

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from common.errors import KnotlessError
 from emulation.wiring import wire
 from forwarding.openflow.compiler import compile_rules
 from routing.plan import make_plan
 from simulation import LinkChange, Load, Scenario, simulate
 from topologies import load
-from topologies.errors import KnotlessError
 from topologies.fabric import Fabric
-from topologies.files import from_text, to_text
+from topologies.formats.files import from_text, to_text
 
 FRAME_BITS = 8 * (8 + 18 + 1500)
 GAP_BITS = 96

@@ -7,13 +7,13 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from common.errors import KnotlessError
 from forwarding.openflow.compiler import compile_rules
 from knotless.commands.simulate import command
 from routing.plan import Plan, make_plan
 from simulation import Load, Scenario, simulate
 from tests.one_switch import Frame, Pipeline
 from topologies import load
-from topologies.errors import KnotlessError
 from topologies.numbering import group_mac, mac_value
 
 

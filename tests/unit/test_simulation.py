@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from common.errors import KnotlessError
 from forwarding.openflow.compiler import compile_rules
 from knotless_core.simulator import headroom_bytes
 from routing.plan import Plan, make_plan
 from simulation import Buffers, LinkChange, Load, Result, Scenario, simulate
 from tests.one_switch import Frame, Pipeline
 from topologies import load
-from topologies.errors import KnotlessError
 from topologies.numbering import mac_value
 from verification.check import check
 

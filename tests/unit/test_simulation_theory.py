@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.flows import fair_mbps, flows_of
-from experiments.patterns.pattern import Flows, Pattern
 from knotless_core.simulator import headroom_bytes
 from routing.plan import make_plan
 from simulation import Buffers, Scenario, simulate
 from topologies import load
 from topologies.fabric import Fabric
+from traffic.flows import fair_mbps, flows_of
+from traffic.patterns.pattern import Flows, Pattern
 
 PACKET_BYTES, UDP_BYTES = 1500, 1472
 FRAME_BYTES, LINE_BYTES = 1518, 1538

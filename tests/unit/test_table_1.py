@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from common.errors import PlanError
 from forwarding.dot1q.from_plan import export
 from forwarding.openflow.compiler import compile_rules
 from routing.plan import Plan, make_plan
 from tests.dot1q_exports import verdicts_of
 from topologies import load
-from topologies.errors import PlanError
 from verification.check import check
 from verification.checked_plan import CheckedPlan
 

@@ -7,6 +7,7 @@ from itertools import combinations
 
 import pytest
 
+from common.errors import SpecError
 from tests.graph_measures import (
     Graph,
     graph_of,
@@ -16,9 +17,8 @@ from tests.graph_measures import (
     updown_hops,
 )
 from topologies import load
-from topologies.errors import SpecError
 from topologies.fabric import Fabric
-from topologies.plane import lattice_point, lines
+from topologies.math.plane import lattice_point, lines
 
 ORDERS = [2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17]
 

@@ -8,18 +8,18 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from common.errors import PlanError
 from knotless_core import graph as core
-from routing.channels import Ints, channels_of
-from routing.engine import Task
-from routing.layers import shortest_paths
+from routing.graphs.channels import Ints, channels_of
+from routing.graphs.layers import shortest_paths
+from routing.graphs.simple_paths import without_revisits
+from routing.graphs.spanning_tree import spanning_tree
+from routing.graphs.state_graph import FAR
+from routing.graphs.task import Task
+from routing.graphs.turn_model import LEFT_UP, RIGHT_DOWN, legal_turns
+from routing.graphs.turns import Turns, all_turns, along_tree, grow_acyclic, turn_graph
 from routing.plan import make_plan
-from routing.simple_paths import without_revisits
-from routing.spanning import spanning_tree
-from routing.turn_model import LEFT_UP, RIGHT_DOWN, legal_turns
-from routing.turns import Turns, all_turns, along_tree, grow_acyclic, turn_graph
-from routing.walks import FAR
 from topologies import Fabric, Host, Link, Switch, load
-from topologies.errors import PlanError
 from verification.checked_plan import CheckedPlan
 
 SPECS = ["ring,5", "torus,4,4", "mesh,3,4", "random,20,degree=3", "lsft,2"]
@@ -135,7 +135,7 @@ def _roundabout() -> Fabric:
 def test_a_walk_that_comes_back_is_replaced_by_a_path(
     steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("routing.simple_paths.SEARCH_STEPS", steps)
+    monkeypatch.setattr("routing.graphs.simple_paths.SEARCH_STEPS", steps)
     fabric = _roundabout()
     channels = channels_of(fabric)
     turns = all_turns(channels)

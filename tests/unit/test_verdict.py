@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from common.errors import PlanError, RuleError
 from forwarding.openflow.compiler import compile_rules
-from knotless.main import main
-from routing.plan import make_plan
-from routing.rules import (
+from forwarding.openflow.rules import (
     CONTROLLER,
     FORWARD,
     IN_PORT,
@@ -29,8 +28,9 @@ from routing.rules import (
     SwitchRules,
     ToGroup,
 )
+from knotless.main import main
+from routing.plan import make_plan
 from topologies import load
-from topologies.errors import PlanError, RuleError
 from verification.check import check
 
 H2 = Field("eth_dst", 0x020000000201)

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from common.errors import PlanError
 from forwarding.openflow.compiler import compile_rules
 from knotless.main import main
-from routing.channels import Channels, Ints
+from routing.graphs.channels import Channels, Ints
 from routing.plan import make_plan
-from routing.vlan import ASSIGNMENTS, FIRST_VLAN, MOST_VLANS, TAGGINGS, assign_vlans
+from routing.vlans.assignment import ASSIGNMENTS, FIRST_VLAN, MOST_VLANS, TAGGINGS, assign_vlans
 from topologies import load
-from topologies.errors import PlanError
-from topologies.files import to_text
+from topologies.formats.files import to_text
 from verification.check import check
 
 
@@ -66,7 +66,7 @@ def test_802_1q_has_4094_vlans_of_which_the_first_stays_free(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert (FIRST_VLAN, FIRST_VLAN + MOST_VLANS - 1) == (2, 4094)
-    monkeypatch.setattr("routing.vlan.MOST_VLANS", 3)
+    monkeypatch.setattr("routing.vlans.assignment.MOST_VLANS", 3)
     with pytest.raises(PlanError, match="needs more than 3 VLANs, all that 802.1Q has"):
         _vlans(_parallel(4), _by(*range(4)), limit=3)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topologies.errors import SpecError
+from common.errors import SpecError
 from topologies.fabric import Fabric
 from topologies.family import Family, Request, assemble, join, need_room
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from topologies.errors import SpecError
+from common.errors import SpecError
 from topologies.fabric import Fabric
 from topologies.family import Family, Request, assemble
 

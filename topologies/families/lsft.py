@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from topologies.errors import SpecError
+from common.errors import SpecError
 from topologies.fabric import Fabric
 from topologies.family import Family, Request, assemble, join, need_room
-from topologies.field import prime_power
-from topologies.plane import lines
+from topologies.math.field import prime_power
+from topologies.math.plane import lines
 
 
 def build(request: Request) -> Fabric:
     """Return the Latin-square fat-tree of order n, with n + 1 hosts on each leaf.
 
-    The n^2 + n + 1 leaves come first, in the order of :mod:`topologies.plane`, then as many
+    The n^2 + n + 1 leaves come first, in the order of :mod:`topologies.math.plane`, then as many
     spines. With ``sides=2`` the other half of each spine's ports carries a second, equal set of
     leaves, numbered after the first.
 

@@ -51,7 +51,7 @@ class State:
         """Return a packet (source, destination, where) that two states treat differently."""
 
 class Switch:
-    """One switch's rules (a :class:`routing.rules.SwitchRules`), for single frames."""
+    """One switch's rules (a :class:`forwarding.openflow.rules.SwitchRules`), for single frames."""
 
     def __new__(cls, rules: object) -> Switch: ...
     def outputs(
@@ -103,10 +103,10 @@ def of_rules(
 ) -> State:
     """Return the state that rules make, explored.
 
-    ``rules`` are a :class:`routing.rules.SwitchRules` for each switch; ``groups`` are what is
-    flooded: address, EtherType and receivers; ``tags`` (hosts, hosts and groups) is the VLAN that a
-    host puts on.
-    Numbers that fit no field raise OverflowError, arguments that do not fit ValueError.
+    ``rules`` are a :class:`forwarding.openflow.rules.SwitchRules` for each switch; ``groups`` are
+    what is flooded: address, EtherType and receivers; ``tags`` (hosts, hosts and groups) is the
+    VLAN that a host puts on. Numbers that fit no field raise OverflowError, arguments that do not
+    fit ValueError.
     """
 
 def of_dot1q(

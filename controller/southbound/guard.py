@@ -1,0 +1,142 @@
+"""The guard of one connection to a switch: nothing reaches Ryu that could harm the controller.
+
+A guard is pure: it is given the bytes that were received and sent, and the time, and returns the
+messages that may pass. What it refuses ends the connection, but for packets and echoes beyond
+their rate, which are dropped and counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from struct import Struct
+
+from controller.southbound import wire
+from controller.southbound.wire import HEADER_BYTES, WireError
+
+_HEADER = Struct("!BBHI")
+_FLAGS = Struct("!H")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one switch may do."""
+
+    handshake_s: float = 10.0
+    """Time from the connection to the features reply."""
+    reply_bytes: int = 2 << 20
+    """Size of one multipart reply, all its parts together: about 15,000 rules of ours. Ryu needs
+    some thirty times as much memory for them."""
+    unasked_per_s: float = 1000.0
+    """Messages that nobody asked for, over a long time."""
+    unasked_burst: float = 2000.0
+    """Messages that nobody asked for, at once."""
+
+
+@dataclass
+class Guard:
+    """What is known of one connection; ``now_s`` is always the caller's monotonic clock."""
+
+    limits: Limits
+    connected_s: float
+    dropped: int = 0
+    """Packets and echoes beyond the rate."""
+    _received: bytearray = field(default_factory=bytearray)
+    _sending: bytearray = field(default_factory=bytearray)
+    _greeted: bool = False
+    _replies: dict[int, int] = field(default_factory=dict)
+    """Transaction of each multipart request that is not yet answered -> bytes of its reply."""
+    _sent: int = 0
+    """Messages sent that the switch has not answered; it need not answer all."""
+    _allowance: float = 0.0
+    _allowance_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._allowance, self._allowance_s = self.limits.unasked_burst, self.connected_s
+
+    def check_handshake(self, now_s: float) -> None:
+        """Raise WireError for a switch that has not introduced itself in time."""
+        if not self._greeted and now_s - self.connected_s > self.limits.handshake_s:
+            raise WireError(f"no features reply within {self.limits.handshake_s:g} s")
+
+    def sent(self, data: bytes) -> None:
+        """Note what is sent to the switch: it may answer that, and nothing else."""
+        self._sending += data
+        while len(self._sending) >= HEADER_BYTES:
+            _, kind, length, transaction = _HEADER.unpack_from(self._sending)
+            if len(self._sending) < length:
+                break
+            if kind == wire.MULTIPART_REQUEST:
+                self._replies.setdefault(transaction, 0)
+            self._sent += 1
+            del self._sending[: max(length, HEADER_BYTES)]
+
+    def received(self, data: bytes, now_s: float) -> bytes:
+        """Return the messages that are complete with ``data`` and may pass.
+
+        Raises
+        ------
+        WireError
+            The connection is to be closed: a message is malformed, was not asked for, or exceeds
+            a limit.
+
+        """
+        self._received += data
+        passed = bytearray()
+        at = 0
+        while len(self._received) - at >= HEADER_BYTES:
+            _, kind, length, transaction = _HEADER.unpack_from(self._received, at)
+            if length < HEADER_BYTES:
+                raise WireError(f"message of type {kind} with length {length}")
+            if len(self._received) - at < length:
+                break
+            message = self._received[at : at + length]
+            at += length
+            wire.check(message)
+            if self._may_pass(kind, transaction, message, now_s):
+                passed += message
+        del self._received[:at]
+        self.check_handshake(now_s)
+        return bytes(passed)
+
+    def _may_pass(self, kind: int, transaction: int, message: bytearray, now_s: float) -> bool:
+        if kind == wire.MULTIPART_REPLY:
+            self._count_reply(transaction, message)
+        elif kind in _ANSWERS:
+            self._greeted |= kind == wire.FEATURES_REPLY
+            self._sent -= 1
+            if self._sent < 0:
+                raise WireError("more answers than messages that it was sent")
+        elif not self._within_rate(now_s):
+            if kind not in (wire.PACKET_IN, wire.ECHO_REQUEST):
+                raise WireError(f"messages of type {kind} faster than its rate allows")
+            self.dropped += 1
+            return False
+        return True
+
+    def _count_reply(self, transaction: int, message: bytearray) -> None:
+        if transaction not in self._replies:
+            raise WireError("multipart reply that nobody asked for")
+        size = self._replies[transaction] + len(message)
+        if size > self.limits.reply_bytes:
+            raise WireError(f"multipart reply of more than {self.limits.reply_bytes} bytes")
+        self._replies[transaction] = size
+        (flags,) = _FLAGS.unpack_from(message, HEADER_BYTES + 2)
+        if not flags & 1:  # no more parts follow
+            del self._replies[transaction]
+
+    def _within_rate(self, now_s: float) -> bool:
+        """Take one from the allowance, a token bucket; False where it is used up."""
+        earned = (now_s - self._allowance_s) * self.limits.unasked_per_s
+        self._allowance = min(self.limits.unasked_burst, self._allowance + earned)
+        self._allowance_s = now_s
+        if self._allowance < 1:
+            return False
+        self._allowance -= 1
+        return True
+
+
+_ANSWERS = frozenset(
+    {wire.ERROR, wire.ECHO_REPLY, wire.EXPERIMENTER, wire.FEATURES_REPLY, 8, 21, 25}
+)
+"""What a switch sends at most once for each message that it gets; 8, 21, 25: get-config, barrier
+and role replies."""

@@ -1,0 +1,89 @@
+"""The rules that the switches of a running fabric hold, read by ovs-ofctl."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from common.errors import PlanError, RuleError
+from forwarding.openflow import ofctl_text
+from forwarding.openflow.rules import FabricRules, SwitchRules
+from routing.multicast import MulticastGroup, groups_of
+from routing.request import PlanRequest
+from topologies.fabric import Fabric
+from topologies.formats.files import read
+
+RUN_DIRECTORY = Path("/run/knotless")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
+_TIMEOUT_S = 60
+
+
+def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
+    """Return the running fabric called ``name``, its switches' rules now, and its flow control.
+
+    The last is one of :data:`routing.flow_control.CHOICES`; ``auto`` where it is not known.
+
+    Raises
+    ------
+    RuleError
+        No such fabric runs, this is not root, or a switch does not answer.
+
+    """
+    if not _NAME.fullmatch(name):
+        raise RuleError(f"{name!r} is no name of a running fabric")
+    folder = RUN_DIRECTORY / name
+    if os.geteuid() != 0:
+        raise RuleError("check --live reads the switches' sockets: run it as root")
+    if not (folder / "fabric.json").exists():
+        raise RuleError(f"no fabric {name!r} is running; start one with knotless up")
+    fabric = read(folder / "fabric.json")
+    rules: dict[str, SwitchRules] = {}
+    for switch in fabric.switches:
+        flows = _dump(folder / "ovs", switch.name, "dump-flows")
+        groups = _dump(folder / "ovs", switch.name, "dump-groups")
+        try:
+            rules[switch.name] = ofctl_text.parse(flows, groups)
+        except RuleError as error:
+            raise error.within(switch.name) from None
+    return fabric, rules, _request(folder).flow_control
+
+
+def live_multicast(fabric: Fabric, name: str) -> tuple[MulticastGroup, ...]:
+    """Return the multicast groups that the running fabric called ``name`` was started with."""
+    try:
+        return groups_of(fabric, dict(_request(RUN_DIRECTORY / name).multicast))
+    except PlanError:
+        return ()
+
+
+def _request(folder: Path) -> PlanRequest:
+    """Return the request of the fabric's plan; the default one where that is not known."""
+    try:
+        settings = json.loads((folder / "state.json").read_text())["settings"]
+        return PlanRequest.from_settings(settings)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, PlanError):
+        return PlanRequest()
+
+
+def _dump(ovs: Path, switch: str, what: str) -> str:
+    command = ["ovs-ofctl", "-O", "OpenFlow13", "--no-names", what, f"unix:{ovs / switch}.mgmt"]
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, "OVS_RUNDIR": str(ovs)},
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise RuleError("ovs-ofctl is not installed; run make setup") from None
+    except subprocess.TimeoutExpired:
+        raise RuleError(f"{switch}: no answer to {what} within {_TIMEOUT_S} s") from None
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or ["ovs-ofctl failed"]
+        raise RuleError(f"{switch}: {lines[-1]}")
+    return done.stdout

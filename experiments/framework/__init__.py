@@ -1,0 +1,1 @@
+"""What every experiment uses: campaigns, options and reports."""

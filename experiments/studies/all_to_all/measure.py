@@ -1,0 +1,175 @@
+"""One all-to-all: real datagrams, simulated packets, or the loads of paths alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from experiments.framework.experiment import ANALYSIS, EMULATION, SIMULATION
+from experiments.framework.routed import Measured, judged, unjudged
+from experiments.studies.all_to_all.cases import Case
+from experiments.workloads import open_loop
+from experiments.workloads.messages.exchange import Messenger
+from topologies.fabric import Fabric
+from traffic import theory
+from traffic.contention import Lines, contention
+from traffic.patterns.pattern import Flows, Pattern
+
+if TYPE_CHECKING:
+    from emulation.network import EmulatedFabric
+
+WARM_UP_DATAGRAMS = 2
+SPARE = 6.0
+"""How many times as long as without contention an exchange may take."""
+
+SAMPLE_TYPES = {
+    "row": "int32",
+    "configuration": "string",
+    "schedule": "string",
+    "repeat": "int32",
+    "phase": "int32",
+    "seconds": "double",
+}
+"""Columns of samples.parquet: one line for each phase of an emulated exchange."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One all-to-all. ``datagrams`` are sent to each host; None where paths alone are counted.
+
+    ``throughput_ratio`` is the mean, over flows and phases, of 1 / (flows on the fullest channel
+    of the flow's path). ``mbps`` is what a host sends in the time that all takes, and
+    ``of_line`` that over what its line can carry; ``seconds`` is that time.
+    """
+
+    on: str
+    configuration: str
+    share: int
+    fabric: str
+    schedule: str
+    hosts: int
+    phases: int
+    repeat: int
+    throughput_ratio: float
+    max_channel_load: int
+    datagrams: int | None
+    rate_mbps: float
+    mbps: float | None
+    of_line: float | None
+    seconds: float | None
+    lost_frames: int | None
+    result_sha256: str | None = None
+
+
+def emulated(lab: EmulatedFabric, case: Case, *, datagrams: int) -> Measured:
+    """Run a case on a running fabric: a phase begins when the one before has arrived everywhere."""
+    phases = case.names()
+    problems = open_loop.settle(lab.daemon, "pause")
+    line_mbps = _line_mbps(case)
+    each_s = datagrams * theory.UDP_PAYLOAD_BYTES * 8 / line_mbps / 1e6
+    limit_s = 5.0 + SPARE * len(phases) * each_s
+    with Messenger(lab) as messenger:
+        size = theory.UDP_PAYLOAD_BYTES
+        # Open vSwitch is slow with the first frame of each flow: that is not what is measured.
+        messenger.phases(phases, datagrams=WARM_UP_DATAGRAMS, datagram_bytes=size, limit_s=limit_s)
+        problems += open_loop.settle(lab.daemon, "pause")
+        seconds = messenger.phases(
+            phases, datagrams=datagrams, datagram_bytes=size, limit_s=limit_s
+        )
+    status, counters = lab.daemon.status(), lab.daemon.counters()
+    if len(seconds) < len(phases):
+        problems.append(f"phase {len(seconds)} did not come to its end in {limit_s:.0f} s")
+    row = _row(
+        case,
+        EMULATION,
+        datagrams=datagrams,
+        seconds=sum(seconds),
+        lost_frames=int(counters["lost_frames"]),
+    )
+    samples = [
+        {
+            "configuration": case.configuration.name,
+            "schedule": case.schedule,
+            "repeat": case.repeat,
+            "phase": phase,
+            "seconds": time_s,
+        }
+        for phase, time_s in enumerate(seconds)
+    ]
+    return judged(asdict(row), status, problems), samples
+
+
+def simulated(case: Case, *, datagrams: int, seed: int) -> Measured:
+    """Run a case in the simulator, phase by phase as on the running fabric."""
+    from simulation import Load, Scenario, simulate
+
+    def make(fabric: Fabric, seed: int) -> Iterator[Flows]:
+        del fabric, seed
+        yield from case.flows()
+
+    (packet_bytes,) = theory.message_packets(theory.UDP_PAYLOAD_BYTES)
+    result = simulate(
+        Scenario(
+            case.routed.plan,
+            Pattern(case.schedule, "all to all", make, in_phases=True),
+            Load(message_bytes=datagrams * packet_bytes),
+            packet_bytes=theory.MTU_BYTES,
+            seed=seed,
+        )
+    )
+    row = _row(
+        case,
+        SIMULATION,
+        datagrams=datagrams,
+        seconds=result.report.last_complete_ps / 1e12,
+        lost_frames=result.lost_frames,
+        result_sha256=result.result_sha256,
+    )
+    return unjudged(asdict(row)), []
+
+
+def analysed(case: Case) -> Measured:
+    """Count what shares channels in each phase."""
+    return unjudged(asdict(_row(case, ANALYSIS))), []
+
+
+def _line_mbps(case: Case) -> float:
+    """Return the goodput of a host's line that nobody shares."""
+    rate_mbps = case.routed.fabric.hosts[0].rate_mbps
+    return rate_mbps / theory.load_per_payload("udp", tagged=True)
+
+
+def _row(
+    case: Case,
+    on: str,
+    *,
+    datagrams: int | None = None,
+    seconds: float | None = None,
+    lost_frames: int | None = None,
+    result_sha256: str | None = None,
+) -> Row:
+    shared = contention(Lines(case.routed.plan), case.flows())
+    hosts = len(case.phases.hosts)
+    mbps: dict[str, Any] = {"mbps": None, "of_line": None}
+    if seconds and datagrams is not None:
+        sent = 8e-6 * datagrams * theory.UDP_PAYLOAD_BYTES * (hosts - 1) / seconds
+        mbps = {"mbps": round(sent, 4), "of_line": round(sent / _line_mbps(case), 4)}
+    return Row(
+        on=on,
+        configuration=case.configuration.name,
+        share=case.configuration.share,
+        fabric=case.routed.name,
+        schedule=case.schedule,
+        hosts=hosts,
+        phases=hosts,
+        repeat=case.repeat,
+        throughput_ratio=round(shared.throughput_ratio, 6),
+        max_channel_load=shared.max_channel_load,
+        datagrams=datagrams,
+        rate_mbps=case.routed.fabric.hosts[0].rate_mbps,
+        seconds=None if seconds is None else round(seconds, 6),
+        lost_frames=lost_frames,
+        result_sha256=result_sha256,
+        **mbps,
+    )

@@ -1,0 +1,120 @@
+"""Which cases the deadlock experiment runs: transfers, routes, tagging, flow control, protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from common.flow_control import CHOICES, FLOW_CONTROLS, accepted
+from experiments.framework.experiment import EMULATION, Common, ExperimentError
+from experiments.framework.options import choice, listed
+from experiments.framework.routed import Routed, with_options
+from experiments.studies.deadlock import transfers
+from experiments.studies.deadlock.transfers import ACYCLIC, CYCLIC, DATELINE, RING_4
+from routing.flow_control import is_lossless, resolved
+from routing.request import PlanRequest
+from routing.vlans.assignment import TAGGINGS
+from traffic.theory import Protocol
+
+ROUTES = (CYCLIC, ACYCLIC, DATELINE)
+PROTOCOLS: tuple[Protocol, ...] = ("udp", "tcp")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: these transfers by these routes, under this flow control, with this protocol."""
+
+    routes: str
+    flow_control: str
+    protocol: Protocol
+    repeat: int = 1
+    pattern: str = RING_4.name
+    tagging: str = "switch"
+    rate_mbps: float | None = None
+
+    @property
+    def routed(self) -> Routed:
+        """The fabric and its routes."""
+        of = transfers.named(self.pattern)
+        spec = with_options(of.spec, rate=self.rate_mbps or of.rate_mbps)
+        request = PlanRequest.of(**of.routes[self.routes], tagging=self.tagging)
+        return Routed(spec, request, settings=(("allow_deadlock", True),))
+
+    @property
+    def loses(self) -> bool:
+        """Whether some link is without flow control, so that frames can be lost."""
+        return not is_lossless(self.flow_control)
+
+    def __str__(self) -> str:
+        """Return it as a reader meets it in progress bars and errors."""
+        where = "" if self.pattern == RING_4.name else f"{self.pattern}, "
+        tags = ", tagged by hosts" if self.tagging == "host" else ""
+        ways = f"{where}{self.routes} routes{tags}"
+        return f"{ways}, flow control {self.flow_control}, {self.protocol.upper()}"
+
+
+QUICK = (
+    Case(CYCLIC, "none", "udp"),
+    Case(CYCLIC, "pause", "udp"),
+    Case(ACYCLIC, "pause", "udp"),
+    Case(DATELINE, "pfc", "udp"),
+)
+"""Enough to make the point: losing, freezing, and the two ways not to freeze."""
+
+
+def sensible(routes: str, flow_control: str) -> bool:
+    """Dateline virtual channels are priorities: they need flow control by priority."""
+    return routes != DATELINE or flow_control == "pfc"
+
+
+def _resolved(names: Sequence[str], vcs: int) -> list[str]:
+    """Return the flow controls that these mean for routes, in their usual order."""
+    wanted = {resolved(name, vcs) for name in names}
+    return [name for name in FLOW_CONTROLS if name in wanted]
+
+
+def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
+    """List the cases in running order: those of one fabric and its routes together.
+
+    Raises ExperimentError for unknown names, and when no sensible case is left.
+    """
+    patterns = choice(options.get("pattern"), transfers.NAMES, "--pattern", (RING_4.name,))
+    by_routes = choice(options.get("routes"), ROUTES, "--routes")
+    by_tagging = choice(options.get("tagging"), TAGGINGS, "--tagging", TAGGINGS[:1])
+    asked = [str(accepted(name)) for name in listed(options.get("flow_control"), FLOW_CONTROLS)]
+    by_flow_control = choice(asked, CHOICES, "--flow-control")
+    known = PROTOCOLS if common.on == EMULATION else PROTOCOLS[:1]
+    by_protocol = choice(options.get("protocol"), known, "--protocol")
+    quick = {(case.routes, case.flow_control, case.protocol) for case in QUICK}
+    found = [
+        Case(r, f, p, repeat, of.name, tagging, common.rate_mbps)
+        for of, its_routes in transfers.chosen(patterns)
+        for tagging in by_tagging
+        for r in its_routes
+        if r in by_routes
+        for f in _resolved(by_flow_control, of.routes[r].get("vcs") or 1)
+        for p in PROTOCOLS
+        if p in by_protocol and sensible(r, f) and (not common.quick or (r, f, p) in quick)
+        for repeat in range(1, common.repeats + 1)
+    ]
+    if not found:
+        _nothing_left(common, options)
+    return found
+
+
+def _nothing_left(common: Common, options: Mapping[str, Any]) -> None:
+    which = [
+        f"--{name.replace('_', '-')} {value}"
+        for name, value in options.items()
+        if value is not None
+    ]
+    if common.quick:
+        raise ExperimentError(
+            f"{' '.join(['--quick', *which])}: no case is left; --quick has UDP with "
+            + ", ".join(f"{case.routes}/{case.flow_control}" for case in QUICK)
+        )
+    raise ExperimentError(
+        f"{' '.join(which)}: no case is left; dateline routes are those of rings, and need "
+        "--flow-control pfc"
+    )

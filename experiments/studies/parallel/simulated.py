@@ -1,0 +1,70 @@
+"""The measurements in simulation: their messages, recorded here and replayed there.
+
+PingPong and SendRecv are the same messages as over MPI. For Alltoall and Barrier Open MPI chooses
+the messages by itself; here they are those of :mod:`experiments.workloads.programs.communicator`:
+pairwise exchange, and dissemination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from experiments.framework.experiment import SIMULATION
+from experiments.framework.routed import Measured, unjudged
+from experiments.studies.parallel.measure import Case, row_of
+from experiments.studies.parallel.program import pingpong, sendrecv
+from experiments.workloads.programs.communicator import Communicator, require_power_of_two
+from experiments.workloads.programs.local import run_local
+from experiments.workloads.programs.trace import Event, Recorder
+
+
+def alltoall(communicator: Communicator, size: int) -> Callable[[], None]:
+    """Return one exchange of ``size`` bytes by each pair."""
+    parts = [np.zeros(size, np.uint8)] * communicator.size
+    shapes = [(size,)] * communicator.size
+
+    def once() -> None:
+        communicator.alltoall(parts, shapes)
+
+    return once
+
+
+def barrier(communicator: Communicator, _size: int) -> Callable[[], None]:
+    """Return one barrier."""
+    return communicator.barrier
+
+
+MEASUREMENTS: dict[str, Callable[[Communicator, int], Callable[[], None]]] = {
+    "pingpong": pingpong,
+    "sendrecv": sendrecv,
+    "alltoall": alltoall,
+    "barrier": barrier,
+}
+
+
+def require(measurements: Sequence[str], processes: int) -> None:
+    """Raise CommunicatorError for processes that the messages are not made for."""
+    if "alltoall" in measurements:
+        require_power_of_two(processes, "alltoall in simulation")
+
+
+def virtual(case: Case) -> Measured:
+    """Record one repetition and replay it on the simulated fabric."""
+    from simulation.replay import replay
+
+    def program(communicator: Communicator) -> list[Event]:
+        recorder = Recorder(communicator)
+        MEASUREMENTS[case.measurement](recorder, case.message_bytes)()
+        return recorder.events
+
+    events = [event for part in run_local(case.processes, program) for event in part]
+    replayed = replay(
+        case.routed.plan, events, places=case.places, flow_control=case.routed.plan.flow_control
+    )
+    seconds = [] if replayed.deadlock else [replayed.seconds]
+    row = row_of(SIMULATION, case, seconds)
+    row |= {"deadlock": replayed.deadlock, "cycle": replayed.cycle}
+    samples = [{"repetition": 0, "time_us": 1e6 * each} for each in seconds]
+    return unjudged(row), samples

@@ -1,0 +1,1 @@
+"""What experiments run on a fabric: iperf3, messages, MPI and the NAS kernels."""

@@ -1,0 +1,1 @@
+"""Barriers of the emulated and of the simulated fabric."""

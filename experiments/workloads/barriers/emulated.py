@@ -1,0 +1,199 @@
+"""Barriers on emulated fabrics: real processes, user-level messages, real frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from emulation.names import NETNS_DIRECTORY
+from emulation.network import EmulatedFabric
+from experiments.framework.routed import emulated
+from experiments.workloads.barriers.case import Case, Ground, Settings, members
+from experiments.workloads.barriers.passages import WARM_UP, Passages, by_process, together
+from experiments.workloads.barriers.processes import outcomes, running
+from experiments.workloads.logp import LogP, mean_of
+from knotless_core import programs
+from routing.plan import Plan
+from topologies.fabric import Fabric
+from topologies.numbering import group_mac, mac_text
+
+PORT = 7
+PAIRS = 8
+"""Pairs of hosts between which a message is measured."""
+TIMES, BURST, BYTES = 10, 16, 8
+RETRY_US = 2_000_000
+PATIENCE_US = 60_000_000
+"""Nothing is lost in a fabric with flow control on every link: nobody should ever ask."""
+LIMIT_S = 600.0
+MOST_SETTLING = 20
+
+
+@dataclass
+class EmulatedGround:
+    """A fabric that runs, or, where hosts are on two networks, two of them."""
+
+    ground: Ground
+    settings: Settings
+    plan: Plan
+    groups: dict[int | None, int]
+    """The multicast group for each number of hosts."""
+    labs: list[EmulatedFabric] = field(default_factory=list)
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _known: set[tuple[str, int | None]] = field(default_factory=set)
+    """Algorithms and numbers of hosts whose flows the switches have seen."""
+
+    @classmethod
+    def build(
+        cls,
+        ground: Ground,
+        settings: Settings,
+        cases: Sequence[Case],
+        say: Callable[[str], None],
+    ) -> EmulatedGround:
+        """Describe the fabrics; they are started on entering."""
+        fabric = ground.fabric(settings)
+        counts = dict.fromkeys(case.hosts for case in cases)
+        groups = {count: number for number, count in enumerate(counts, 1)}
+        wanted = {number: members(fabric, count) for count, number in groups.items()}
+        plan = ground.plan(settings, wanted)
+        made = cls(ground, settings, plan, groups)
+        for _ in range(ground.networks):
+            made.labs.append(emulated(plan, progress=say))
+        return made
+
+    def __enter__(self) -> EmulatedGround:
+        """Start the fabrics."""
+        with ExitStack() as stack:
+            for lab in self.labs:
+                stack.enter_context(lab)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop them."""
+        self._stack.close()
+
+    def run(self, case: Case) -> tuple[Passages | None, int]:
+        """Return the passages of a case, and how many messages were asked for."""
+        if (kind := (case.algorithm, case.hosts)) not in self._known:
+            self._settle(case)
+            self._known.add(kind)
+        barriers = self.settings.barriers + WARM_UP
+        told = self._told(case, barriers)
+        asked = sum(outcome["asked"] for outcome in told)
+        parts = []
+        for number in range(len(self._orders(case.algorithm, len(told)))):
+            part = _passages([outcome["rounds"][number:] for outcome in told], barriers)
+            if part is None:
+                return None, asked
+            parts.append(part.without_warm_up())
+        return together(parts), asked
+
+    def _settle(self, case: Case) -> None:
+        """Run barriers that do not count until the switches are in time with them.
+
+        Open vSwitch is slow with the first frame of each flow, and each visiting list has flows of
+        its own; and a large fabric is late for most of the first minute after its start.
+        """
+        for _ in range(MOST_SETTLING):
+            self._told(case, 1)
+            _, late = self.lateness()
+            if not late:
+                return
+
+    def _told(self, case: Case, barriers: int) -> list[dict[str, Any]]:
+        """Run so many barriers by each visiting list; return what each process tells."""
+        names = members(self.plan.fabric, case.hosts)
+        rounds = [
+            {"algorithm": case.algorithm, "order": order, "barriers": barriers}
+            for order in self._orders(case.algorithm, len(names))
+        ]
+        work = {
+            "barrier": {
+                "rounds": rounds,
+                "computing_us": round(self.settings.computing_us),
+                "retry_us": RETRY_US,
+                "patience_us": PATIENCE_US,
+            }
+        }
+        jobs = [self._job(rank, names, case.hosts, work) for rank in range(len(names))]
+        with running(jobs, self.labs[0].name) as processes:
+            return outcomes(processes, LIMIT_S)
+
+    def costs(self, case: Case) -> LogP:
+        """Return what messages cost between pairs of the hosts: medians, averaged over pairs."""
+        names = members(self.plan.fabric, case.hosts)
+        random = Random(self.settings.seed)  # noqa: S311 - a sample, repeatable, not a secret
+        pairs = [random.sample(names, 2) for _ in range(PAIRS)]
+        return mean_of([self.pair(source, target) for source, target in pairs])
+
+    def pair(self, source: str, target: str) -> LogP:
+        """Return what messages cost between two hosts: medians."""
+        work = {"logp": {"times": TIMES, "burst": BURST, "bytes": BYTES}}
+        group = next(iter(self.groups))
+        jobs = [self._job(rank, [source, target], group, work) for rank in range(2)]
+        with running(jobs, self.labs[0].name) as processes:
+            return logp_of(outcomes(processes[:1], LIMIT_S)[0])
+
+    def lateness(self) -> tuple[float | None, list[str]]:
+        """Return the lateness since the last call, and what is wrong with it."""
+        worst, problems = 0.0, []
+        for lab in self.labs:
+            status = lab.daemon.status()
+            lateness = status["lateness_us"]
+            worst = max(worst, lateness["p99"])
+            if not status["valid"]:
+                limit = lateness.get("limit")
+                problems.append(f"lateness p99 is {lateness['p99']} us, over its limit of {limit}")
+            lab.daemon.reset()
+        return worst, problems
+
+    def _orders(self, algorithm: str, size: int) -> list[list[int] | None]:
+        if algorithm != "unicast" or self.settings.lists == 0:
+            return [None]
+        seed = self.settings.seed
+        return [programs.random_order(size, seed + number) for number in range(self.settings.lists)]
+
+    def _job(
+        self, rank: int, names: Sequence[str], count: int | None, work: dict[str, Any]
+    ) -> dict[str, Any]:
+        fabric: Fabric = self.plan.fabric
+        hosts = [fabric.hosts[fabric.host_index[name]] for name in names]
+        networks = [
+            {
+                "namespace": str(NETNS_DIRECTORY / lab.names.host_namespace(names[rank])),
+                "interface": lab.host(names[rank]).defaultIntf().name,
+                "members": [host.mac for host in hosts],
+                "group": mac_text(group_mac(self.groups[count])),
+            }
+            for lab in self.labs
+        ]
+        return {"rank": rank, "port": PORT, "networks": networks, "work": work}
+
+
+def logp_of(told: dict[str, list[int]]) -> LogP:
+    """Return LogP's parameters of what process 0 of a pair has measured: medians.
+
+    L is what is left of half a round trip, and nothing where the overheads, measured one
+    by one, are already more. A burst is spaced out by its line, and so is what comes together.
+    """
+    micro = {key: float(np.median(times)) / 1000 for key, times in told.items()}
+    send_us, receive_us = micro["send_ns"], micro["receive_ns"]
+    half_us = micro["round_trip_ns"] / 2
+    latency_us = max(0.0, half_us - send_us - receive_us)
+    return LogP(send_us, latency_us, receive_us, micro["gap_ns"], line_us=micro["gap_ns"])
+
+
+def _passages(rounds: list[list[dict[str, list[int]]]], barriers: int) -> Passages | None:
+    """Return the passages of the first of the rounds that are left of each process."""
+    if any(not of or len(of[0]["left_ns"]) != barriers for of in rounds):
+        return None
+    ranks = np.repeat(np.arange(len(rounds), dtype=np.uint32), barriers)
+    entered = np.concatenate([of[0]["entered_ns"] for of in rounds]) / 1000
+    left = np.concatenate([of[0]["left_ns"] for of in rounds]) / 1000
+    return by_process(ranks, entered, left, len(rounds))

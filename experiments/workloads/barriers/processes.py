@@ -1,0 +1,110 @@
+"""The processes of barriers, one in each host: started together, heard, and ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
+
+from emulation.names import MARK, REPOSITORY
+from experiments.framework.experiment import ExperimentError
+
+BINARY = REPOSITORY / "core" / "target" / "release" / "knotless-barrier"
+START_LIMIT_S = 60.0
+END_LIMIT_S = 20.0
+
+
+class Member:
+    """One process. ``job`` is described in ``core/programs/src/real/job.rs``."""
+
+    def __init__(self, job: Mapping[str, Any], mark: str) -> None:
+        self.rank = int(job["rank"])
+        try:
+            self.process = subprocess.Popen(
+                [str(BINARY)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**os.environ, MARK: mark},
+            )
+        except FileNotFoundError:
+            raise ExperimentError(f"{BINARY} is not there: run 'make setup'") from None
+        self._heard = b""
+        self.say(json.dumps(job))
+
+    def say(self, text: str) -> None:
+        """Write a line to the process; one that has ended is found out when it is heard."""
+        try:
+            _pipe(self.process.stdin).write(text.encode() + b"\n")
+            _pipe(self.process.stdin).flush()
+        except BrokenPipeError:
+            pass
+
+    def hear(self, deadline: float) -> str:
+        """Return the next line; raises ExperimentError with its reason when there is none."""
+        out = _pipe(self.process.stdout)
+        with selectors.DefaultSelector() as selector:
+            selector.register(out, selectors.EVENT_READ)
+            while b"\n" not in self._heard:
+                left = deadline - time.monotonic()
+                if left <= 0 or not selector.select(left):
+                    raise ExperimentError(f"process {self.rank} has said nothing in time")
+                more = os.read(out.fileno(), 1 << 16)
+                if not more:
+                    why = _pipe(self.process.stderr).read().decode(errors="replace").strip()
+                    raise ExperimentError(f"process {self.rank} has ended: {why or 'no reason'}")
+                self._heard += more
+        line, _, self._heard = self._heard.partition(b"\n")
+        return line.decode()
+
+    def end(self) -> None:
+        """End it: it does when nobody talks to it any more."""
+        try:
+            _pipe(self.process.stdin).close()
+            self.process.wait(END_LIMIT_S)
+        except (BrokenPipeError, subprocess.TimeoutExpired):
+            self.process.kill()
+            self.process.wait()
+        for pipe in (self.process.stdout, self.process.stderr):
+            _pipe(pipe).close()
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    if pipe is None:  # pragma: no cover - all three are pipes
+        raise ValueError("no pipe")
+    return pipe
+
+
+@contextmanager
+def running(jobs: Sequence[Mapping[str, Any]], mark: str) -> Iterator[list[Member]]:
+    """Start a process for each job, let them go when all are ready, and end them all.
+
+    ``mark`` is the name of the fabric that ends them if this process cannot.
+    """
+    members: list[Member] = []
+    try:
+        for job in jobs:
+            members.append(Member(job, mark))
+        deadline = time.monotonic() + START_LIMIT_S
+        for member in members:
+            if member.hear(deadline) != "ready":
+                raise ExperimentError(f"process {member.rank} did not get ready")
+        for member in members:
+            member.say("go")
+        yield members
+    finally:
+        for member in members:
+            _pipe(member.process.stdin).close() if member.process.poll() is None else None
+        for member in members:
+            member.end()
+
+
+def outcomes(members: Sequence[Member], limit_s: float) -> list[dict[str, Any]]:
+    """Return what each process tells at the end; raises ExperimentError when it is too late."""
+    deadline = time.monotonic() + limit_s
+    return [json.loads(member.hear(deadline)) for member in members]

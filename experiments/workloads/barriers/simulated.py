@@ -1,0 +1,174 @@
+"""Barriers on the simulator: the state machines of core/barrier on processors after LogP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.framework.experiment import ExperimentError
+from experiments.workloads.barriers.case import Case, Ground, Settings, members
+from experiments.workloads.barriers.passages import WARM_UP, Passages, by_process, together
+from experiments.workloads.logp import LogP, mean_of
+from forwarding.from_plan import state_of_plan
+from forwarding.state import ForwardingState
+from knotless_core import programs, simulator
+from routing.plan import Plan
+from simulation.channels import Buffers, ChannelTable, channel_table
+from simulation.dual_plane import dual_plane
+from simulation.tables import tables_of, trees_of
+from simulation.traffic import line_bytes
+
+PS_PER_US = 1_000_000
+FOREVER_PS = 2**64 - 1
+EVENTS_AT_ONCE = 1 << 18
+PAIRS = 64
+"""Pairs of hosts between which L is measured."""
+RETRY_NS, PATIENCE_NS = 10**9, 10**11
+"""Nothing is lost in a fabric with flow control on every link: nobody should ever ask."""
+
+
+@dataclass
+class SimulatedGround:
+    """A fabric whose simulations share their tables. A context, as the emulated one is."""
+
+    ground: Ground
+    settings: Settings
+    plan: Plan
+    state: ForwardingState
+    groups: dict[int | None, int]
+    """The multicast group for each number of hosts."""
+    table: ChannelTable
+    tables: simulator.Tables
+
+    @classmethod
+    def build(
+        cls, ground: Ground, settings: Settings, cases: list[Case], _say: Callable[[str], None]
+    ) -> SimulatedGround:
+        """Plan the fabric and fill the tables; raises KnotlessError."""
+        fabric = ground.fabric(settings)
+        counts = dict.fromkeys(case.hosts for case in cases)
+        groups = {count: number for number, count in enumerate(counts, 1)}
+        wanted = {number: members(fabric, count) for count, number in groups.items()}
+        return cls.of(ground, settings, ground.plan(settings, wanted), groups)
+
+    @classmethod
+    def of(
+        cls, ground: Ground, settings: Settings, plan: Plan, groups: dict[int | None, int]
+    ) -> SimulatedGround:
+        """Fill the tables of ``plan``, and those of the second network; raises KnotlessError."""
+        state = state_of_plan(plan)
+        table = channel_table(plan.fabric, plan.flow_control, Buffers())
+        tables = tables_of(state, table)
+        if ground.networks == 2:
+            table = dual_plane(table, len(plan.fabric.switches))
+            tables = tables.repeated(2)
+        return cls(ground, settings, plan, state, groups, table, tables)
+
+    def __enter__(self) -> SimulatedGround:
+        """Begin."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End."""
+
+    def lateness(self) -> tuple[float | None, list[str]]:
+        """Return (lateness, problems): virtual time is never late."""
+        return None, []
+
+    def run(self, case: Case) -> tuple[Passages | None, int]:
+        """Return the passages of a case, and how many messages were asked for."""
+        names = members(self.plan.fabric, case.hosts)
+        trees = trees_of(self.state, self.table, [(names[0], self.groups[case.hosts])])
+        if case.algorithm != "unicast" or self.settings.lists == 0:
+            return self._passages(case.algorithm, None, names, trees)
+        parts, asked = [], 0
+        for number in range(self.settings.lists):
+            order = programs.random_order(len(names), self.settings.seed + number)
+            part, more = self._passages(case.algorithm, order, names, trees)
+            asked += more
+            if part is None:
+                return None, asked
+            parts.append(part)
+        return together(parts), asked
+
+    def costs(self, case: Case) -> LogP:
+        """Return the processors' costs with the L that is measured, averaged over pairs."""
+        names = members(self.plan.fabric, case.hosts)
+        random = Random(self.settings.seed)  # noqa: S311 - a sample, repeatable, not a secret
+        pairs = [random.sample(names, 2) for _ in range(PAIRS)]
+        return mean_of([self.pair(source, target) for source, target in pairs])
+
+    def pair(self, source: str, target: str) -> LogP:
+        """Return the processors' costs with the L that is measured between two hosts.
+
+        A barrier of two processes is one message each way at the same time: it takes
+        exactly o_s + L + o_r.
+        """
+        costs = self.settings.costs
+        passages, _ = self._passages("shuffle", None, [source, target], [])
+        if passages is None:
+            raise ExperimentError(f"{source} and {target} do not reach each other")
+        one_way_us = float(passages.durations_us.mean())
+        latency_us = one_way_us - costs.send_us - costs.receive_us
+        return replace(costs, latency_us=latency_us, line_us=self._line_us(target))
+
+    def _line_us(self, host: str) -> float:
+        """Return how long a message occupies a host's line: frame, preamble and gap."""
+        fabric = self.plan.fabric
+        frame_bytes = line_bytes(self.settings.message_bytes, self.settings.message_bytes)
+        return frame_bytes * 8 / fabric.hosts[fabric.host_index[host]].rate_mbps
+
+    def _passages(
+        self,
+        algorithm: str,
+        order: list[int] | None,
+        names: list[str],
+        trees: list[NDArray[np.uint32]],
+    ) -> tuple[Passages | None, int]:
+        fabric, settings = self.plan.fabric, self.settings
+        costs = settings.costs
+        traffic, outcome = programs.barrier_traffic(
+            algorithm,
+            order,
+            [fabric.host_index[name] for name in names],
+            len(fabric.hosts),
+            self.ground.networks,
+            send_ps=_ps(costs.send_us),
+            receive_ps=_ps(costs.receive_us),
+            gap_ps=_ps(costs.gap_us),
+            interrupt_ps=_ps(costs.interrupt_us),
+            barriers=settings.barriers + WARM_UP,
+            computing_ps=_ps(settings.computing_us),
+            message_bytes=settings.message_bytes,
+            retry_ns=RETRY_NS,
+            patience_ns=PATIENCE_NS,
+        )
+        simulation = simulator.Simulation(
+            len(fabric.switches) * self.ground.networks,
+            len(fabric.hosts) * self.ground.networks,
+            self.table,
+            self.tables,
+            trees,
+            traffic,
+            seed=settings.seed,
+            warm_up_ps=0,
+            end_ps=FOREVER_PS,
+            packet_bytes=1500,
+            header_bytes=settings.cut_through,
+            link_changes=[],
+        )
+        while simulation.run(EVENTS_AT_ONCE):
+            pass
+        ranks, entered, left = outcome.passages()
+        passages = by_process(ranks, entered / PS_PER_US, left / PS_PER_US, len(names))
+        if passages is None or len(passages.left_us) != settings.barriers + WARM_UP:
+            return None, outcome.asked
+        return passages.without_warm_up(), outcome.asked
+
+
+def _ps(time_us: float) -> int:
+    return round(time_us * PS_PER_US)

@@ -1,0 +1,1 @@
+"""Messages between hosts, by UDP or by the endpoint library."""

@@ -1,0 +1,118 @@
+"""Messages between hosts of a running fabric, sent by one process (see ``messenger.py``)."""
+
+from __future__ import annotations
+
+import json
+import select
+import subprocess
+import sys
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from common.errors import KnotlessError
+
+if TYPE_CHECKING:
+    from emulation.network import EmulatedFabric
+
+START_LIMIT_S = 20.0
+SPARE_S = 15.0
+"""How much longer than asked an answer may take before the process is given up."""
+
+
+class ExchangeError(KnotlessError):
+    """A messenger that does not start, or has died."""
+
+
+class Messenger:
+    """The messenger of a running fabric; a context manager."""
+
+    def __init__(self, lab: EmulatedFabric) -> None:
+        self._index = lab.fabric.host_index
+        self._run = 0
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "experiments.workloads.messages.messenger"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        hosts = [
+            {"namespace": f"/run/netns/{lab.names.host_namespace(host.name)}", "ip": host.ip}
+            for host in lab.fabric.hosts
+        ]
+        try:
+            self._ask(hosts, START_LIMIT_S)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Messenger:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def end(self) -> None:
+        """End the process; whoever waits for its answer gets an ExchangeError."""
+        self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        """End the process, and all talk with it."""
+        self.end()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+
+    def acknowledged(
+        self, pairs: Sequence[tuple[str, str]], message_bytes: int, seconds: float, warm_up_s: float
+    ) -> list[list[float]]:
+        """Return the times (us) of each flow's messages; see the messenger."""
+        ask = {"flows": self._numbers(pairs), "bytes": message_bytes}
+        times = {"seconds": seconds, "warm_up_s": warm_up_s}
+        answer = self._do("acknowledged", seconds + warm_up_s, **ask, **times)
+        found: list[list[float]] = answer["times_us"]
+        return found
+
+    def phases(
+        self,
+        phases: Sequence[Sequence[tuple[str, str]]],
+        *,
+        datagrams: int,
+        datagram_bytes: int,
+        limit_s: float,
+    ) -> list[float]:
+        """Return the seconds of each phase; fewer of them where ``limit_s`` ran out."""
+        ask = {"phases": [self._numbers(pairs) for pairs in phases], "limit_s": limit_s}
+        load = {"datagrams": datagrams, "bytes": datagram_bytes}
+        found: list[float] = self._do("phases", limit_s, **ask, **load)["seconds"]
+        return found
+
+    def _numbers(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[int, int]]:
+        return [(self._index[a], self._index[b]) for a, b in pairs]
+
+    def _do(self, what: str, limit_s: float, /, **fields: Any) -> dict[str, Any]:
+        self._run += 1
+        return self._ask({"do": what, "run": self._run, **fields}, limit_s + SPARE_S)
+
+    def _ask(self, request: Any, limit_s: float) -> dict[str, Any]:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None  # noqa: S101, PT018 - both are pipes
+        try:
+            stdin.write(json.dumps(request) + "\n")
+            stdin.flush()
+        except BrokenPipeError:
+            raise ExchangeError("the messenger has died") from None
+        ready, _, _ = select.select([stdout], [], [], limit_s)
+        line = stdout.readline() if ready else ""
+        if not line:
+            raise ExchangeError("the messenger does not answer")
+        answer: dict[str, Any] = json.loads(line)
+        return answer

@@ -1,0 +1,155 @@
+"""Two hosts that exchange messages: emulated, by ``knotless-pingpong``, or simulated."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from emulation import namespaces
+from emulation.names import REPOSITORY
+from emulation.network import EmulatedFabric
+from experiments.framework.experiment import SIMULATION, ExperimentError
+from experiments.framework.routed import emulated, judged
+from experiments.workloads.logp import LogP
+from experiments.workloads.messages.simulated import SimulatedPair
+from routing.plan import Plan
+from topologies import Fabric
+from topologies.fabric import Host
+
+PROGRAM = REPOSITORY / "core" / "target" / "release" / "knotless-pingpong"
+LIMIT_S = 300.0
+LOOK_US = 100
+
+
+class Exchanging(Protocol):
+    """Two hosts of a fabric that exchange messages."""
+
+    @property
+    def asker(self) -> Host:
+        """Who begins."""
+
+    @property
+    def server(self) -> Host:
+        """Who answers."""
+
+    def exchange(self, kind: str, size: int, count: int, mode: str = "latency") -> tuple[Any, Any]:
+        """Return what the asker and what the server tell."""
+
+    def settle(self) -> None:
+        """Forget what was counted."""
+
+    def judge(self) -> dict[str, Any]:
+        """Return lateness, losses, and whether they leave the measurement valid."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A running fabric, and the two hosts that exchange messages."""
+
+    lab: EmulatedFabric
+    asker: Host
+    server: Host
+
+    def exchange(self, kind: str, size: int, count: int, mode: str = "latency") -> tuple[Any, Any]:
+        """Return what the asker and what the server printed.
+
+        Raises ExperimentError with the program's reason when one of them fails.
+        """
+        answers = []
+        with self._start("serve", self.server, self.asker, kind, size, count, mode) as server:
+            try:
+                assert server.stdout is not None  # noqa: S101 - it was asked for
+                server.stdout.readline()
+                with self._start("ask", self.asker, self.server, kind, size, count, mode) as asker:
+                    for process in (asker, server):
+                        out, error = process.communicate(timeout=LIMIT_S)
+                        if process.returncode != 0:
+                            reason = " ".join(error.split())[:300]
+                            raise ExperimentError(f"{kind}, {size} bytes: {reason}")
+                        answers.append(json.loads(out) if out else None)
+            finally:
+                server.kill()
+        return answers[0], answers[1]
+
+    def _start(
+        self, role: str, own: Host, peer: Host, kind: str, size: int, count: int, mode: str
+    ) -> subprocess.Popen[str]:
+        of = (own.ip, peer.ip) if kind == "udp" else (own.mac, peer.mac)
+        interface = f"{own.name}-eth0"
+        words = [role, kind, interface, *of, str(size), str(count), mode, str(LOOK_US)]
+        return subprocess.Popen(
+            namespaces.enter(self.lab.host(own.name).namespace, [str(PROGRAM), *words]),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def settle(self) -> None:
+        """Set the emulator's counters and its lateness to zero."""
+        self.lab.daemon.reset()
+
+    def judge(self) -> dict[str, Any]:
+        """Return lateness, losses, and whether they leave the measurement valid."""
+        lost = int(self.lab.daemon.counters()["lost_frames"])
+        problems = [f"{lost} frames were lost"] if lost else []
+        return judged({"lost_frames": lost}, self.lab.daemon.status(), problems)
+
+
+def chosen(fabric: Fabric, names: str | None) -> tuple[Host, Host]:
+    """Return the two hosts named ``a,b``, or the first and the last.
+
+    Raises ExperimentError when they are not two hosts of the fabric.
+    """
+    by_name = {host.name: host for host in fabric.hosts}
+    words = names.split(",") if names else [fabric.hosts[0].name, fabric.hosts[-1].name]
+    if len(set(words)) != 2 or not set(words) <= set(by_name):
+        raise ExperimentError(
+            f"--hosts: {','.join(words)} is not two of {fabric.hosts[0].name}..."
+            f"{fabric.hosts[-1].name}: write h1,h2"
+        )
+    return by_name[words[0]], by_name[words[1]]
+
+
+def sizes_of(text: str, most: int) -> tuple[int, ...]:
+    """Read sizes in bytes, such as ``8,64,1024``; raises ExperimentError."""
+    try:
+        sizes = tuple(int(word) for word in text.split(","))
+    except ValueError:
+        sizes = ()
+    if not sizes or not all(1 <= size <= most for size in sizes):
+        raise ExperimentError(f"--sizes: {text!r}: write bytes, 1 to {most}, such as 8,64,1024")
+    return sizes
+
+
+@contextmanager
+def running(
+    on: str, plan: Plan, hosts: str | None, costs: LogP, say: Callable[[str], None]
+) -> Iterator[Exchanging]:
+    """Start the fabric; it is removed at the end. ``costs`` are those of simulated processors."""
+    asker, server = chosen(plan.fabric, hosts)
+    if on == SIMULATION:
+        yield SimulatedPair(plan, asker, server, costs)
+        return
+    with emulated(plan, static_arp=True, progress=say) as lab:
+        pair = Pair(lab, asker, server)
+        # The first frames of a flow take a switch's slow path.
+        for kind in ("udp", "message"):
+            pair.exchange(kind, 8, 20)
+        yield pair
+
+
+def lines(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[list[str]]:
+    """Return a table line for each row: numbers with three digits, flags as words."""
+
+    def cell(value: object) -> str:
+        if value is None:
+            return "-"
+        if isinstance(value, bool):
+            return "yes" if value else "NO"
+        return f"{value:,.3f}" if isinstance(value, float) else str(value)
+
+    return [[cell(row[key]) for key in keys] for row in rows]

@@ -1,0 +1,1 @@
+"""Parallel programs: MPI on the emulated fabric, threads and traces in simulation."""

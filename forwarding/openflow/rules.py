@@ -1,0 +1,128 @@
+"""OpenFlow 1.3 rules as plain values: what is compiled, installed, written and checked.
+
+The same values are made by :mod:`forwarding.openflow.compiler`, turned into messages by the
+controller, written to and read from ovs-ofctl text by :mod:`forwarding.openflow.ofctl_text`, and
+read as a forwarding state by :mod:`forwarding.openflow.reader`. Nothing here is specific to one
+make of switch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+
+IN_PORT = 0xFFFFFFF8
+CONTROLLER = 0xFFFFFFFD
+ADMISSION, FORWARD, VIRTUAL_CHANNEL, OUTPUT = range(4)
+
+
+@dataclass(frozen=True)
+class Field:
+    """One matched field, by its OpenFlow name, with a mask where not all bits count.
+
+    ``name`` is one of in_port, metadata, eth_type, eth_dst, eth_src, vlan_vid, vlan_pcp,
+    arp_op, arp_tpa ... as OpenFlow 1.3 and Ryu write them. ``value`` is always an integer:
+    a MAC is its 48 bits; ``vlan_vid`` counts the present bit (0x1000), so that
+    ``Field("vlan_vid", 0)`` is 'untagged' and ``Field("vlan_vid", 0x1000, 0x1000)`` is
+    'tagged, any VLAN'. ``mask`` None means all bits.
+    """
+
+    name: str
+    value: int
+    mask: int | None = None
+
+    @property
+    def order(self) -> tuple[str, int, int]:
+        """What fields are sorted by: name, value and mask, no mask first."""
+        return (self.name, self.value, -1 if self.mask is None else self.mask)
+
+
+def match_order(fields: Iterable[Field]) -> tuple[Field, ...]:
+    """Return ``fields`` in the one order in which matches are written and compared."""
+    return tuple(sorted(fields, key=attrgetter("order")))
+
+
+@dataclass(frozen=True, order=True)
+class Output:
+    """Send the frame out of ``port`` (a number, or IN_PORT, or CONTROLLER)."""
+
+    port: int
+
+
+@dataclass(frozen=True, order=True)
+class PushVlan:
+    """Put an 802.1Q tag (0x8100) on the frame."""
+
+
+@dataclass(frozen=True, order=True)
+class PopVlan:
+    """Take the outer 802.1Q tag off the frame."""
+
+
+@dataclass(frozen=True, order=True)
+class SetField:
+    """Set a field; ``vlan_vid`` includes the present bit (0x1000)."""
+
+    name: str
+    value: int
+
+
+@dataclass(frozen=True, order=True)
+class ToGroup:
+    """Hand the frame to a group of the same switch."""
+
+    group_id: int
+
+
+Action = Output | PushVlan | PopVlan | SetField | ToGroup
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One flow entry: apply ``actions`` in order, write ``metadata``, go to table ``goto``.
+
+    No actions and no ``goto`` is a drop. ``cookie`` marks entries as ours: it is
+    :data:`COOKIE` for every rule that Knotless compiles.
+    """
+
+    table: int
+    priority: int
+    match: tuple[Field, ...]
+    actions: tuple[Action, ...] = ()
+    metadata: int | None = None
+    goto: int | None = None
+    cookie: int = 0
+
+    @property
+    def key(self) -> tuple[int, int, tuple[Field, ...]]:
+        """What identifies a flow entry in a switch: table, priority and match."""
+        return (self.table, self.priority, self.match)
+
+    @property
+    def order(self) -> tuple[int, int, list[tuple[str, int, int]]]:
+        """What the rules of a switch are sorted by: table, priority from high to low, match."""
+        return (self.table, -self.priority, [field.order for field in self.match])
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of type 'all': each bucket's actions are applied to a copy of the frame."""
+
+    group_id: int
+    buckets: tuple[tuple[Action, ...], ...]
+
+
+@dataclass(frozen=True)
+class SwitchRules:
+    """All rules and groups of one switch; rules sorted by :attr:`Rule.order`."""
+
+    rules: tuple[Rule, ...]
+    groups: tuple[Group, ...] = ()
+
+
+COOKIE = 0x6B6E6F74
+"""'knot': the cookie of every rule that Knotless installs."""
+
+FabricRules = Mapping[str, SwitchRules]
+"""Switch name -> its rules."""

@@ -1,0 +1,1 @@
+"""Graphs that engines share: channels, states, turns, layers and trees."""

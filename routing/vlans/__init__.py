@@ -1,0 +1,1 @@
+"""VLANs: which paths share one, and who puts the tag on."""

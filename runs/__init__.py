@@ -1,0 +1,1 @@
+"""Folders of results, plots, and what a run was made with."""

@@ -1,0 +1,1 @@
+"""Whole commands and their processes, without root."""

@@ -1,0 +1,156 @@
+"""What the guard in front of Ryu's parsers lets pass, and what it refuses."""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import Any
+
+import pytest
+from ryu.ofproto import ofproto_parser, ofproto_protocol
+
+from controller.southbound import wire
+from controller.southbound.guard import Guard, Limits
+from controller.southbound.wire import WireError
+from tests.openflow_messages import (
+    NICIRA,
+    VALID,
+    apply,
+    flow_entry,
+    forged,
+    message,
+    multipart,
+    output,
+)
+
+FORGED = int(os.environ.get("KNOTLESS_FORGED", "20000"))
+ASKED = message(18, bytes(8))
+DATAPATH = ofproto_protocol.ProtocolDesc(version=4)
+
+
+def parsed(text: bytes) -> Any:
+    """Return what Ryu makes of a message; None where it cannot read it."""
+    version, kind, length, xid = ofproto_parser.header(text)
+    return ofproto_parser.msg(DATAPATH, version, kind, length, xid, bytearray(text))
+
+
+def guard(**limits: float) -> Guard:
+    return Guard(Limits(**limits), 0.0)  # type: ignore[arg-type] # sizes are whole numbers
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_what_switches_send_passes_and_ryu_reads_it(name: str) -> None:
+    text = bytearray(VALID[name])
+    wire.check(text)
+    assert parsed(bytes(text)) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("04000010000000010001000000000000", "element of type 1 with length 0"),
+        ("041300180000000700010000000000000000000000000000", "56 or more"),
+        ("0416000800000001", "do not send to controllers"),
+        ("0963000800000001", "version 9"),
+        ("0313000800000001", "version 3"),
+        ("0406000800000001", "with 8 bytes"),
+        ("04130010000000070009000000000000", "nobody asked for"),
+    ],
+)
+def test_what_would_harm_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(WireError, match=reason):
+        wire.check(bytearray.fromhex(text))
+
+
+def zeroed(kind: int, size: int) -> bytes:
+    return multipart(kind, bytes(size))
+
+
+@pytest.mark.parametrize("kind", [1, 6, 7, 9, 10, 12])
+def test_entries_of_length_zero_are_refused(kind: int) -> None:
+    with pytest.raises(WireError):
+        wire.check(bytearray(zeroed(kind, 64)))
+
+
+def test_actions_of_other_makers_stay_opaque() -> None:
+    text = bytearray(multipart(1, flow_entry(apply(NICIRA, output(1)))))
+    wire.check(text)
+    (entry,) = parsed(bytes(text)).body
+    assert [type(action).__name__ for action in entry.instructions[0].actions] == [
+        "OFPActionExperimenterUnknown",
+        "OFPActionOutput",
+    ]
+
+
+def test_whatever_passes_ryu_can_read(caplog: pytest.LogCaptureFixture) -> None:
+    passed = 0
+    for text in forged(seed=1, count=FORGED):
+        made = bytearray(text)
+        try:
+            wire.check(made)
+        except WireError:
+            continue
+        passed += 1
+        assert parsed(bytes(made)) is not None, (made.hex(), caplog.text)
+    assert passed > FORGED // 100
+
+
+def test_messages_pass_whole_however_they_arrive() -> None:
+    stream = b"".join(VALID[name] for name in ("hello", "features reply", "echo request"))
+    for size in (1, 3, 7, len(stream)):
+        new = guard()
+        new.sent(message(5))
+        parts = [stream[at : at + size] for at in range(0, len(stream), size)]
+        assert b"".join(new.received(part, 0.0) for part in parts) == stream
+
+
+def test_a_length_below_the_header_ends_the_connection() -> None:
+    with pytest.raises(WireError, match="length 7"):
+        guard().received(struct.pack("!BBHI", 4, 2, 7, 1), 0.0)
+
+
+def test_replies_need_a_request_and_end() -> None:
+    new = guard(reply_bytes=200)
+    with pytest.raises(WireError, match="nobody asked for"):
+        new.received(multipart(13, b""), 0.0)
+    new = guard(reply_bytes=200)
+    new.sent(ASKED)
+    part = multipart(4, bytes(112), more=True)
+    assert new.received(part, 0.0) == part
+    with pytest.raises(WireError, match="more than 200 bytes"):
+        new.received(part, 0.0)
+    new = guard()
+    new.sent(ASKED[:5])
+    new.sent(ASKED[5:])
+    assert new.received(multipart(13, b""), 0.0)
+    with pytest.raises(WireError, match="nobody asked for"):
+        new.received(multipart(13, b""), 0.0)
+
+
+def test_answers_need_something_to_answer() -> None:
+    new = guard()
+    new.sent(message(20))
+    assert new.received(VALID["barrier reply"], 0.0)
+    with pytest.raises(WireError, match="more answers"):
+        new.received(VALID["barrier reply"], 0.0)
+
+
+def test_what_comes_too_fast_is_dropped_or_ends_the_connection() -> None:
+    new = guard(unasked_per_s=10, unasked_burst=5)
+    packet = VALID["packet-in"]
+    assert new.received(packet * 8, 0.0) == packet * 5
+    assert new.dropped == 3
+    assert new.received(packet * 8, 0.2) == packet * 2
+    with pytest.raises(WireError, match="faster than its rate"):
+        new.received(VALID["port status"], 0.2)
+
+
+def test_a_switch_that_says_nothing_is_closed() -> None:
+    new = guard(handshake_s=10)
+    new.check_handshake(9.0)
+    with pytest.raises(WireError, match="no features reply within 10 s"):
+        new.check_handshake(10.1)
+    new = guard(handshake_s=10)
+    new.sent(message(5))
+    new.received(VALID["features reply"], 1.0)
+    new.check_handshake(100.0)

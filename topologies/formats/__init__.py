@@ -1,0 +1,1 @@
+"""Formats of fabric files, one module each."""

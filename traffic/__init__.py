@@ -1,0 +1,1 @@
+"""Traffic on a fabric: patterns, loads, fair rates and all-to-all schedules."""

@@ -1,0 +1,168 @@
+"""How flows that are under way at the same time share the channels of a plan.
+
+References
+----------
+Shimizu, Nakashima: all-to-all communication on Latin-square fat-trees, section 5 (the path-level
+measure, there called throughput ratio).
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from routing.graphs.channels import Ints
+from routing.plan import Plan
+
+_FLOWS_AT_ONCE = 1 << 16
+"""Bounds memory; larger ones are no faster."""
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Contention:
+    """What flows in phases get. Channels are numbered as in :class:`Lines`.
+
+    flows : how many there were, over all phases.
+    throughput_ratio : the mean, over all flows and phases, of 1 / (flows on the fullest channel
+        of the flow's path), links to hosts included; 1.0 is free of contention.
+    max_channel_load : the most flows on a channel between switches in one phase.
+    max_host_load : likewise on a channel from or to a host.
+    peaks : (lines,) the most flows on each channel in one phase.
+    flows_by_load : entry k is how many flows had a fullest channel with k flows.
+    """
+
+    flows: int
+    throughput_ratio: float
+    max_channel_load: int
+    max_host_load: int
+    peaks: Counts
+    flows_by_load: Counts
+
+
+class Lines:
+    """Every channel of a plan, those of hosts included, and which of them each flow takes.
+
+    First the channels between switches as the plan numbers them, then those from the hosts, then
+    those to the hosts, both in the order of the fabric's hosts.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        fabric, routes = plan.fabric, plan.routes
+        self.plan = plan
+        self.switch_lines = len(plan.channels)
+        self.count = self.switch_lines + 2 * len(fabric.hosts)
+        self._switches = len(fabric.switches)
+        at = [fabric.switch_index[host.switch] for host in fabric.hosts]
+        self._target = np.array(at, dtype=np.int32)
+        self._row = routes.rows.astype(np.int64) * self._switches
+        taken = np.where(routes.channels >= 0, routes.channels, self.count).astype(np.int32)
+        self._hops = [taken[:, :, hop].reshape(-1) for hop in range(taken.shape[2])]
+
+    def of(self, flows: Ints) -> list[Ints]:
+        """Return the channels of ``flows`` (flows, 2), one array for each hop.
+
+        Where a path has ended there is the number :attr:`count`, which no channel has.
+        """
+        source, to = flows[:, 0], flows[:, 1]
+        hosts = len(self._target)
+        pair = self._row[source] + self._target[to]
+        between = [hop[pair] for hop in self._hops]
+        return [self.switch_lines + source, *between, self.switch_lines + hosts + to]
+
+    def names(self) -> list[str]:
+        """Return ``SWITCH:PORT``, the port being the one it leaves by, or the sending host."""
+        channels, hosts = self.plan.channels, self.plan.fabric.hosts
+        ends = zip(channels.tail.tolist(), channels.out_port.tolist(), strict=True)
+        between = [f"{channels.names[tail]}:{port}" for tail, port in ends]
+        to_hosts = [f"{host.switch}:{host.port}" for host in hosts]
+        return [*between, *(host.name for host in hosts), *to_hosts]
+
+    def rates_mbps(self) -> NDArray[np.float64]:
+        """Return the line rate of each channel, in Mbit/s."""
+        fabric, channels = self.plan.fabric, self.plan.channels
+        rate: dict[tuple[str, int], float] = {}
+        for link in fabric.links:
+            rate[link.a, link.a_port] = rate[link.b, link.b_port] = link.rate_mbps
+        ends = zip(channels.tail.tolist(), channels.out_port.tolist(), strict=True)
+        between = [rate[channels.names[tail], port] for tail, port in ends]
+        of_hosts = [host.rate_mbps for host in fabric.hosts]
+        return np.array([*between, *of_hosts, *of_hosts])
+
+
+def contention(lines: Lines, phases: Iterable[Ints]) -> Contention:
+    """Route every flow of every phase, (flows, 2) hosts each, and count what shares channels."""
+    # Counted by load and summed as whole numbers, so that 1.0 is exact.
+    flows_by_load: Counts = np.zeros(1, dtype=np.int64)
+    peaks: Counts = np.zeros(lines.count, dtype=np.int64)
+    for flows, phase in _batches(phases):
+        loads = np.zeros((int(phase[-1]) + 1, lines.count + 1), dtype=np.int64)
+        for part in _parts(flows, phase):
+            for numbered in _numbered(lines, *part):
+                loads += np.bincount(numbered, minlength=loads.size).reshape(loads.shape)
+        loads[:, lines.count] = 0
+        peaks = np.maximum(peaks, loads[:, : lines.count].max(axis=0))
+        flat = loads.reshape(-1).astype(np.int32)
+        for part in _parts(flows, phase):
+            first, *others = _numbered(lines, *part)
+            largest = flat[first]
+            for numbered in others:
+                np.maximum(largest, flat[numbered], out=largest)
+            flows_by_load = _sum(flows_by_load, np.bincount(largest))
+    used = np.flatnonzero(flows_by_load)
+    count = int(flows_by_load.sum())
+    got = sum(int(flows_by_load[load]) / int(load) for load in used)
+    return Contention(
+        flows=count,
+        throughput_ratio=got / count if count else 1.0,
+        max_channel_load=int(peaks[: lines.switch_lines].max(initial=0)),
+        max_host_load=int(peaks[lines.switch_lines :].max(initial=0)),
+        peaks=peaks,
+        flows_by_load=flows_by_load,
+    )
+
+
+def _sum(a: Counts, b: NDArray[np.intp]) -> Counts:
+    """Return the sum of two lists of counts, of which one may be shorter."""
+    total: Counts = np.zeros(max(len(a), len(b)), dtype=np.int64)
+    total[: len(a)] += a
+    total[: len(b)] += b
+    return total
+
+
+def _batches(phases: Iterable[Ints]) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the flows of several phases together, and the place of each flow's phase among them."""
+    batch: list[Ints] = []
+    size = 0
+    for flows in phases:
+        if batch and size + len(flows) > _FLOWS_AT_ONCE:
+            yield _joined(batch)
+            batch, size = [], 0
+        if len(flows):
+            batch.append(flows)
+            size += len(flows)
+    if batch:
+        yield _joined(batch)
+
+
+def _joined(batch: list[Ints]) -> tuple[Ints, Ints]:
+    places = np.arange(len(batch), dtype=np.int32)
+    return np.concatenate(batch), np.repeat(places, [len(flows) for flows in batch])
+
+
+def _parts(flows: Ints, phase: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Yield a batch bit by bit: a single phase may be far larger than others."""
+    for start in range(0, len(flows), 2 * _FLOWS_AT_ONCE):
+        part = slice(start, start + 2 * _FLOWS_AT_ONCE)
+        yield flows[part], phase[part]
+
+
+def _numbered(lines: Lines, flows: Ints, phase: Ints) -> list[Ints]:
+    """Return each hop's channels, numbered anew for each phase."""
+    first = phase * np.int32(lines.count + 1)
+    return [channel + first for channel in lines.of(flows)]
