@@ -157,9 +157,9 @@ def test_a_group_is_a_destination(veth: tuple[list[str], list[str]]) -> None:
     [
         ("Endpoint('e9', 1)", "interface e9: cannot be opened: No such device (os error 19)"),
         ("a = Endpoint('e0', 1); b = Endpoint('e0', 1)", "interface e0: port 1: another process"),
-        ("Endpoint('lo', 1)", "interface lo: cannot be opened: it is no Ethernet interface"),
-        ("Endpoint('e0', 1).join('02:00:00:00:00:01')", "is one interface, not a group"),
-        ("Endpoint('e0', 1).send(('02:00', 1), b'')", "is no MAC address"),
+        ("Endpoint('lo', 1)", "interface lo: cannot be opened: not an Ethernet interface"),
+        ("Endpoint('e0', 1).join('02:00:00:00:00:01')", "is not a group address"),
+        ("Endpoint('e0', 1).send(('02:00', 1), b'')", "is not a MAC address"),
         ("Endpoint('e0', 1).send(('03:00:00:00:00:01', 1), b'', acknowledged=True)", "group"),
         ("Endpoint('e0', 1).receive(-1)", "a time is 0 or more seconds"),
     ],

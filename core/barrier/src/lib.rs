@@ -1,23 +1,23 @@
-//! Barriers: nobody leaves before everybody has entered.
+//! Barriers: no process leaves before all have entered.
 //!
-//! An [`Algorithm`] is written down as one [`Program`] for each process: stages, each of which
-//! sends something and then waits for somebody. A [`Process`] runs a program again and again,
-//! one barrier after the other, and makes it safe against frames that are lost, duplicated or
-//! overtaken, and against processes that die.
+//! An [`Algorithm`] is expressed as one [`Program`] for each process: stages, each of which sends
+//! messages and then waits for messages of other processes. A [`Process`] runs a program repeatedly,
+//! once for each barrier, and tolerates frames that are lost, duplicated or reordered, and
+//! processes that die.
 //!
-//! The crate has no clock and does no I/O. Whoever drives a [`Process`] tells it what comes in
-//! and what time it is, and sends what it wants sent: over a real network interface, over a
-//! simulated fabric, or over the hostile network of the tests; the barrier is the same.
+//! The crate has no clock and does no I/O. The driver of a [`Process`] passes received messages and the
+//! time, and sends the messages that the process returns. The same code runs over a network
+//! interface, over a simulated fabric, and over the faulty network of the tests.
 //!
 //! # Lost messages
 //!
-//! No message is acknowledged. Every message carries the *colour* of its barrier, its number. A
-//! process that waits in one barrier can only be met by messages of that barrier and of the
-//! next: nobody can be further ahead, for to leave a barrier everybody must have entered it. So
-//! whoever misses a message asks for it, and whoever has sent it knows from the colour alone that
-//! it may say it again. Nothing is stored to be sent again, and without losses a barrier
-//! costs no message more. (Two colours would do if no frame outlived a barrier; 32 bits make
-//! duplicates harmless that turn up any number of barriers later.)
+//! No message is acknowledged. Every message carries the *colour* of its barrier, which is its number. A
+//! process that waits in one barrier receives messages of that barrier and of the next only: no
+//! process can be further ahead, because all must have entered a barrier before one leaves it. A
+//! process that misses a message therefore asks for it, and its sender knows from the colour alone that
+//! it may repeat it. Nothing is stored for retransmission, and without losses a barrier costs no
+//! additional message. (Two colours would suffice if no frame outlived a barrier; with 32 bits, duplicates
+//! that arrive any number of barriers later are harmless.)
 //!
 //! References: Iwasaki, Matsuoka, Sakae, Ogawa (algorithms with multicast release, colouring);
 //! Koibuchi, Watanabe, Otsuka, Jouraku, Amano (visiting lists); Hensgen, Finkel, Manber, Two
@@ -45,14 +45,7 @@ pub type Rank = usize;
 /// A point in time or a duration in nanoseconds, from any zero.
 pub type Time = u64;
 
-/// What is wrong with what a barrier was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An invalid request for a barrier; one line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Error(pub(crate) String);
-
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Error {}

@@ -1,43 +1,36 @@
-//! What processes say to each other, and its eight bytes on the wire.
+//! Messages between processes, and their encoding in eight bytes.
 
 use crate::Rank;
 
-/// A message between two processes of a barrier. Who sent it, its carrier tells.
+/// A message between two processes of a barrier. The carrier of the message tells who sent it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Message {
-    /// 'I have come this far': what the stages send and wait for.
+    /// The sender has reached its stage: what stages send and wait for.
     Step {
-        /// Of which barrier.
+        /// Number of the barrier.
         colour: u32,
     },
-    /// 'I miss your step; say it again if you have said it.'
+    /// The sender misses the receiver's step and asks to repeat it if it was sent.
     Ask {
-        /// Of which barrier.
+        /// Number of the barrier.
         colour: u32,
     },
-    /// 'I have not come that far yet, but I am alive.'
+    /// The sender has not reached that stage yet, but runs.
     Alive {
-        /// Of which barrier.
+        /// Number of the barrier.
         colour: u32,
     },
-    /// 'That process is dead: there will be no more barriers.'
+    /// A process is dead: no more barriers will complete.
     Dead {
-        /// Who died.
+        /// The process that died.
         rank: Rank,
     },
 }
 
-/// Bytes that are no message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The bytes are not a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a message of a barrier: expected {} bytes of a known kind", Message::BYTES)]
 pub struct DecodeError;
-
-impl std::fmt::Display for DecodeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "no message of a barrier: {} bytes with a known kind wanted", Message::BYTES)
-    }
-}
-
-impl std::error::Error for DecodeError {}
 
 impl Message {
     /// The length of every message.
@@ -55,7 +48,10 @@ impl Message {
         [b'B', b'A', kind, 0, a, b, c, d]
     }
 
-    /// The message in `bytes`.
+    /// Decode a message.
+    ///
+    /// # Errors
+    /// The bytes are not a message.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let &[b'B', b'A', kind, 0, a, b, c, d] = bytes else {
             return Err(DecodeError);

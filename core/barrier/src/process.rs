@@ -1,4 +1,4 @@
-//! One process of a barrier: what it says, and what it makes of what it hears.
+//! A process of a barrier: the messages that it sends and how it processes those it receives.
 
 use std::collections::VecDeque;
 
@@ -6,78 +6,69 @@ use crate::program::{Destination, Program, Send};
 use crate::rankset::RankSet;
 use crate::{Error, Message, Rank, Time, Timing};
 
-/// A message that the driver is to send.
+/// A message that the driver must send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Post {
-    /// To whom, and by which network.
+    /// Destination and network.
     pub send: Send,
-    /// What.
+    /// The message.
     pub message: Message,
 }
 
-/// Where a process is.
+/// The state of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Before its first barrier, or between two.
+    /// Before its first barrier, or between two barriers.
     Outside,
-    /// In a barrier, and waiting.
+    /// Waiting in a barrier.
     Inside,
-    /// That process is dead: no barrier will ever be passed again.
+    /// That process is dead: no more barriers will complete.
     Broken(Rank),
 }
 
 /// Why a process cannot enter a barrier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// It has not left the last one.
+    #[error("the process has not left its last barrier yet")]
     Inside,
     /// That process is dead.
+    #[error("process {0} of the barrier is dead")]
     Broken(Rank),
 }
 
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Refused::Inside => write!(f, "the process has not left its last barrier yet"),
-            Refused::Broken(rank) => write!(f, "process {rank} of the barrier is dead"),
-        }
-    }
-}
-
-impl std::error::Error for Refused {}
-
-/// What happened, since the beginning.
+/// Counters since the beginning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Barriers passed.
     pub passed: u64,
-    /// Steps that were asked for because they did not come in time.
+    /// Requests for steps that did not arrive in time.
     pub asked: u64,
-    /// Steps that were said again because somebody asked.
+    /// Steps that were repeated on request.
     pub repeated: u64,
-    /// Messages of barriers long over, and steps that were known already.
+    /// Messages of earlier barriers, and duplicate steps.
     pub stale: u64,
-    /// Messages that no process of this barrier can have meant: senders out of range and such.
-    pub strange: u64,
+    /// Messages that no process of this barrier sends, for instance with a sender out of range.
+    pub invalid: u64,
 }
 
-/// One process. Feed it with [`Process::enter`], [`Process::receive`] and, when
-/// [`Process::deadline`] has come, [`Process::advance`]; after each of them send what
-/// [`Process::next_post`] gives until it gives nothing.
+/// A process. Call [`Process::enter`], [`Process::receive`] and, at [`Process::deadline`],
+/// [`Process::advance`]; after each of them send what [`Process::next_post`] returns until it returns
+/// None.
 ///
-/// It wants to be fed outside barriers too: others may have missed what it said in the last one,
-/// and a process that never answers is taken for dead.
+/// It must receive messages outside barriers as well: others may have missed its messages of the last
+/// barrier, and a process that does not answer counts as dead.
 #[derive(Debug)]
 pub struct Process {
     program: Program,
-    /// What was run before `program`, and the last barrier that it ran.
+    /// The previous program and the last barrier in which it ran.
     former: Option<(Program, u32)>,
     timing: Timing,
     state: State,
-    /// Of the barrier that was entered last.
+    /// Colour of the barrier that was entered last.
     colour: u32,
     stage: usize,
-    /// Who was heard in that barrier, and who in the next.
+    /// The processes whose step of that barrier, and of the next, has arrived.
     heard: [RankSet; 2],
     missing: usize,
     waiting_since: Time,
@@ -142,10 +133,10 @@ impl Process {
         Ok(())
     }
 
-    /// `message` has come from process `from`, as its carrier says.
+    /// Process a message of process `from`.
     pub fn receive(&mut self, now: Time, from: Rank, message: Message) {
         if from >= self.program.size || from == self.program.rank {
-            self.counters.strange += 1;
+            self.counters.invalid += 1;
             return;
         }
         self.heard_at[from] = now;
@@ -153,18 +144,18 @@ impl Process {
             Message::Step { colour } => self.step(now, from, colour),
             Message::Ask { colour } => self.answer(from, colour),
             Message::Alive { .. } => {}
-            Message::Dead { rank } if rank < self.program.size => self.break_up(rank),
-            Message::Dead { .. } => self.counters.strange += 1,
+            Message::Dead { rank } if rank < self.program.size => self.abort(rank),
+            Message::Dead { .. } => self.counters.invalid += 1,
         }
     }
 
-    /// Time has come to `now`: ask for what is missing, give up who does not answer.
+    /// Ask for missing steps, and give up processes that do not answer.
     pub fn advance(&mut self, now: Time) {
         if self.state != State::Inside || now < self.ask_at {
             return;
         }
         if self.timing.is_long(now - self.ask_at) {
-            // This process has not run, so it has not listened: the time says nothing of the others.
+            // This process was not running, so the silence does not mean that the others are dead.
             self.waiting_since = now;
         }
         let network = self.asked as usize % self.program.networks;
@@ -175,7 +166,7 @@ impl Process {
             }
             let quiet = now - self.waiting_since.max(self.heard_at[rank]).min(now);
             if quiet >= self.timing.patience {
-                self.break_up(rank);
+                self.abort(rank);
                 return;
             }
             self.counters.asked += 1;
@@ -185,7 +176,7 @@ impl Process {
         self.ask_at = now.saturating_add(self.timing.wait(self.asked));
     }
 
-    /// When [`Process::advance`] is due next, if at all.
+    /// When [`Process::advance`] must be called; None if not at all.
     pub fn deadline(&self) -> Option<Time> {
         (self.state == State::Inside).then_some(self.ask_at)
     }
@@ -195,22 +186,22 @@ impl Process {
         self.posts.pop_front()
     }
 
-    /// Where the process is.
+    /// The state.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Its number.
+    /// The number of this process.
     pub fn rank(&self) -> Rank {
         self.program.rank
     }
 
-    /// What happened so far.
+    /// The counters so far.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Begin `stage` of this barrier, and those after it whose messages have come already.
+    /// Begin `stage` of this barrier, and those after it whose messages have already arrived.
     fn begin_stage(&mut self, stage: usize, now: Time) {
         self.stage = stage;
         while let Some(begun) = self.program.stages.get(self.stage) {
@@ -245,7 +236,7 @@ impl Process {
         }
     }
 
-    /// `from` misses our step of barrier `colour`.
+    /// Answer `from`, which misses this process's step of barrier `colour`.
     fn answer(&mut self, from: Rank, colour: u32) {
         if let State::Broken(rank) = self.state {
             self.reply(from, Message::Dead { rank });
@@ -258,7 +249,7 @@ impl Process {
         };
         let all = program.stages.len();
         let stages = match ahead {
-            // What we shall say there, if anything, may be another program's matter.
+            // The program of that barrier may be another one.
             1 => return self.reply(from, Message::Alive { colour }),
             0 if self.state == State::Inside => self.stage + 1,
             0 | -1 => all,
@@ -273,15 +264,15 @@ impl Process {
         } else if program.sends_to(from, all) {
             self.reply(from, Message::Alive { colour });
         } else if ahead < 0 {
-            // An ask that was long under way, about a program before the last.
+            // A delayed request about a program before the previous one.
             self.counters.stale += 1;
         } else {
-            self.counters.strange += 1;
+            self.counters.invalid += 1;
         }
     }
 
-    /// `dead` is dead: tell everybody, once; who misses that will ask.
-    fn break_up(&mut self, dead: Rank) {
+    /// Process `dead` is dead: tell all others once; those who miss that will ask.
+    fn abort(&mut self, dead: Rank) {
         if let State::Broken(_) = self.state {
             return;
         }
@@ -294,7 +285,7 @@ impl Process {
         }
     }
 
-    /// Say something outside the program. By all networks: one of them may be what is broken.
+    /// Send a message outside the program, over all networks because one of them may be broken.
     fn reply(&mut self, to: Rank, message: Message) {
         for network in 0..self.program.networks {
             self.post(Destination::One(to), network, message);

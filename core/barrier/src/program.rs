@@ -1,8 +1,8 @@
-//! What one process does in one barrier, written down.
+//! Programs: the messages of one process in one barrier.
 
 use crate::Rank;
 
-/// Where a message goes.
+/// The destination of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destination {
     /// To one process.
@@ -14,32 +14,32 @@ pub enum Destination {
 /// A message to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Send {
-    /// To whom.
+    /// The destination.
     pub to: Destination,
-    /// By which of the networks, from 0.
+    /// Index of the network, from 0.
     pub network: usize,
 }
 
-/// Send all of `sends`, in this order; then wait until all of `awaits` have been heard.
+/// Send all of `sends`, in this order; then wait for the steps of all of `awaits`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stage {
-    /// What is sent at the beginning.
+    /// The messages that are sent first.
     pub sends: Vec<Send>,
-    /// Who must be heard before the next stage begins; in the order in which they are expected.
+    /// The processes whose steps must arrive before the next stage, in the order in which they are expected.
     pub awaits: Vec<Rank>,
 }
 
-/// What one process does from its entry to its leaving.
+/// What one process does from entering a barrier to leaving it.
 ///
-/// In one barrier a process sends at most one message to each other one, so a message needs no
-/// more than its sender and its colour to be understood.
+/// In one barrier a process sends at most one message to each other process, so sender and colour
+/// identify a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Whose program it is.
+    /// The process.
     pub rank: Rank,
-    /// How many processes there are.
+    /// Number of processes.
     pub size: usize,
-    /// How many networks join them.
+    /// Number of networks that connect them.
     pub networks: usize,
     /// The stages, in order.
     pub stages: Vec<Stage>,
@@ -56,11 +56,11 @@ impl Program {
     }
 }
 
-/// A program of one network, made stage by stage.
+/// Builds a program for one network stage by stage.
 #[derive(Default)]
-pub(crate) struct Draft(Vec<Stage>);
+pub(crate) struct ProgramBuilder(Vec<Stage>);
 
-impl Draft {
+impl ProgramBuilder {
     /// Add a stage: send to `sends`, then wait for `awaits`.
     pub(crate) fn stage(mut self, sends: Vec<Destination>, awaits: Vec<Rank>) -> Self {
         if !(sends.is_empty() && awaits.is_empty()) {
@@ -71,16 +71,16 @@ impl Draft {
     }
 
     /// The program of `rank`.
-    pub(crate) fn program(self, rank: Rank, size: usize) -> Program {
+    pub(crate) fn build(self, rank: Rank, size: usize) -> Program {
         Program { rank, size, networks: 1, stages: self.0 }
     }
 }
 
-/// Spread the messages that each process receives over `networks` networks: the first it
-/// expects comes by network 0, the next by network 1, and so on in turn. (Paper 001 gives the
-/// two children of a 3-way tree different networks, and shares out the slaves of the
-/// concurrent barrier.) A multicast stays on network 0, which all are on.
-pub(crate) fn spread(programs: &mut [Program], networks: usize) {
+/// Distribute the messages that each process receives over `networks` networks: the first that it
+/// expects uses network 0, the next network 1, and so on in turn. (Paper 001 assigns the two children of
+/// a 3-way tree to different networks, and distributes the slaves of the concurrent barrier.)
+/// Multicasts use network 0, to which all processes belong.
+pub(crate) fn assign_networks(programs: &mut [Program], networks: usize) {
     let expected: Vec<Vec<Rank>> = programs
         .iter()
         .map(|program| program.stages.iter().flat_map(|s| s.awaits.iter().copied()).collect())
@@ -91,7 +91,7 @@ pub(crate) fn spread(programs: &mut [Program], networks: usize) {
         for send in program.stages.iter_mut().flat_map(|stage| stage.sends.iter_mut()) {
             if let Destination::One(to) = send.to {
                 let place = expected[to].iter().position(|&rank| rank == from);
-                send.network = place.expect("what is sent is awaited") % networks;
+                send.network = place.expect("every message that is sent is awaited") % networks;
             }
         }
     }

@@ -16,12 +16,12 @@ impl RankSet {
         self.0[rank / 64] |= 1 << (rank % 64);
     }
 
-    /// Whether `rank` is in it.
+    /// Whether the set contains `rank`.
     pub(crate) fn contains(&self, rank: Rank) -> bool {
         self.0[rank / 64] & (1 << (rank % 64)) != 0
     }
 
-    /// Take everything out.
+    /// Remove all ranks.
     pub(crate) fn clear(&mut self) {
         self.0.fill(0);
     }

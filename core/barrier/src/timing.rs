@@ -1,28 +1,31 @@
-//! When a process asks again, and when it gives up.
+//! When a process asks again and when it gives up.
 
 use crate::{Error, Time};
 
-/// How patient a process is.
+/// The time limits of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
     /// Wait this long for a message before asking for it, twice as long before asking again, and
     /// so on up to an eighth of `patience`. Several times what a barrier takes.
     pub retry: Time,
-    /// Take a process for dead from which nothing, not even an answer, has come for this long
-    /// while it was asked.
+    /// A process counts as dead if nothing, not even an answer, arrives from it for this long while
+    /// it is asked.
     pub patience: Time,
 }
 
-/// How often at least a process is asked before it is taken for dead.
+/// How often a process is asked at least before it counts as dead.
 const ASKS: Time = 8;
 
 impl Timing {
-    /// Check and return the two; an error when there is no time to ask several times.
+    /// Check the two limits.
+    ///
+    /// # Errors
+    /// There is no time to ask several times.
     pub fn new(retry: Time, patience: Time) -> Result<Self, Error> {
         if retry == 0 || patience / ASKS < retry {
             return Err(Error(format!(
                 "a patience of {patience} ns is too short for asking every {retry} ns: \
-                 at least {ASKS} times as long, please, and retry at least 1"
+                 it must be at least {ASKS} times as long, and retry at least 1"
             )));
         }
         Ok(Timing { retry, patience })
@@ -34,13 +37,13 @@ impl Timing {
         doubled.min(self.patience / ASKS)
     }
 
-    /// Whether `late` is more than a process is late that runs when it wants to.
+    /// Whether a delay is so long that this process cannot have been running.
     pub(crate) fn is_long(&self, late: Time) -> bool {
         late >= self.patience / ASKS
     }
 
-    /// The longest that a death stays unnoticed by whoever waits for the dead: the patience, and
-    /// what it takes until the next look.
+    /// How long it takes at most until a process that waits for a dead one notices: the patience and the
+    /// time until the next check.
     pub fn bound(&self) -> Time {
         self.patience + self.patience / ASKS
     }

@@ -1,14 +1,17 @@
 //! Visiting lists: the order in which a unicast tree reaches the processes.
 //!
-//! Who has a list of n processes to visit, itself first, sends to the middle one and leaves it
-//! the second half; then goes on with the first half. All are reached in ceil(log2 n) steps
+//! A process with a list of n processes to visit, itself first, sends to the middle one, which takes
+//! over the second half, and continues with the first half. All are reached in ceil(log2 n) steps
 //! (McKinley, Xu, Esfahanian, Ni, Unicast-based multicast communication in wormhole-routed
 //! networks, 1994; paper 000, section 4.1.2). With the processes in their own order and n a
 //! power of two this is the binomial tree.
 
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::SplitMix64;
+
 use crate::{Error, Rank};
 
-/// A tree over all processes, made from a visiting list.
+/// A tree over all processes, built from a visiting list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VisitingTree {
     parent: Vec<Option<Rank>>,
@@ -16,7 +19,10 @@ pub struct VisitingTree {
 }
 
 impl VisitingTree {
-    /// The tree of a list that holds every rank below its length once; its first is the root.
+    /// The tree of a list that contains every rank below its length once; the first is the root.
+    ///
+    /// # Errors
+    /// The list is not of this form.
     pub fn new(order: &[Rank]) -> Result<Self, Error> {
         let size = order.len();
         let mut seen = vec![false; size];
@@ -36,7 +42,7 @@ impl VisitingTree {
         Ok(tree)
     }
 
-    /// The first of `list` reaches all others.
+    /// Build the tree below the first of `list`.
     fn visit(&mut self, mut list: &[Rank]) {
         let root = list[0];
         while list.len() > 1 {
@@ -48,12 +54,12 @@ impl VisitingTree {
         }
     }
 
-    /// Who reaches `rank`; none for the root.
+    /// The process that sends to `rank`; None for the root.
     pub fn parent(&self, rank: Rank) -> Option<Rank> {
         self.parent[rank]
     }
 
-    /// Whom `rank` reaches, in this order.
+    /// The processes to which `rank` sends, in this order.
     pub fn children(&self, rank: Rank) -> &[Rank] {
         &self.children[rank]
     }
@@ -62,20 +68,11 @@ impl VisitingTree {
 /// A visiting list in random order, process 0 first; equal seeds give equal lists everywhere.
 pub fn random_order(size: usize, seed: u64) -> Vec<Rank> {
     let mut order: Vec<Rank> = (0..size).collect();
-    let mut state = seed;
+    let mut random = SplitMix64::seed_from_u64(seed);
     for last in (2..size).rev() {
         // Fisher and Yates, on the ranks from 1. The bias of the remainder is below 2^-48.
-        let other = 1 + (split_mix(&mut state) % last as u64) as usize;
+        let other = 1 + (random.next_u64() % last as u64) as usize;
         order.swap(last, other);
     }
     order
-}
-
-/// The next number of SplitMix64 (Steele, Lea, Flood, 2014).
-fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

@@ -1,4 +1,4 @@
-//! Nobody leaves early, everybody leaves, and deaths are learnt of: whatever the network does.
+//! With every kind of fault: no process leaves early, all leave, and deaths are noticed.
 
 mod harness;
 
@@ -35,9 +35,9 @@ fn ten_thousand_barriers_each_with_losses_copies_and_overtaking() {
         assert!(run.left_early().is_empty(), "{algorithm:?}");
         assert!(run.broken.iter().all(Option::is_none));
         let counted = |of: fn(&Process) -> u64| run.processes.iter().map(of).sum::<u64>();
-        assert!(counted(|process| process.counters().repeated) > 500, "losses were made good");
+        assert!(counted(|process| process.counters().repeated) > 500, "lost messages are repeated");
         assert!(counted(|process| process.counters().stale) > 500, "copies were thrown away");
-        assert_eq!(counted(|process| process.counters().strange), 0);
+        assert_eq!(counted(|process| process.counters().invalid), 0);
     }
 }
 
@@ -48,8 +48,8 @@ fn programs_may_change_from_barrier_to_barrier() {
     let run = Run::in_turn(rota, setting(2_000, BAD, 3)).finish();
     assert!(run.left.iter().all(|left| left.len() == 2_000));
     assert!(run.left_early().is_empty());
-    let strange: u64 = run.processes.iter().map(|process| process.counters().strange).sum();
-    assert_eq!(strange, 0);
+    let invalid: u64 = run.processes.iter().map(|process| process.counters().invalid).sum();
+    assert_eq!(invalid, 0);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn without_faults_a_barrier_costs_its_steps_and_nothing_more() {
 #[test]
 fn a_late_process_holds_all_and_is_not_taken_for_dead() {
     for algorithm in algorithms(9, 1) {
-        // Up to ten times the patience between two barriers: it answers, so it lives.
+        // Up to ten times the patience between two barriers: it answers, so it does not count as dead.
         let late = Setting { computing: 4_000 * MS, ..setting(3, BAD, 11) };
         let run = Run::new(programs(&algorithm, 9, 1).unwrap(), late).finish();
         assert!(run.left.iter().all(|left| left.len() == 3), "{algorithm:?}");
@@ -113,7 +113,7 @@ proptest! {
         let mortal = Setting { death: Some((dead, at)), ..setting(1_000, BAD, seed) };
         let run = Run::new(programs(algorithm, size, 1).unwrap(), mortal).finish();
         prop_assert!(run.left_early().is_empty());
-        // Who waits for the dead learns of it; who waits for those is told, or asks once more.
+        // Processes that wait for the dead one notice; those that wait for them are told, or ask again.
         let bound = at + mortal.computing + timing().bound() + 2 * timing().bound() / 8;
         for (rank, process) in run.processes.iter().enumerate().filter(|(rank, _)| *rank != dead) {
             prop_assert_eq!(process.state(), State::Broken(dead));
@@ -131,17 +131,17 @@ proptest! {
 
     #[test]
     fn hostile_messages_release_nobody(
-        heard in prop::collection::vec((0usize..9, 0u8..5, any::<u32>(), 0u32..4), 0..200),
+        received in prop::collection::vec((0usize..9, 0u8..5, any::<u32>(), 0u32..4), 0..200),
         which in 0usize..7,
     ) {
-        // Whatever the others say: process 0 stays inside until each it awaits has said so.
+        // Process 0 stays inside until the step of every process that it awaits has arrived.
         let program = programs(&algorithms(6, 1)[which], 6, 1).unwrap().remove(0);
         let awaited = program.stages.iter().flat_map(|stage| stage.awaits.clone());
         let awaited: Vec<usize> = awaited.collect();
         let mut process = Process::new(program, timing());
         process.enter(0).unwrap();
         let mut said = vec![];
-        for (now, (from, kind, any, near)) in heard.into_iter().enumerate() {
+        for (now, (from, kind, any, near)) in received.into_iter().enumerate() {
             let colour = if any % 2 == 0 { any } else { near };
             let message = match kind {
                 0 | 1 => Message::Step { colour },
@@ -170,7 +170,7 @@ fn a_process_enters_once_and_not_after_a_death() {
     process.receive(2, 1, Message::Dead { rank: 1 });
     assert_eq!(process.state(), State::Broken(1));
     assert_eq!(process.enter(3), Err(Refused::Broken(1)));
-    // Who asks the survivor later is told too.
+    // A process that asks the survivor later is told as well.
     while process.next_post().is_some() {}
     process.receive(4, 1, Message::Ask { colour: 1 });
     assert_eq!(process.next_post().unwrap().message, Message::Dead { rank: 1 });
@@ -185,7 +185,7 @@ fn a_process_that_did_not_run_for_long_takes_nobody_for_dead_by_that() {
     let stopped = 100 * timing.patience;
     process.advance(stopped);
     assert_eq!(process.state(), State::Inside);
-    // From now on it runs, and nobody answers.
+    // From now on it runs, and no process answers.
     while let Some(deadline) = process.deadline() {
         assert!(deadline <= stopped + timing.bound());
         process.advance(deadline);

@@ -1,4 +1,4 @@
-//! The programs themselves: who knows of whom when, in every size.
+//! The programs of all sizes: when each process knows that the others have entered.
 
 use std::collections::BTreeSet;
 
@@ -33,14 +33,14 @@ fn receivers(program: &Program, to: Destination) -> Vec<usize> {
     }
 }
 
-/// Let what each process knows flow along the messages; who gets to the end knows of all entries.
+/// Propagate along the messages what each process knows; at its end it must know that all have entered.
 #[test]
 fn who_leaves_knows_that_all_have_entered() {
     for (name, made) in every_program() {
         let size = made.len();
         let mut stage = vec![0; size];
         let mut knows: Vec<BTreeSet<usize>> = (0..size).map(|rank| [rank].into()).collect();
-        let mut told: Vec<Vec<Option<BTreeSet<usize>>>> = vec![vec![None; size]; size];
+        let mut received: Vec<Vec<Option<BTreeSet<usize>>>> = vec![vec![None; size]; size];
         let mut sent = vec![0; size];
         loop {
             let mut moved = false;
@@ -50,15 +50,15 @@ fn who_leaves_knows_that_all_have_entered() {
                     sent[rank] += 1;
                     for send in &here.sends {
                         for to in receivers(&made[rank], send.to) {
-                            let before = told[rank][to].replace(knows[rank].clone());
+                            let before = received[rank][to].replace(knows[rank].clone());
                             assert!(before.is_none(), "{name}: {rank} tells {to} twice");
                         }
                     }
                     moved = true;
                 }
-                if here.awaits.iter().all(|&from| told[from][rank].is_some()) {
+                if here.awaits.iter().all(|&from| received[from][rank].is_some()) {
                     for &from in &here.awaits {
-                        let news = told[from][rank].clone().unwrap();
+                        let news = received[from][rank].clone().unwrap();
                         knows[rank].extend(news);
                     }
                     stage[rank] += 1;
@@ -96,14 +96,14 @@ fn what_is_sent_is_awaited_and_nothing_else_is() {
     }
 }
 
-/// Messages one after the other from the last to enter to the last to leave.
+/// Length of the longest chain of messages from the last entry to the last exit.
 fn depth(made: &[Program]) -> usize {
-    // When each process begins each stage, if a message takes 1 and nothing else takes any time.
+    // When each process begins each stage, if a message takes time 1 and nothing else takes time.
     let mut at: Vec<Vec<usize>> = made.iter().map(|p| vec![0; p.stages.len() + 1]).collect();
     for _ in 0..2 * made.len() {
         for program in made {
             for (number, stage) in program.stages.iter().enumerate() {
-                let heard = stage.awaits.iter().map(|&from| {
+                let arrived = stage.awaits.iter().map(|&from| {
                     let sends = |stage: &barrier::Stage| {
                         stage
                             .sends
@@ -112,7 +112,7 @@ fn depth(made: &[Program]) -> usize {
                     };
                     at[from][made[from].stages.iter().position(sends).unwrap()] + 1
                 });
-                let done = heard.max().unwrap_or(0).max(at[program.rank][number]);
+                let done = arrived.max().unwrap_or(0).max(at[program.rank][number]);
                 at[program.rank][number + 1] = done;
             }
         }
@@ -126,7 +126,7 @@ fn the_phases_are_as_many_as_the_papers_say() {
     assert_eq!(phases(Algorithm::Shuffle, 32), 5);
     assert_eq!(phases(Algorithm::Shuffle, 33), 6);
     assert_eq!(phases(Algorithm::Tree(2), 32), 5 + 1);
-    // Paper 001 measured 15 and 31; one more costs another message, not another phase.
+    // Paper 001 measured 15 and 31 processes; one more costs another message, not another phase.
     assert_eq!(phases(Algorithm::Tree(3), 15), 3 + 1);
     assert_eq!(phases(Algorithm::Tree(3), 31), 4 + 1);
     assert_eq!(phases(Algorithm::Tree(3), 32), 4 + 1);
@@ -140,8 +140,8 @@ fn the_phases_are_as_many_as_the_papers_say() {
 fn parents_of_a_tree_have_equal_children_and_those_left_over() {
     let children = |ways, size, rank: usize| {
         let made = programs(&Algorithm::Tree(ways), size, 1).unwrap();
-        let heard = made[rank].stages.first().map(|stage| stage.awaits.clone());
-        heard.filter(|_| made[rank].stages[0].sends.is_empty()).unwrap_or_default()
+        let arrived = made[rank].stages.first().map(|stage| stage.awaits.clone());
+        arrived.filter(|_| made[rank].stages[0].sends.is_empty()).unwrap_or_default()
     };
     assert_eq!(children(3, 31, 0), [1, 16]);
     assert_eq!(children(3, 32, 0), [1, 16, 31]);
@@ -157,7 +157,7 @@ fn parents_of_a_tree_have_equal_children_and_those_left_over() {
 fn two_networks_share_what_one_process_receives() {
     let made = programs(&Algorithm::Tree(3), 15, 2).unwrap();
     let to_parent = |rank: usize| made[rank].stages.last().unwrap().sends[0].network;
-    // The two children of each parent come by different networks.
+    // The two children of each parent use different networks.
     for (one, other) in [(1, 8), (2, 5), (3, 4), (6, 7), (9, 12), (10, 11), (13, 14)] {
         assert_ne!(to_parent(one), to_parent(other));
     }
@@ -173,4 +173,10 @@ fn random_orders_are_permutations_that_the_seed_decides() {
     assert_ne!(order, random_order(64, 10));
     assert_eq!(order[0], 0);
     assert_eq!(order.iter().collect::<BTreeSet<_>>().len(), 64);
+}
+
+#[test]
+fn a_random_order_depends_on_its_seed_alone() {
+    // Stored runs name their visiting lists by seed.
+    assert_eq!(random_order(12, 3), [0, 6, 1, 7, 11, 3, 10, 9, 8, 4, 2, 5]);
 }

@@ -10,9 +10,9 @@ const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
 const SNAP_BYTES: u32 = 1 << 16;
 const LINK_TYPE_ETHERNET: u32 = 1;
 
-/// An open capture of one link: both directions, as on the wire but for preamble and FCS, with
-/// VLAN tags, without trailers, and the PAUSE and PFC frames of both ends. A frame has the time
-/// at which its first bit leaves; times are virtual, counted from the wall clock at the daemon's start.
+/// An open capture of one link: both directions, with VLAN tags and the PAUSE and PFC frames of both
+/// ends, without preamble, FCS and trailer. The timestamp of a frame is the virtual time at which its
+/// first bit leaves; virtual time 0 is the wall-clock time of the daemon's start.
 #[derive(Debug)]
 pub struct Capture {
     file: BufWriter<File>,
@@ -22,10 +22,10 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Begin a capture; `epoch_ns` is what virtual time 0 is in Unix time.
+    /// Start a capture; `epoch_ns` is virtual time 0 in Unix time.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// The file cannot be written.
     pub fn create(path: &Path, epoch_ns: u64) -> io::Result<Capture> {
         let mut file = BufWriter::new(File::create(path)?);
         file.write_all(&MAGIC_NANOSECONDS.to_le_bytes())?;
@@ -37,7 +37,7 @@ impl Capture {
         Ok(Capture { file, epoch_ns, packets: 0, failed: None })
     }
 
-    /// Add a frame. An error is kept for [`Capture::finish`].
+    /// Add a frame. [`Capture::finish`] reports the first error.
     pub fn record(&mut self, at: Time, frame: &[u8]) {
         let result = self.write(at, frame);
         if let Err(error) = result {
@@ -56,17 +56,17 @@ impl Capture {
         Ok(())
     }
 
-    /// Let readers see what was written so far.
+    /// Write out what is buffered, so that readers see it.
     pub fn flush(&mut self) {
         if let Err(error) = self.file.flush() {
             self.failed.get_or_insert(error);
         }
     }
 
-    /// End it; the number of packets written.
+    /// End the capture and return the number of packets written.
     ///
     /// # Errors
-    /// The first error that writing met.
+    /// The first error that occurred while writing.
     pub fn finish(mut self) -> io::Result<u64> {
         self.flush();
         match self.failed {

@@ -8,7 +8,7 @@ use switch_model::{Buffer, FlowControl, Limits, Time, LONGEST_FRAME_BYTES, MICRO
 
 use crate::error::Error;
 
-/// What the daemon may be late without losing a frame, with default headroom.
+/// How late the daemon may be without losing a frame, with default headroom.
 const LATENESS_ALLOWED: Time = 2000 * MICROSECOND;
 const MOST_US: f64 = 10_000_000.0;
 const MOST_MBPS: f64 = 400_000.0;
@@ -18,7 +18,7 @@ const MOST_BYTES: u64 = 1 << 40;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The namespace in which the daemon's interfaces are.
+    /// The network namespace of the daemon's interfaces.
     pub namespace: PathBuf,
     /// Time between two wake-ups.
     #[serde(default = "defaults::tick_us")]
@@ -26,7 +26,7 @@ pub struct Config {
     /// The 99th percentile of lateness above which a run is not valid.
     #[serde(default = "defaults::lateness_limit_us")]
     pub lateness_limit_us: u64,
-    /// How long a deadlock must have stood before it is reported.
+    /// A deadlock that lasts this long is reported.
     #[serde(default = "defaults::deadlock_us")]
     pub deadlock_us: u64,
     /// Seed of everything random.
@@ -74,7 +74,7 @@ pub struct LinkConfig {
     /// Limits of both ends.
     #[serde(default)]
     pub buffer: BufferConfig,
-    /// Empty a queue that has been paused for longer than this; absent: never.
+    /// Empty a queue that has been paused for longer than this; never if absent.
     pub watchdog_us: Option<f64>,
 }
 
@@ -94,7 +94,7 @@ pub struct EndConfig {
     pub host_namespace: Option<PathBuf>,
     /// The host's interface, for messages.
     pub host_interface: Option<String>,
-    /// Host -> VLAN by destination MAC and `default`, where the host's interface tags frames.
+    /// VLAN by destination MAC, and `default`, if the host's interface tags frames.
     pub vlans: Option<BTreeMap<String, u16>>,
     /// Number of the NFQUEUE to which the host sends its outgoing IP packets.
     pub nfqueue: Option<u16>,
@@ -123,15 +123,15 @@ impl From<FlowMode> for FlowControl {
     }
 }
 
-/// Limits in bytes; what is absent gets a default that loses nothing at the link's rate and delay.
+/// Limits in bytes; absent ones get a default that loses nothing at the link's rate and delay.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BufferConfig {
     /// Egress queue of each priority, for frames that no flow control covers.
     pub queue_bytes: Option<u64>,
-    /// Account over which the sender is paused.
+    /// Ingress buffer occupancy above which the sender is paused.
     pub xoff_bytes: Option<u64>,
-    /// Account at which it is resumed.
+    /// Ingress buffer occupancy at which it is resumed.
     pub xon_bytes: Option<u64>,
     /// Room above XOFF.
     pub headroom_bytes: Option<u64>,
@@ -176,7 +176,7 @@ impl Settings {
         (self.delay_us * MICROSECOND as f64).round() as Time
     }
 
-    /// The limits, with defaults where nothing is said.
+    /// The limits, with defaults for those that are absent.
     pub fn limits(&self) -> Buffer {
         let BufferConfig { queue_bytes, xoff_bytes, xon_bytes, headroom_bytes } = self.buffer;
         Limits { queue_bytes, xoff_bytes, xon_bytes, headroom_bytes }.with_defaults(
@@ -187,7 +187,7 @@ impl Settings {
         )
     }
 
-    /// Refuse what makes no sense.
+    /// Check that all values are possible.
     ///
     /// # Errors
     /// One line that names the setting.
@@ -237,7 +237,7 @@ impl Config {
             return Err(Error::Config(text));
         }
         if config.links.is_empty() {
-            return Err(Error::Config("links: there is none".into()));
+            return Err(Error::Config("links: at least one is required".into()));
         }
         for link in &config.links {
             link.settings().validate(&link.name)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{json, Value};
-use switch_model::{Time, MICROSECOND};
+use switch_model::Time;
 
 use crate::capture::Capture;
 use crate::config::{BufferConfig, FlowMode};
@@ -50,8 +50,8 @@ struct LinkChange {
     watchdog_us: Option<f64>,
 }
 
-/// Flow control of all links at once: no link pauses, links to hosts do, links between switches
-/// do, all do; or PFC on all links.
+/// Flow control of all links at once: PAUSE on no link, on links to hosts, on links between
+/// switches or on all links; or PFC on all links.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum FabricFlow {
@@ -75,25 +75,25 @@ impl FabricFlow {
     }
 }
 
-/// What requests are answered from.
+/// The state of the daemon that requests read and change.
 #[derive(Debug)]
 pub struct Control {
     /// Unix time of virtual time 0, nanoseconds.
     pub epoch_ns: u64,
-    /// The limit of lateness.
+    /// A run is not valid if the 99th percentile of lateness is above this.
     pub lateness_limit_us: u64,
-    /// Frames that the kernel lost between switch or host and daemon, either way.
+    /// Frames that the kernel lost between daemon and switches or hosts, in both directions.
     pub kernel_lost: u64,
-    /// Whether the daemon is to end.
-    pub ending: bool,
+    /// Whether the daemon must end.
+    pub shutdown: bool,
 }
 
 impl Control {
-    /// Answer one line. Never fails: what is wrong is said in the answer.
+    /// Answer one line. An error is part of the answer.
     pub fn answer(&mut self, line: &[u8], now: Time, engine: &mut Engine) -> String {
         let result = serde_json::from_slice(line)
             .map_err(|error| Error::Request(error.to_string()))
-            .and_then(|request| self.meet(request, now, engine));
+            .and_then(|request| self.execute(request, now, engine));
         let mut answer = match result {
             Ok(answer) => answer,
             Err(error) => json!({ "ok": false, "error": error.to_string() }),
@@ -104,9 +104,16 @@ impl Control {
         answer.to_string()
     }
 
-    fn meet(&mut self, request: Request, now: Time, engine: &mut Engine) -> Result<Value, Error> {
+    fn execute(
+        &mut self,
+        request: Request,
+        now: Time,
+        engine: &mut Engine,
+    ) -> Result<Value, Error> {
         match request {
-            Request::Status {} => Ok(report::status(engine, now, self)),
+            Request::Status {} => {
+                Ok(report::status(engine, now, self.lateness_limit_us, self.kernel_lost))
+            }
             Request::Counters {} => Ok(report::counters(engine, now)),
             Request::Deadlock {} => Ok(json!({ "deadlock": report::deadlock(engine) })),
             Request::Reset { links, flow_control } => {
@@ -114,14 +121,14 @@ impl Control {
                 Ok(json!({}))
             }
             Request::Link { name, up } => {
-                let link = engine.world().fabric.link(&name)?;
+                let link = engine.state().fabric.link(&name)?;
                 engine.set_link(now, link, up);
                 Ok(json!({}))
             }
             Request::Capture { link, file } => self.capture(&link, file, engine),
             Request::CaptureStop { link } => {
-                let index = engine.world().fabric.link(&link)?;
-                let capture = engine.world_mut().captures.remove(&index);
+                let index = engine.state().fabric.link(&link)?;
+                let capture = engine.state_mut().captures.remove(&index);
                 let capture =
                     capture.ok_or_else(|| Error::Request(format!("{link:?} is not captured")))?;
                 let packets = capture
@@ -130,20 +137,20 @@ impl Control {
                 Ok(json!({ "packets": packets }))
             }
             Request::Shutdown {} => {
-                self.ending = true;
+                self.shutdown = true;
                 Ok(json!({}))
             }
         }
     }
 
-    /// All or nothing: a bad setting leaves everything as it was.
+    /// Apply all changes, or none if one of them is invalid.
     fn reset(
         &mut self,
         changes: &[LinkChange],
         flow_control: Option<FabricFlow>,
         engine: &mut Engine,
     ) -> Result<(), Error> {
-        let mut fabric = engine.world().fabric.clone();
+        let mut fabric = engine.state().fabric.clone();
         if let Some(flow) = flow_control {
             for link in 0..fabric.links.len() {
                 let mode = flow.of_link(fabric.is_host_link(link));
@@ -166,18 +173,13 @@ impl Control {
     }
 
     fn capture(&self, link: &str, file: PathBuf, engine: &mut Engine) -> Result<Value, Error> {
-        let index = engine.world().fabric.link(link)?;
-        if engine.world().captures.contains_key(&index) {
+        let index = engine.state().fabric.link(link)?;
+        if engine.state().captures.contains_key(&index) {
             return Err(Error::Request(format!("{link:?} is captured already")));
         }
         let capture = Capture::create(&file, self.epoch_ns)
             .map_err(|error| Error::Request(format!("{}: {error}", file.display())))?;
-        engine.world_mut().captures.insert(index, capture);
+        engine.state_mut().captures.insert(index, capture);
         Ok(json!({}))
     }
-}
-
-/// Microseconds of a time.
-pub(crate) fn microseconds(time: Time) -> u64 {
-    time / MICROSECOND
 }

@@ -1,50 +1,48 @@
-//! Credit: how many bytes of messages a host may send, since NFQUEUE does not hold packet sockets.
+//! Credit of a host: how many bytes of messages its programs may send.
 //!
-//! Frames of the message EtherType come from programs that ask first. Up to which byte they may send is
-//! published in memory that they share with us; they say in it how many they have claimed.
+//! NFQUEUE does not hold frames of packet sockets. Programs that send frames of the message EtherType
+//! claim credit first, see [`packet_io::credit`].
 
 use switch_model::{Time, MICROSECOND};
 
-/// IEEE Std 802, local experimental EtherType 1: messages (core/endpoint).
-pub const MESSAGE_TYPE: u16 = 0x88b5;
-/// Bytes that were claimed this long ago and did not come are no longer waited for.
-const UNSEEN: Time = 100_000 * MICROSECOND;
+/// Claimed bytes that do not arrive within this time are taken as never sent.
+const CLAIM_TIMEOUT: Time = 100_000 * MICROSECOND;
 
-/// What is known of a host's messages. Byte counts start at 0 and wrap.
+/// The credit of one host. Byte counts start at 0 and wrap.
 #[derive(Debug, Default)]
 pub struct Credit {
-    seen: u64,
+    arrived: u64,
     granted: u64,
     claimed: u64,
-    /// Since when nothing was claimed and nothing came.
+    /// When bytes were last claimed or arrived.
     since: Time,
-    unseen: u64,
+    claimed_unsent: u64,
 }
 
 impl Credit {
-    /// The host has sent a frame of messages of so many bytes (without FCS).
-    pub fn seen(&mut self, now: Time, bytes: usize) {
-        self.seen = self.seen.wrapping_add(bytes as u64);
+    /// A message frame of this length (without FCS) has arrived from the host.
+    pub fn arrived(&mut self, now: Time, bytes: usize) {
+        self.arrived = self.arrived.wrapping_add(bytes as u64);
         self.since = now;
     }
 
-    /// Up to which byte the host may send: `room` more than have come.
+    /// Return up to which byte the host may send: `room` more than have arrived.
     pub fn grant(&mut self, now: Time, claimed: u64, room: u64) -> u64 {
         if claimed != self.claimed {
             (self.claimed, self.since) = (claimed, now);
         }
-        if claimed != self.seen && now - self.since > UNSEEN {
-            // A sender ended between claiming and sending, or the frame was lost on its way here.
-            self.unseen += claimed.wrapping_sub(self.seen).min(u64::from(u32::MAX));
-            self.seen = claimed;
+        if claimed != self.arrived && now - self.since > CLAIM_TIMEOUT {
+            // A sender ended between claiming and sending, or the kernel lost the frame.
+            self.claimed_unsent += claimed.wrapping_sub(self.arrived).min(u64::from(u32::MAX));
+            self.arrived = claimed;
         }
-        self.granted = self.seen.wrapping_add(room);
+        self.granted = self.arrived.wrapping_add(room);
         self.granted
     }
 
-    /// Bytes that were claimed but never came.
-    pub fn unseen(&self) -> u64 {
-        self.unseen
+    /// Bytes that were claimed but never arrived.
+    pub fn claimed_unsent(&self) -> u64 {
+        self.claimed_unsent
     }
 }
 
@@ -53,22 +51,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grants_what_the_queue_has_room_for_beyond_what_has_come() {
+    fn grants_the_room_of_the_queue_beyond_what_has_arrived() {
         let mut credit = Credit::default();
         assert_eq!(credit.grant(0, 0, 3000), 3000);
-        // Claimed and under way: room is not given twice.
+        // Claimed but not arrived: the same room is not granted twice.
         assert_eq!(credit.grant(1, 1000, 3000), 3000);
-        credit.seen(2, 1000);
+        credit.arrived(2, 1000);
         assert_eq!(credit.grant(2, 1000, 2000), 3000);
         assert_eq!(credit.grant(3, 1000, 3000), 4000);
     }
 
     #[test]
-    fn does_not_wait_for_ever_for_what_never_came() {
+    fn claimed_bytes_that_never_arrive_are_granted_again() {
         let mut credit = Credit::default();
         assert_eq!(credit.grant(5, 1000, 3000), 3000);
-        assert_eq!(credit.grant(5 + UNSEEN, 1000, 3000), 3000);
-        assert_eq!(credit.grant(6 + UNSEEN, 1000, 3000), 4000);
-        assert_eq!(credit.unseen(), 1000);
+        assert_eq!(credit.grant(5 + CLAIM_TIMEOUT, 1000, 3000), 3000);
+        assert_eq!(credit.grant(6 + CLAIM_TIMEOUT, 1000, 3000), 4000);
+        assert_eq!(credit.claimed_unsent(), 1000);
     }
 }

@@ -1,11 +1,11 @@
-//! Deciding that a deadlock stands.
+//! Detection of deadlocks that persist.
 
 use switch_model::{Deadlock, Model, Time, MICROSECOND};
 
 const INTERVAL: Time = 50_000 * MICROSECOND;
 
-/// Watches the model for a deadlock. The model's condition is exact; that it must stand for a while
-/// with no frame sent by its members is a check of the emulator on itself.
+/// Checks the model for deadlocks at intervals. The model's condition is exact; that a deadlock must
+/// persist, with no frame sent by its members, is a self-check of the emulator.
 #[derive(Debug)]
 pub struct Detector {
     patience: Time,
@@ -22,12 +22,12 @@ struct Candidate {
 }
 
 impl Detector {
-    /// A detector that reports what has stood for `patience`.
+    /// A detector that reports deadlocks that have lasted for `patience`.
     pub fn new(patience: Time) -> Detector {
         Detector { patience, next: 0, candidate: None }
     }
 
-    /// Look, if it is time to.
+    /// Check the model if the interval has passed.
     pub fn run<P>(&mut self, now: Time, model: &Model<P>) {
         if now < self.next {
             return;
@@ -56,7 +56,7 @@ impl Detector {
                     && sent(&candidate.deadlock) == candidate.sent =>
             {
                 candidate.confirmed |= now - candidate.since >= self.patience;
-                // It may grow, but the cycle that was seen first stays its name.
+                // A deadlock may grow; the cycle that was found first continues to identify it.
                 let grown =
                     Deadlock { members: found.members, cycle: candidate.deadlock.cycle.clone() };
                 candidate.sent = sent(&grown);
@@ -70,13 +70,13 @@ impl Detector {
         }
     }
 
-    /// The deadlock that stands, and since when.
+    /// The deadlock that persists, and since when.
     pub fn deadlock(&self) -> Option<(Time, &Deadlock)> {
         let candidate = self.candidate.as_ref().filter(|candidate| candidate.confirmed)?;
         Some((candidate.since, &candidate.deadlock))
     }
 
-    /// Forget everything.
+    /// Discard what was found.
     pub fn reset(&mut self) {
         *self = Detector::new(self.patience);
     }

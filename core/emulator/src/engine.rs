@@ -1,35 +1,35 @@
-//! The emulator without its sockets: frames in, frames out, and time told by the caller.
+//! The emulator without its sockets: frames in, frames out; the caller passes the time.
 //!
-//! Everything happens at *virtual* times: a frame's arrival is computed when its transmission
-//! begins, and whatever follows is computed from that, not from when the daemon happened to
-//! wake. So rates are exact, and the time that a frame spends inside Open vSwitch hides inside its
-//! serialisation and the link's delay. A frame that comes back after its virtual arrival is *late*:
-//! it is treated as if it were in time, and its lateness is published.
+//! All events have *virtual* times. A frame's arrival is computed when its transmission starts, and
+//! everything that follows is computed from that, not from when the daemon wakes up. Rates are
+//! therefore exact, and the time that a frame spends inside Open vSwitch is hidden in its
+//! serialisation and the link's delay. A frame that returns after its virtual arrival is *late*: it is
+//! processed as if it were in time, and its lateness is reported.
 
 use std::collections::HashMap;
 
 use switch_model::{DropCause, EntryId, Frame as Queued, Model, Time};
 
-use crate::agenda::Event;
 use crate::detector::Detector;
+use crate::event_queue::Event;
 use crate::fabric::{EndId, Fabric, Owner};
 use crate::frame::{length_with_fcs, Frame};
 use crate::nic::Nic;
+use crate::state::State;
 use crate::transit::{Copy, Found, Stage};
-use crate::world::World;
 
-pub use crate::world::Outgoing;
+pub use crate::state::Outgoing;
 
-/// Least room in a NIC's queue.
-const NIC_BYTES: u64 = 16_384;
+/// Smallest size of a NIC's queue.
+const MIN_NIC_BYTES: u64 = 16_384;
 
 /// The emulator.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) model: Model<Vec<u8>>,
-    pub(crate) world: World,
+    pub(crate) state: State,
     pub(crate) nics: HashMap<EndId, Nic>,
-    /// When the MAC control frames of a host's end will all have left.
+    /// When the host at an end will have sent all its MAC control frames.
     pub(crate) control_free: HashMap<EndId, Time>,
     detector: Detector,
     seed: u64,
@@ -37,8 +37,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An idle fabric. `tick` is the time between two calls of [`Engine::advance`], roughly;
-    /// `patience` how long a deadlock must stand.
+    /// An idle fabric. `tick` is the usual time between two calls of [`Engine::advance`]; a deadlock
+    /// is reported when it has lasted for `patience`.
     pub fn new(fabric: Fabric, seed: u64, tick: Time, patience: Time) -> Engine {
         let model = Model::new(fabric.channel_configs(), seed);
         let nics = fabric
@@ -48,10 +48,10 @@ impl Engine {
             .filter(|(_, end)| matches!(end.owner, Owner::Host { nfqueue: Some(_), .. }))
             .map(|(id, end)| (id, Nic::new(nic_limit(&fabric, end.link, tick))))
             .collect();
-        let world = World::new(fabric);
+        let state = State::new(fabric);
         Engine {
             model,
-            world,
+            state,
             nics,
             control_free: HashMap::new(),
             detector: Detector::new(patience),
@@ -60,165 +60,165 @@ impl Engine {
         }
     }
 
-    /// A buffer to receive a frame in.
+    /// Return a buffer for a received frame.
     pub fn buffer(&mut self) -> Vec<u8> {
-        self.world.spare.pop().unwrap_or_else(|| Vec::with_capacity(2048))
+        self.state.spare.pop().unwrap_or_else(|| Vec::with_capacity(2048))
     }
 
-    /// Give a buffer back.
+    /// Take back a buffer for reuse.
     pub fn recycle(&mut self, buffer: Vec<u8>) {
-        self.world.recycle(buffer);
+        self.state.recycle(buffer);
     }
 
     pub(crate) fn forward(&mut self, at: Time, entry: EntryId, priority: u8, copy: Copy) {
         let tag = Frame::new_checked(&copy.frame).and_then(|frame| frame.priority());
         let priority = tag.unwrap_or(priority);
         let bytes = length_with_fcs(copy.frame.len());
-        let out = self.world.fabric.ends[copy.end].outgoing;
+        let out = self.state.fabric.ends[copy.end].outgoing;
         let queued = Queued { priority, bytes, payload: copy.frame };
-        self.model.forward(at, entry, out, queued, &mut self.world);
+        self.model.forward(at, entry, out, queued, &mut self.state);
     }
 
-    /// Do all that is due at `now`, in order of virtual time.
+    /// Process all events that are due at `now`, in order of virtual time.
     pub fn advance(&mut self, now: Time) {
-        self.world.now = now;
-        while let Some((at, event)) = self.world.agenda.due(now) {
-            self.happen(at, event);
+        self.state.now = now;
+        while let Some((at, event)) = self.state.events.pop_due(now) {
+            self.handle(at, event);
         }
-        while let Some(record) = self.world.transit.expired(now) {
-            if let Stage::Charged(entry) = record.stage {
+        while let Some(record) = self.state.transit.expired(now) {
+            if let Stage::Late(entry) = record.stage {
                 self.model.count_drop(record.channel, DropCause::Unforwarded);
-                self.model.settle(now, entry, &mut self.world);
+                self.model.settle(now, entry, &mut self.state);
             }
         }
-        self.model.run_watchdog(now, &mut self.world);
+        self.model.run_watchdog(now, &mut self.state);
         self.detector.run(now, &self.model);
     }
 
-    fn happen(&mut self, at: Time, event: Event) {
-        let world = &mut self.world;
+    fn handle(&mut self, at: Time, event: Event) {
+        let state = &mut self.state;
         match event {
-            Event::Ended(channel) => self.model.tx_done(at, channel, world),
+            Event::Ended(channel) => self.model.tx_done(at, channel, state),
             Event::Arrived { sequence } => self.arrive(at, sequence),
             Event::Delivered { channel, bytes, frame } => {
-                world.delivering -= 1;
+                state.delivering -= 1;
                 if self.model.delivered(channel, bytes) {
-                    let end = world.fabric.channels[channel.index()].to;
-                    world.outbox.push(Outgoing { end, frame });
+                    let end = state.fabric.channels[channel.index()].to;
+                    state.outbox.push(Outgoing { end, frame });
                 } else {
-                    world.recycle(frame);
+                    state.recycle(frame);
                 }
             }
-            Event::Signalled(signal) => self.model.signalled(at, signal, world),
+            Event::Signalled(signal) => self.model.signalled(at, signal, state),
             Event::HostPause { target, duration } => {
-                self.model.pause_until(at, target, at + duration, world);
+                self.model.pause_until(at, target, at + duration, state);
             }
-            Event::Expired(target) => self.model.expired(at, target, world),
+            Event::Expired(target) => self.model.expired(at, target, state),
         }
     }
 
-    /// The last bit has virtually arrived: the frame is on its account, back from the switch or not, so
-    /// that a switch that falls behind holds its senders back.
+    /// The last bit has virtually arrived. The frame counts in the ingress buffer whether the switch
+    /// has returned it or not, so that a switch that falls behind pauses its senders.
     fn arrive(&mut self, at: Time, sequence: u64) {
-        let Found::Known(record) = self.world.transit.find(sequence) else { return };
+        let Found::Known(record) = self.state.transit.find(sequence) else { return };
         let (channel, priority, bytes) = (record.channel, record.priority, record.bytes);
-        let stage = std::mem::replace(&mut record.stage, Stage::Gone);
-        let entry = self.model.arrive(at, channel, priority, bytes, &mut self.world);
+        let stage = std::mem::replace(&mut record.stage, Stage::Finished);
+        let entry = self.model.arrive(at, channel, priority, bytes, &mut self.state);
         let next = match (entry, stage) {
-            (Some(entry), Stage::Away) => Stage::Charged(entry),
-            (Some(entry), Stage::Back(first, more)) => {
+            (Some(entry), Stage::InSwitch) => Stage::Late(entry),
+            (Some(entry), Stage::Returned(first, more)) => {
                 for copy in std::iter::once(first).chain(more) {
                     self.forward(at, entry, priority, copy);
                 }
-                self.model.settle(at, entry, &mut self.world);
+                self.model.settle(at, entry, &mut self.state);
                 Stage::Arrived(entry)
             }
             (Some(entry), _) => {
-                self.model.settle(at, entry, &mut self.world);
-                Stage::Gone
+                self.model.settle(at, entry, &mut self.state);
+                Stage::Finished
             }
-            (None, Stage::Back(first, more)) => {
+            (None, Stage::Returned(first, more)) => {
                 for copy in std::iter::once(first).chain(more) {
-                    self.world.recycle(copy.frame);
+                    self.state.recycle(copy.frame);
                 }
-                Stage::Gone
+                Stage::Finished
             }
-            (None, _) => Stage::Gone,
+            (None, _) => Stage::Finished,
         };
-        if !matches!(next, Stage::Charged(_)) {
-            self.world.transit.arrived();
+        if !matches!(next, Stage::Late(_)) {
+            self.state.transit.arrived();
         }
-        if let Found::Known(record) = self.world.transit.find(sequence) {
+        if let Found::Known(record) = self.state.transit.find(sequence) {
             record.stage = next;
         }
     }
 
-    /// Frames to be sent now; give their buffers back with [`Engine::recycle`].
+    /// Take the frames to be sent now; return their buffers with [`Engine::recycle`].
     pub fn take_outgoing(&mut self) -> Vec<Outgoing> {
-        std::mem::take(&mut self.world.outbox)
+        std::mem::take(&mut self.state.outbox)
     }
 
-    /// The packets of a host that its NFQUEUE holds; None for an end that has none.
+    /// The NIC of a host; None for an end without NFQUEUE.
     pub fn nic(&mut self, end: EndId) -> Option<&mut Nic> {
         self.nics.get_mut(&end)
     }
 
-    /// The number up to which the host's packets may go now.
-    pub fn let_go(&mut self, now: Time, end: EndId) -> Option<u32> {
-        let queued = self.model.queued_bytes(self.world.fabric.ends[end].outgoing);
-        self.nics.get_mut(&end)?.let_go(now, queued)
+    /// Release packets of a host, see [`Nic::release`].
+    pub fn release(&mut self, now: Time, end: EndId) -> Option<u32> {
+        let queued = self.model.queued_bytes(self.state.fabric.ends[end].outgoing);
+        self.nics.get_mut(&end)?.release(now, queued)
     }
 
-    /// Bytes for which a host's network interface has room in its queue now.
+    /// Return how many bytes the queue of a host's network interface has room for.
     pub fn nic_room(&self, end: EndId) -> u64 {
-        let (fabric, outgoing) = (&self.world.fabric, self.world.fabric.ends[end].outgoing);
+        let (fabric, outgoing) = (&self.state.fabric, self.state.fabric.ends[end].outgoing);
         let limit = nic_limit(fabric, fabric.ends[end].link, self.tick);
         limit.saturating_sub(self.model.queued_bytes(outgoing))
     }
 
-    /// Whether nothing is under way, waits or is held.
+    /// Whether no frame is in the network and no packet is held.
     pub fn is_idle(&self) -> bool {
-        self.world.agenda.is_empty()
+        self.state.events.is_empty()
             && self.frames_in_network() == 0
             && self.nics.values().all(Nic::is_idle)
     }
 
-    /// Frames that are in queues, on links or in switches.
+    /// Number of frames in queues, on links and in switches.
     pub fn frames_in_network(&self) -> u64 {
-        self.model.waiting_frames() + self.world.transit.away() + self.world.delivering
+        self.model.waiting_frames() + self.state.transit.pending() + self.state.delivering
     }
 
-    /// Empty everything and set every counter to zero; `fabric` may hold other settings.
+    /// Remove all frames and set all counters to zero; `fabric` may have other settings.
     pub fn reset(&mut self, fabric: Fabric) {
         self.model = Model::new(fabric.channel_configs(), self.seed);
         for (end, nic) in &mut self.nics {
             nic.reset(nic_limit(&fabric, fabric.ends[*end].link, self.tick));
         }
-        self.world.reset(fabric);
+        self.state.reset(fabric);
         self.detector.reset();
     }
 
-    /// Cut or restore both channels of a link.
+    /// Take both channels of a link down or up.
     pub fn set_link(&mut self, now: Time, link: usize, up: bool) {
-        for end in self.world.fabric.links[link].ends {
-            let channel = self.world.fabric.ends[end].outgoing;
-            self.model.set_up(now, channel, up, &mut self.world);
+        for end in self.state.fabric.links[link].ends {
+            let channel = self.state.fabric.ends[end].outgoing;
+            self.model.set_up(now, channel, up, &mut self.state);
         }
     }
 
-    /// The model, to read its counters.
+    /// The switch model, to read its counters.
     pub fn model(&self) -> &Model<Vec<u8>> {
         &self.model
     }
 
     /// Fabric, lateness, counters and captures.
-    pub fn world(&self) -> &World {
-        &self.world
+    pub fn state(&self) -> &State {
+        &self.state
     }
 
-    /// The same, to change captures.
-    pub fn world_mut(&mut self) -> &mut World {
-        &mut self.world
+    /// The same, mutable, to change captures.
+    pub fn state_mut(&mut self) -> &mut State {
+        &mut self.state
     }
 
     /// The detector.
@@ -226,14 +226,14 @@ impl Engine {
         &self.detector
     }
 
-    /// Each host that has an NFQUEUE.
+    /// The NICs of all hosts with an NFQUEUE.
     pub fn nics(&self) -> impl Iterator<Item = (EndId, &Nic)> {
         self.nics.iter().map(|(end, nic)| (*end, nic))
     }
 }
 
-/// Room in a NIC's queue: never so little that the line could idle between ticks.
+/// Size of a NIC's queue in bytes: what the line sends in eight ticks, so that it cannot run empty.
 fn nic_limit(fabric: &Fabric, link: usize, tick: Time) -> u64 {
     let bits = u128::from(fabric.links[link].settings.rate_bps()) * 8 * u128::from(tick);
-    NIC_BYTES.max((bits / (8 * u128::from(switch_model::SECOND))) as u64)
+    MIN_NIC_BYTES.max((bits / (8 * u128::from(switch_model::SECOND))) as u64)
 }

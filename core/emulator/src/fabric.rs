@@ -12,15 +12,15 @@ use crate::config::{Config, EndConfig, Settings};
 use crate::error::Error;
 use crate::tagging::Tagging;
 
-/// A place in [`Fabric::ends`].
+/// An index of [`Fabric::ends`].
 pub type EndId = usize;
 
-/// What an end of a link belongs to.
+/// The switch port or host at an end of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// A switch, by its place in [`Fabric::switches`], and its port.
+    /// A port of a switch.
     Switch {
-        /// Place of the switch.
+        /// Index of the switch in [`Fabric::switches`].
         switch: usize,
         /// Port number.
         port: u32,
@@ -29,7 +29,7 @@ pub enum Owner {
     Host {
         /// Its name.
         name: String,
-        /// Where its NFQUEUE is, if it has one.
+        /// Namespace and number of its NFQUEUE, if it has one.
         nfqueue: Option<(PathBuf, u16)>,
     },
 }
@@ -37,24 +37,24 @@ pub enum Owner {
 /// One end of a link.
 #[derive(Clone, Debug)]
 pub struct End {
-    /// What it belongs to.
+    /// Its switch port or host.
     pub owner: Owner,
-    /// The daemon's interface, whose peer is the port of the switch or host.
+    /// The daemon's interface, whose peer is the interface of the switch or host.
     pub interface: String,
-    /// The channel that leaves the owner here.
+    /// The channel that the owner sends on.
     pub outgoing: ChannelId,
-    /// The channel that comes in here.
+    /// The channel that the owner receives on.
     pub incoming: ChannelId,
     /// Its link.
     pub link: usize,
-    /// What the host's interface tags frames by, if it does.
+    /// The VLANs by which the host's interface tags frames, if it does.
     pub tagging: Option<Tagging>,
 }
 
 /// One direction of a link.
 #[derive(Clone, Debug)]
 pub struct ChannelInfo {
-    /// `SWITCH:PORT`, or the host that it leaves.
+    /// `SWITCH:PORT`, or the host that sends.
     pub name: String,
     /// The end that sends.
     pub from: EndId,
@@ -75,7 +75,7 @@ pub struct Link {
     pub settings: Settings,
 }
 
-/// All of it.
+/// The fabric.
 #[derive(Clone, Debug)]
 pub struct Fabric {
     /// Names of the switches in their order.
@@ -89,7 +89,7 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// Build it, refusing what contradicts itself.
+    /// Build it and check that it is consistent.
     ///
     /// # Errors
     /// One line that names the link.
@@ -132,12 +132,13 @@ impl Fabric {
         let wrong =
             |text: &str| Error::Config(format!("link {link}: interface {}: {text}", end.interface));
         if end.interface.is_empty() || end.interface.len() > 15 {
-            return Err(wrong("an interface has a name of 1 to 15 bytes"));
+            return Err(wrong("the name of an interface has 1 to 15 bytes"));
         }
         match (&end.switch, end.port, &end.host) {
             (Some(switch), Some(port), None) => {
                 let switch = self.switches.iter().position(|name| name == switch);
-                let switch = switch.ok_or_else(|| wrong("its switch is not among `switches`"))?;
+                let switch =
+                    switch.ok_or_else(|| wrong("its switch is not listed in `switches`"))?;
                 Ok(Owner::Switch { switch, port })
             }
             (None, None, Some(host)) => {
@@ -183,7 +184,7 @@ impl Fabric {
         &self.ends[self.channels[channel.index()].to]
     }
 
-    /// Whether the channel goes to a switch, and to which.
+    /// The switch that receives from a channel; None if a host does.
     pub fn to_switch(&self, channel: ChannelId) -> Option<usize> {
         match self.receiver(channel).owner {
             Owner::Switch { switch, .. } => Some(switch),
@@ -191,16 +192,16 @@ impl Fabric {
         }
     }
 
-    /// Whether a link goes to a host.
+    /// Whether one end of a link is a host.
     pub fn is_host_link(&self, link: usize) -> bool {
         let host = |end: &EndId| matches!(self.ends[*end].owner, Owner::Host { .. });
         self.links[link].ends.iter().any(host)
     }
 
-    /// A link by its name.
+    /// The index of a link by its name.
     ///
     /// # Errors
-    /// One line when there is none.
+    /// One line if there is none.
     pub fn link(&self, name: &str) -> Result<usize, Error> {
         let found = self.links.iter().position(|link| link.name == name);
         found.ok_or_else(|| Error::Request(format!("there is no link {name:?}")))
@@ -211,7 +212,7 @@ impl Fabric {
         format!("{}/{}", self.channels[channel.channel.index()].name, channel.class)
     }
 
-    /// What the model is told of each channel.
+    /// The configuration of each channel for the switch model.
     pub fn channel_configs(&self) -> impl Iterator<Item = ChannelConfig> + '_ {
         self.channels.iter().enumerate().map(|(index, info)| {
             let settings = self.links[info.link].settings;
@@ -230,13 +231,13 @@ impl Fabric {
     }
 }
 
-/// The table of a host's end.
+/// The VLAN table of an end, if it is a host that tags.
 fn tagging(link: &str, end: &EndConfig) -> Result<Option<Tagging>, Error> {
     let wrong =
         |text: String| Error::Config(format!("link {link}: interface {}: {text}", end.interface));
     match (&end.vlans, &end.host) {
         (None, _) => Ok(None),
-        (Some(_), None) => Err(wrong("vlans are for the end of a host".into())),
+        (Some(_), None) => Err(wrong("vlans need an end that is a host".into())),
         (Some(vlans), Some(_)) => Tagging::new(vlans).map(Some).map_err(wrong),
     }
 }
@@ -250,12 +251,12 @@ fn switch_order(config: &Config) -> Result<Vec<String>, Error> {
     }
     let mut seen = HashSet::new();
     match config.switches.iter().find(|name| !seen.insert(*name)) {
-        Some(twice) => Err(Error::Config(format!("switches: {twice} is there twice"))),
+        Some(twice) => Err(Error::Config(format!("switches: {twice} is listed twice"))),
         None => Ok(config.switches.clone()),
     }
 }
 
-/// A key by which s2 comes before s10.
+/// A sort key that puts s2 before s10.
 fn natural(name: &str) -> (&str, usize, &str, &str) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = name[stem.len()..].trim_start_matches('0');

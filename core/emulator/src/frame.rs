@@ -1,7 +1,7 @@
-//! Ethernet frames behind checked wrappers: what the emulator reads of them and writes into them.
+//! Ethernet frames behind checked wrappers: the fields that the emulator reads and writes.
 
-/// Destination and source address and EtherType.
-pub const HEADER_BYTES: usize = 14;
+use packet_io::ethernet::{Mac, HEADER_BYTES, MIN_FRAME_BYTES};
+
 /// An 802.1Q tag.
 pub const TAG_BYTES: usize = 4;
 const FCS_BYTES: u32 = 4;
@@ -9,21 +9,20 @@ const TYPE_MAC_CONTROL: u16 = 0x8808;
 const OPCODE_PAUSE: u16 = 0x0001;
 const OPCODE_PFC: u16 = 0x0101;
 const CONTROL_ADDRESS: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x01];
-const SHORTEST: usize = 60;
 /// Bit times in one quantum of a PAUSE frame.
 pub const QUANTUM_BITS: u64 = 512;
 
-/// Length with FCS of a frame that is `bytes` long without; short ones are padded.
+/// Length with FCS of a frame of `bytes` bytes without FCS; short frames are padded.
 pub fn length_with_fcs(bytes: usize) -> u32 {
-    (bytes as u32).max(SHORTEST as u32) + FCS_BYTES
+    (bytes as u32).max(MIN_FRAME_BYTES as u32) + FCS_BYTES
 }
 
-/// A frame that is long enough to have a header.
+/// A frame that is long enough for an Ethernet header.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'bytes>(&'bytes [u8]);
 
 impl<'bytes> Frame<'bytes> {
-    /// None when it is too short.
+    /// None if it is too short.
     pub fn new_checked(bytes: &'bytes [u8]) -> Option<Self> {
         (bytes.len() >= HEADER_BYTES).then_some(Frame(bytes))
     }
@@ -33,14 +32,14 @@ impl<'bytes> Frame<'bytes> {
         u16::from_be_bytes([self.0[12], self.0[13]])
     }
 
-    /// The address that it is for.
-    pub fn destination(&self) -> [u8; 6] {
+    /// The destination address.
+    pub fn destination(&self) -> Mac {
         let mut address = [0; 6];
         address.copy_from_slice(&self.0[..6]);
-        address
+        Mac(address)
     }
 
-    /// Whether there is a tag behind the addresses.
+    /// Whether a VLAN tag follows the addresses.
     pub fn is_tagged(&self) -> bool {
         matches!(self.ether_type(), 0x8100 | 0x88a8)
     }
@@ -55,7 +54,7 @@ impl<'bytes> Frame<'bytes> {
         self.ether_type() == TYPE_MAC_CONTROL
     }
 
-    /// What a PAUSE or PFC frame asks for; None for every other frame.
+    /// The content of a PAUSE or PFC frame; None for every other frame.
     pub fn pause(&self) -> Option<PauseRequest> {
         if !self.is_mac_control() || self.0[..6] != CONTROL_ADDRESS {
             return None;
@@ -80,18 +79,18 @@ impl<'bytes> Frame<'bytes> {
     }
 }
 
-/// The content of a PAUSE or PFC frame; times are in quanta of 512 bit times, 0 is 'go on'.
+/// The content of a PAUSE or PFC frame. Times are in quanta of 512 bit times; 0 resumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PauseRequest {
-    /// IEEE 802.3x: everything.
+    /// IEEE 802.3x: all priorities.
     All(u16),
-    /// IEEE 802.1Qbb: the classes that are named.
+    /// IEEE 802.1Qbb: the priorities whose time is given.
     Classes([Option<u16>; 8]),
 }
 
-/// The MAC control frame, without FCS, that asks for this.
-pub fn pause_frame(source: [u8; 6], request: PauseRequest) -> [u8; SHORTEST] {
-    let mut frame = [0; SHORTEST];
+/// The MAC control frame of this content, without FCS.
+pub fn pause_frame(source: [u8; 6], request: PauseRequest) -> [u8; MIN_FRAME_BYTES] {
+    let mut frame = [0; MIN_FRAME_BYTES];
     frame[..6].copy_from_slice(&CONTROL_ADDRESS);
     frame[6..12].copy_from_slice(&source);
     frame[12..14].copy_from_slice(&TYPE_MAC_CONTROL.to_be_bytes());
@@ -114,7 +113,7 @@ pub fn pause_frame(source: [u8; 6], request: PauseRequest) -> [u8; SHORTEST] {
     frame
 }
 
-/// Copy a received frame to `buffer`, its VLAN tag, which the kernel keeps apart, back in place.
+/// Copy a received frame to `buffer` and insert its VLAN tag, which the kernel passes separately.
 pub fn restore_tag(buffer: &mut Vec<u8>, bytes: &[u8], tag: Option<(u16, u16)>) {
     buffer.clear();
     match (tag, bytes.split_at_checked(12)) {
@@ -142,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+        fn any_bytes_are_parsed_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
             match Frame::new_checked(&bytes) {
                 Some(frame) => {
                     let _ = (frame.priority(), frame.pause(), frame.is_mac_control());
@@ -152,13 +151,13 @@ mod tests {
         }
 
         #[test]
-        fn pause_frames_say_what_they_were_made_of(request in requests(), source: [u8; 6]) {
+        fn pause_frames_are_parsed_to_what_they_were_built_from(request in requests(), source: [u8; 6]) {
             let frame = pause_frame(source, request);
             prop_assert_eq!(Frame::new_checked(&frame).unwrap().pause(), Some(request));
         }
 
         #[test]
-        fn cut_pause_frames_are_survived(request in requests(), length in 0usize..60) {
+        fn truncated_pause_frames_are_parsed_without_panic(request in requests(), length in 0usize..60) {
             let frame = pause_frame([2; 6], request);
             let _ = Frame::new_checked(&frame[..length]).and_then(|frame| frame.pause());
         }

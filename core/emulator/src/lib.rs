@@ -1,9 +1,8 @@
 //! The link emulator of Knotless: everything between the ports of Open vSwitch.
 //!
-//! [`engine`] is the emulator proper, free of sockets and clocks; [`daemon`] puts it between packet
-//! sockets, NFQUEUEs and the control socket. See docs/emulation.md for how it works and why.
+//! [`engine`] is the emulator without sockets and clocks; [`daemon`] connects it to packet sockets,
+//! NFQUEUEs and the control socket. See docs/emulation.md for how it works and why.
 
-pub mod agenda;
 pub mod capture;
 pub mod config;
 pub mod control;
@@ -12,17 +11,19 @@ pub mod daemon;
 pub mod detector;
 pub mod engine;
 pub mod error;
+pub mod event_queue;
 pub mod fabric;
 pub mod frame;
-pub mod histogram;
-mod intake;
+pub mod lateness;
 pub mod log;
 pub mod nfqueue;
 pub mod nic;
+mod receive;
 pub mod report;
 pub mod server;
+pub mod sockets;
+pub mod state;
 pub mod sys;
 pub mod tagging;
 pub mod trailer;
 pub mod transit;
-pub mod world;

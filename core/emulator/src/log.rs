@@ -1,4 +1,4 @@
-//! The daemon's log: few lines, each with its time.
+//! The daemon's log: one line for each event, with the time.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -6,23 +6,23 @@ use std::path::Path;
 
 use crate::sys::clock::realtime_ns;
 
-/// Where lines go: a file, or standard error.
+/// A log file, or standard error.
 #[derive(Debug)]
 pub struct Log {
     file: Option<File>,
 }
 
 impl Log {
-    /// Append to `path`, or write to standard error when there is none.
+    /// Append to `path`, or write to standard error if there is no path.
     ///
     /// # Errors
-    /// When the file cannot be opened.
+    /// The file cannot be opened.
     pub fn open(path: Option<&Path>) -> io::Result<Log> {
         let append = |path| File::options().append(true).create(true).open(path);
         Ok(Log { file: path.map(append).transpose()? })
     }
 
-    /// Write a line. A log that cannot be written is no reason to stop.
+    /// Write a line. Errors are ignored: the daemon runs on without its log.
     pub fn line(&mut self, text: &str) {
         let line = format!("{:.3} {text}\n", realtime_ns() as f64 / 1e9);
         let _ = match &mut self.file {

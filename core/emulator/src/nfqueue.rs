@@ -20,32 +20,32 @@ const CONFIG_LIMIT: u16 = 3;
 const HEADER_BYTES: usize = 20;
 const COPY_PACKET: u8 = 2;
 const ACCEPT: u32 = 1;
-/// Packets that the kernel may hold for us; a host's sockets block long before.
+/// Packets that the kernel may hold; a host's sockets block long before that.
 const LIMIT: u32 = 65536;
 
-/// A packet that waits for its verdict.
+/// A packet that waits for a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Its number; they ascend.
+    /// Its number; numbers ascend.
     pub id: u32,
-    /// Its length from the IP header on.
+    /// Its length from the IP header on, in bytes.
     pub bytes: u32,
 }
 
-/// Become the one who decides on queue `number`.
+/// Bind this socket to queue `number`.
 pub fn bind(number: u16) -> Vec<u8> {
     message(CONFIG, FLAG_REQUEST | FLAG_ACK, number, &[(CONFIG_COMMAND, &[1, 0, 0, 0])])
 }
 
-/// Ask for a single byte of each packet: then its whole length is told besides.
-pub fn set_up(number: u16) -> Vec<u8> {
+/// Ask for a single byte of each packet; the kernel then reports the packet's length as well.
+pub fn configure(number: u16) -> Vec<u8> {
     let copy = [0, 0, 0, 1, COPY_PACKET];
     let attributes: [(u16, &[u8]); 2] =
         [(CONFIG_COPY, &copy), (CONFIG_LIMIT, &LIMIT.to_be_bytes())];
     message(CONFIG, FLAG_REQUEST | FLAG_ACK, number, &attributes)
 }
 
-/// Let all packets up to `id` go.
+/// Accept all packets up to `id`.
 pub fn accept_up_to(number: u16, id: u32) -> Vec<u8> {
     let mut verdict = [0; 8];
     verdict[..4].copy_from_slice(&ACCEPT.to_be_bytes());
@@ -69,7 +69,7 @@ fn message(kind: u16, flags: u16, number: u16, attributes: &[(u16, &[u8])]) -> V
     bytes
 }
 
-/// The packets that a datagram from the kernel tells of.
+/// The packets that a datagram from the kernel announces.
 pub fn packets(datagram: &[u8]) -> impl Iterator<Item = Held> + '_ {
     messages(datagram).filter(|(kind, _)| *kind == PACKET).filter_map(|(_, body)| packet(body))
 }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn told(id: u32, bytes: u32) -> Vec<u8> {
+    fn announcement(id: u32, bytes: u32) -> Vec<u8> {
         let mut header = [0; 7];
         header[..4].copy_from_slice(&id.to_be_bytes());
         let whole = bytes.to_be_bytes();
@@ -127,8 +127,8 @@ mod tests {
     }
 
     #[test]
-    fn reads_packets_told_together() {
-        let datagram = [told(7, 1500), told(8, 60)].concat();
+    fn reads_packets_of_one_datagram() {
+        let datagram = [announcement(7, 1500), announcement(8, 60)].concat();
         let held: Vec<Held> = packets(&datagram).collect();
         assert_eq!(held, [Held { id: 7, bytes: 1500 }, Held { id: 8, bytes: 60 }]);
     }
@@ -143,14 +143,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn any_bytes_are_parsed_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let _ = packets(&bytes).count();
             let _ = acknowledgement(&bytes);
         }
 
         #[test]
-        fn damaged_messages_are_survived(id: u32, at in 0usize..48, value: u8) {
-            let mut bytes = told(id, 100);
+        fn damaged_messages_are_parsed_without_panic(id: u32, at in 0usize..48, value: u8) {
+            let mut bytes = announcement(id, 100);
             let at = at % bytes.len();
             bytes[at] = value;
             prop_assert!(packets(&bytes).count() <= 3);

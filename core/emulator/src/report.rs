@@ -1,18 +1,17 @@
-//! What the daemon says of itself: status, counters, deadlock.
+//! The answers to `status`, `counters` and `deadlock`.
 
 use serde_json::{json, Map, Value};
-use switch_model::{ChannelId, DropCause, PriorityCounters, Time};
+use switch_model::{ChannelId, DropCause, PriorityCounters, Time, MICROSECOND};
 
-use crate::control::{microseconds, Control};
 use crate::engine::Engine;
 use crate::fabric::{Fabric, Owner};
 
-/// The answer to `status`.
-pub fn status(engine: &Engine, now: Time, control: &Control) -> Value {
-    let lateness = &engine.world().lateness;
+/// The answer to `status`. `limit_us` is the limit of lateness; `kernel_lost` counts the frames that the
+/// kernel lost.
+pub fn status(engine: &Engine, now: Time, limit_us: u64, kernel_lost: u64) -> Value {
+    let lateness = &engine.state().lateness;
     let p99 = lateness.quantile_us(0.99);
-    let limit = control.lateness_limit_us;
-    let extras = engine.world().extras;
+    let counters = engine.state().counters;
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "uptime_s": now as f64 / switch_model::SECOND as f64,
@@ -20,28 +19,28 @@ pub fn status(engine: &Engine, now: Time, control: &Control) -> Value {
             "p50": lateness.quantile_us(0.5),
             "p99": p99,
             "max": lateness.max_us(),
-            "limit": limit,
+            "limit": limit_us,
             "frames": lateness.frames(),
         },
-        "valid": p99 <= limit as f64 && control.kernel_lost == 0 && extras.given_up == 0,
-        "kernel_lost": control.kernel_lost,
-        "given_up": extras.given_up,
-        "stale": extras.stale,
-        "injected": extras.injected,
-        "pauses_obeyed": extras.pauses_obeyed,
-        "pauses_ignored": extras.pauses_ignored,
+        "valid": p99 <= limit_us as f64 && kernel_lost == 0 && counters.given_up == 0,
+        "kernel_lost": kernel_lost,
+        "given_up": counters.given_up,
+        "stale": counters.stale,
+        "injected": counters.injected,
+        "pauses_obeyed": counters.pauses_obeyed,
+        "pauses_ignored": counters.pauses_ignored,
         "deadlock": deadlock(engine),
         "frames_in_network": engine.frames_in_network(),
     })
 }
 
-/// The deadlock that stands, or null.
+/// The deadlock that persists, or null.
 pub fn deadlock(engine: &Engine) -> Value {
     let Some((since, deadlock)) = engine.detector().deadlock() else {
         return Value::Null;
     };
     let names = |channels: &[switch_model::VirtualChannel]| -> Vec<String> {
-        channels.iter().map(|&channel| engine.world().fabric.virtual_channel(channel)).collect()
+        channels.iter().map(|&channel| engine.state().fabric.virtual_channel(channel)).collect()
     };
     json!({
         "since_us": microseconds(since),
@@ -52,7 +51,7 @@ pub fn deadlock(engine: &Engine) -> Value {
 
 /// The answer to `counters`.
 pub fn counters(engine: &Engine, now: Time) -> Value {
-    let fabric = &engine.world().fabric;
+    let fabric = &engine.state().fabric;
     let mut lost = 0;
     let mut channels = Vec::with_capacity(fabric.channels.len());
     for index in 0..fabric.channels.len() {
@@ -117,9 +116,13 @@ fn nfqueues(engine: &Engine, fabric: &Fabric) -> Value {
         };
         let counted = nic.counters();
         let value = json!({
-            "held": counted.held, "accepted": counted.accepted, "unseen": counted.unseen,
+            "held": counted.held, "accepted": counted.accepted, "unseen": counted.released_unsent,
         });
         Some((name.clone(), value))
     });
     Value::Object(hosts.collect())
+}
+
+fn microseconds(time: Time) -> u64 {
+    time / MICROSECOND
 }

@@ -1,7 +1,6 @@
-//! The control socket: connections, lines in, answers out, none of which ever blocks the daemon.
+//! The control socket: requests and answers, one line each. Nothing here blocks the daemon.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -9,10 +8,10 @@ use std::path::{Path, PathBuf};
 use crate::error::{environment, Error};
 use crate::sys::poll::{peer_user, Poll};
 
-const LONGEST_LINE: usize = 1 << 20;
-const MOST_CLIENTS: usize = 64;
-/// A client that does not read its answers is cut off at this.
-const MOST_UNREAD: usize = 64 << 20;
+const MAX_LINE_BYTES: usize = 1 << 20;
+const MAX_CLIENTS: usize = 64;
+/// A client that leaves more than this unread is disconnected.
+const MAX_UNREAD_BYTES: usize = 64 << 20;
 
 #[derive(Debug)]
 struct Client {
@@ -31,10 +30,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listen at `path`; a socket that a dead daemon left there is replaced.
+    /// Listen at `path`; a socket left over from a daemon that has ended is replaced.
     ///
     /// # Errors
-    /// When a live daemon has it, or the path cannot be used.
+    /// A running daemon has it, or the path cannot be used.
     pub fn open(path: &Path, poll: &Poll, key: u64) -> Result<Server, Error> {
         let name = || path.display().to_string();
         match UnixStream::connect(path) {
@@ -50,17 +49,17 @@ impl Server {
         let permissions = std::fs::Permissions::from_mode(0o600);
         environment(std::fs::set_permissions(path, permissions), name)?;
         environment(listener.set_nonblocking(true), name)?;
-        environment(poll.add(listener.as_raw_fd(), key), name)?;
+        environment(poll.add(&listener, key), name)?;
         Ok(Server { path: path.to_path_buf(), listener, clients: Vec::new() })
     }
 
-    /// Take new connections, read what has come and answer each line by `answer`.
+    /// Accept connections, read requests and answer each line by `answer`.
     pub fn serve(&mut self, poll: &Poll, key: u64, mut answer: impl FnMut(&[u8]) -> String) {
         while let Ok((stream, _)) = self.listener.accept() {
-            let admitted = peer_user(stream.as_raw_fd()).is_ok_and(|user| user == 0)
-                && self.clients.len() < MOST_CLIENTS
+            let admitted = peer_user(&stream).is_ok_and(|user| user == 0)
+                && self.clients.len() < MAX_CLIENTS
                 && stream.set_nonblocking(true).is_ok()
-                && poll.add(stream.as_raw_fd(), key).is_ok();
+                && poll.add(&stream, key).is_ok();
             if admitted {
                 let (input, output) = (Vec::new(), Vec::new());
                 self.clients.push(Client { stream, input, output, closed: false });
@@ -72,7 +71,7 @@ impl Server {
         self.flush();
     }
 
-    /// Send what answers are left; true when some still are.
+    /// Send pending answers; returns whether some remain.
     pub fn flush(&mut self) -> bool {
         for client in &mut self.clients {
             client.write();
@@ -117,12 +116,12 @@ impl Client {
             self.output.extend(answer(&line[..end]).into_bytes());
             self.output.push(b'\n');
         }
-        if self.input.len() > LONGEST_LINE {
+        if self.input.len() > MAX_LINE_BYTES {
             self.output.extend(b"{\"ok\":false,\"error\":\"a line may be at most 1 MiB\"}\n");
             self.input.clear();
             self.closed = true;
         }
-        if self.output.len() > MOST_UNREAD {
+        if self.output.len() > MAX_UNREAD_BYTES {
             self.abandon();
         }
     }

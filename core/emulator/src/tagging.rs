@@ -1,67 +1,57 @@
-//! The network interface of a host that tags its own frames: a VLAN by destination.
+//! Host-tagged frames: the network interface of a host chooses a VLAN by destination.
 
 use std::collections::{BTreeMap, HashMap};
+
+use packet_io::ethernet::Mac;
 
 use crate::frame::Frame;
 
 const TPID: u16 = 0x8100;
 const LAST_VLAN: u16 = 4094;
-/// The key, beside MACs, under which the VLAN of all other frames stands.
-const EVERYTHING_ELSE: &str = "default";
+/// The key of the VLAN of all frames whose destination is not listed.
+const DEFAULT: &str = "default";
 
 /// The table of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tagging {
-    usual: u16,
-    by_destination: HashMap<[u8; 6], u16>,
+    default: u16,
+    by_destination: HashMap<Mac, u16>,
 }
 
 impl Tagging {
     /// Read `{"default": 2, "02:00:00:00:01:01": 3}`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// One line that names the wrong entry.
     pub fn new(vlans: &BTreeMap<String, u16>) -> Result<Tagging, String> {
         let mut by_destination = HashMap::new();
-        let mut usual = None;
+        let mut default = None;
         for (key, &vlan) in vlans {
             if !(1..=LAST_VLAN).contains(&vlan) {
                 return Err(format!("vlans: {vlan} is not in 1..{LAST_VLAN}"));
             }
-            if key == EVERYTHING_ELSE {
-                usual = Some(vlan);
+            if key == DEFAULT {
+                default = Some(vlan);
             } else {
-                let mac = mac(key).ok_or_else(|| format!("vlans: {key:?} is not a MAC"))?;
+                let mac =
+                    key.parse::<Mac>().map_err(|error| format!("vlans: {key:?} is {error}"))?;
                 by_destination.insert(mac, vlan);
             }
         }
-        let usual = usual.ok_or_else(|| format!("vlans: {EVERYTHING_ELSE:?} is missing"))?;
-        Ok(Tagging { usual, by_destination })
+        let default = default.ok_or_else(|| format!("vlans: {DEFAULT:?} is missing"))?;
+        Ok(Tagging { default, by_destination })
     }
 
-    /// Put the tag on a frame with a whole header, unless its host has put one on itself.
+    /// Tag a frame with a complete header, unless the host has tagged it itself.
     pub fn tag(&self, frame: &mut Vec<u8>) {
         let Some(header) = Frame::new_checked(frame) else { return };
         if header.is_tagged() {
             return;
         }
-        let vlan = *self.by_destination.get(&header.destination()).unwrap_or(&self.usual);
+        let vlan = *self.by_destination.get(&header.destination()).unwrap_or(&self.default);
         let ([a, b], [c, d]) = (TPID.to_be_bytes(), vlan.to_be_bytes());
         frame.splice(12..12, [a, b, c, d]);
     }
-}
-
-fn mac(text: &str) -> Option<[u8; 6]> {
-    let mut bytes = [0; 6];
-    let mut parts = text.split(':');
-    for byte in &mut bytes {
-        let part = parts.next().filter(|part| part.len() == 2)?;
-        if !part.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            return None;
-        }
-        *byte = u8::from_str_radix(part, 16).ok()?;
-    }
-    parts.next().is_none().then_some(bytes)
 }
 
 #[cfg(test)]
@@ -98,14 +88,14 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_make_no_sense_are_refused() {
+    fn invalid_tables_are_refused() {
         for (entries, says) in [
             (&[("02:00:00:00:00:01", 2)][..], "\"default\" is missing"),
             (&[("default", 0)], "0 is not in"),
             (&[("default", 4095)], "4095 is not in"),
-            (&[("default", 2), ("02:00:00:00:00", 2)], "is not a MAC"),
-            (&[("default", 2), ("02:00:00:00:00:01:01", 2)], "is not a MAC"),
-            (&[("default", 2), ("02:00:00:00:00:+1", 2)], "is not a MAC"),
+            (&[("default", 2), ("02:00:00:00:00", 2)], "is not a MAC address"),
+            (&[("default", 2), ("02:00:00:00:00:01:01", 2)], "is not a MAC address"),
+            (&[("default", 2), ("02:00:00:00:00:+1", 2)], "is not a MAC address"),
         ] {
             assert!(table(entries).unwrap_err().contains(says), "{entries:?}");
         }

@@ -1,13 +1,13 @@
-//! The trailer behind a frame's payload while it is inside an Open vSwitch.
+//! The trailer behind a frame's payload while the frame is inside an Open vSwitch.
 //!
-//! OVS carries it untouched. By it the emulator knows at the egress by which channel, and as
-//! which of its transmissions, a frame had entered the switch.
+//! Open vSwitch does not change it. At the egress it tells the emulator by which channel, and in which
+//! transmission, the frame entered the switch.
 
 /// Length of a trailer: magic 4, channel 4, sequence number 8, big endian.
 pub const TRAILER_BYTES: usize = 16;
 const MAGIC: [u8; 4] = *b"\xc1knt";
 
-/// What a trailer says.
+/// The content of a trailer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trailer {
     /// The channel by which the frame entered the switch.
@@ -24,7 +24,7 @@ impl Trailer {
         frame.extend_from_slice(&self.sequence.to_be_bytes());
     }
 
-    /// Take the trailer off a frame; None, and nothing changed, when it has none.
+    /// Remove the trailer of a frame. Returns None, and changes nothing, if there is none.
     pub fn take(frame: &mut Vec<u8>) -> Option<Trailer> {
         let bytes = frame.last_chunk::<TRAILER_BYTES>()?;
         let (magic, rest) = bytes.split_first_chunk::<4>()?;
@@ -48,7 +48,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn comes_off_as_it_went_on(
+        fn take_returns_what_append_added(
             frame in proptest::collection::vec(any::<u8>(), 0..100), channel: u32, sequence: u64,
         ) {
             let trailer = Trailer { channel, sequence };
@@ -60,7 +60,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_survived(frame in proptest::collection::vec(any::<u8>(), 0..100)) {
+        fn any_bytes_are_parsed_without_panic(frame in proptest::collection::vec(any::<u8>(), 0..100)) {
             let mut bytes = frame.clone();
             if Trailer::take(&mut bytes).is_none() {
                 prop_assert_eq!(bytes, frame);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_trailer_counts() {
+    fn the_last_trailer_is_taken() {
         let mut bytes = vec![0; 60];
         Trailer { channel: 1, sequence: 1 }.append(&mut bytes);
         Trailer { channel: 2, sequence: 2 }.append(&mut bytes);

@@ -1,4 +1,4 @@
-//! Frames that were handed to an Open vSwitch, by the number in their trailer.
+//! Frames that were given to an Open vSwitch, by the number in their trailer.
 
 use std::collections::VecDeque;
 
@@ -6,30 +6,33 @@ use switch_model::{ChannelId, EntryId, Time};
 
 use crate::fabric::EndId;
 
-/// A copy of a frame that came back, at the end of the switch's port that it is to leave by.
+/// A copy of a frame that the switch has returned.
 #[derive(Debug)]
 pub struct Copy {
-    /// The switch's end of the link.
+    /// The switch's end of the link by which the copy leaves.
     pub end: EndId,
-    /// The frame, its trailer taken off.
+    /// The frame without its trailer.
     pub frame: Vec<u8>,
 }
 
 /// Where a frame is.
+///
+/// A frame arrives at its switch twice: virtually, at the computed time, and in reality, when Open vSwitch
+/// returns it. Either may come first.
 #[derive(Debug)]
 pub enum Stage {
-    /// In the switch.
-    Away,
-    /// Back, in so many copies, before its virtual arrival.
-    Back(Copy, Vec<Copy>),
-    /// Virtually arrived, and on its account, but still in the switch: it will be late.
-    Charged(EntryId),
-    /// Virtually arrived and back; further copies join this entry.
+    /// In the switch; it has not virtually arrived.
+    InSwitch,
+    /// Returned in one or more copies; it has not virtually arrived.
+    Returned(Copy, Vec<Copy>),
+    /// Virtually arrived and counted in the ingress buffer, but still in the switch: it will be late.
+    Late(EntryId),
+    /// Virtually arrived and returned; further copies join this entry of the ingress buffer.
     Arrived(EntryId),
-    /// Done with: it was lost on arrival, or left by another switch.
-    Gone,
-    /// It came out of another switch: somebody (a controller) took it there.
-    Carried,
+    /// Lost on arrival, or returned by another switch after it had virtually arrived.
+    Finished,
+    /// Returned by another switch, to which a controller took it; it has not virtually arrived.
+    Diverted,
 }
 
 /// A frame on its way through a switch.
@@ -41,85 +44,85 @@ pub struct Record {
     pub priority: u8,
     /// Its length there, with FCS.
     pub bytes: u32,
-    /// When its last bit virtually arrives.
+    /// Virtual time at which its last bit arrives.
     pub arrives: Time,
-    /// When it is given up.
+    /// When it is taken as dropped by the switch.
     pub expires: Time,
     /// Where it is.
     pub stage: Stage,
 }
 
-/// What a number stands for.
+/// The result of looking up a number.
 #[derive(Debug)]
 pub enum Found<'table> {
-    /// A frame of before the last reset, or a number never given: to be dropped.
-    Foreign,
-    /// A frame that was given up, and counted as lost.
-    GivenUp,
-    /// This frame.
+    /// A frame of before the last reset, or a number never assigned.
+    Unknown,
+    /// A frame that was taken as dropped and counted as such.
+    Expired,
+    /// A frame in transit.
     Known(&'table mut Record),
 }
 
-/// The table: numbers ascend, so it is a queue.
+/// The table of frames in transit. Numbers ascend, so it is a queue.
 #[derive(Debug, Default)]
 pub struct Transit {
     records: VecDeque<Record>,
     first: u64,
     epoch: u64,
-    away: u64,
+    pending: u64,
 }
 
 impl Transit {
-    /// Add a frame; its number.
+    /// Add a frame and return its number.
     pub fn add(&mut self, record: Record) -> u64 {
         self.records.push_back(record);
-        self.away += 1;
+        self.pending += 1;
         self.first + self.records.len() as u64 - 1
     }
 
-    /// What `sequence` stands for.
+    /// Look up a number.
     pub fn find(&mut self, sequence: u64) -> Found<'_> {
         if sequence < self.epoch {
-            return Found::Foreign;
+            return Found::Unknown;
         }
         if sequence < self.first {
-            return Found::GivenUp;
+            return Found::Expired;
         }
         match self.records.get_mut((sequence - self.first) as usize) {
             Some(record) => Found::Known(record),
-            None => Found::Foreign,
+            None => Found::Unknown,
         }
     }
 
-    /// Note that a frame is no longer away: it has become [`Stage::Arrived`] or [`Stage::Gone`].
+    /// Count the virtual arrival of a frame that becomes [`Stage::Arrived`] or [`Stage::Finished`].
     pub fn arrived(&mut self) {
-        self.away -= 1;
+        self.pending -= 1;
     }
 
-    /// The oldest frame if it is to be given up at `now`.
+    /// Remove and return the oldest frame if it has expired at `now`.
     pub fn expired(&mut self, now: Time) -> Option<Record> {
         if self.records.front()?.expires > now {
             return None;
         }
         let record = self.records.pop_front()?;
         self.first += 1;
-        if !matches!(record.stage, Stage::Arrived(_) | Stage::Gone) {
-            self.away -= 1;
+        if !matches!(record.stage, Stage::Arrived(_) | Stage::Finished) {
+            self.pending -= 1;
         }
         Some(record)
     }
 
     /// Number of frames that are in a switch or have not virtually arrived.
-    pub fn away(&self) -> u64 {
-        self.away
+    pub fn pending(&self) -> u64 {
+        self.pending
     }
 
-    /// Forget all frames; those still in a switch will be known as foreign.
+    /// Remove all frames. Those still in a switch will be unknown when they return.
     pub fn clear(&mut self) {
         self.first += self.records.len() as u64;
         self.epoch = self.first;
         self.records.clear();
-        self.away = 0;
+        self.pending = 0;
     }
 }
 
@@ -129,27 +132,27 @@ mod tests {
 
     fn record(expires: Time) -> Record {
         let channel = ChannelId(0);
-        Record { channel, priority: 0, bytes: 64, arrives: 0, expires, stage: Stage::Away }
+        Record { channel, priority: 0, bytes: 64, arrives: 0, expires, stage: Stage::InSwitch }
     }
 
     #[test]
-    fn numbers_outlive_their_frames() {
+    fn numbers_of_expired_frames_are_recognised() {
         let mut transit = Transit::default();
         assert_eq!((transit.add(record(5)), transit.add(record(6))), (0, 1));
         assert!(transit.expired(4).is_none());
         assert!(transit.expired(5).is_some());
-        assert!(matches!(transit.find(0), Found::GivenUp));
+        assert!(matches!(transit.find(0), Found::Expired));
         assert!(matches!(transit.find(1), Found::Known(_)));
-        assert!(matches!(transit.find(2), Found::Foreign));
-        assert_eq!(transit.away(), 1);
+        assert!(matches!(transit.find(2), Found::Unknown));
+        assert_eq!(transit.pending(), 1);
     }
 
     #[test]
-    fn a_reset_makes_old_numbers_foreign() {
+    fn a_reset_makes_old_numbers_unknown() {
         let mut transit = Transit::default();
         transit.add(record(5));
         transit.clear();
-        assert!(matches!(transit.find(0), Found::Foreign));
+        assert!(matches!(transit.find(0), Found::Unknown));
         assert_eq!(transit.add(record(9)), 1);
         assert!(matches!(transit.find(1), Found::Known(_)));
     }

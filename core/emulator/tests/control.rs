@@ -1,4 +1,4 @@
-//! What the control socket answers, and which configurations are taken.
+//! The answers of the control socket, and which configurations are accepted.
 
 mod harness;
 
@@ -12,7 +12,7 @@ use serde_json::{json, Value};
 fn a_reset_changes_settings_or_nothing() {
     let mut bench = Bench::new("pause");
     let flow =
-        |bench: &Bench, link: usize| bench.engine.world().fabric.links[link].settings.flow_control;
+        |bench: &Bench, link: usize| bench.engine.state().fabric.links[link].settings.flow_control;
     use emulator::config::FlowMode::{Off, Pause};
     assert_eq!(bench.ask(json!({"do": "reset", "flow_control": "switch"}))["ok"], true);
     assert_eq!((flow(&bench, 0), flow(&bench, 3)), (Off, Pause));
@@ -21,7 +21,7 @@ fn a_reset_changes_settings_or_nothing() {
     assert_eq!(answer["ok"], false);
     assert!(answer["error"].as_str().unwrap().contains("rate_mbps"), "{answer}");
     assert_eq!((flow(&bench, 0), flow(&bench, 3)), (Off, Pause));
-    assert_eq!(bench.engine.world().fabric.links[0].settings.rate_mbps, 10.0);
+    assert_eq!(bench.engine.state().fabric.links[0].settings.rate_mbps, 10.0);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn bad_configurations_are_refused_in_one_line() {
 }
 
 #[test]
-fn switches_are_in_natural_order_unless_told_otherwise() {
+fn switches_are_in_natural_order_by_default() {
     let mut config = configuration("pause");
     for place in ["/links/2/b/switch", "/links/3/b/switch"] {
         *config.pointer_mut(place).unwrap() = json!("s10");
@@ -84,14 +84,14 @@ fn switches_are_in_natural_order_unless_told_otherwise() {
 
 proptest! {
     #[test]
-    fn any_control_line_is_survived(line in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_control_line_gets_an_answer(line in prop::collection::vec(any::<u8>(), 0..200)) {
         let mut bench = Bench::new("pause");
         let answer = bench.control.answer(&line, 0, &mut bench.engine);
         prop_assert!(serde_json::from_str::<Value>(&answer).is_ok());
     }
 
     #[test]
-    fn any_configuration_text_is_survived(text in ".{0,200}", cut in 0usize..2000) {
+    fn any_configuration_text_is_parsed_without_panic(text in ".{0,200}", cut in 0usize..2000) {
         let _ = Config::parse(&text);
         let whole = configuration("pause").to_string();
         let cut = cut.min(whole.len());

@@ -1,4 +1,4 @@
-//! The emulator proper, with a stand-in for Open vSwitch that forwards by a table.
+//! The engine, with a table in place of Open vSwitch.
 
 mod harness;
 
@@ -36,17 +36,17 @@ fn a_host_with_a_table_tags_what_it_sends() {
     let (_, host, bytes) = bench.delivered.pop().unwrap();
     assert_eq!((host.as_str(), &bytes[12..16]), ("h3", &[0x81, 0, 0, 5][..]));
     assert_eq!((&bytes[..12], &bytes[16..]), (&sent[..12], &sent[12..]));
-    // The tag takes its time on the line from the host on.
+    // The tag adds to the transmission time on the host's line as well.
     let tx_bytes = bench.channel("h1")["tx_bytes"].as_u64();
     assert_eq!(tx_bytes, Some(1514 + 4 + 4));
 
     settings["links"][3]["a"]["vlans"] = json!({"default": 5});
     let config = Config::parse(&settings.to_string()).unwrap();
-    assert!(Fabric::new(&config).unwrap_err().to_string().contains("for the end of a host"));
+    assert!(Fabric::new(&config).unwrap_err().to_string().contains("an end that is a host"));
 }
 
 #[test]
-fn a_slow_switch_makes_lateness_and_not_delay() {
+fn a_slow_switch_causes_lateness_but_no_delay() {
     let mut bench = Bench::new("pause");
     bench.switch_time = 5 * MS;
     for _ in 0..20 {
@@ -57,7 +57,7 @@ fn a_slow_switch_makes_lateness_and_not_delay() {
     let status = bench.ask(json!({"do": "status"}));
     assert_eq!(status["valid"], false);
     assert!(status["lateness_us"]["p50"].as_f64().unwrap() > 2000.0);
-    // The line of the second hop was busy without a gap, as if the switch had been fast.
+    // The line of the second hop was busy without a gap, as with a fast switch.
     let last = bench.delivered[19].0;
     let in_time = 22 * 1538 * 800_000 + 3 * 500 * MICROSECOND;
     assert!(last < in_time + 2 * 5 * MS, "{last} against {in_time}");
@@ -75,7 +75,7 @@ fn what_a_switch_drops_is_counted() {
 }
 
 #[test]
-fn a_broadcast_is_charged_once_and_reaches_all() {
+fn a_broadcast_counts_once_in_the_ingress_buffer_and_reaches_all() {
     let mut bench = Bench::new("pause");
     bench.send("ah1", &frame(0xff, 200));
     bench.run_for(20 * MS);
@@ -86,7 +86,7 @@ fn a_broadcast_is_charged_once_and_reaches_all() {
 }
 
 #[test]
-fn frames_of_before_a_reset_do_not_come_back() {
+fn frames_from_before_a_reset_are_discarded() {
     let mut bench = Bench::new("pause");
     bench.switch_time = 10 * MS;
     bench.send("ah1", &frame(2, 1000));
@@ -219,7 +219,7 @@ fn a_capture_shows_frames_and_pauses_as_on_the_wire() {
 }
 
 #[test]
-fn a_switch_that_falls_behind_holds_its_senders_back() {
+fn a_switch_that_falls_behind_pauses_its_senders() {
     let mut bench = Bench::new("pause");
     bench.switch_time = 150 * MS;
     for _ in 0..80 {
@@ -236,7 +236,7 @@ fn a_switch_that_falls_behind_holds_its_senders_back() {
 
 proptest! {
     #[test]
-    fn any_frames_are_survived(
+    fn any_frames_are_processed_without_panic(
         frames in prop::collection::vec((0usize..8, prop::collection::vec(any::<u8>(), 0..90)), 1..60),
     ) {
         let mut bench = Bench::new("pause");

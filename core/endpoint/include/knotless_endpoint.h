@@ -4,8 +4,9 @@
  * (push, pull, mcast, tagged messages, locks), each contiguous, then by stride, then by bitmap; waiting.
  *
  * Link with libknotless_endpoint.so. An endpoint belongs to one thread at a time. Functions that
- * return int return 0 (or a length), or a negative number: then knotless_error() says why in one line.
- * Others are served, and *status_ret is written, only inside calls of this library.
+ * return int return 0 (or a length), or a negative number; knotless_error() then returns the reason in
+ * one line. Requests of other processes are executed, and *status_ret is written, only inside calls
+ * of this library.
  */
 #ifndef KNOTLESS_ENDPOINT_H
 #define KNOTLESS_ENDPOINT_H
@@ -25,7 +26,7 @@ typedef struct {
     uint8_t port;
 } knotless_address;
 
-/* What *status_ret of an operation becomes. */
+/* The values of *status_ret. */
 enum {
     KNOTLESS_PENDING = 0,
     KNOTLESS_DONE = 1,
@@ -40,7 +41,7 @@ enum {
     KNOTLESS_PEER_RESTARTED = 10
 };
 
-/* What a function returns when it fails. */
+/* The values that a function returns if it fails. */
 enum {
     KNOTLESS_WRONG_ARGUMENT = -1,
     KNOTLESS_FULL = -2,

@@ -1,10 +1,11 @@
-//! Receive buffers, and the messages in them.
+//! Receive buffers and the messages in them.
 
 use std::collections::VecDeque;
 
-use crate::config::{Config, Message, Use};
+use crate::config::Config;
+use crate::message::{Message, MessageKind};
 
-/// Messages that wait to be taken, and room for those being received.
+/// Received messages that the program has not taken, and buffers for those being received.
 #[derive(Debug)]
 pub struct Inbox {
     ready: VecDeque<Message>,
@@ -16,7 +17,7 @@ pub struct Inbox {
     repost: bool,
 }
 
-/// A buffer in use for a message of so many bytes. It is given back to its inbox, never dropped.
+/// A buffer in use for a message of `total` bytes. It must be returned to its inbox, not dropped.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Buffer {
@@ -31,7 +32,7 @@ impl Buffer {
 }
 
 impl Inbox {
-    /// With the buffers that the configuration posts.
+    /// An inbox with the buffers that the configuration posts.
     pub fn new(config: &Config) -> Inbox {
         Inbox {
             ready: VecDeque::new(),
@@ -49,7 +50,7 @@ impl Inbox {
         total <= self.longest_bytes
     }
 
-    /// Use a posted buffer for a message of `total` bytes; None when there is no buffer or no room.
+    /// MessageKind a posted buffer for a message of `total` bytes; None when there is no buffer or no room.
     pub fn claim(&mut self, total: usize) -> Option<Buffer> {
         if self.posted == 0 || total > self.limit_bytes - self.used_bytes || !self.admits(total) {
             return None;
@@ -59,7 +60,7 @@ impl Inbox {
         Some(Buffer { total })
     }
 
-    /// Give a buffer back whose message will not be completed.
+    /// Return a buffer whose message will not be completed.
     pub fn abandon(&mut self, buffer: Buffer) {
         self.posted += 1;
         self.used_bytes -= buffer.total;
@@ -67,13 +68,13 @@ impl Inbox {
 
     /// The message in this buffer is complete.
     pub fn complete(&mut self, _buffer: Buffer, message: Message) {
-        match message.use_for {
-            Use::Operation => self.operations.push_back(message),
-            Use::Plain | Use::Tagged => self.ready.push_back(message),
+        match message.kind {
+            MessageKind::Operation => self.operations.push_back(message),
+            MessageKind::Plain | MessageKind::Tagged => self.ready.push_back(message),
         }
     }
 
-    /// Take the oldest message that `wanted` wants.
+    /// Remove and return the oldest message for which `wanted` is true.
     pub fn take(&mut self, wanted: impl Fn(&Message) -> bool) -> Option<Message> {
         let place = self.ready.iter().position(wanted)?;
         let message = self.ready.remove(place)?;
@@ -82,7 +83,7 @@ impl Inbox {
         Some(message)
     }
 
-    /// Take the oldest operation. Its buffer is posted again: the program never sees it.
+    /// Remove and return the oldest operation. Its buffer is posted again, because the program never sees it.
     pub fn take_operation(&mut self) -> Option<Message> {
         let message = self.operations.pop_front()?;
         self.used_bytes -= message.data.len();

@@ -1,53 +1,54 @@
-//! The receiving side: streams put in order, datagrams put together.
+//! The receiving side: reordering of streams, reassembly of datagrams.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::address::Address;
-use crate::config::{Message, Reliability, Time, Use, MILLISECOND, WINDOW_FRAMES};
+use crate::config::{Time, MILLISECOND, WINDOW_FRAMES};
 use crate::inbox::{Buffer, Inbox};
+use crate::message::{Message, MessageKind, Reliability};
 use crate::wire::Ack;
 
-/// Frames after which an acknowledgement goes out even while more arrive.
+/// Frames after which an acknowledgement is sent even while more arrive.
 const FRAMES_PER_ACK: u32 = 16;
-/// A datagram whose parts stop coming for so long is given up.
-const DATAGRAM_PATIENCE: Time = 500 * MILLISECOND;
-const MOST_PARTIAL_DATAGRAMS: usize = 256;
-const MOST_GAPS: usize = 256;
+/// A datagram of which no part has arrived for this long is given up.
+const DATAGRAM_TIMEOUT: Time = 500 * MILLISECOND;
+const MAX_PARTIAL_DATAGRAMS: usize = 256;
+const MAX_GAPS: usize = 256;
 
-/// A frame of a stream, apart from its number.
+/// A frame of a stream without its number.
 #[derive(Debug)]
 pub struct Part<'frame> {
     /// Length of its message.
     pub total: u32,
-    /// What the message is for.
-    pub use_for: Use,
+    /// Which part of the receiver the message is for.
+    pub kind: MessageKind,
     /// Whether it begins its message.
     pub first: bool,
     /// Whether it ends it.
     pub last: bool,
-    /// What it carries.
+    /// The payload.
     pub payload: &'frame [u8],
 }
 
 #[derive(Debug)]
 struct Held {
     total: u32,
-    use_for: Use,
+    kind: MessageKind,
     first: bool,
     last: bool,
     payload: Vec<u8>,
 }
 
-/// What became of a frame of a stream.
+/// The result of receiving a frame of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Taken, or kept until those before it have come.
+    /// Accepted, or kept until those before it have arrived.
     Taken,
-    /// It had come before.
+    /// It had arrived before.
     Duplicate,
     /// No room for it now; it will be sent again.
     NoRoom,
-    /// It cannot follow what came before: the stream is broken.
+    /// It cannot follow the frames before it: the stream is broken.
     Broken,
 }
 
@@ -60,7 +61,7 @@ pub struct Incoming {
     held: BTreeMap<u64, Held>,
     building: Option<(Buffer, Vec<u8>)>,
     unacknowledged: u32,
-    /// Whether an acknowledgement should go out at once.
+    /// Whether an acknowledgement must be sent at once.
     pub ack_now: bool,
 }
 
@@ -77,7 +78,7 @@ impl Incoming {
         }
     }
 
-    /// What has arrived; the caller sends it, so nothing is due any more.
+    /// Return the acknowledgement of what has arrived. The caller sends it, so none is due any more.
     pub fn ack(&mut self) -> Ack {
         (self.unacknowledged, self.ack_now) = (0, false);
         let further = self.held.range(self.next + 1..).fold(0u64, |bits, (sequence, _)| {
@@ -86,22 +87,22 @@ impl Incoming {
         Ack { session: self.session, next: self.next, further }
     }
 
-    /// Whether something has come that no acknowledgement has told of.
+    /// Whether frames have arrived that are not acknowledged.
     pub fn ack_due(&self) -> bool {
         self.unacknowledged > 0
     }
 
-    /// Whether a message has begun and not ended, or frames are kept: it holds memory.
+    /// Whether a message is incomplete or frames are kept.
     pub fn is_open(&self) -> bool {
         self.building.is_some() || !self.held.is_empty()
     }
 
-    /// Bytes kept until the frames before them have come.
+    /// Bytes kept until the frames before them have arrived.
     pub fn held_bytes(&self) -> usize {
         self.held.values().map(|held| held.payload.len()).sum()
     }
 
-    /// A frame has come. `room_bytes` is how much may be kept out of order.
+    /// Receive a frame. `room_bytes` is how much may be kept out of order.
     pub fn take(
         &mut self,
         sequence: u64,
@@ -130,16 +131,16 @@ impl Incoming {
         if part.payload.len() > room_bytes {
             return Outcome::NoRoom;
         }
-        let Part { total, use_for, first, last, payload } = part;
-        self.held.insert(sequence, Held { total, use_for, first, last, payload: payload.to_vec() });
+        let Part { total, kind, first, last, payload } = part;
+        self.held.insert(sequence, Held { total, kind, first, last, payload: payload.to_vec() });
         Outcome::Taken
     }
 
-    /// Go on with what was kept: frames that are next now, or that a buffer can be had for now.
+    /// Continue with kept frames: those that are next, or for which there is a buffer now.
     pub fn release(&mut self, from: Address, to: Address, inbox: &mut Inbox) -> Outcome {
         while let Some(held) = self.held.remove(&self.next) {
-            let &Held { total, use_for, first, last, ref payload } = &held;
-            let part = Part { total, use_for, first, last, payload };
+            let &Held { total, kind, first, last, ref payload } = &held;
+            let part = Part { total, kind, first, last, payload };
             match self.append(&part, from, to, inbox) {
                 Outcome::Taken => self.ack_now = true,
                 Outcome::Broken => return Outcome::Broken,
@@ -172,13 +173,13 @@ impl Incoming {
         let (buffer, mut data) = match self.building.take() {
             Some(building) => building,
             None => match inbox.claim(total) {
-                // What a frame claims is no reason to use memory: that grows with what comes.
+                // Allocate only for what has arrived: the length that a frame claims is not trusted.
                 Some(buffer) => (buffer, Vec::with_capacity(part.payload.len())),
                 None => return Outcome::NoRoom,
             },
         };
         data.extend_from_slice(part.payload);
-        // One message must not change its length, nor end before or after it.
+        // A message must not change its length, or end before or after it.
         if !buffer.is_for(total) || data.len() > total || part.last != (data.len() == total) {
             inbox.abandon(buffer);
             return Outcome::Broken;
@@ -186,15 +187,15 @@ impl Incoming {
         self.next += 1;
         if part.last {
             let reliability = Reliability::Acknowledged;
-            let use_for = part.use_for;
-            inbox.complete(buffer, Message { from, to, reliability, use_for, data });
+            let kind = part.kind;
+            inbox.complete(buffer, Message { from, to, reliability, kind, data });
         } else {
             self.building = Some((buffer, data));
         }
         Outcome::Taken
     }
 
-    /// The stream ends here: give its buffer back.
+    /// End the stream and return its buffer.
     pub fn end(self, inbox: &mut Inbox) {
         if let Some((buffer, _)) = self.building {
             inbox.abandon(buffer);
@@ -208,7 +209,7 @@ struct Partial {
     key: (Address, Address, u64, u32),
     buffer: Buffer,
     data: Vec<u8>,
-    /// What has come: ranges of bytes, ascending, with gaps between them.
+    /// The ranges of bytes that have arrived, ascending, with gaps between them.
     ranges: Vec<(usize, usize)>,
     last_heard: Time,
 }
@@ -224,40 +225,40 @@ pub struct Datagrams {
 /// A part of a datagram.
 #[derive(Debug)]
 pub struct Piece<'frame> {
-    /// By whom.
+    /// The sender.
     pub from: Address,
-    /// To whom.
+    /// The destination.
     pub to: Address,
     /// The sender's session.
     pub session: u64,
-    /// Which of its messages.
+    /// Number of the message at the sender.
     pub number: u32,
-    /// Where the payload belongs.
+    /// Offset of the payload in the message.
     pub offset: usize,
     /// Length of the message.
     pub total: usize,
-    /// What the message is for.
-    pub use_for: Use,
-    /// What it carries: within the message, and not empty unless that is.
+    /// Which part of the receiver the message is for.
+    pub kind: MessageKind,
+    /// The payload: within the message, and empty only if that is.
     pub payload: &'frame [u8],
 }
 
 impl Datagrams {
-    /// A part has come. False when there is no buffer for its message.
+    /// Receive a part; returns false if there is no buffer for its message.
     pub fn take(&mut self, now: Time, piece: &Piece<'_>, inbox: &mut Inbox) -> bool {
-        let &Piece { from, to, total, use_for, .. } = piece;
+        let &Piece { from, to, total, kind, .. } = piece;
         let reliability = Reliability::None;
         if piece.payload.len() == total {
             let Some(buffer) = inbox.claim(total) else { return false };
             let data = piece.payload.to_vec();
-            inbox.complete(buffer, Message { from, to, reliability, use_for, data });
+            inbox.complete(buffer, Message { from, to, reliability, kind, data });
             return true;
         }
         let key = (from, to, piece.session, piece.number);
         let place = match self.partial.iter().position(|partial| partial.key == key) {
             Some(place) => place,
             None => {
-                if self.partial.len() == MOST_PARTIAL_DATAGRAMS {
+                if self.partial.len() == MAX_PARTIAL_DATAGRAMS {
                     self.give_up_first(inbox);
                 }
                 let Some(buffer) = inbox.claim(total) else { return false };
@@ -267,28 +268,28 @@ impl Datagrams {
             }
         };
         let partial = &mut self.partial[place];
-        if !partial.buffer.is_for(total) || partial.ranges.len() > MOST_GAPS {
+        if !partial.buffer.is_for(total) || partial.ranges.len() > MAX_GAPS {
             return false;
         }
         partial.last_heard = now;
         partial.add(piece.offset, piece.payload);
         if partial.ranges == [(0, total)] {
             if let Some(Partial { buffer, data, .. }) = self.partial.remove(place) {
-                inbox.complete(buffer, Message { from, to, reliability, use_for, data });
+                inbox.complete(buffer, Message { from, to, reliability, kind, data });
             }
         }
         true
     }
 
-    /// When [`Datagrams::expire`] has something to do, at the earliest.
+    /// When [`Datagrams::expire`] must be called.
     pub fn deadline(&self) -> Option<Time> {
-        self.partial.iter().map(|partial| partial.last_heard + DATAGRAM_PATIENCE).min()
+        self.partial.iter().map(|partial| partial.last_heard + DATAGRAM_TIMEOUT).min()
     }
 
-    /// Give up what has been waiting too long.
+    /// Give up datagrams that have waited too long.
     pub fn expire(&mut self, now: Time, inbox: &mut Inbox) {
         while let Some(place) =
-            self.partial.iter().position(|partial| partial.last_heard + DATAGRAM_PATIENCE <= now)
+            self.partial.iter().position(|partial| partial.last_heard + DATAGRAM_TIMEOUT <= now)
         {
             self.partial.swap(0, place);
             self.give_up_first(inbox);

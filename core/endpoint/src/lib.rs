@@ -1,21 +1,24 @@
 //! Messages between the processes of a fabric's hosts: a user-level network interface.
 //!
-//! [`messenger`] is the protocol, free of clock and interface; [`endpoint`] puts it on a packet
-//! socket. docs/messages.md tells how to use it and why it is as it is.
+//! [`messenger`] is the protocol without clock and interface; [`endpoint`] connects it to a packet
+//! socket. docs/messages.md describes how to use it and why it is designed this way.
 
 pub mod address;
-pub mod c_border;
+mod bytes;
+pub mod c_api;
 pub mod config;
+pub mod counters;
 pub mod endpoint;
+pub mod error;
 pub mod inbox;
 pub mod incoming;
 pub mod memory;
+pub mod message;
 pub mod messenger;
 pub mod node;
 pub mod operation;
 pub mod outgoing;
-pub mod seen;
+pub mod recent_requests;
 pub mod shape;
 pub mod spin;
-pub mod sys;
 pub mod wire;

@@ -1,14 +1,14 @@
-//! What a process lets others use: areas of memory, and locks.
+//! Areas of memory and locks that a process offers to others.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::address::Address;
-use crate::config::Error;
+use crate::error::Error;
 use crate::operation::{OperationId, Status};
 use crate::shape::Shape;
 
 /// Requests that may wait for locks.
-const MOST_WAITERS: usize = 65_536;
+const MAX_WAITERS: usize = 65_536;
 
 /// What others may do with an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Areas {
     /// Add an area of zeroes.
     ///
     /// # Errors
-    /// When there is one of that number.
+    /// An area of this number exists.
     pub fn register(&mut self, area: u32, bytes: usize, rights: Rights) -> Result<(), Error> {
         if self.0.contains_key(&area) {
             return Err(Error::Argument(format!("area {area} is registered already")));
@@ -42,7 +42,7 @@ impl Areas {
         Ok(())
     }
 
-    /// Take an area away.
+    /// Remove an area.
     pub fn remove(&mut self, area: u32) {
         self.0.remove(&area);
     }
@@ -52,12 +52,12 @@ impl Areas {
         self.0.get(&area).map(|area| &area.bytes[..])
     }
 
-    /// The same, to change them.
+    /// The bytes of an area, mutable.
     pub fn bytes_mut(&mut self, area: u32) -> Option<&mut [u8]> {
         self.0.get_mut(&area).map(|area| &mut area.bytes[..])
     }
 
-    /// Write for another process: all of it, or nothing and why not.
+    /// Write for another process. If the status is not [`Status::Done`], nothing was written.
     pub fn write(&mut self, area: u32, shape: &Shape, data: &[u8]) -> Status {
         let Some(area) = self.0.get_mut(&area) else { return Status::NoArea };
         match shape.extent() {
@@ -79,7 +79,7 @@ impl Areas {
     /// Read for another process, at most `most_bytes`.
     ///
     /// # Errors
-    /// Why not.
+    /// The status that says why nothing was read.
     pub fn read(&self, area: u32, shape: &Shape, most_bytes: usize) -> Result<Vec<u8>, Status> {
         let area = self.0.get(&area).ok_or(Status::NoArea)?;
         let (bytes, end) = shape.extent().ok_or(Status::Malformed)?;
@@ -104,7 +104,7 @@ struct Lock {
     waiters: VecDeque<(Address, OperationId)>,
 }
 
-/// The locks that a process keeps. One that nobody holds takes no memory.
+/// The locks that a process keeps. A lock that nobody holds uses no memory.
 #[derive(Debug, Default)]
 pub struct Locks {
     held: BTreeMap<u32, Lock>,
@@ -112,7 +112,7 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Ask for a lock; None when the asker must wait until its turn comes.
+    /// Request a lock; None if the asker must wait for it.
     pub fn lock(&mut self, lock: u32, asker: Address, id: OperationId) -> Option<Status> {
         let Some(held) = self.held.get_mut(&lock) else {
             self.held.insert(lock, Lock { holder: asker, waiters: VecDeque::new() });
@@ -121,7 +121,7 @@ impl Locks {
         if held.holder == asker || held.waiters.iter().any(|(waiter, _)| *waiter == asker) {
             return Some(Status::AlreadyHeld);
         }
-        if self.waiting == MOST_WAITERS {
+        if self.waiting == MAX_WAITERS {
             return Some(Status::Busy);
         }
         self.waiting += 1;
@@ -129,10 +129,10 @@ impl Locks {
         None
     }
 
-    /// Give a lock back; whose turn it is now.
+    /// Release a lock; returns who holds it now.
     ///
     /// # Errors
-    /// When it is not the asker's.
+    /// The asker does not hold it.
     pub fn unlock(
         &mut self,
         lock: u32,
@@ -153,7 +153,7 @@ impl Locks {
         Ok(next)
     }
 
-    /// A process is gone: it holds nothing and waits for nothing any more. Whose turn it is now.
+    /// Release all locks and requests of a process that is lost; returns who holds those locks now.
     pub fn release_all(&mut self, gone: Address) -> Vec<(Address, OperationId)> {
         let before = self.waiting;
         for held in self.held.values_mut() {
@@ -166,12 +166,12 @@ impl Locks {
         of_gone.into_iter().filter_map(|lock| self.unlock(lock, gone).ok().flatten()).collect()
     }
 
-    /// Whether anybody waits for a lock.
+    /// Whether any process waits for a lock.
     pub fn has_waiters(&self) -> bool {
         self.waiting > 0
     }
 
-    /// Those who hold a lock that somebody waits for.
+    /// The holders of locks that other processes wait for.
     pub fn holders_awaited(&self) -> impl Iterator<Item = Address> + '_ {
         self.held.values().filter(|held| !held.waiters.is_empty()).map(|held| held.holder)
     }

@@ -1,37 +1,38 @@
-//! What one process asks of another, as bytes.
+//! Requests of one process to another and their encoding.
 
 use std::fmt;
 
-use crate::config::Failure;
-use crate::shape::{half, take, word, Shape};
+use crate::bytes::{read_array, read_u32, read_u64};
+use crate::message::Failure;
+use crate::shape::Shape;
 
-/// The number of an operation at the process that asks for it.
+/// The number of an operation at the process that requests it.
 pub type OperationId = u64;
 
-/// How an operation stands: the completion flag of paper 003.
+/// The status of an operation: the completion flag of paper 003.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Not complete.
     Pending,
-    /// Done, at the other process, too.
+    /// Executed by the other process.
     Done,
     /// The other process has registered no area of that number.
     NoArea,
-    /// It reaches beyond the area: nothing was done.
+    /// It ends beyond the area; nothing was done.
     OutOfBounds,
     /// The area may not be read, or not be written.
     NotAllowed,
-    /// It contradicts itself: nothing was done.
+    /// It is inconsistent; nothing was done.
     Malformed,
-    /// The lock is this process's already.
+    /// This process already holds the lock.
     AlreadyHeld,
-    /// The lock is not this process's.
+    /// This process does not hold the lock.
     NotHolder,
-    /// The other process has too much to do.
+    /// The other process has too many requests.
     Busy,
-    /// The other process has not said a word for too long; whether it was done is not known.
+    /// The other process does not answer; it is unknown whether it executed the operation.
     PeerLost,
-    /// Another process has taken the port; whether it was done is not known.
+    /// Another process has taken the port; it is unknown whether the operation was executed.
     PeerRestarted,
 }
 
@@ -76,26 +77,26 @@ impl From<Failure> for Status {
     }
 }
 
-/// What is asked, or answered. `id` is the asker's number for it.
+/// A request or an answer. `id` is the number of the operation at the process that requests it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // the fields say themselves what they are
+#[allow(missing_docs)] // the names of the fields are sufficient
 pub enum Request<'bytes> {
-    /// Put `data` into these bytes of an area. `once`: it may come twice, by the group and by itself.
+    /// Write `data` to these bytes of an area. `once`: it may arrive twice, via the group and individually.
     Write { id: OperationId, area: u32, shape: Shape, data: &'bytes [u8], once: bool },
     /// Answer with these bytes of an area.
     Read { id: OperationId, area: u32, shape: Shape },
-    /// Answer when the lock is this process's.
+    /// Answer when the asker holds the lock.
     Lock { id: OperationId, lock: u32 },
-    /// Give the lock back.
+    /// Release the lock.
     Unlock { id: OperationId, lock: u32 },
     /// The answer to any of these.
     Reply { id: OperationId, status: Status, data: &'bytes [u8] },
-    /// Are you there? That it is acknowledged is the answer.
+    /// Check that the process runs: the acknowledgement is the answer.
     Ping,
 }
 
 impl<'bytes> Request<'bytes> {
-    /// As bytes.
+    /// Encode as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64);
         let begin = |out: &mut Vec<u8>, code: u8, id: &OperationId| {
@@ -132,21 +133,21 @@ impl<'bytes> Request<'bytes> {
         out
     }
 
-    /// From bytes, whatever they are; None when they are no request.
+    /// Decode any bytes; None if they are not a request.
     pub fn decode(mut bytes: &'bytes [u8]) -> Option<Request<'bytes>> {
         let bytes = &mut bytes;
-        let [code] = take(bytes)?;
-        let id = word(bytes)?;
+        let [code] = read_array(bytes)?;
+        let id = read_u64(bytes)?;
         Some(match code {
             0 | 1 => {
-                let (area, shape) = (half(bytes)?, Shape::read(bytes)?);
+                let (area, shape) = (read_u32(bytes)?, Shape::read(bytes)?);
                 Request::Write { id, area, shape, data: bytes, once: code == 1 }
             }
-            2 => Request::Read { id, area: half(bytes)?, shape: Shape::read(bytes)? },
-            3 => Request::Lock { id, lock: half(bytes)? },
-            4 => Request::Unlock { id, lock: half(bytes)? },
+            2 => Request::Read { id, area: read_u32(bytes)?, shape: Shape::read(bytes)? },
+            3 => Request::Lock { id, lock: read_u32(bytes)? },
+            4 => Request::Unlock { id, lock: read_u32(bytes)? },
             5 => {
-                let [status] = take(bytes)?;
+                let [status] = read_array(bytes)?;
                 let status =
                     Status::from_code(status).filter(|status| *status != Status::Pending)?;
                 Request::Reply { id, status, data: bytes }
@@ -163,7 +164,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_status_has_its_number_and_its_words() {
+    fn every_status_has_a_code_and_a_text() {
         for (code, (status, words)) in STATUSES.iter().enumerate() {
             assert_eq!(usize::from(status.code()), code);
             assert_eq!(status.to_string(), *words);
@@ -188,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+        fn any_bytes_are_decoded_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
             let _ = Request::decode(&bytes);
         }
     }

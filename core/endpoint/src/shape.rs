@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::bytes::{read_array, read_u32, read_u64};
+
 /// Bytes of a remote area, relative to its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
@@ -34,12 +36,12 @@ pub enum Shape {
         /// Element i is bit `i % 8` of byte `i / 8`.
         bits: Vec<u8>,
     },
-    /// Any ranges (offset, bytes), ascending and apart: what changed since a twin was made.
+    /// Any ranges (offset, bytes), ascending and disjoint: the changes since a twin was made.
     Runs(Vec<(u64, u32)>),
 }
 
 impl Shape {
-    /// How many bytes it names, and where the last of them ends; None when it contradicts itself.
+    /// The number of bytes it names and the end of the last one; None if it is inconsistent.
     pub fn extent(&self) -> Option<(u64, u64)> {
         match self {
             Shape::Contiguous { offset, bytes } => Some((*bytes, offset.checked_add(*bytes)?)),
@@ -76,7 +78,7 @@ impl Shape {
         }
     }
 
-    /// Visit its ranges in ascending order. [`Shape::extent`] must have approved it for an area.
+    /// Visit its ranges in ascending order. The caller has checked [`Shape::extent`] against the area.
     pub fn each(&self, mut visit: impl FnMut(Range<usize>)) {
         let mut range = |offset: u64, bytes: u64| visit(offset as usize..(offset + bytes) as usize);
         match self {
@@ -129,29 +131,30 @@ impl Shape {
         }
     }
 
-    /// Take an encoding off the front of `bytes`; None when it is none.
+    /// Remove an encoding from the front of `bytes`; None if it is invalid.
     pub fn read(bytes: &mut &[u8]) -> Option<Shape> {
-        let [kind] = take(bytes)?;
+        let [kind] = read_array(bytes)?;
         Some(match kind {
-            0 => Shape::Contiguous { offset: word(bytes)?, bytes: word(bytes)? },
+            0 => Shape::Contiguous { offset: read_u64(bytes)?, bytes: read_u64(bytes)? },
             1 => Shape::Stride {
-                offset: word(bytes)?,
-                block: half(bytes)?,
-                stride: half(bytes)?,
-                count: half(bytes)?,
+                offset: read_u64(bytes)?,
+                block: read_u32(bytes)?,
+                stride: read_u32(bytes)?,
+                count: read_u32(bytes)?,
             },
             2 => {
-                let (offset, element, elements) = (word(bytes)?, half(bytes)?, half(bytes)?);
+                let (offset, element, elements) =
+                    (read_u64(bytes)?, read_u32(bytes)?, read_u32(bytes)?);
                 let (bits, rest) = bytes.split_at_checked(elements.div_ceil(8) as usize)?;
                 *bytes = rest;
                 Shape::Bitmap { offset, element, elements, bits: bits.to_vec() }
             }
             3 => {
-                let count = half(bytes)? as usize;
-                // No more than there are bytes for: what is claimed is no reason to use memory.
+                let count = read_u32(bytes)? as usize;
+                // Allocate no more than the bytes can hold: the count is not trusted.
                 let mut runs = Vec::with_capacity(count.min(bytes.len() / 12));
                 for _ in 0..count {
-                    runs.push((word(bytes)?, half(bytes)?));
+                    runs.push((read_u64(bytes)?, read_u32(bytes)?));
                 }
                 Shape::Runs(runs)
             }
@@ -160,24 +163,10 @@ impl Shape {
     }
 }
 
-pub(crate) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
-    let (front, rest) = bytes.split_first_chunk()?;
-    *bytes = rest;
-    Some(*front)
-}
-
-pub(crate) fn word(bytes: &mut &[u8]) -> Option<u64> {
-    take(bytes).map(u64::from_be_bytes)
-}
-
-pub(crate) fn half(bytes: &mut &[u8]) -> Option<u32> {
-    take(bytes).map(u32::from_be_bytes)
-}
-
-/// A copy of memory, kept to find out later what has changed in it.
+/// A copy of memory, to find out later which bytes have changed.
 ///
-/// Only changed bytes are sent, so several writers may change different bytes of one area
-/// at once (multiple writer protocol).
+/// Only changed bytes are sent, so several writers may change different bytes of an area at the same
+/// time (multiple writer protocol).
 #[derive(Clone, Debug)]
 pub struct Twin {
     offset: u64,
@@ -185,7 +174,7 @@ pub struct Twin {
 }
 
 impl Twin {
-    /// Of bytes that begin at `offset` of their area.
+    /// A copy of bytes that begin at `offset` of their area.
     pub fn new(offset: u64, bytes: Vec<u8>) -> Twin {
         Twin { offset, copy: bytes }
     }
@@ -195,7 +184,7 @@ impl Twin {
         self.copy.len()
     }
 
-    /// What differs in `now`, which is as long as the twin, and the bytes themselves. The twin becomes `now`.
+    /// Return the ranges in which `now`, as long as the twin, differs, and their bytes. The twin becomes `now`.
     pub fn diff(&mut self, now: &[u8]) -> (Shape, Vec<u8>) {
         let (mut runs, mut data) = (Vec::new(), Vec::new());
         let mut at = 0;
@@ -245,7 +234,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_approved_is_what_is_visited(shape in shapes()) {
+        fn each_visits_what_extent_reports(shape in shapes()) {
             if let Some((bytes, end)) = shape.extent().filter(|&(_, end)| end <= 100_000) {
                 let (mut total, mut last) = (0, 0);
                 shape.each(|range| {
@@ -264,7 +253,7 @@ mod tests {
                 _ => true,
             };
             if !whole {
-                return Ok(()); // written by nobody
+                return Ok(()); // invalid, so it is never written
             }
             let mut bytes = Vec::new();
             shape.write(&mut bytes);
@@ -275,14 +264,14 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+        fn any_bytes_are_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
             if let Some(shape) = Shape::read(&mut &bytes[..]) {
                 let _ = shape.extent();
             }
         }
 
         #[test]
-        fn a_diff_makes_the_old_into_the_new_and_touches_nothing_else(
+        fn a_diff_changes_exactly_the_bytes_that_differ(
             old in proptest::collection::vec(0u8..3, 1..99), seed in proptest::collection::vec(0u8..3, 99),
         ) {
             let new = &seed[..old.len()];

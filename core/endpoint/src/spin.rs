@@ -1,16 +1,16 @@
-//! Looking for a frame for a short while before sleeping, as long as that pays.
+//! Polling for a frame for a short time before sleeping, as long as that succeeds.
 //!
-//! To be woken takes several microseconds, longer than a neighbour needs to answer. But where the answer
-//! takes longer, or the neighbour waits for this very core, looking is in its way; so each
-//! failure doubles the number of times that we sleep at once, and a success ends that.
+//! Waking up takes several microseconds, longer than a neighbour needs to answer. If the answer takes
+//! longer, or the neighbour waits for this core, polling only delays it. Therefore each failure doubles the
+//! number of waits that sleep without polling, and a success resets it.
 
 use std::time::{Duration, Instant};
 
-const MOST_DOUBLINGS: u32 = 10;
-/// Looks between two looks at the clock, which takes longer.
-const LOOKS: u32 = 16;
+const MAX_DOUBLINGS: u32 = 10;
+/// Polls between two readings of the clock, which take longer.
+const POLLS: u32 = 16;
 
-/// Whether to look, and for how long.
+/// Whether to poll, and for how long.
 #[derive(Debug)]
 pub struct Spin {
     limit: Duration,
@@ -19,12 +19,12 @@ pub struct Spin {
 }
 
 impl Spin {
-    /// Look for `limit` at most; zero is never.
+    /// Poll for `limit` at most; zero means never.
     pub fn new(limit: Duration) -> Spin {
         Spin { limit, failures: 0, skip: 0 }
     }
 
-    /// Look until `found`, or for the limit or `most` since `now`; whether it was found.
+    /// Poll until `found` returns true, or for the limit or `most` since `now`; returns whether it did.
     pub fn until(&mut self, now: Instant, most: Duration, mut found: impl FnMut() -> bool) -> bool {
         if self.limit.min(most).is_zero() {
             return false;
@@ -35,7 +35,7 @@ impl Spin {
         }
         let limit = self.limit.min(most);
         loop {
-            for _ in 0..LOOKS {
+            for _ in 0..POLLS {
                 if found() {
                     self.failures = 0;
                     return true;
@@ -46,7 +46,7 @@ impl Spin {
                 break;
             }
         }
-        self.failures = (self.failures + 1).min(MOST_DOUBLINGS);
+        self.failures = (self.failures + 1).min(MAX_DOUBLINGS);
         self.skip = (1 << self.failures) - 1;
         false
     }
@@ -58,7 +58,7 @@ mod tests {
     use std::cell::Cell;
 
     #[test]
-    fn looks_less_and_less_often_where_it_is_in_vain_and_again_where_it_is_not() {
+    fn polls_less_often_after_failures_and_again_after_a_success() {
         let mut spin = Spin::new(Duration::from_nanos(1));
         let looked = Cell::new(0);
         let mut times = |answer: bool, count: u32| {
@@ -72,13 +72,13 @@ mod tests {
             looked.get()
         };
         let in_vain = times(false, 10_000);
-        assert!(in_vain > 10 * LOOKS && in_vain < 100 * LOOKS, "{in_vain}");
+        assert!(in_vain > 10 * POLLS && in_vain < 100 * POLLS, "{in_vain}");
         assert!(times(true, 10_000) > 8_000);
     }
 
     #[test]
-    fn no_limit_is_no_look() {
+    fn limit_zero_never_polls() {
         let mut spin = Spin::new(Duration::ZERO);
-        assert!(!spin.until(Instant::now(), Duration::MAX, || panic!("looked")));
+        assert!(!spin.until(Instant::now(), Duration::MAX, || panic!("polled")));
     }
 }

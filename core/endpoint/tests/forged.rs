@@ -1,5 +1,5 @@
-//! Requests that lie, in frames that are well formed: for areas that are not there, bytes beyond
-//! their ends, shapes that contradict themselves, and any bytes at all.
+//! Forged requests in well-formed frames: for areas that do not exist, bytes beyond their ends,
+//! inconsistent shapes, and arbitrary bytes.
 //!
 //! KNOTLESS_FORGED (20000) sets how many; `make fuzz` sends a million of each kind.
 
@@ -7,20 +7,21 @@
 mod random;
 
 use knotless_endpoint::address::{Address, Mac};
-use knotless_endpoint::config::{Config, Use};
+use knotless_endpoint::config::Config;
 use knotless_endpoint::memory::Rights;
+use knotless_endpoint::message::MessageKind;
 use knotless_endpoint::node::Node;
 use knotless_endpoint::operation::Request;
 use knotless_endpoint::shape::Shape;
 use knotless_endpoint::wire::{self, Body, Header};
 use random::Random;
 
-/// To push into, to pull from, and one of no bytes; there are no other areas.
+/// Areas to push into, to pull from, and one of no bytes; there are no others.
 const OPEN: u32 = 1;
 const READABLE: u32 = 2;
 const EMPTY: u32 = 3;
 const BYTES: usize = 64;
-/// Answers to the forger pile up, for it acknowledges none: below the limit a new one is attacked.
+/// The forger acknowledges no answers, so they accumulate: after this many a new process is attacked.
 const OF_ONE_NODE: u64 = 1000;
 
 fn address(node: u8) -> Address {
@@ -36,13 +37,13 @@ fn victim() -> Node {
     node
 }
 
-/// Hand over one request as the fabric would.
+/// Deliver one request as the fabric would.
 fn attack(node: &mut Node, number: u64, request: &[u8]) {
     let body = Body::Datagram {
         number: number as u32,
         offset: 0,
         total: request.len() as u32,
-        use_for: Use::Operation,
+        kind: MessageKind::Operation,
     };
     let header = Header { to: address(0), from: address(1), session: 1, body };
     let mut frame = Vec::new();
@@ -50,7 +51,7 @@ fn attack(node: &mut Node, number: u64, request: &[u8]) {
     node.take_frame(number, &frame);
 }
 
-/// A number that is small, near the end of an area, or absurd.
+/// A number that is small, near the end of an area, or far outside.
 fn number(random: &mut Random) -> u64 {
     match random.below(8) {
         0 => random.next(),
@@ -135,7 +136,7 @@ fn forged() -> u64 {
 
 #[test]
 fn what_is_out_of_range_or_contradicts_itself_is_refused_counted_and_not_done() {
-    let mut random = Random(17);
+    let mut random = Random::new(17);
     let (mut done, mut refused) = (0, 0);
     let mut node = victim();
     for count in 0..forged() {
@@ -149,7 +150,7 @@ fn what_is_out_of_range_or_contradicts_itself_is_refused_counted_and_not_done() 
         let length = if random.chance(800) { fitting } else { random.below(80) as usize };
         let data = random.bytes(length);
         let before = node.areas.bytes(OPEN).unwrap().to_vec();
-        let told = node.refused();
+        let refused_before = node.refused();
         let writes = random.chance(700);
         let request = if writes {
             Request::Write { id: count, area, shape, data: &data, once: random.chance(300) }
@@ -170,19 +171,19 @@ fn what_is_out_of_range_or_contradicts_itself_is_refused_counted_and_not_done() 
         assert_eq!(now, expected, "{request:?}");
         assert!(node.areas.bytes(READABLE).unwrap().iter().all(|byte| *byte == 7));
         if fitting > 0 {
-            assert_eq!(node.refused() - told, u64::from(legal.is_none()), "{request:?}");
+            assert_eq!(node.refused() - refused_before, u64::from(legal.is_none()), "{request:?}");
         }
         done += u64::from(legal.is_some());
-        refused += node.refused() - told;
+        refused += node.refused() - refused_before;
     }
-    // Else it was no test.
+    // Otherwise the test would prove nothing.
     assert!(done > forged() / 100 && refused > forged() / 2, "{done} done, {refused} refused");
     println!("{} forged requests: {done} legal ones done, {refused} refused", forged());
 }
 
 #[test]
 fn requests_with_wrong_bytes_change_nothing_that_others_may_not_write() {
-    let mut random = Random(18);
+    let mut random = Random::new(18);
     let mut refused = 0;
     let mut node = victim();
     for count in 0..forged() {

@@ -1,13 +1,12 @@
-//! The protocol on a network that does everything wrong.
+//! The protocol on a network with every kind of fault.
 
 mod network;
 
 use std::sync::Arc;
 
 use knotless_endpoint::address::{Address, Mac};
-use knotless_endpoint::config::{
-    Config, Failure, Message, Reliability, Use, MICROSECOND, MILLISECOND,
-};
+use knotless_endpoint::config::{Config, MICROSECOND, MILLISECOND};
+use knotless_endpoint::message::{Failure, Message, MessageKind, Reliability};
 use knotless_endpoint::messenger::Messenger;
 use knotless_endpoint::node::Node;
 use knotless_endpoint::wire::{self, Ack, Body, Header};
@@ -28,11 +27,11 @@ fn small() -> Config {
     }
 }
 
-/// Every node sends messages to every other one; what each has received from each.
+/// Every node sends messages to every other one. Returns what each has received from each.
 fn exchange(network: &mut Network, messages: usize) -> (Vec<Vec<Message>>, Vec<Vec<Vec<u8>>>) {
     let count = network.nodes.len();
     let mut sent = vec![Vec::new(); count * count];
-    let mut random = Random(network.random.0 ^ 1);
+    let mut random = Random::new(network.random.next());
     for _ in 0..messages {
         for (from, to) in (0..count).flat_map(|from| (0..count).map(move |to| (from, to))) {
             if from != to {
@@ -69,7 +68,7 @@ fn check_all_arrived(network: &mut Network, messages: usize) {
     }
 }
 
-/// As forged.rs; a case has about a hundred forged frames, or fifteen of any bytes.
+/// Set as in forged.rs; a case has about a hundred forged frames, or fifteen of arbitrary bytes.
 fn forged() -> u32 {
     std::env::var("KNOTLESS_FORGED").map_or(20_000, |text| text.parse().unwrap())
 }
@@ -95,7 +94,7 @@ proptest! {
     fn datagrams_arrive_whole_or_not_at_all(seed: u64) {
         let faults = Faults { double: 0, ..ALL_FAULTS };
         let mut network = Network::new(2, &small(), faults, seed);
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut sent: Vec<Vec<u8>> =
             (0..60).map(|_| { let n = random.below(900) as usize; random.bytes(n) }).collect();
         for data in &sent {
@@ -118,7 +117,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(forged() / 100))]
 
-    /// Headers that are well formed and lie; then the honest traffic must still arrive.
+    /// Well-formed but forged headers must not keep valid traffic from arriving.
     #[test]
     fn forged_frames_neither_crash_nor_hold_memory(
         seed: u64, forged in proptest::collection::vec((any::<[u64; 6]>(), 0u8..4, 0usize..150), 1..200),
@@ -129,12 +128,12 @@ proptest! {
             let [a, b, c, d, e, port] = words;
             let total = (c % 400_000) as u32;
             let body = match kind {
-                0 => Body::Datagram { number: a as u32 % 5, offset: (b % 400_000) as u32, total, use_for: Use::Plain },
+                0 => Body::Datagram { number: a as u32 % 5, offset: (b % 400_000) as u32, total, kind: MessageKind::Plain },
                 1 => Body::Stream {
                     sequence: a % 80,
                     oldest: b % 3,
                     total,
-                    use_for: Use::Plain,
+                    kind: MessageKind::Plain,
                     first: c & 1 == 0,
                     last: d & 1 == 0,
                     ack: Ack { session: e % 3, next: d % 70, further: e },
@@ -142,7 +141,7 @@ proptest! {
                 2 => Body::Ack(Ack { session: a % 3, next: b % 70, further: c }),
                 _ => Body::Reset { session: a % 3 },
             };
-            // From a node that does not exist: an honest one's address the fabric would not admit.
+            // From a node that does not exist: the fabric does not admit frames with another node's address.
             let from = Address { mac: address(90).mac, port: port as u8 };
             let header = Header { to: address(0), from, session: 1 + d % 3, body };
             let mut frame = Vec::new();
@@ -212,7 +211,7 @@ fn a_process_that_took_over_a_port_says_so() {
     while network.step() {}
     assert_eq!(network.nodes[0].completion().unwrap().1, Err(Failure::PeerRestarted));
     assert!(network.nodes[1].messenger.receive().is_none());
-    // A new stream begins by itself.
+    // A new stream begins without help of the program.
     network.nodes[0].messenger.send(address(1), b"three"[..].into(), ACKNOWLEDGED).unwrap();
     while network.step() {}
     assert_eq!(network.nodes[1].messenger.receive().unwrap().data, b"three");
@@ -226,7 +225,7 @@ fn groups_reach_those_who_joined() {
     network.nodes[3].messenger.join(group.mac).unwrap();
     assert!(network.nodes[1].messenger.join(address(2).mac).is_err());
     assert!(network.nodes[0].messenger.send(group, b"x"[..].into(), ACKNOWLEDGED).is_err());
-    let data = Random(1).bytes(1000);
+    let data = Random::new(1).bytes(1000);
     network.nodes[0].messenger.send(group, data[..].into(), NONE).unwrap();
     while network.step() {}
     for (node, joined) in [(0, false), (1, true), (2, false), (3, true)] {
@@ -256,7 +255,7 @@ fn what_is_not_taken_is_held_back_by_the_sender_not_lost() {
         };
         assert_eq!(message.data, [number]);
     }
-    // The sender learns that there is room again at once, not when it asks next.
+    // The sender is told at once that there is room, not when it next asks.
     assert!(network.now < 100 * MILLISECOND + 200 * MILLISECOND + 100 * 100 * MICROSECOND);
 }
 

@@ -1,4 +1,4 @@
-//! The algorithms: one file each, and the list of them.
+//! The algorithms, one file each, and their list.
 
 mod binomial;
 mod concurrent;
@@ -8,7 +8,7 @@ mod unicast;
 
 use std::str::FromStr;
 
-use crate::program::spread;
+use crate::program::assign_networks;
 use crate::{Error, Program, Rank, VisitingTree};
 
 /// The most processes that a barrier may have.
@@ -16,13 +16,13 @@ pub const MAX_SIZE: usize = 4096;
 /// The most networks that may join them.
 const MAX_NETWORKS: usize = 2;
 
-/// Which messages make the barrier.
+/// An algorithm of a barrier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Algorithm {
     /// Pairwise exchange in ceil(log2 n) stages.
     Shuffle,
-    /// Gather along a k-way tree, release by multicast. Two ways are the binomial tree: one in
-    /// which each parent has a single child would be a chain.
+    /// Gather along a k-way tree, release by multicast. The 2-way tree is the binomial tree, because a tree
+    /// in which each parent has one child would be a chain.
     Tree(usize),
     /// All send to the master at once, release by multicast.
     Concurrent,
@@ -88,6 +88,6 @@ pub fn programs(
             (0..size).map(|rank| unicast::program(rank, size, &tree)).collect()
         }
     };
-    spread(&mut made, networks);
+    assign_networks(&mut made, networks);
     Ok(made)
 }

@@ -1,14 +1,16 @@
-//! A hostile network under virtual time, and processes that enter barriers over it.
+//! A faulty network in virtual time, and processes that enter barriers over it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use barrier::{Destination, Message, Post, Process, Program, Rank, State, Time, Timing};
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::SplitMix64;
 
 /// One millisecond.
 pub const MS: Time = 1_000_000;
 
-/// What the network does to frames, in parts of a thousand.
+/// How many of 1000 frames have each fault.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
     pub lost: u64,
@@ -17,7 +19,7 @@ pub struct Faults {
     pub delayed: u64,
 }
 
-/// How a run goes.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub barriers: u64,
@@ -25,7 +27,7 @@ pub struct Setting {
     /// A process computes up to this long between two barriers.
     pub computing: Time,
     pub timing: Timing,
-    /// This process dies at that time: it neither sends nor receives any more.
+    /// This process dies at that time: from then on it neither sends nor receives.
     pub death: Option<(Rank, Time)>,
     pub seed: u64,
 }
@@ -42,7 +44,7 @@ enum Event {
     Look(Rank),
 }
 
-/// The whole of it. `entered[r]` and `left[r]` are when process r did so, barrier by barrier.
+/// A run. `entered[r]` and `left[r]` are the times at which process r entered and left each barrier.
 pub struct Run {
     setting: Setting,
     /// By process: the programs that it runs in turn, one barrier each.
@@ -50,13 +52,13 @@ pub struct Run {
     pub processes: Vec<Process>,
     pub entered: Vec<Vec<Time>>,
     pub left: Vec<Vec<Time>>,
-    /// When each process learnt that somebody is dead.
+    /// When each process noticed that another is dead.
     pub broken: Vec<Option<Time>>,
     pub now: Time,
     pub frames: u64,
     agenda: BinaryHeap<Reverse<(Time, u64, Event)>>,
     number: u64,
-    random: u64,
+    random: SplitMix64,
 }
 
 impl Run {
@@ -80,7 +82,7 @@ impl Run {
             frames: 0,
             agenda: BinaryHeap::new(),
             number: 0,
-            random: setting.seed,
+            random: SplitMix64::seed_from_u64(setting.seed),
         };
         for rank in 0..size {
             let at = run.below(setting.computing + 1);
@@ -89,7 +91,7 @@ impl Run {
         run
     }
 
-    /// Run until nothing happens any more.
+    /// Run until no event is left.
     pub fn finish(mut self) -> Self {
         while let Some(Reverse((at, _, event))) = self.agenda.pop() {
             self.now = at;
@@ -119,7 +121,7 @@ impl Run {
         !self.setting.death.is_some_and(|(dead, at)| dead == rank && at <= self.now)
     }
 
-    /// See what a process that had passed `passed` barriers wants now.
+    /// Process what a process does next that had passed `passed` barriers.
     fn follow(&mut self, rank: Rank, passed: u64) {
         while let Some(post) = self.processes[rank].next_post() {
             self.post(rank, post);
@@ -171,16 +173,12 @@ impl Run {
         self.agenda.push(Reverse((at, self.number, event)));
     }
 
-    /// A random number below `limit` (SplitMix64).
+    /// A random number below `limit`.
     fn below(&mut self, limit: u64) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % limit
+        self.random.next_u64() % limit
     }
 
-    /// The barriers that somebody left before everybody had entered.
+    /// The barriers that a process left before all had entered.
     pub fn left_early(&self) -> Vec<usize> {
         let most = self.left.iter().map(Vec::len).max().unwrap_or(0);
         let early = |number: &usize| {
@@ -196,7 +194,7 @@ impl Run {
     }
 }
 
-/// Who never entered is later than all others.
+/// A process that never entered counts as later than all others.
 fn late(at: &Option<Time>) -> Time {
     at.unwrap_or(Time::MAX)
 }

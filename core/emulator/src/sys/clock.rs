@@ -2,55 +2,42 @@
 
 use std::io;
 
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::{clock_gettime, ClockId, Timespec};
+
 use super::check;
 
 /// Nanoseconds of CLOCK_MONOTONIC.
 pub fn monotonic_ns() -> u64 {
-    read(libc::CLOCK_MONOTONIC)
+    read(ClockId::Monotonic)
 }
 
 /// Nanoseconds of CLOCK_REALTIME, for the timestamps of captures.
 pub fn realtime_ns() -> u64 {
-    read(libc::CLOCK_REALTIME)
+    read(ClockId::Realtime)
 }
 
-fn read(clock: libc::clockid_t) -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is a valid timespec to write to; these two clocks always exist.
-    unsafe { libc::clock_gettime(clock, &mut now) };
+fn read(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// Sleep until a time of CLOCK_MONOTONIC; a signal ends the sleep early.
 pub fn sleep_until(deadline_ns: u64) {
-    let deadline = libc::timespec {
-        tv_sec: (deadline_ns / 1_000_000_000) as libc::time_t,
-        tv_nsec: (deadline_ns % 1_000_000_000) as libc::c_long,
+    let deadline = Timespec {
+        tv_sec: (deadline_ns / 1_000_000_000) as i64,
+        tv_nsec: (deadline_ns % 1_000_000_000) as i64,
     };
-    // SAFETY: `deadline` is a valid timespec; with TIMER_ABSTIME no remainder is written.
-    unsafe {
-        libc::clock_nanosleep(
-            libc::CLOCK_MONOTONIC,
-            libc::TIMER_ABSTIME,
-            &deadline,
-            std::ptr::null_mut(),
-        );
-    }
+    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &deadline);
 }
 
-/// Run this thread before all ordinary ones (SCHED_FIFO, lowest priority).
+/// Give this thread priority over all ordinary ones (SCHED_FIFO, lowest priority).
 ///
 /// # Errors
-/// When the system does not permit it; the daemon then runs as an ordinary process.
-pub fn run_first() -> io::Result<()> {
+/// The system does not permit it; the daemon then runs at normal priority.
+pub fn set_realtime_priority() -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 1 };
-    // SAFETY: `parameters` is valid; 0 is the calling thread.
+    // SAFETY: `parameters` is valid; 0 is the calling thread. rustix lacks sched_setscheduler().
     check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) })?;
     Ok(())
-}
-
-/// The user id that this process acts as.
-pub fn effective_user() -> u32 {
-    // SAFETY: geteuid() takes nothing and cannot fail.
-    unsafe { libc::geteuid() }
 }

@@ -1,11 +1,16 @@
-//! Waiting for descriptors, and the signals that end the daemon.
+//! Waiting for file descriptors, and the signals that end the daemon.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::mem::{size_of, MaybeUninit};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::time::Timespec;
 
 use super::check;
 
-/// An epoll set whose members are known by a number.
+/// An epoll set. Each member has a number, its key.
 pub struct Poll {
     fd: OwnedFd,
 }
@@ -14,52 +19,47 @@ impl Poll {
     /// An empty set.
     ///
     /// # Errors
-    /// Whatever the kernel says.
+    /// The kernel refuses.
     pub fn new() -> io::Result<Poll> {
-        // SAFETY: epoll_create1() takes no pointers.
-        let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        Ok(Poll { fd })
+        Ok(Poll { fd: epoll::create(CreateFlags::CLOEXEC)? })
     }
 
-    /// Watch `fd` for input; `key` is what [`Poll::wait`] says of it. Closing `fd` ends that.
+    /// Watch `source` for input; [`Poll::wait`] reports it by `key`. Closing it ends that.
     ///
     /// # Errors
-    /// Whatever the kernel says.
-    pub fn add(&self, fd: RawFd, key: u64) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: key };
-        // SAFETY: `event` is a live epoll_event; bad descriptors are an error, not undefined.
-        check(unsafe {
-            libc::epoll_ctl(self.fd.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event)
-        })?;
-        Ok(())
+    /// The kernel refuses.
+    pub fn add(&self, source: impl AsFd, key: u64) -> io::Result<()> {
+        Ok(epoll::add(&self.fd, source, EventData::new_u64(key), EventFlags::IN)?)
     }
 
-    /// The keys that are ready, waiting for at most `timeout_ms`.
-    pub fn wait(&self, timeout_ms: i32, ready: &mut Vec<u64>) {
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 128];
-        ready.clear();
-        // SAFETY: the pointer and the count are those of the live array.
-        let count = unsafe {
-            let size = events.len() as i32;
-            libc::epoll_wait(self.fd.as_raw_fd(), events.as_mut_ptr(), size, timeout_ms)
+    /// Put the keys of the members that are ready into `ready`; waits for at most `timeout_ms`.
+    pub fn wait(&self, timeout_ms: u32, ready: &mut Vec<u64>) {
+        let mut events = [MaybeUninit::uninit(); 128];
+        let timeout = Timespec {
+            tv_sec: i64::from(timeout_ms / 1000),
+            tv_nsec: i64::from(timeout_ms % 1000) * 1_000_000,
         };
-        ready.extend(events.iter().take(count.max(0) as usize).map(|event| event.u64));
-    }
-
-    /// The descriptor, to watch this set by another one.
-    pub fn as_raw_fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
+        ready.clear();
+        if let Ok((events, _)) = epoll::wait(&self.fd, &mut events[..], Some(&timeout)) {
+            ready.extend(events.iter().map(|event| event.data.u64()));
+        }
     }
 }
 
-/// A descriptor that becomes readable on SIGTERM, SIGINT or SIGHUP, which no longer kill us.
+impl AsFd for Poll {
+    /// The descriptor, so that another set can watch this one.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// A descriptor that becomes readable on SIGTERM, SIGINT or SIGHUP, which no longer end the process.
 ///
 /// # Errors
-/// Whatever the kernel says.
+/// The kernel refuses.
 pub fn termination_signals() -> io::Result<OwnedFd> {
-    // SAFETY: sigset_t is plain data which sigemptyset() then sets; all pointers are to it.
+    // SAFETY: sigset_t is plain data, which sigemptyset() initialises; every pointer is to it; the
+    // kernel has just returned the descriptor. rustix lacks signal masks and signalfd().
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);
@@ -75,14 +75,14 @@ pub fn termination_signals() -> io::Result<OwnedFd> {
 /// The user id of the process at the other end of a Unix socket.
 ///
 /// # Errors
-/// Whatever the kernel says.
-pub fn peer_user(fd: RawFd) -> io::Result<u32> {
+/// The kernel refuses.
+pub fn peer_user(stream: &UnixStream) -> io::Result<u32> {
     let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
-    let mut length = std::mem::size_of::<libc::ucred>() as libc::socklen_t;
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
     let pointer = std::ptr::from_mut(&mut peer).cast();
-    // SAFETY: the pointer is to a live ucred and `length` is its size.
-    check(unsafe {
-        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, pointer, &mut length)
-    })?;
+    let (fd, level, name) = (stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED);
+    // SAFETY: the pointer is to a live ucred and `length` is its size. rustix's version does not
+    // allow the process id 0, which a peer in another PID namespace has.
+    check(unsafe { libc::getsockopt(fd, level, name, pointer, &mut length) })?;
     Ok(peer.uid)
 }

@@ -1,4 +1,4 @@
-//! A bench for the emulator proper, with a stand-in for Open vSwitch that forwards by a table.
+//! A test bench for the engine. A table stands in for Open vSwitch.
 #![allow(dead_code)] // each test file uses its part
 
 use emulator::config::Config;
@@ -8,7 +8,7 @@ use emulator::fabric::{Fabric, Owner};
 use serde_json::{json, Value};
 use switch_model::{Time, MICROSECOND};
 
-/// Between two turns of the daemon.
+/// Time between two ticks of the daemon.
 pub const TICK: Time = 200 * MICROSECOND;
 /// A millisecond.
 pub const MS: Time = 1000 * MICROSECOND;
@@ -41,10 +41,10 @@ pub struct Bench {
     pub engine: Engine,
     pub control: Control,
     pub now: Time,
-    /// Frames inside a switch: when they come out, by which end, and the frame.
+    /// Frames inside a switch: when and by which end they leave.
     pub inside: Vec<(Time, usize, Vec<u8>)>,
     pub delivered: Vec<(Time, String, Vec<u8>)>,
-    /// How long a switch takes.
+    /// How long a frame stays in a switch.
     pub switch_time: Time,
 }
 
@@ -62,7 +62,7 @@ impl Bench {
                 epoch_ns: 0,
                 lateness_limit_us: 1000,
                 kernel_lost: 0,
-                ending: false,
+                shutdown: false,
             },
             now: 0,
             inside: Vec::new(),
@@ -72,7 +72,7 @@ impl Bench {
     }
 
     pub fn end(&self, interface: &str) -> usize {
-        let ends = &self.engine.world().fabric.ends;
+        let ends = &self.engine.state().fabric.ends;
         ends.iter().position(|end| end.interface == interface).unwrap()
     }
 
@@ -100,9 +100,9 @@ impl Bench {
         }
     }
 
-    /// The stand-in: the first byte of the destination is the host's number; 0xff is everybody, 9 nobody.
+    /// Forward a frame. The first byte of the destination is the host's number; 0xff is all hosts, 9 none.
     pub fn carry(&mut self, end: usize, frame: Vec<u8>) {
-        let fabric = &self.engine.world().fabric;
+        let fabric = &self.engine.state().fabric;
         let came_in = &fabric.ends[end].interface;
         let outs: &[&str] = match (&fabric.ends[end].owner, frame[0], came_in.as_str()) {
             (Owner::Host { name, .. }, ..) => {

@@ -1,23 +1,26 @@
-//! The protocol, without clock and without interface: messages in, frames out, and the reverse.
+//! The protocol without clock and interface: messages in, frames out, and the reverse.
 //!
-//! Time is told by the caller and never goes back. After every call, [`Messenger::transmit`] has
-//! the frames that are to go out now, and [`Messenger::deadline`] says when to call
-//! [`Messenger::expire`] although nothing has come.
+//! The caller passes the time, which never decreases. After every call, [`Messenger::transmit`] returns
+//! the frames to be sent now, and [`Messenger::deadline`] says when to call [`Messenger::expire`] if
+//! nothing arrives.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::address::{Address, Mac};
-use crate::config::{Config, Counters, Error, Failure, Message, Reliability, SendId, Time, Use};
+use crate::config::{Config, Time};
+use crate::counters::Counters;
+use crate::error::Error;
 use crate::inbox::Inbox;
 use crate::incoming::{Datagrams, Incoming};
+use crate::message::{Failure, Message, MessageKind, Reliability, SendId};
 use crate::outgoing::Outgoing;
 
 mod receiving;
+mod round_robin;
 mod sending;
-mod turns;
 
-use turns::Turns;
+use round_robin::RoundRobin;
 
 /// A datagram that is being sent.
 #[derive(Debug)]
@@ -26,16 +29,17 @@ struct Datagram {
     to: Address,
     number: u32,
     data: Arc<[u8]>,
-    use_for: Use,
+    kind: MessageKind,
     sent_bytes: usize,
 }
 
-/// What is known of a peer.
+/// The state of a peer.
 #[derive(Debug)]
 struct Peer {
     outgoing: Outgoing,
     incoming: Option<Incoming>,
-    heard: Time,
+    /// When a frame of its stream last arrived.
+    last_frame: Time,
 }
 
 /// One endpoint's side of the protocol.
@@ -46,10 +50,11 @@ pub struct Messenger {
     session: u64,
     groups: BTreeSet<Mac>,
     peers: BTreeMap<Address, Peer>,
-    /// Peers that may have a frame to be sent.
-    ready: Turns,
-    /// Peers with frames under way, and those whose next frame waits for a buffer.
+    /// Peers for which a frame may have to be sent.
+    ready: RoundRobin,
+    /// Peers with frames in flight or acknowledgements due.
     busy: BTreeSet<Address>,
+    /// Peers whose next frame waits for a receive buffer.
     stalled: BTreeSet<Address>,
     datagrams: VecDeque<Datagram>,
     resets: VecDeque<(Address, u64)>,
@@ -64,10 +69,11 @@ pub struct Messenger {
 }
 
 impl Messenger {
-    /// An endpoint at `own`. `session` must be greater than that of any earlier one there: the time, say.
+    /// An endpoint at `own`. `session` must be greater than that of any earlier endpoint at this address,
+    /// for instance the time.
     ///
     /// # Errors
-    /// A configuration that cannot work, a group as its own address, session 0.
+    /// An invalid configuration, a group as own address, session 0.
     pub fn new(config: Config, own: Address, session: u64) -> Result<Messenger, Error> {
         config.check()?;
         if own.mac.is_group() || session == 0 {
@@ -80,7 +86,7 @@ impl Messenger {
             session,
             groups: BTreeSet::new(),
             peers: BTreeMap::new(),
-            ready: Turns::default(),
+            ready: RoundRobin::default(),
             busy: BTreeSet::new(),
             stalled: BTreeSet::new(),
             datagrams: VecDeque::new(),
@@ -100,24 +106,24 @@ impl Messenger {
         self.own
     }
 
-    /// Take messages for this group from now on.
+    /// Receive messages to this group from now on.
     ///
     /// # Errors
-    /// When the address is not a group's.
+    /// The address is not a group's.
     pub fn join(&mut self, group: Mac) -> Result<(), Error> {
         if !group.is_group() {
-            return Err(Error::Argument(format!("{group} is one interface, not a group")));
+            return Err(Error::Argument(format!("{group} is not a group address")));
         }
         self.groups.insert(group);
         Ok(())
     }
 
-    /// Take none any more.
+    /// Receive no more messages to this group.
     pub fn leave(&mut self, group: Mac) {
         self.groups.remove(&group);
     }
 
-    /// Post a message; its completion comes by [`Messenger::completion`] under the number returned.
+    /// Post a message and return its number; [`Messenger::completion`] reports its completion.
     ///
     /// # Errors
     /// [`Error::Full`] while all send descriptors are in use; a message that is too long; an
@@ -131,10 +137,10 @@ impl Messenger {
         if self.outstanding >= self.config.send_descriptors {
             return Err(Error::Full(self.config.send_descriptors));
         }
-        self.post(to, data, reliability, Use::Plain)
+        self.post(to, data, reliability, MessageKind::Plain)
     }
 
-    /// The same for any use, however many descriptors are in use: an answer must not wait for them.
+    /// Post a message of any kind regardless of free descriptors: an answer must not wait for them.
     ///
     /// # Errors
     /// As [`Messenger::send`], but never [`Error::Full`].
@@ -143,7 +149,7 @@ impl Messenger {
         to: Address,
         data: Arc<[u8]>,
         reliability: Reliability,
-        use_for: Use,
+        kind: MessageKind,
     ) -> Result<SendId, Error> {
         let longest = self.config.longest_message_bytes;
         if data.len() > longest {
@@ -155,7 +161,7 @@ impl Messenger {
             Reliability::None => {
                 let number = self.next_number;
                 self.next_number = number.wrapping_add(1);
-                let datagram = Datagram { id, to, number, data, use_for, sent_bytes: 0 };
+                let datagram = Datagram { id, to, number, data, kind, sent_bytes: 0 };
                 self.datagrams.push_back(datagram);
             }
             Reliability::Acknowledged => {
@@ -167,7 +173,7 @@ impl Messenger {
                     let most = self.config.most_peers;
                     return Err(Error::Argument(format!("more than {most} peers")));
                 };
-                peer.outgoing.post(id, data, use_for);
+                peer.outgoing.post(id, data, kind);
                 self.ready.add(to);
                 self.busy.insert(to);
             }
@@ -185,23 +191,23 @@ impl Messenger {
         Some(self.peers.entry(address).or_insert_with(|| Peer {
             outgoing: Outgoing::new(session, retransmit),
             incoming: None,
-            heard: 0,
+            last_frame: 0,
         }))
     }
 
-    /// The oldest plain message that has arrived.
+    /// Remove and return the oldest plain message that has arrived.
     pub fn receive(&mut self) -> Option<Message> {
-        self.take_message(|message| message.use_for == Use::Plain)
+        self.take_message(|message| message.kind == MessageKind::Plain)
     }
 
-    /// The oldest message that has arrived and that `wanted` wants; not an operation.
+    /// Remove and return the oldest message, except operations, for which `wanted` is true.
     pub fn take_message(&mut self, wanted: impl Fn(&Message) -> bool) -> Option<Message> {
         let message = self.inbox.take(wanted)?;
         self.release_stalled();
         Some(message)
     }
 
-    /// The oldest operation that has arrived, to be carried out.
+    /// Remove and return the oldest operation that has arrived.
     pub fn take_operation(&mut self) -> Option<Message> {
         let message = self.inbox.take_operation()?;
         self.release_stalled();
@@ -219,8 +225,7 @@ impl Messenger {
         self.release_stalled();
     }
 
-    /// A posted message that is complete: handed to the interface, or acknowledged where that was
-    /// asked for; or why it will never be.
+    /// A posted message that is complete (sent or, if reliable, acknowledged), or why it failed.
     pub fn completion(&mut self) -> Option<(SendId, Result<(), Failure>)> {
         self.completions.pop_front()
     }
@@ -230,12 +235,12 @@ impl Messenger {
         self.outstanding
     }
 
-    /// What was done and refused so far.
+    /// The counters so far.
     pub fn counters(&self) -> Counters {
         Counters { incomplete_messages: self.partial.incomplete, ..self.counters }
     }
 
-    /// The same, to add what the interface knows.
+    /// The counters, mutable, to add those of the interface.
     pub fn counters_mut(&mut self) -> &mut Counters {
         &mut self.counters
     }

@@ -1,16 +1,17 @@
-//! Frames that come in.
+//! Receiving frames.
 
 use super::Messenger;
 use crate::address::Address;
-use crate::config::{Failure, Time};
+use crate::config::Time;
 use crate::incoming::{Incoming, Outcome, Part, Piece};
+use crate::message::Failure;
 use crate::wire::{self, Ack, Body, Header, Refusal};
 
 /// Bytes of frames that are kept out of order, over all streams.
-const HELD_BYTES: usize = 8 << 20;
+const MAX_HELD_BYTES: usize = 8 << 20;
 
 impl Messenger {
-    /// A frame has come in, whatever its bytes are.
+    /// Process a received frame of any content.
     pub fn take_frame(&mut self, now: Time, frame: &[u8]) {
         self.counters.rx_frames += 1;
         let (header, payload) = match wire::read(frame) {
@@ -30,15 +31,15 @@ impl Messenger {
             return;
         }
         match body {
-            Body::Datagram { number, offset, total, use_for } => {
+            Body::Datagram { number, offset, total, kind } => {
                 let (offset, total) = (offset as usize, total as usize);
-                let piece = Piece { from, to, session, number, offset, total, use_for, payload };
+                let piece = Piece { from, to, session, number, offset, total, kind, payload };
                 if !self.partial.take(now, &piece, &mut self.inbox) {
                     self.counters.refused_frames += 1;
                 }
             }
-            Body::Stream { sequence, oldest, total, use_for, first, last, ack } => {
-                let part = Part { total, use_for, first, last, payload };
+            Body::Stream { sequence, oldest, total, kind, first, last, ack } => {
+                let part = Part { total, kind, first, last, payload };
                 self.take_stream(now, from, session, (oldest, sequence), part);
                 self.take_ack(now, from, &ack);
             }
@@ -69,7 +70,7 @@ impl Messenger {
                 return;
             }
             Some(known) if known == session => {}
-            // A stream that somebody here has acknowledged the beginning of, but not this process.
+            // The beginning of this stream was acknowledged by an earlier process at this port.
             _ if oldest > 0 => {
                 self.reset(from, session);
                 return;
@@ -83,10 +84,10 @@ impl Messenger {
                 self.forget(before);
             }
         }
-        let (own, room) = (self.own, HELD_BYTES - self.held_bytes.min(HELD_BYTES));
+        let (own, room) = (self.own, MAX_HELD_BYTES - self.held_bytes.min(MAX_HELD_BYTES));
         let Some(peer) = self.peers.get_mut(&from) else { return };
         let Some(incoming) = &mut peer.incoming else { return };
-        peer.heard = now;
+        peer.last_frame = now;
         let before = incoming.held_bytes();
         let outcome = incoming.take(sequence, part, room, from, own, &mut self.inbox);
         self.held_bytes = self.held_bytes + incoming.held_bytes() - before;
@@ -113,7 +114,7 @@ impl Messenger {
     }
 
     fn reset(&mut self, to: Address, session: u64) {
-        // One answer at a time to each is enough, and a flood gets no flood of answers.
+        // At most one pending answer to each stream, so that a flood of frames causes no flood of answers.
         if self.resets.len() < self.config.most_peers && !self.resets.contains(&(to, session)) {
             self.resets.push_back((to, session));
         }
@@ -147,7 +148,7 @@ impl Messenger {
         });
     }
 
-    /// A buffer has become free: streams that waited for one go on.
+    /// A receive buffer has become free: continue the streams that waited for one.
     pub(super) fn release_stalled(&mut self) {
         for address in std::mem::take(&mut self.stalled) {
             let Some(incoming) =

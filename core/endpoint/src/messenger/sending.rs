@@ -1,18 +1,20 @@
-//! Frames that go out, and what time does.
+//! Sending frames, and time-outs.
 
 use super::Messenger;
 use crate::address::Address;
-use crate::config::{Failure, Time};
+use crate::config::Time;
 use crate::incoming::Incoming;
-use crate::outgoing::Cut;
+use crate::message::Failure;
+use crate::outgoing::NextFrame;
 use crate::wire::{self, Ack, Body, Header};
 
-/// A stream that stopped inside a message for so many times [`crate::config::Config::give_up`] is forgotten.
-const ABANDON: Time = 10;
+/// A stream that stops inside a message is discarded after this many times
+/// [`give_up`](crate::config::Config::give_up).
+const ABANDON_FACTOR: Time = 10;
 const NO_ACK: Ack = Ack { session: 0, next: 0, further: 0 };
 
 impl Messenger {
-    /// Let every acknowledgement that is due go out now: nothing is at hand to carry it.
+    /// Send every acknowledgement that is due now, because no other frame will carry it.
     pub fn settle(&mut self) {
         for &address in &self.busy {
             let Some(peer) = self.peers.get_mut(&address) else { continue };
@@ -23,7 +25,7 @@ impl Messenger {
         }
     }
 
-    /// Write the next frame that is to go out now to `frame`; false when there is none.
+    /// Write the next frame to be sent now to `frame`; returns false if there is none.
     pub fn transmit(&mut self, now: Time, frame: &mut Vec<u8>) -> bool {
         let sent = self.transmit_reset(frame)
             || self.transmit_datagram(frame)
@@ -51,7 +53,7 @@ impl Messenger {
             number: first.number,
             offset: offset as u32,
             total: total as u32,
-            use_for: first.use_for,
+            kind: first.kind,
         };
         let most = self.config.payload_bytes(wire::header_bytes(&body));
         let end = total.min(offset + most);
@@ -75,11 +77,11 @@ impl Messenger {
                 continue;
             };
             let session = peer.outgoing.session;
-            if let Some(cut) = peer.outgoing.cut(now, most) {
+            if let Some(next) = peer.outgoing.next_frame(now, most) {
                 let ack = peer.incoming.as_mut().map_or(NO_ACK, Incoming::ack);
-                let Cut { sequence, oldest, total, use_for, first, last, again, payload } = cut;
+                let NextFrame { sequence, oldest, total, kind, first, last, again, payload } = next;
                 self.counters.resent_frames += u64::from(again);
-                let body = Body::Stream { sequence, oldest, total, use_for, first, last, ack };
+                let body = Body::Stream { sequence, oldest, total, kind, first, last, ack };
                 wire::write(frame, &Header { to, from: own, session, body }, payload);
                 self.ready.rotate();
                 return true;
@@ -94,19 +96,19 @@ impl Messenger {
         false
     }
 
-    /// When [`Messenger::expire`] is to be called at the latest; None while nothing is awaited.
+    /// When [`Messenger::expire`] must be called; None if nothing is expected.
     pub fn deadline(&self) -> Option<Time> {
         let give_up = self.config.give_up;
         let of_peers = self.busy.iter().filter_map(|address| {
             let peer = self.peers.get(address)?;
             let abandon = peer.incoming.as_ref().filter(|incoming| incoming.is_open());
-            let abandon = abandon.map(|_| peer.heard + ABANDON * give_up);
+            let abandon = abandon.map(|_| peer.last_frame + ABANDON_FACTOR * give_up);
             [peer.outgoing.deadline(give_up), abandon].into_iter().flatten().min()
         });
         of_peers.chain(self.partial.deadline()).min()
     }
 
-    /// Time has passed: send again what is due, give up what has been silent too long.
+    /// Send again what is due, and give up peers that do not answer.
     pub fn expire(&mut self, now: Time) {
         self.partial.expire(now, &mut self.inbox);
         let give_up = self.config.give_up;
@@ -117,7 +119,7 @@ impl Messenger {
                 self.ready.add(address);
             }
             let open = peer.incoming.as_ref().is_some_and(Incoming::is_open);
-            let abandoned = open && now >= peer.heard + ABANDON * give_up;
+            let abandoned = open && now >= peer.last_frame + ABANDON_FACTOR * give_up;
             let due = peer.incoming.as_ref().is_some_and(Incoming::ack_due);
             if !peer.outgoing.is_idle() || (open && !abandoned) || due {
                 self.busy.insert(address);

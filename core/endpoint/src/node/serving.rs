@@ -1,24 +1,25 @@
-//! What others ask of this process, and what becomes of what it has asked.
+//! Requests of other processes, and the progress of this process's own operations.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Kind, Node, Purpose, FRONT_BYTES};
 use crate::address::Address;
-use crate::config::{Failure, Message, Reliability, SendId, Time, Use};
+use crate::config::Time;
+use crate::message::{Failure, Message, MessageKind, Reliability, SendId};
 use crate::node::Outcome;
 use crate::operation::{OperationId, Request, Status};
 
-/// Answers to one process that it has not acknowledged. Further requests are dropped.
-const MOST_ANSWERS: usize = 4096;
+/// Unacknowledged answers to one process. Further requests are dropped.
+const MAX_ANSWERS: usize = 4096;
 /// Processes whose group operations are remembered.
-const MOST_SENDERS: usize = 4096;
-/// Bytes of all answers that are not acknowledged. Further reads are refused.
-const ANSWER_BYTES: usize = 64 << 20;
+const MAX_SENDERS: usize = 4096;
+/// Bytes of all unacknowledged answers. Further reads are refused.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
 
 impl Node {
-    /// Carry out what others ask, and note what has become complete.
-    pub(super) fn work(&mut self) {
+    /// Execute requests of others, and record which operations are complete.
+    pub(super) fn process(&mut self) {
         while let Some(message) = self.messenger.take_operation() {
             if !self.serve(&message) {
                 self.refused += 1;
@@ -30,23 +31,23 @@ impl Node {
         }
     }
 
-    /// Carry out one request; false when it is refused.
+    /// Execute a request; returns false if it is refused.
     fn serve(&mut self, message: &Message) -> bool {
         let from = message.from;
         let Some(request) = Request::decode(&message.data) else { return false };
-        if self.answers.get(&from).is_some_and(|count| *count >= MOST_ANSWERS) {
+        if self.answers.get(&from).is_some_and(|count| *count >= MAX_ANSWERS) {
             return false;
         }
         match request {
             Request::Write { id, area, shape, data, once } => {
                 let status = if once {
-                    if self.seen.len() >= MOST_SENDERS && !self.seen.contains_key(&from) {
+                    if self.recent.len() >= MAX_SENDERS && !self.recent.contains_key(&from) {
                         return false;
                     }
-                    let Some(seen) = self.seen.entry(from).or_default().first(id) else {
+                    let Some(status) = self.recent.entry(from).or_default().status(id) else {
                         return true;
                     };
-                    *seen.get_or_insert_with(|| self.areas.write(area, &shape, data))
+                    *status.get_or_insert_with(|| self.areas.write(area, &shape, data))
                 } else {
                     self.areas.write(area, &shape, data)
                 };
@@ -55,7 +56,7 @@ impl Node {
             }
             Request::Read { id, area, shape } => {
                 let most = self.longest_bytes - FRONT_BYTES;
-                let room = ANSWER_BYTES.saturating_sub(self.answer_bytes);
+                let room = MAX_ANSWER_BYTES.saturating_sub(self.answer_bytes);
                 match self.areas.read(area, &shape, most) {
                     Ok(data) if data.len() > room => self.answer(from, id, Status::Busy, &[]),
                     Ok(data) => self.answer(from, id, Status::Done, &data),
@@ -92,23 +93,24 @@ impl Node {
         let bytes = Request::Reply { id, status, data }.encode();
         let length = bytes.len();
         let reliability = Reliability::Acknowledged;
-        // A peer too many gets no answer, and gives us up.
-        if let Ok(sent) = self.messenger.post(to, bytes.into(), reliability, Use::Operation) {
+        // A peer beyond `most_peers` gets no answer and gives up this process.
+        if let Ok(sent) = self.messenger.post(to, bytes.into(), reliability, MessageKind::Operation)
+        {
             self.sends.insert(sent, (to, Purpose::Answer { bytes: length }));
             self.answer_bytes += length;
             *self.answers.entry(to).or_default() += 1;
         }
     }
 
-    fn grant(&mut self, turn: impl IntoIterator<Item = (Address, OperationId)>) {
-        for (address, id) in turn {
+    fn grant(&mut self, holders: impl IntoIterator<Item = (Address, OperationId)>) {
+        for (address, id) in holders {
             self.answer(address, id, Status::Done, &[]);
         }
     }
 
     fn replied(&mut self, from: Address, id: OperationId, status: Status, data: &[u8]) -> bool {
         let Some(pending) = self.pending.get_mut(&id) else { return false };
-        let awaited = matches!(pending.kind, Kind::Asked | Kind::Multicast { .. });
+        let awaited = matches!(pending.kind, Kind::Request | Kind::Multicast { .. });
         if !awaited || !pending.missing.remove(&from) {
             return false;
         }
@@ -140,7 +142,7 @@ impl Node {
             .collect();
         for (id, from, tag) in wanted {
             let message = self.messenger.take_message(|message| {
-                message.use_for == Use::Tagged
+                message.kind == MessageKind::Tagged
                     && from.is_none_or(|from| from == message.from)
                     && message.data.len() >= 4
                     && tag.is_none_or(|tag| message.data.starts_with(&tag.to_be_bytes()))
@@ -152,7 +154,7 @@ impl Node {
         }
     }
 
-    /// A posted message is complete, or never will be.
+    /// A posted message is complete or has failed.
     fn sent(&mut self, sent: SendId, result: Result<(), Failure>) {
         let Some((peer, purpose)) = self.sends.remove(&sent) else {
             self.completions.push_back((sent, result));
@@ -179,18 +181,18 @@ impl Node {
         }
     }
 
-    /// A process is gone: what was asked of it fails, what it held is free.
+    /// A process is lost: operations on it fail, and its locks are released.
     fn lost(&mut self, peer: Address, status: Status) {
         let of_peer = self.pending.iter().filter(|(_, pending)| pending.missing.contains(&peer));
         let of_peer: Vec<OperationId> = of_peer.map(|(id, _)| *id).collect();
         for id in of_peer {
             self.end(id, status, Vec::new(), None);
         }
-        let turn = self.locks.release_all(peer);
-        self.grant(turn);
+        let holders = self.locks.release_all(peer);
+        self.grant(holders);
     }
 
-    pub(super) fn write_one_by_one(&mut self, now: Time) {
+    pub(super) fn resend_individually(&mut self, now: Time) {
         let mut again = Vec::new();
         for pending in self.pending.values_mut() {
             if let Kind::Multicast { request, resend_at } = &mut pending.kind {
@@ -202,7 +204,7 @@ impl Node {
         }
         for (to, request) in again {
             let reliability = Reliability::Acknowledged;
-            match self.messenger.post(to, request, reliability, Use::Operation) {
+            match self.messenger.post(to, request, reliability, MessageKind::Operation) {
                 Ok(sent) => {
                     self.sends.insert(sent, (to, Purpose::Request));
                 }
@@ -211,7 +213,7 @@ impl Node {
         }
     }
 
-    /// Whoever owes an answer, or a lock that others wait for, is asked now and then whether he lives.
+    /// Ping the processes that have not answered or hold a lock that others wait for.
     pub(super) fn ping(&mut self, now: Time) {
         let mut awaited: BTreeSet<Address> = self.locks.holders_awaited().collect();
         awaited.extend(self.pending.values().flat_map(|pending| &pending.missing));
@@ -225,7 +227,8 @@ impl Node {
             for to in awaited {
                 if self.pinged.insert(to) {
                     let (bytes, reliability) = (Request::Ping.encode(), Reliability::Acknowledged);
-                    let ping = self.messenger.post(to, bytes.into(), reliability, Use::Operation);
+                    let ping =
+                        self.messenger.post(to, bytes.into(), reliability, MessageKind::Operation);
                     if let Ok(sent) = ping {
                         self.sends.insert(sent, (to, Purpose::Ping));
                     }

@@ -1,4 +1,4 @@
-//! A seeded network of endpoints in virtual time that loses, doubles, delays and damages frames.
+//! A seeded network of endpoints in virtual time that loses, duplicates, delays and damages frames.
 
 mod random;
 
@@ -9,7 +9,7 @@ use knotless_endpoint::config::{Config, Time, MICROSECOND};
 use knotless_endpoint::node::Node;
 pub use random::Random;
 
-/// How often, out of 1000 frames, the network does something wrong.
+/// How many of 1000 frames have each fault.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
     pub lose: u64,
@@ -25,7 +25,7 @@ pub struct Network {
     pub nodes: Vec<Node>,
     pub random: Random,
     pub faults: Faults,
-    /// Frames under way by (arrival, number): receiver and bytes.
+    /// Frames in flight by (arrival, number): receiver and bytes.
     under_way: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     number: u64,
     pub lost: u64,
@@ -42,7 +42,7 @@ impl Network {
         Network {
             now: 0,
             nodes: (0..nodes).map(node).collect(),
-            random: Random(seed),
+            random: Random::new(seed),
             faults,
             under_way: BTreeMap::new(),
             number: 0,
@@ -51,13 +51,13 @@ impl Network {
         }
     }
 
-    /// Nothing gets to this node or comes from it any more.
+    /// Disconnect this node.
     #[allow(dead_code)] // not every test binary uses it
     pub fn cut(&mut self, node: usize) {
         self.cut = Some(node);
     }
 
-    /// Put a frame on the wire to `node` as it is.
+    /// Send these bytes to `node`.
     pub fn deliver(&mut self, node: usize, frame: Vec<u8>, delay: Time) {
         self.number += 1;
         self.under_way.insert((self.now + delay, self.number), (node, frame));
@@ -91,7 +91,7 @@ impl Network {
         }
     }
 
-    /// Let everything out that is to go out now.
+    /// Send all frames that the nodes have now.
     pub fn send_all(&mut self) {
         let mut frame = Vec::new();
         for node in 0..self.nodes.len() {
@@ -103,7 +103,7 @@ impl Network {
         }
     }
 
-    /// Go on to the next thing that happens; false when nothing ever will.
+    /// Process the next event; returns false if there is none.
     pub fn step(&mut self) -> bool {
         self.send_all();
         let arrival = self.under_way.first_key_value().map(|((at, _), _)| *at);

@@ -1,6 +1,7 @@
 //! A member of barriers: the state machine of `core/barrier` on real interfaces and a real clock.
 
 use std::io::Read;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use barrier::{programs, Algorithm, Message, Process, Program, Refused, State, Timing};
@@ -82,7 +83,7 @@ pub fn run(
         asked: counters.asked,
         repeated: counters.repeated,
         stale: counters.stale,
-        strange: counters.strange,
+        strange: counters.invalid,
         tx_frames,
         rx_frames,
         refused_frames,
@@ -147,7 +148,7 @@ pub fn answer(mut process: Process, networks: &mut Networks) -> Result<(), Strin
         while let Some(post) = process.next_post() {
             networks.post(post)?;
         }
-        if sys::wait(&[0], Duration::ZERO) && ended() {
+        if sys::wait(&[std::io::stdin().as_fd()], Duration::ZERO) && ended() {
             return Ok(());
         }
     }

@@ -1,14 +1,17 @@
 //! The networks of a process: messages to ranks, and from them.
 
 use std::collections::HashMap;
-use std::os::fd::RawFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use barrier::{Destination, Post, Rank};
-use knotless_endpoint::address::{Address, Mac};
-use knotless_endpoint::config::{Config, Counters, Error, Reliability};
+use knotless_endpoint::address::{Address, InvalidMac, Mac};
+use knotless_endpoint::config::Config;
+use knotless_endpoint::counters::Counters;
 use knotless_endpoint::endpoint::Endpoint;
+use knotless_endpoint::error::Error;
+use knotless_endpoint::message::Reliability;
 
 use crate::faults::BadLuck;
 use crate::job::Job;
@@ -40,7 +43,7 @@ fn told(error: Error) -> String {
 }
 
 fn mac(text: &str) -> Result<Mac, String> {
-    Mac::parse(text).ok_or_else(|| format!("job: {text:?} is no MAC address"))
+    text.parse().map_err(|error: InvalidMac| format!("job: {text:?} is {error}"))
 }
 
 impl Networks {
@@ -154,8 +157,8 @@ impl Networks {
         self.luck.as_ref().map_or(0, |luck| luck.done)
     }
 
-    fn descriptors(&self) -> Vec<RawFd> {
-        self.lines.iter().map(|line| line.endpoint.as_raw_fd()).collect()
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        self.lines.iter().map(|line| line.endpoint.as_fd()).collect()
     }
 
     /// What the interfaces did and refused, added up.

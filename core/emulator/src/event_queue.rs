@@ -1,0 +1,124 @@
+//! Future events, ordered by (virtual time, number).
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use switch_model::{ChannelId, Signal, Time, VirtualChannel};
+
+/// Something that happens at a virtual time.
+#[derive(Debug)]
+pub enum Event {
+    /// A transmission has ended: the sender of this channel is free again.
+    Ended(ChannelId),
+    /// A frame has virtually arrived at a switch.
+    Arrived {
+        /// Its number in the table of frames in transit.
+        sequence: u64,
+    },
+    /// A frame has arrived at its host.
+    Delivered {
+        /// The channel to the host.
+        channel: ChannelId,
+        /// Length with FCS.
+        bytes: u32,
+        /// The frame.
+        frame: Vec<u8>,
+    },
+    /// A pause signal of a switch has reached the sender.
+    Signalled(Signal),
+    /// A host's PAUSE or PFC frame has reached the switch.
+    HostPause {
+        /// The virtual channel that it pauses.
+        target: VirtualChannel,
+        /// For how long; 0 resumes it.
+        duration: Time,
+    },
+    /// A host's pause may have expired.
+    Expired(VirtualChannel),
+}
+
+#[derive(Debug)]
+struct Item {
+    at: Time,
+    number: u64,
+    event: Event,
+}
+
+impl PartialEq for Item {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl Eq for Item {}
+impl PartialOrd for Item {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Item {
+    /// Reversed, because the heap returns the greatest first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.number).cmp(&(self.at, self.number))
+    }
+}
+
+/// All future events.
+#[derive(Debug, Default)]
+pub struct EventQueue {
+    heap: BinaryHeap<Item>,
+    number: u64,
+}
+
+impl EventQueue {
+    /// Schedule an event; events of the same time happen in the order in which they were scheduled.
+    pub fn schedule(&mut self, at: Time, event: Event) {
+        self.number += 1;
+        self.heap.push(Item { at, number: self.number, event });
+    }
+
+    /// Remove and return the next event if it is due at `now`.
+    pub fn pop_due(&mut self, now: Time) -> Option<(Time, Event)> {
+        if self.heap.peek()?.at > now {
+            return None;
+        }
+        self.heap.pop().map(|item| (item.at, item.event))
+    }
+
+    /// Number of future events.
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    /// Remove all events.
+    pub fn clear(&mut self) {
+        self.heap.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_by_time_and_then_by_number() {
+        let mut events = EventQueue::default();
+        for (at, channel) in [(5, 0), (3, 1), (5, 2), (3, 3)] {
+            events.schedule(at, Event::Ended(ChannelId(channel)));
+        }
+        let mut order = Vec::new();
+        while let Some((at, Event::Ended(channel))) = events.pop_due(4) {
+            order.push((at, channel.0));
+        }
+        assert_eq!(order, [(3, 1), (3, 3)]);
+        while let Some((at, Event::Ended(channel))) = events.pop_due(5) {
+            order.push((at, channel.0));
+        }
+        assert_eq!(order[2..], [(5, 0), (5, 2)]);
+        assert!(events.is_empty());
+    }
+}

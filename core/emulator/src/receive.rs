@@ -1,0 +1,170 @@
+//! Frames received from hosts and returned by switches.
+
+use switch_model::{
+    transmission_time, wire_bytes, FlowControl, Frame as Queued, Time, VirtualChannel,
+    MIN_FRAME_BYTES, SECOND,
+};
+
+use crate::engine::Engine;
+use crate::event_queue::Event;
+use crate::fabric::{EndId, Owner};
+use crate::frame::{length_with_fcs, Frame, PauseRequest, QUANTUM_BITS};
+use crate::trailer::Trailer;
+use crate::transit::{Copy, Found, Stage};
+
+/// MAC control frames of one host that may wait for the line.
+const MAX_PAUSE_FRAMES: Time = 64;
+
+impl Engine {
+    /// Process a frame that the daemon's interface of `end` has received.
+    pub fn receive(&mut self, now: Time, end: EndId, frame: Vec<u8>) {
+        self.state.now = now;
+        let from = match self.state.fabric.ends[end].owner {
+            Owner::Switch { switch, .. } => Some(switch),
+            Owner::Host { .. } => None,
+        };
+        match from {
+            Some(switch) => self.receive_from_switch(now, switch, Copy { end, frame }),
+            None => self.receive_from_host(now, end, frame),
+        }
+    }
+
+    fn receive_from_host(&mut self, now: Time, end: EndId, mut frame: Vec<u8>) {
+        if let Some(nic) = self.nics.get_mut(&end) {
+            nic.arrived(frame.len());
+        }
+        let Some(parsed) = Frame::new_checked(&frame) else {
+            self.state.recycle(frame);
+            return;
+        };
+        if parsed.is_mac_control() {
+            let request = parsed.pause();
+            self.receive_pause(now, end, request, &frame);
+            self.state.recycle(frame);
+            return;
+        }
+        let priority = parsed.priority().unwrap_or(0);
+        if let Some(tagging) = &self.state.fabric.ends[end].tagging {
+            tagging.tag(&mut frame);
+        }
+        let bytes = length_with_fcs(frame.len());
+        let channel = self.state.fabric.ends[end].outgoing;
+        let queued = Queued { priority, bytes, payload: frame };
+        self.model.inject(now, channel, queued, &mut self.state);
+    }
+
+    /// Process a MAC control frame of a host. It does not wait in the NIC's queue, and pauses the switch's
+    /// channel to the host.
+    fn receive_pause(
+        &mut self,
+        now: Time,
+        end: EndId,
+        request: Option<PauseRequest>,
+        frame: &[u8],
+    ) {
+        let Some(request) = request else {
+            self.state.counters.pauses_ignored += 1;
+            return;
+        };
+        let (incoming, link) = {
+            let end = &self.state.fabric.ends[end];
+            (end.incoming, end.link)
+        };
+        self.state.capture(link, now, frame);
+        let config = self.model.config(incoming);
+        let wire_time = transmission_time(wire_bytes(MIN_FRAME_BYTES), config.rate_bps);
+        // No faster than the line, so that a host cannot flood the event queue.
+        let free = self.control_free.entry(end).or_default();
+        if *free > now + MAX_PAUSE_FRAMES * wire_time {
+            self.state.counters.pauses_ignored += 1;
+            return;
+        }
+        *free = now.max(*free) + wire_time;
+        let arrives = *free + config.delay;
+        let classes: Vec<(u8, u16)> = match (request, config.flow_control) {
+            (PauseRequest::All(quanta), FlowControl::Pause) => vec![(0, quanta)],
+            (PauseRequest::Classes(quanta), FlowControl::Pfc) => {
+                (0..8).zip(quanta).filter_map(|(class, quanta)| Some((class, quanta?))).collect()
+            }
+            _ => {
+                self.state.counters.pauses_ignored += 1;
+                return;
+            }
+        };
+        let bit_time = |bits: u64| bits * SECOND / config.rate_bps;
+        self.state.counters.pauses_obeyed += 1;
+        for (class, quanta) in classes {
+            let target = VirtualChannel { channel: incoming, class };
+            let duration = u64::from(quanta) * bit_time(QUANTUM_BITS);
+            self.state.events.schedule(arrives, Event::HostPause { target, duration });
+        }
+    }
+
+    fn receive_from_switch(&mut self, now: Time, switch: usize, mut copy: Copy) {
+        let Some(trailer) = Trailer::take(&mut copy.frame) else {
+            self.inject(now, copy);
+            return;
+        };
+        let record = match self.state.transit.find(trailer.sequence) {
+            Found::Known(record) if record.channel.0 == trailer.channel => record,
+            Found::Expired => {
+                self.state.counters.given_up += 1;
+                self.state.recycle(copy.frame);
+                return;
+            }
+            _ => {
+                self.state.counters.stale += 1;
+                self.state.recycle(copy.frame);
+                return;
+            }
+        };
+        let (arrives, priority) = (record.arrives, record.priority);
+        if self.state.fabric.to_switch(record.channel) != Some(switch) {
+            // A controller took it to another switch.
+            match record.stage {
+                Stage::InSwitch => record.stage = Stage::Diverted,
+                Stage::Late(entry) => {
+                    record.stage = Stage::Finished;
+                    self.state.transit.arrived();
+                    self.model.settle(now, entry, &mut self.state);
+                }
+                _ => {}
+            }
+            self.inject(now, copy);
+            return;
+        }
+        match &mut record.stage {
+            stage @ (Stage::InSwitch | Stage::Diverted) => {
+                *stage = Stage::Returned(copy, Vec::new());
+                self.state.lateness.record(now.saturating_sub(arrives));
+            }
+            Stage::Returned(_, more) => more.push(copy),
+            &mut Stage::Late(entry) => {
+                record.stage = Stage::Arrived(entry);
+                self.state.transit.arrived();
+                self.state.lateness.record(now.saturating_sub(arrives));
+                self.forward(arrives, entry, priority, copy);
+                self.model.settle(arrives, entry, &mut self.state);
+            }
+            &mut Stage::Arrived(entry) => {
+                self.state.lateness.record(now.saturating_sub(arrives));
+                self.forward(arrives, entry, priority, copy);
+            }
+            Stage::Finished => self.state.recycle(copy.frame),
+        }
+    }
+
+    /// Process a frame that a switch's CPU sent: it is queued, but in no ingress buffer.
+    fn inject(&mut self, now: Time, copy: Copy) {
+        let Some(frame) = Frame::new_checked(&copy.frame) else {
+            self.state.recycle(copy.frame);
+            return;
+        };
+        self.state.counters.injected += 1;
+        let priority = frame.priority().unwrap_or(0);
+        let bytes = length_with_fcs(copy.frame.len());
+        let out = self.state.fabric.ends[copy.end].outgoing;
+        let queued = Queued { priority, bytes, payload: copy.frame };
+        self.model.inject(now, out, queued, &mut self.state);
+    }
+}
