@@ -10,35 +10,41 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint fuzz fuzz-commands test-primitives test-barriers prove clean
+.PHONY: help setup setup-checks setup-tests demo test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint fuzz fuzz-commands test-primitives test-barriers prove coverage clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
 
-setup:  ## install what is missing: Debian packages, .venv, the Rust programs
+setup:  ## install what running needs: Debian packages, .venv, the Rust programs
 	@tools/setup.sh
+
+setup-checks:
+	@tools/setup.sh --checks
+
+setup-tests:  ## install this and what checks and tests need
+	@tools/setup.sh --tests
 
 demo: setup  ## run a fabric that deadlocks under PAUSE, and one that cannot
 	$(SUDO) $(BIN)/knotless run deadlock
 
-test: setup lint  ## run every check and test that this machine can run
+test: setup-tests lint  ## run every check and test that this machine can run
 	tools/test.sh
 
-test-long: setup  ## run the tests that take minutes: all exports on a real kernel
+test-long: setup-tests  ## run the tests that take minutes: all exports on a real kernel
 	$(BIN)/pytest -m long
 
 lint: lint-python lint-rust  ## check format, lint and types, without changing files
 
-lint-python:
+lint-python: setup-checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-lint-rust:
+lint-rust: setup-checks
 	cargo fmt $(MANIFEST) --all --check
 	$(CARGO) clippy $(MANIFEST) --quiet --workspace --all-targets -- -D warnings
 
-format:  ## format all source files
+format: setup-checks  ## format all source files
 	$(BIN)/ruff check --fix --quiet . || true
 	$(BIN)/ruff format .
 	cargo fmt $(MANIFEST) --all
@@ -58,25 +64,29 @@ bench-routing: setup  ## time the routing engines, and OpenSM's if it is install
 bench-endpoint: setup  ## measure messages, UDP sockets and Open MPI over one veth
 	$(SUDO) $(BIN)/python -m bench.endpoint
 
-fuzz: setup  ## send a million forged messages, of hosts and of switches (make test: 20,000)
+fuzz: setup-tests  ## send a million forged messages, of hosts and of switches (make test: 20,000)
 	PROPTEST_CASES=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --lib
 	KNOTLESS_FORGED=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test forged \
 	    --test protocol
 	KNOTLESS_FORGED=1000000 $(BIN)/pytest -q tests/unit/test_southbound_guard.py
 
-fuzz-commands: setup  ## run 100,000 forged command lines and files, half an hour (make test: 300)
+fuzz-commands: setup-tests  ## run 100,000 forged command lines and files, half an hour (make test: 300)
 	$(BIN)/python -m tests.fuzz_commands --cases 100000
 
-test-primitives:  ## run a million random operations on remote memory (make test: 20,000)
+test-primitives: setup  ## run a million random operations on remote memory (make test: 20,000)
 	KNOTLESS_OPERATIONS=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test primitives
 
-test-barriers: setup  ## run 10,000 barriers of real processes with each fault (make test: 300)
+test-barriers: setup-tests  ## run 10,000 barriers of real processes with each fault (make test: 300)
 	$(SUDO) KNOTLESS_BARRIERS=10000 $(BIN)/pytest -q tests/integration/test_barrier_faults.py
 
-prove: setup  ## check the rules of every engine on 1,000 generated fabrics (make test: 40)
+prove: setup-tests  ## check the rules of every engine on 1,000 generated fabrics (make test: 40)
 	$(BIN)/python -m tests.prove
+
+coverage:  ## measure how much Python and Rust code the tests run (twice as long as test)
+	@tools/setup.sh --coverage
+	tools/coverage.sh
 
 clean:  ## remove what setup and tests created here (not results/, not Debian packages)
 	rm -rf .venv build core/target *.egg-info \
-	    .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	    .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

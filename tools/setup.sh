@@ -1,7 +1,14 @@
 #!/usr/bin/env bash
 # Install whatever Knotless needs and is missing: Debian packages, the Python environment in
-# .venv, the Rust programs in core/target, and their Python package. Safe to repeat; with nothing to do it takes a second.
-# Runs as root or as a user who may use sudo (which is asked for only if packages are missing).
+# .venv, the Rust programs in core/target, and their Python package.
+#
+#   tools/setup.sh             what running needs
+#   tools/setup.sh --checks    what format, lint and type checks need; builds nothing
+#   tools/setup.sh --tests     what running and testing need
+#   tools/setup.sh --coverage  what `make coverage` needs: the same and LLVM's coverage tools
+#
+# Safe to repeat; with nothing to do it takes a second. Runs as root or as a user who may use
+# sudo (which is asked for only if packages are missing).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH=$PATH:$HOME/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
@@ -11,6 +18,16 @@ RUST_MINIMUM=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' core/Cargo.toml)
 say() { echo "setup: $*"; }
 die() { echo "setup: $*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
+
+# Set, or empty: whether to install for checks and tests, to build, to measure coverage.
+checking='' building=1 coverage=''
+case ${1-} in
+    '') ;;
+    --checks) checking=1 building='' ;;
+    --tests) checking=1 ;;
+    --coverage) checking=1 coverage=1 ;;
+    *) die "unknown option $1: give --checks, --tests, --coverage or none" ;;
+esac
 
 # --- Debian packages -------------------------------------------------------------------------
 
@@ -27,8 +44,12 @@ missing_packages() {
     /usr/bin/python3 -c 'import mininet' 2>/dev/null || echo mininet
     /usr/bin/python3 -c 'import mpi4py' 2>/dev/null || echo python3-mpi4py
     /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
-    # A Rust from elsewhere brings its own rustfmt and clippy: see add_rust_components.
     have rustup || rust_is_new_enough || echo rustc-web cargo-web
+    [ -z "$checking" ] || missing_check_packages
+}
+
+# A Rust from elsewhere brings its own rustfmt and clippy: see add_rust_components.
+missing_check_packages() {
     have rustup || have rustfmt || echo rustfmt-web
     have rustup || have cargo-clippy || echo rust-web-clippy
 }
@@ -73,12 +94,17 @@ install_packages() {
 python_inputs() {
     # The path counts: the scripts of an environment that was moved do not run.
     { pwd; /usr/bin/python3 --version
-      cat requirements*.txt constraints.txt pyproject.toml tools/setup.sh compat/*.*; } | sha256sum
+      cat requirements.txt constraints.txt pyproject.toml core/python/pyproject.toml
+      cat tools/setup.sh compat/*.* ${checking:+requirements-dev.txt}; } | sha256sum
 }
 
+# What was installed, for running alone or for testing too.
+python_stamp() { echo ".venv/setup-stamp${checking:+-tests}"; }
+
 python_works() {
-    [ "$(cat .venv/setup-stamp 2>/dev/null)" = "$(python_inputs)" ] &&
-        [ -x .venv/bin/ryu-manager ] && [ -x .venv/bin/knotless ] && [ -x .venv/bin/pytest ] &&
+    [ "$(cat "$(python_stamp)" 2>/dev/null)" = "$(python_inputs)" ] &&
+        [ -x .venv/bin/ryu-manager ] && [ -x .venv/bin/knotless ] && [ -x .venv/bin/maturin ] &&
+        { [ -z "$checking" ] || [ -x .venv/bin/pytest ]; } &&
         .venv/bin/python -c 'import eventlet.wsgi, ryu.base.app_manager, mininet
 eventlet.wsgi.ALREADY_HANDLED' 2>/dev/null
 }
@@ -88,10 +114,14 @@ make_python() {
     .venv/bin/python -c '' 2>/dev/null || rm -rf .venv
     # Debian's own interpreter with its packages: Mininet is one of them.
     /usr/bin/python3 -m venv --system-site-packages .venv
+    # maturin builds core/python, whose pyproject.toml says which.
     PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=compat/build-constraints.txt \
-        .venv/bin/pip install --quiet --use-pep517 ./compat \
-        -r requirements.txt -r requirements-dev.txt -c constraints.txt -e . </dev/null
-    python_inputs >.venv/setup-stamp
+        .venv/bin/pip install --quiet --use-pep517 ./compat -e . -r requirements.txt \
+        ${checking:+-r requirements-dev.txt} -c constraints.txt \
+        "$(sed -n 's/^requires = \["\(.*\)"\]$/\1/p' core/python/pyproject.toml)" </dev/null
+    python_inputs >"$(python_stamp)"
+    # Tests need all that running needs.
+    [ -z "$checking" ] || (checking='' && python_inputs >"$(python_stamp)")
 }
 
 # --- the Python package of the Rust core ------------------------------------------------------
@@ -122,12 +152,27 @@ make_core() {
     echo "$inputs" >.venv/core-stamp
 }
 
+# --- what coverage of the Rust code is read with -----------------------------------------------
+
+# The profiles of rustc's LLVM are read by LLVM's tools of the same major version.
+add_llvm_tools() {
+    local version
+    tools/coverage.sh --llvm-tools >/dev/null 2>&1 && return
+    version=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+    if apt-cache show "llvm-$version" >/dev/null 2>&1; then
+        install_packages "llvm-$version"
+    elif have rustup; then
+        rustup --quiet component add llvm-tools
+    fi
+    tools/coverage.sh --llvm-tools >/dev/null
+}
+
 # --- all of it -------------------------------------------------------------------------------
 
 mapfile -t packages < <(missing_packages | tr ' ' '\n')
 [ ${#packages[@]} = 0 ] || install_packages "${packages[@]}"
 # The kernel of tests/kernel: without it they are skipped. Not every distribution has it.
-if ! have linux.uml; then
+if [ "$checking" ] && [ "$building" ] && ! have linux.uml; then
     if apt-cache show user-mode-linux >/dev/null 2>&1; then
         install_packages user-mode-linux
     else
@@ -137,12 +182,14 @@ fi
 rust_is_new_enough ||
     die "rustc and cargo $RUST_MINIMUM or newer are needed, not: $(rustc --version 2>&1 || true)" \
         "(rustup update stable)"
-add_rust_components
+[ -z "$checking" ] || add_rust_components
+[ -z "$coverage" ] || add_llvm_tools
 
 if ! python_works; then
     make_python
     python_works || die "the Python environment does not work: remove .venv and run this again"
 fi
+[ "$building" ] || exit 0
 
 cargo build --release --locked --quiet --manifest-path core/Cargo.toml </dev/null
 if ! { core_is_current && core_loads; }; then

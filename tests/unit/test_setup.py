@@ -1,5 +1,6 @@
 """The set-up's own promises, as far as they can be seen without setting a machine up."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+SCRIPTS = ["tools/setup.sh", "tools/test.sh", "tools/coverage.sh", "tools/make", ".ci/run"]
 
 
 def test_ryu_runs_unedited_with_an_eventlet_that_lacks_a_name() -> None:
@@ -37,12 +39,37 @@ def test_make_help_lists_the_targets() -> None:
     assert {"setup", "demo", "test", "lint", "format", "bench", "clean"} <= set(targets)
 
 
-@pytest.mark.parametrize("script", ["tools/setup.sh", "tools/test.sh", "tools/make", ".ci/run"])
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_scripts_are_runnable_and_parse(script: str) -> None:
     path = REPOSITORY / script
     assert path.stat().st_mode & 0o111
     interpreter = path.read_text().splitlines()[0].removeprefix("#!").split()
     subprocess.run([*interpreter, "-n", path], check=True)
+
+
+def test_an_unknown_stage_is_refused_before_anything_is_installed() -> None:
+    done = subprocess.run(
+        ["tools/setup.sh", "--test"], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert done.stderr.startswith("setup: unknown option --test: ")
+
+
+def test_what_users_run_imports_no_package_that_only_tests_need() -> None:
+    names = {
+        line.split("==")[0].replace("-", "_")
+        for line in (REPOSITORY / "requirements-dev.txt").read_text().splitlines()
+        if "==" in line
+    }
+    assert {"pytest", "hypothesis", "coverage"} <= names
+    packages = [path.parent for path in REPOSITORY.glob("*/__init__.py")]
+    assert REPOSITORY / "knotless" in packages
+    for package in packages:
+        if package.name == "tests":
+            continue
+        for path in package.rglob("*.py"):
+            imported = re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
+            assert not names.intersection(imported), path
 
 
 @pytest.mark.skipif(shutil.which("vagrant") is None, reason="vagrant is not installed")
