@@ -75,7 +75,7 @@ def start(runtime: Runtime, plan: dict[str, Any], *, openflow_port: int, rest_po
     manager = Path(sys.executable).with_name("ryu-manager")
     command = str(manager) if manager.is_file() else shutil.which("ryu-manager")
     if command is None:
-        raise EmulationError("ryu-manager is not installed: run 'make setup'")
+        raise EmulationError("ryu-manager is not installed: run 'tools/setup.sh'")
     config = {
         "fabric": names.fabric_file.name,
         **{key: value for key, value in plan.items() if value is not None},

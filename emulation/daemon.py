@@ -178,7 +178,7 @@ def start(runtime: Runtime, config: Mapping[str, Any]) -> None:
     """
     names = runtime.names
     if not os.access(BINARY, os.X_OK):
-        raise EmulationError(f"{BINARY} is not built: run 'make setup'")
+        raise EmulationError(f"{BINARY} is not built: run 'tools/setup.sh'")
     with names.emulator_file.open("w", encoding="utf-8") as file:
         json.dump(config, file, indent=1)
     child = runtime.spawn(

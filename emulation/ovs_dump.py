@@ -80,7 +80,7 @@ def _dump(ovs: Path, switch: str, what: str) -> str:
             check=False,
         )
     except FileNotFoundError:
-        raise RuleError("ovs-ofctl is not installed; run make setup") from None
+        raise RuleError("ovs-ofctl is not installed; run tools/setup.sh") from None
     except subprocess.TimeoutExpired:
         raise RuleError(f"{switch}: no answer to {what} within {_TIMEOUT_S} s") from None
     if done.returncode != 0:

@@ -77,4 +77,4 @@ def _check(fabric: Fabric, switch: L2Switch) -> None:
             if not re.fullmatch("[0-9a-f]{2}(:[0-9a-f]{2}){5}", mac):
                 raise RuleError(f"VLAN {vlan}: {mac[:40]!r} is not a MAC address")
             if at not in ports:
-                raise RuleError(f"VLAN {vlan}: {mac} is at port {at}, which there is not")
+                raise RuleError(f"VLAN {vlan}: {mac} is at port {at}, which does not exist")

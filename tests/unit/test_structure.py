@@ -1,35 +1,132 @@
-"""The structure of the code: which part imports which, and how long a file may be."""
+"""The structure of the sources: the direction of imports, and the length of files."""
 
 from __future__ import annotations
 
-import logging
+import os
+import re
 import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
-from importlinter.cli import lint_imports
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).parents[2]
 MAX_LINES = 350
+GENERATED = {"target", "build", "results"}
+COMMENT = re.compile(r"//.*")
+REFERENCE = re.compile(r"\b(crate|(?:super::)*super)((?:::\w+)+|::(?=\{))")
+IN_BRACES = re.compile(r"\b((?:crate|super)(?:::\w+)*)::\{([^;]*?)\};", re.DOTALL)
 
 
-def test_imports_run_downwards_only(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(REPOSITORY)
-    # import-linter disables all existing loggers; restored after the test.
-    monkeypatch.setattr(logging.getLogger("knotless"), "disabled", False)
-    assert lint_imports(no_cache=True) == 0, capsys.readouterr().out
+Module = tuple[str, ...]
 
 
-def test_no_source_file_is_longer_than_a_reader_can_hold() -> None:
-    listed = subprocess.run(
-        ["git", "ls-files", "*.py"],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-    lengths = {name: len((REPOSITORY / name).read_text().splitlines()) for name in listed}
-    assert lengths
-    assert {name: lines for name, lines in lengths.items() if lines > MAX_LINES} == {}
+@cache
+def sources() -> list[Path]:
+    """Return every Rust and Python file of the repository, generated folders left out."""
+    found: list[Path] = []
+    for folder, inner, files in os.walk(REPOSITORY):
+        inner[:] = [name for name in inner if name[0] != "." and name not in GENERATED]
+        found += [Path(folder, name) for name in files if name.endswith((".rs", ".py"))]
+    return sorted(found)
+
+
+def crates() -> list[str]:
+    """Return the folder names of all crates."""
+    return sorted(path.parent.name for path in (REPOSITORY / "core").glob("*/Cargo.toml"))
+
+
+def modules(crate: str) -> dict[Module, str]:
+    """Return the text of each module of a crate, by its path below `crate`."""
+    folder = REPOSITORY / "core" / crate / "src"
+    found: dict[Module, str] = {}
+    for path in sources():
+        if path.suffix != ".rs" or not path.is_relative_to(folder):
+            continue
+        parts = path.relative_to(folder).with_suffix("").parts
+        if parts[0] == "bin":
+            continue
+        name = parts[:-1] if parts[-1] in {"mod", "lib", "main"} else parts
+        found[name] = COMMENT.sub("", path.read_text(encoding="utf-8"))
+    return found
+
+
+def references(module: Module, text: str) -> Iterable[Module]:
+    """Return the paths that a module names by `crate::` or `super::`."""
+    for start, inner in IN_BRACES.findall(text):
+        for item in re.split(r"[,{}\s]+", inner):
+            text += f"\n{start}::{item}" if item and item != "self" else ""
+    for start, rest in REFERENCE.findall(text):
+        base = () if start == "crate" else module[: len(module) - start.count("super")]
+        yield (*base, *(part for part in rest.split("::") if part))
+
+
+def sibling_imports(texts: Mapping[Module, str]) -> dict[Module, set[Module]]:
+    """Return the imports between modules of the same folder, each with all modules below it.
+
+    A module may import its own parent, as its functions continue the parent's types.
+    """
+    found: dict[Module, set[Module]] = {}
+    for module, text in texts.items():
+        for reference in references(module, text):
+            shared = 0
+            while module[shared : shared + 1] == reference[shared : shared + 1] != ():
+                shared += 1
+            near, far = module[: shared + 1], reference[: shared + 1]
+            differ = len(near) == len(far) == shared + 1
+            if differ and any(name[: shared + 1] == far for name in texts):
+                found.setdefault(near, set()).add(far)
+    return found
+
+
+def reachable(start: Module, imports: Mapping[Module, set[Module]]) -> set[Module]:
+    """Return the modules that `start` imports, directly or not."""
+    found: set[Module] = set()
+    waiting = [start]
+    while waiting:
+        new = imports.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return found
+
+
+def cycles(texts: Mapping[Module, str]) -> set[frozenset[str]]:
+    """Return the sets of modules that import each other in a circle."""
+    imports = sibling_imports(texts)
+    reach = {module: reachable(module, imports) for module in imports}
+    circular = [module for module in imports if module in reach[module]]
+    return {
+        frozenset("::".join(other) for other in reach[module] if module in reach.get(other, set()))
+        for module in circular
+    }
+
+
+def test_imports_of_python_run_downwards_only() -> None:
+    lint_imports = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run(
+        [lint_imports, "--no-cache"], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("crate", crates())
+def test_modules_do_not_import_each_other_in_a_circle(crate: str) -> None:
+    assert cycles(modules(crate)) == set()
+
+
+def test_a_circle_is_found() -> None:
+    first = {("a",): "use crate::b::{X, deep::Y};", ("b",): "use super::c;", ("c", "d"): ""}
+    assert cycles(first) == set()
+    assert cycles({**first, ("c", "d"): "use crate::a;"}) == {frozenset({"a", "b", "c"})}
+    nested = {("p",): "", ("p", "a"): "use super::b::X;", ("p", "b"): "crate::p::{Z, a::Y};"}
+    assert cycles(nested) == {frozenset({"p::a", "p::b"})}
+
+
+def test_no_source_file_is_too_long() -> None:
+    lengths = {
+        str(path.relative_to(REPOSITORY)): path.read_bytes().count(b"\n") for path in sources()
+    }
+    too_long = {path for path, lines in lengths.items() if lines > MAX_LINES}
+    assert too_long == set()

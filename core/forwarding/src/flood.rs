@@ -2,17 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::explore::{Edges, Found, KEPT_FAILURES};
+use crate::found::{Edges, FloodFailure, Found, KEPT_FAILURES};
 use crate::state::{Behaviour, Hop, HopId, State, Step};
-
-/// A flood that does not reach each member once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FloodFailure {
-    /// Its destination in the state.
-    pub destination: u32,
-    /// The host that sends it.
-    pub source: u32,
-}
 
 /// What is kept while floods are followed one after the other.
 pub(crate) struct Floods<'a> {

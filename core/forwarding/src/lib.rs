@@ -9,6 +9,7 @@ pub mod dot1q;
 pub mod explore;
 pub mod fabric;
 pub mod flood;
+pub mod found;
 pub mod openflow;
 pub mod plan;
 pub mod planned;

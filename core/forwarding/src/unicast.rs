@@ -1,6 +1,6 @@
 //! Follows what hosts send to each other, one destination (or hosts treated alike) after the other.
 
-use crate::explore::{Edges, Found, KEPT_FAILURES};
+use crate::found::{Edges, Found, KEPT_FAILURES};
 use crate::state::{Behaviour, Choice, Hop, HopId, State, Step};
 
 /// The fate of a packet for the current destination, from a hop on.

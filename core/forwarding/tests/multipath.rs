@@ -1,7 +1,8 @@
 //! Packets that have a choice: every choice must arrive, loads are shared, all dependencies count.
 
-use forwarding::explore::{explore, Found};
+use forwarding::explore::explore;
 use forwarding::fabric::Fabric;
+use forwarding::found::Found;
 use forwarding::state::{Behaviour, Choice, Hop, State, Unsupported};
 
 /// Channels of a diamond: 0 to 1 and 2, those on to 3, and from 3 on to 4.

@@ -33,7 +33,7 @@ class Member:
                 env={**os.environ, MARK: mark},
             )
         except FileNotFoundError:
-            raise ExperimentError(f"{BINARY} is not there: run 'make setup'") from None
+            raise ExperimentError(f"{BINARY} is not there: run 'tools/setup.sh'") from None
         self._heard = b""
         self.write_line(json.dumps(job))
 

@@ -1,6 +1,7 @@
 //! `knotless_core.forwarding`.
 
 mod compile;
+mod compiled;
 mod dot1q;
 mod plan;
 mod rules;
@@ -13,7 +14,7 @@ pub(crate) use state::PyState;
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyState>()?;
     module.add_class::<rules::PySwitch>()?;
-    module.add_class::<compile::PyCompiled>()?;
+    module.add_class::<compiled::PyCompiled>()?;
     module.add_function(wrap_pyfunction!(compile::compile_rules, module)?)?;
     module.add_function(wrap_pyfunction!(dot1q::of_dot1q, module)?)?;
     module.add_function(wrap_pyfunction!(plan::of_plan, module)?)?;

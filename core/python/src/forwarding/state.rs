@@ -1,7 +1,8 @@
 //! `State`, and how one is read from rules.
 
-use forwarding::explore::{explore, Found};
+use forwarding::explore::explore;
 use forwarding::fabric::Fabric;
+use forwarding::found::Found;
 use forwarding::openflow::behaviour::{read, Group};
 use forwarding::openflow::switch::Switch;
 use forwarding::state::{Behaviour, Hop, State, TooManyClasses};
@@ -10,7 +11,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::compile::PyCompiled;
+use super::compiled::PyCompiled;
 use super::rules::switch;
 
 type Ends = Vec<(u32, u32)>;
@@ -83,7 +84,7 @@ impl PyState {
 
     #[getter]
     fn edges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
-        let columns = |edge: &forwarding::explore::Edge| {
+        let columns = |edge: &forwarding::found::Edge| {
             let (before, held) = edge.before;
             let (after, wanted) = edge.after;
             [

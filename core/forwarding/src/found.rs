@@ -1,0 +1,102 @@
+//! What exploration of a state shows: deliveries, loads, and the dependencies between channels.
+
+use rustc_hash::FxHashMap;
+
+use crate::state::{Hop, HopId, State, Step};
+
+/// The most failed pairs, and the most failed floods, that are listed by name.
+pub const KEPT_FAILURES: usize = 1000;
+
+/// One virtual channel is held while another is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edge {
+    /// The channel and the virtual channel that is held.
+    pub before: (u32, u8),
+    /// Those that are waited for.
+    pub after: (u32, u8),
+    /// A host whose packets cause it.
+    pub source: u32,
+    /// The destination of those packets.
+    pub destination: u32,
+}
+
+/// A flood that does not reach each member once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FloodFailure {
+    /// Its destination in the state.
+    pub destination: u32,
+    /// The host that sends it.
+    pub source: u32,
+}
+
+/// What exploration shows.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Ordered pairs of different hosts for which some packet does not arrive exactly once,
+    /// untagged.
+    pub undelivered: u64,
+    /// Some of them: (source, destination).
+    pub failed: Vec<(u32, u32)>,
+    /// By group: the receivers with missing, duplicate or unwanted copies.
+    pub floods_undelivered: Vec<u64>,
+    /// Some of the floods that fail.
+    pub failed_floods: Vec<FloodFailure>,
+    /// By channel: the delivered pairs whose packets take it. If switches have a choice, each hop
+    /// gets an equal share.
+    pub loads: Vec<f64>,
+    /// The switches that the packets of all delivered pairs pass.
+    pub switches_passed: f64,
+    /// The most switches that a packet of a delivered pair can pass.
+    pub max_switches: u32,
+    /// The dependencies between virtual channels, sorted; labels do not matter to them.
+    pub edges: Vec<Edge>,
+}
+
+/// The edges found so far, with what first caused each.
+#[derive(Debug, Default)]
+pub(crate) struct Edges {
+    known: FxHashMap<(u64, u64), (u32, u32)>,
+    /// By place of an entry: whether its edges were added.
+    seen: Vec<bool>,
+}
+
+impl Edges {
+    /// Adds the edges between the hop on which a packet arrives and those that it takes next.
+    #[inline]
+    pub fn note(&mut self, state: &State, id: HopId, place: usize, source: u32, destination: u32) {
+        if self.seen.len() < state.entry_count() {
+            self.seen.resize(state.entry_count(), false);
+        }
+        if std::mem::replace(&mut self.seen[place], true) {
+            return;
+        }
+        let held = state.hop(id);
+        let node = |hop: Hop| u64::from(hop.link) << 8 | u64::from(hop.vc);
+        let Step::Next(_, onward) = state.entry(place) else { return };
+        if state.fabric.host(held.link).is_some() {
+            return;
+        }
+        for &next in onward {
+            let next = state.hop(next);
+            if state.fabric.host(next.link).is_none() {
+                self.known.entry((node(held), node(next))).or_insert((source, destination));
+            }
+        }
+    }
+
+    pub fn sorted(self) -> Vec<Edge> {
+        let parts = |node: u64| ((node >> 8) as u32, node as u8);
+        let mut edges: Vec<Edge> = self
+            .known
+            .into_iter()
+            .map(|((before, after), (source, destination))| Edge {
+                before: parts(before),
+                after: parts(after),
+                source,
+                destination,
+            })
+            .collect();
+        edges.sort_by_key(|edge| (edge.before, edge.after));
+        edges
+    }
+}
