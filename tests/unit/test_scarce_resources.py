@@ -155,7 +155,7 @@ def test_ctrl_c_at_any_moment(tmp_path: Path) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     words = [KNOTLESS, "simulate", "torus,4,4", "--pattern", "uniform", "--load", "0.5"]
-    words += ["--duration", "1e8"]
+    words += ["--duration", "1e11"]
     seen = set()
     for wait_ms in [*range(0, 300, 25), 450, 800, 1500]:
         child = subprocess.Popen(
