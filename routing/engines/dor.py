@@ -23,9 +23,9 @@ from topologies.fabric import Grid
 def route(task: Task) -> Routes:
     """Return dimension-order paths, which are minimal.
 
-    In a torus, a packet enters each dimension on virtual channel 0, and on the wrap-around link
-    (the dateline) changes to virtual channel 1. With one virtual channel, a ring closes a cycle
-    if paths of two hops start at every switch; with ``low-port`` this is so from size 4.
+    In a torus, a packet enters each dimension on virtual channel 0, and changes to virtual
+    channel 1 after the wrap-around link (the dateline). With one virtual channel, a ring closes a
+    cycle if paths of two hops start at every switch; with ``low-port`` this is so from size 4.
 
     If both directions are equally short, ``low-port`` takes the positive one. ``spread`` takes
     the positive one if the source's coordinate in that dimension plus its host rank is even. A
