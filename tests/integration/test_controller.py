@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.bare_fabric import BareFabric, until
+from tests.integration.bare_fabric import REPOSITORY, BareFabric, until
 from topologies import load
 
 COOKIE = "0x6b6e6f74"
@@ -259,15 +259,28 @@ for number in range(60):
         s.sendall(opening + (framed if number % 3 else noise))
 """
 
+DUPLICATE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from tests.fake_switch import FakeSwitch
+switch = FakeSwitch(6653, dpid=3, ports=3)
+try:
+    while True:
+        switch.answer()
+except (EOFError, ConnectionResetError):
+    pass
+"""
 
-def test_garbage_on_the_openflow_port_has_no_effect(ready: BareFabric) -> None:
+
+def test_intruders_on_the_openflow_port_have_no_effect(ready: BareFabric) -> None:
     before = all_flows(ready)
     ready.run(sys.executable, "-c", INTRUDER)
+    ready.run(sys.executable, "-c", DUPLICATE, str(REPOSITORY))
     until("the intruders to be gone", lambda: bool(ready.await_ready()["ready"]))
     assert {n: f.keys() for n, f in all_flows(ready).items()} == {
         n: f.keys() for n, f in before.items()
     }
-    # Some claimed to be s3 while s3 was there; that is remembered for a while.
+    # One claimed to be s3 while s3 was there; that is remembered for a while.
     assert "two switches say they are s3" in ready.controller_log()
     ready.kill_controller()
 
