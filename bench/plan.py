@@ -15,6 +15,7 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import click
@@ -126,12 +127,16 @@ def in_its_own_process(number: int) -> dict[str, Any]:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.option("--table", type=click.Path(exists=True, path_type=Path), help="Print a stored run.")
 @click.option("--case", "number", type=click.IntRange(0, len(CASES) - 1), hidden=True)
-def main(as_json: bool, number: int | None) -> None:
+def main(as_json: bool, table: Path | None, number: int | None) -> None:
     """Measure what planning, compiling and checking take; minutes.
 
-    Example: python -m bench.plan --json
+    Example: python -m bench.plan --json; python -m bench.plan --table docs/benchmarks/plan.json
     """
+    if table is not None:
+        click.echo("\n".join(table_of(json.loads(table.read_text())["rows"])))
+        return
     if number is not None:
         click.echo(json.dumps(measure(CASES[number])))
         return
@@ -142,6 +147,16 @@ def main(as_json: bool, number: int | None) -> None:
             _show(rows[-1])
     if as_json:
         click.echo(json.dumps({"machine": machine(), "rows": rows}, indent=1))
+
+
+def table_of(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the rows of the table in docs/performance.md, of the cases without damage."""
+    return [
+        "| {fabric}, {engine} | {switches:,} | {hosts:,} | {routes_s:g} | {state_s:g}"
+        " | {compile_s:g} | {check_s:g} | {peak_gb:g} | {rules_max_switch} |".format(**row)
+        for row in rows
+        if row["damage"] is None
+    ]
 
 
 def _show(row: dict[str, Any]) -> None:

@@ -23,16 +23,29 @@ pub struct Planned {
 
 /// The number of each class of one switch; its key is all that distinguishes it from others.
 #[derive(Debug, Default, Clone)]
-struct Numbers(FxHashMap<Vec<u32>, u16>);
+struct Numbers {
+    known: FxHashMap<Vec<u32>, u16>,
+    /// The last key and its number: neighbouring destinations are mostly of one class.
+    last: (Vec<u32>, u16),
+}
 
 impl Numbers {
     fn of(&mut self, key: &[u32]) -> u16 {
-        if let Some(&number) = self.0.get(key) {
-            return number;
+        if self.last.0 == key {
+            return self.last.1;
         }
-        let next = self.0.len() as u16;
-        self.0.insert(key.to_vec(), next);
-        next
+        let number = match self.known.get(key) {
+            Some(&number) => number,
+            None => {
+                let next = self.known.len() as u16;
+                self.known.insert(key.to_vec(), next);
+                next
+            }
+        };
+        self.last.0.clear();
+        self.last.0.extend(key);
+        self.last.1 = number;
+        number
     }
 }
 

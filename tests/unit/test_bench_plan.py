@@ -1,0 +1,16 @@
+"""The table of plans in docs/performance.md."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from bench.plan import table_of
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def test_the_table_is_that_of_the_stored_run() -> None:
+    rows = table_of(json.loads((DOCS / "benchmarks" / "plan.json").read_text())["rows"])
+    assert len(rows) == 8
+    assert "\n".join(rows) in (DOCS / "performance.md").read_text()
