@@ -62,7 +62,7 @@ def _need_address_space() -> None:
 
 
 def _open_standard_streams() -> None:
-    """Open those that are closed, lest a file that is opened takes their place."""
+    """Open those that are closed, so that no file that is opened takes their place."""
     for number, mode in enumerate((os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)):
         try:
             os.fstat(number)

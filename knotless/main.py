@@ -47,10 +47,10 @@ class Commands(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run, and end with exit 2 and one line on a user's mistake, 130 on Ctrl-C.
+        """Run a command; exit with 2 and one line for a mistake of the user, 130 for Ctrl-C.
 
-        What the operating system refuses (a full disk, too few files or too little memory) is told
-        in one line, too.
+        What the operating system refuses (a full disk, too few open files, too little memory) also
+        gives one line.
         """
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, False, **extra)

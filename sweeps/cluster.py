@@ -37,13 +37,13 @@ def usual_workers() -> int:
 def local(workers: int) -> Iterator[Client]:
     """Run ``workers`` local processes, of one thread each, for the block.
 
-    They listen on the loopback interface alone, and talk to nobody without the key that is
-    made for the block: whoever may talk to a worker may have it run anything.
+    They listen on the loopback interface only, and accept connections only with a key that is
+    created for the block, because a worker runs whatever it is sent.
 
     Raises
     ------
     SweepError
-        They would need more open files than may be opened.
+        They need more open files than the limit allows.
 
     """
     need_open_files(OPEN_FILES + OPEN_FILES_A_WORKER * workers, "a sweep", SweepError)
