@@ -82,7 +82,7 @@ def _grid(held: object) -> Grid:
     if unknown := [str(key) for key in content if key not in _KEYS]:
         raise SweepError(f"unknown key {unknown[0][:40]!r}; known are {', '.join(_KEYS)}")
     do = content.get("do", "simulate")
-    if do not in KINDS:
+    if not isinstance(do, str) or do not in KINDS:
         raise SweepError(f"do: must be {' or '.join(KINDS)}, not {brief(do)}")
     grids = content.get("grid")
     several = grids if isinstance(grids, list) else [grids]

@@ -48,6 +48,8 @@ def test_several_grids_follow_one_another() -> None:
         ("grid: {fabric: 'ring,4', pattern: shift, colour: red}", "unknown key 'colour'"),
         ("grid: {fabric: 'ring,4', pattern: shift}\ngird: 1", "unknown key 'gird'"),
         ("do: guess\ngrid: {fabric: 'ring,4', pattern: shift}", "do: must be simulate or analyse"),
+        ("do: [analyse]\ngrid: {fabric: 'ring,4', pattern: shift}", "do: must be simulate or"),
+        ("grid: {fabric: 'ring,4', pattern: shift}\nplot: {x: [load]}", "plot: x: no column"),
         ("grid: {fabric: 'ring,4'}", "pattern: it is missing"),
         ("grid: {fabric: 'rong,4', pattern: shift}", "fabric: "),
         ("grid: {fabric: 'ring,4', pattern: shaft}", "pattern: there is no pattern"),
