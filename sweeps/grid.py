@@ -174,7 +174,7 @@ def _plot(value: object, do: str) -> dict[str, str]:
     for key, column in plot.items():
         if key not in _PLOT_KEYS:
             raise SweepError(f"plot: unknown key {str(key)[:40]!r}; known are x and y")
-        if column not in columns(do):
+        if not isinstance(column, str) or column not in columns(do):
             raise SweepError(
                 f"plot: {key}: no column {brief(column)}; there are {', '.join(columns(do))}"
             )
