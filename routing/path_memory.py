@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.errors import PlanError
-from common.memory import free_bytes, gib
+from common.memory import SMALL_BYTES, free_bytes, gib
 
 BYTES_A_HOP = 30
 """What an engine takes for a channel of a path, and what is made of it: VLANs and the state.
@@ -15,8 +15,10 @@ BYTES_A_PAIR = 26
 """What next hops and broadcast trees take for a pair of switches (``dor`` on torus,64,64)."""
 
 
-def most_hops() -> int:
-    """Return how many channels all paths together may have."""
+def most_hops(bound: int) -> int:
+    """Return how many channels all paths together may have; they have at most ``bound``."""
+    if bound * BYTES_A_HOP <= SMALL_BYTES:
+        return bound
     return free_bytes() // BYTES_A_HOP
 
 

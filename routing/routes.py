@@ -112,7 +112,8 @@ class TableRoutes:
     def _paths(self) -> tuple[Ints, Priorities]:
         longest = self.core.longest()
         sources, switches = len(self.at), len(self.fabric_channels.names)
-        if sources * switches * longest > path_memory.most_hops():
+        hops = sources * switches * longest
+        if hops > path_memory.most_hops(hops):
             raise path_memory.too_long(sources, switches, longest)
         return self.core.paths(longest)
 

@@ -65,7 +65,8 @@ def balanced_paths(
     spread = task.select == "spread"
     rows = rows_in(task, planes or (task.ranks if spread else 1))
     rounds = ROUNDS if spread else 0
-    most = path_memory.most_hops()
+    states, _ = graph.states()
+    most = path_memory.most_hops(len(rows.at) * len(task.receivers) * len(states))
     try:
         paths = graph.balanced_paths(
             rows.plane, rows.at, rows.senders, task.receivers, rounds, most

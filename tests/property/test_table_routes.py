@@ -222,6 +222,7 @@ def test_paths_that_need_too_much_memory_are_not_written_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = make_plan(load("torus,4,4,4"), "dor")
+    monkeypatch.setattr(path_memory, "SMALL_BYTES", 0)
     monkeypatch.setattr(path_memory, "free_bytes", lambda: 64 * 64 * 6 * BYTES_A_HOP - 1)
     with pytest.raises(PlanError, match="from 64 sources to 64 switches, of up to 6 channels"):
         _ = plan.routes.channels
