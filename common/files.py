@@ -1,7 +1,7 @@
 """Files that users name: read with a bound, written whole or not at all.
 
-Only regular files are read: to open a pipe or a device could block for ever or never come to an
-end. What is written goes to a temporary file beside its target and is then renamed.
+Only regular files are read: opening a pipe or a device could block for ever, and reading it might
+never end. Output is written to a temporary file beside its target, which is then renamed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TextIO
 from common.errors import KnotlessError
 
 MAX_BYTES = 64 << 20
-"""Of a file that is read at once: what is made of it takes up to thirty times as much memory."""
+"""Limit of a file that is read at once: its parsed form takes up to thirty times as much memory."""
 _KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a pipe",
@@ -58,7 +58,7 @@ def _open(path: str | Path, error: type[KnotlessError], limit: int) -> int:
 def read_bytes(
     path: str | Path, error: type[KnotlessError] = KnotlessError, limit: int = MAX_BYTES
 ) -> bytes:
-    """Return what a regular file holds; raises ``error`` where it cannot be read or is too long."""
+    """Return the content of a regular file; raises ``error`` if it is unreadable or too long."""
     with open(_open(path, error, limit), "rb") as file:  # noqa: PTH123 - a descriptor
         try:
             data = file.read(limit + 1)
@@ -72,7 +72,7 @@ def read_bytes(
 def read_text(
     path: str | Path, error: type[KnotlessError] = KnotlessError, limit: int = MAX_BYTES
 ) -> str:
-    """Return the same as text; raises ``error`` where it is not UTF-8, too."""
+    """Return the content as text; also raises ``error`` if it is not UTF-8."""
     try:
         return read_bytes(path, error, limit).decode()
     except UnicodeDecodeError as problem:

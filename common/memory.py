@@ -1,4 +1,4 @@
-"""How much memory there is for what is about to be built."""
+"""How much memory is free, and whether that is enough."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SMALL_BYTES = 64 << 20
 
 
 def free_bytes() -> int:
-    """Return how many bytes this process may still take: of the machine, its group and its limits.
+    """Return how many bytes this process may still use: of the machine, its cgroup and its limits.
 
     The limits are those of ``ulimit -v`` and ``-d``.
     """
@@ -36,7 +36,7 @@ def _left_of_machine() -> int:
 
 
 def _left_of_group() -> list[int]:
-    """Return what a container may still take, where it has a limit."""
+    """Return what a container with a limit may still use; an empty list without one."""
     try:
         most = (_GROUP / "memory.max").read_text(encoding="ascii").strip()
         taken = (_GROUP / "memory.current").read_text(encoding="ascii")
@@ -50,11 +50,11 @@ def _left_of_group() -> list[int]:
 
 
 def refuse_beyond(what: str, needed: float, error: type[KnotlessError]) -> None:
-    """Raise ``error`` when ``what`` takes more bytes than are free."""
+    """Raise ``error`` if ``what`` needs more bytes than are free."""
     if needed > SMALL_BYTES and needed > (there := free_bytes()):
         raise error(f"{what} takes about {gib(needed)}, {gib(there)} are free")
 
 
 def gib(count: float) -> str:
-    """Return a number of bytes in words."""
+    """Return a number of bytes as text in GiB."""
     return f"{count / 2**30:.1f} GiB"

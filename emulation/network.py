@@ -137,7 +137,7 @@ class EmulatedFabric:
             raise EmulationError("tagging by hosts needs the plan's host_tags, of every host")
 
     def stop(self) -> None:
-        """End everything and remove all that was made; nothing is left to be done twice."""
+        """End all processes and remove everything; calling it again does nothing."""
         with uninterrupted():
             runtime, self._runtime = self._runtime, None
             if runtime is None:

@@ -1,9 +1,8 @@
 """Processes, identified by pid and start time.
 
-A pid alone may by now belong to somebody else. Signals go through a pidfd that is opened
-before the start time is compared, so that a stranger is never hit. psutil lists processes; it
-does not identify them, because its start times move when the clock is set
-(docs/decisions/libraries.md).
+A pid can be reused by another process. Signals are sent through a pidfd that is opened before the
+start time is compared, so they never reach another process. psutil lists processes, but does not
+identify them: its start times move when the clock is set (docs/decisions/libraries.md).
 """
 
 from __future__ import annotations
