@@ -56,6 +56,7 @@ def test_what_will_not_fit_is_refused_before_it_starts(monkeypatch: pytest.Monke
     plan = make_plan(load("mesh,4,4"), "dor")
     scenario = Scenario(plan, "shift", Load(barrier=False))
     needed = estimated_bytes(plan.fabric, vlans=plan.vlan_count, in_phases=True)
+    monkeypatch.setattr(memory, "SMALL_BYTES", 0)
     monkeypatch.setattr(memory, "free_bytes", lambda: needed - 1)
     with pytest.raises(SimulationError, match=r"mesh,4,4: simulating it takes about .* are free"):
         simulate(scenario)
@@ -66,6 +67,7 @@ def test_what_will_not_fit_is_refused_before_it_starts(monkeypatch: pytest.Monke
 def test_a_fabric_far_too_large_is_refused_before_it_is_planned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(memory, "SMALL_BYTES", 0)
     monkeypatch.setattr(memory, "free_bytes", lambda: 4_000_000)
     monkeypatch.setattr("knotless.commands.simulate.make_plan", None)
     done = CliRunner().invoke(main, ["simulate", "torus,8,8,8", "--pattern", "shift"])
