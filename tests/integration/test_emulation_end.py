@@ -19,6 +19,7 @@ from common.errors import KnotlessError
 from emulation import namespaces, processes, runtime, state, wiring
 from emulation.names import Names
 from emulation.network import EmulatedFabric
+from tests.integration.bare_fabric import until
 from tests.integration.conftest import Remains
 from topologies import load
 
@@ -98,7 +99,8 @@ def test_nothing_is_left_and_nothing_else_was_touched(names: Names, remains: Rem
         links = fabric.host("h1").cmd("ip -color=never -o link show").splitlines()
         assert [line.split(": ")[1].split("@")[0] for line in links] == ["lo", "h1-eth0"]
     assert remains(names) == []
-    assert not inodes & inodes_in_use()
+    # A process that was killed may take a moment to leave its namespace.
+    until("the namespaces to be left", lambda: not inodes & inodes_in_use())
 
 
 def test_state_and_sockets_are_roots_alone(names: Names) -> None:
@@ -163,7 +165,8 @@ def test_what_a_kill_leaves_is_removed(
         assert "directory" in " ".join(remains(names))
     assert runtime.remove(names)
     assert remains(names) == []
-    assert not inodes & inodes_in_use()
+    # A process that was killed may take a moment to leave its namespace.
+    until("the namespaces to be left", lambda: not inodes & inodes_in_use())
     assert not runtime.remove(names)
     with plain(names):
         assert remains(names)

@@ -144,8 +144,9 @@ def test_iperf3_at_full_speed_fills_the_line_and_loses_nothing(pair: EmulatedFab
     total = json.loads(out)["end"]["sum"]
     assert total["packets"] > 1000
     assert total["lost_packets"] == 0
-    # 1,472 of 1,538 bytes on the wire at 10 Mbit/s, never more; the receiver's clock is not ours.
-    assert 0.9 * 9.571 < total["bits_per_second"] / 1e6 < 1.02 * 9.571
+    # 1,472 of 1,538 bytes on the wire at 10 Mbit/s. On a busy machine the receiver's clock may
+    # start late, by up to a tenth of the four seconds.
+    assert 0.9 * 9.571 < total["bits_per_second"] / 1e6 < 1.1 * 9.571
     counters = pair.daemon.counters()
     assert counters["lost_frames"] == 0
     assert counters["nfqueue"]["h1"]["accepted"] > 1000
