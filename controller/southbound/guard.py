@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from struct import Struct
 
-from controller.southbound import wire
-from controller.southbound.wire import HEADER_BYTES, WireError
+from ryu.ofproto import ofproto_v1_3 as ofp
 
-_HEADER = Struct("!BBHI")
+from controller.southbound import wire
+from controller.southbound.wire import WireError
+
+_HEADER = Struct(ofp.OFP_HEADER_PACK_STR)
 _FLAGS = Struct("!H")
 
 
@@ -61,14 +63,14 @@ class Guard:
     def sent(self, data: bytes) -> None:
         """Note what is sent to the switch: it may answer that, and nothing else."""
         self._sending += data
-        while len(self._sending) >= HEADER_BYTES:
+        while len(self._sending) >= _HEADER.size:
             _, kind, length, transaction = _HEADER.unpack_from(self._sending)
             if len(self._sending) < length:
                 break
-            if kind == wire.MULTIPART_REQUEST:
+            if kind == ofp.OFPT_MULTIPART_REQUEST:
                 self._replies.setdefault(transaction, 0)
             self._sent += 1
-            del self._sending[: max(length, HEADER_BYTES)]
+            del self._sending[: max(length, _HEADER.size)]
 
     def received(self, data: bytes, now_s: float) -> bytes:
         """Return the messages that are complete with ``data`` and may pass.
@@ -83,9 +85,9 @@ class Guard:
         self._received += data
         passed = bytearray()
         at = 0
-        while len(self._received) - at >= HEADER_BYTES:
+        while len(self._received) - at >= _HEADER.size:
             _, kind, length, transaction = _HEADER.unpack_from(self._received, at)
-            if length < HEADER_BYTES:
+            if length < _HEADER.size:
                 raise WireError(f"message of type {kind} with length {length}")
             if len(self._received) - at < length:
                 break
@@ -99,15 +101,15 @@ class Guard:
         return bytes(passed)
 
     def _may_pass(self, kind: int, transaction: int, message: bytearray, now_s: float) -> bool:
-        if kind == wire.MULTIPART_REPLY:
+        if kind == ofp.OFPT_MULTIPART_REPLY:
             self._count_reply(transaction, message)
         elif kind in _ANSWERS:
-            self._greeted |= kind == wire.FEATURES_REPLY
+            self._greeted |= kind == ofp.OFPT_FEATURES_REPLY
             self._sent -= 1
             if self._sent < 0:
                 raise WireError("more answers than messages that it was sent")
         elif not self._within_rate(now_s):
-            if kind not in (wire.PACKET_IN, wire.ECHO_REQUEST):
+            if kind not in (ofp.OFPT_PACKET_IN, ofp.OFPT_ECHO_REQUEST):
                 raise WireError(f"messages of type {kind} faster than its rate allows")
             self.dropped += 1
             return False
@@ -120,8 +122,8 @@ class Guard:
         if size > self.limits.reply_bytes:
             raise WireError(f"multipart reply of more than {self.limits.reply_bytes} bytes")
         self._replies[transaction] = size
-        (flags,) = _FLAGS.unpack_from(message, HEADER_BYTES + 2)
-        if not flags & 1:  # no more parts follow
+        (flags,) = _FLAGS.unpack_from(message, _HEADER.size + 2)
+        if not flags & ofp.OFPMPF_REPLY_MORE:
             del self._replies[transaction]
 
     def _within_rate(self, now_s: float) -> bool:
@@ -136,7 +138,9 @@ class Guard:
 
 
 _ANSWERS = frozenset(
-    {wire.ERROR, wire.ECHO_REPLY, wire.EXPERIMENTER, wire.FEATURES_REPLY, 8, 21, 25}
+    {
+        *(ofp.OFPT_ERROR, ofp.OFPT_EXPERIMENTER, ofp.OFPT_ECHO_REPLY, ofp.OFPT_FEATURES_REPLY),
+        *(ofp.OFPT_GET_CONFIG_REPLY, ofp.OFPT_BARRIER_REPLY, ofp.OFPT_ROLE_REPLY),
+    }
 )
-"""What a switch sends at most once for each message that it gets; 8, 21, 25: get-config, barrier
-and role replies."""
+"""What a switch sends at most once for each message that it gets."""

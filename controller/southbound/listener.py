@@ -6,10 +6,12 @@ datapath reads from a socket that hands on only what the guard lets pass.
 
 from __future__ import annotations
 
+import io
 import logging
 import time
 from typing import Any
 
+import ryu.base.app_manager  # noqa: F401 - before ryu.controller.controller: they import each other
 from ryu.controller import controller as ryu_controller
 from ryu.lib import hub
 
@@ -19,41 +21,42 @@ from controller.southbound.wire import WireError
 MAX_CONNECTIONS = 4096
 """Connections at once: 1,000 switches, each twice while it reconnects, and some more."""
 LOG_INTERVAL_S = 10.0
-"""One line at most in this time about connections that were refused."""
+"""At most one line about hostile switches is logged in this time."""
 _CHUNK_BYTES = 1 << 16
 _LOG = logging.getLogger("knotless.southbound")
 
 
-class RefusalLog:
-    """Log lines about refused connections, few enough that nobody can fill a disk with them."""
+class LimitedLog:
+    """Log lines about hostile switches, few enough that nobody can fill a disk with them."""
 
     def __init__(self) -> None:
         self._next_s = 0.0
-        self._unsaid = 0
+        self._skipped = 0
 
-    def refuse(self, address: object, reason: object) -> None:
-        """Log why a connection was closed, or count it where a line was logged just before."""
+    def warn(self, address: object, text: str) -> None:
+        """Log a line about a connection, or count it if one was logged just before."""
         now_s = time.monotonic()
         if now_s < self._next_s:
-            self._unsaid += 1
+            self._skipped += 1
             return
-        more = f" (and {self._unsaid} more connections before)" if self._unsaid else ""
-        _LOG.warning("closed the connection from %s: %s%s", address, reason, more)
-        self._next_s, self._unsaid = now_s + LOG_INTERVAL_S, 0
+        more = f" (and {self._skipped} such lines before)" if self._skipped else ""
+        _LOG.warning("the connection from %s %s%s", address, text, more)
+        self._next_s, self._skipped = now_s + LOG_INTERVAL_S, 0
 
 
 class GuardedSocket:
     """A connected socket as Ryu's datapath uses it; it ends where the guard refuses something."""
 
-    def __init__(self, connection: Any, address: object, limits: Limits, log: RefusalLog) -> None:
+    def __init__(self, connection: Any, address: object, log: LimitedLog) -> None:
         self._connection, self._address, self._log = connection, address, log
-        self._guard = Guard(limits, time.monotonic())
-        self._passed = b""
+        self._guard = Guard(Limits(), time.monotonic())
+        self._passed = io.BytesIO()
 
     def recv(self, size: int) -> bytes:
         """Return at most ``size`` bytes of whole, checked messages; none at the end."""
+        part = self._passed.read(size)
         try:
-            while not self._passed:
+            while not part:
                 try:
                     data = self._connection.recv(_CHUNK_BYTES)
                 except TimeoutError:
@@ -61,13 +64,13 @@ class GuardedSocket:
                     raise
                 if not data:
                     return b""
-                self._passed = self._guard.received(data, time.monotonic())
-                # One who sends without a pause must not keep the others waiting.
+                self._passed = io.BytesIO(self._guard.received(data, time.monotonic()))
+                part = self._passed.read(size)
+                # A switch that sends without pause must not block the others.
                 hub.sleep(0)
         except WireError as reason:
-            self._log.refuse(self._address, reason)
+            self._log.warn(self._address, f"is closed: {reason}")
             return b""
-        part, self._passed = self._passed[:size], self._passed[size:]
         return part
 
     def sendall(self, data: bytes) -> None:
@@ -88,39 +91,40 @@ class GuardedSocket:
         self._connection.shutdown(how)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection; log what was dropped."""
+        if self._guard.dropped:
+            text = f"sent {self._guard.dropped} packets or echo requests above its rate: dropped"
+            self._log.warn(self._address, text)
         self._connection.close()
 
 
 class GuardedConnections:
     """Serves each connection by Ryu's datapath behind a guard."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
-        self.log = RefusalLog()
-        self.open = 0
+    def __init__(self) -> None:
+        self._log = LimitedLog()
+        self._open = 0
 
     def __call__(self, connection: Any, address: object) -> None:
         """Serve one connection until it ends."""
-        if self.open >= MAX_CONNECTIONS:
-            self.log.refuse(address, f"there are {self.open} connections already")
+        if self._open >= MAX_CONNECTIONS:
+            self._log.warn(address, f"is closed: there are {self._open} connections already")
             connection.close()
             return
-        self.open += 1
+        self._open += 1
         try:
-            guarded = GuardedSocket(connection, address, self.limits, self.log)
-            _RYU_DATAPATH_FACTORY(guarded, address)
+            _SERVE(GuardedSocket(connection, address, self._log), address)
         except OSError:
+            # It was gone before Ryu could use it.
             connection.close()
         finally:
-            self.open -= 1
+            self._open -= 1
 
 
-_RYU_DATAPATH_FACTORY = ryu_controller.datapath_connection_factory
+_SERVE = ryu_controller.datapath_connection_factory
+"""Ryu's own, before :func:`install` replaces it."""
 
 
-def install(limits: Limits | None = None) -> GuardedConnections:
-    """Have Ryu's OpenFlow listener, which is started after all applications, use the guard."""
-    guarded = GuardedConnections(limits)
-    ryu_controller.datapath_connection_factory = guarded
-    return guarded
+def install() -> None:
+    """Have Ryu's OpenFlow listener, which starts after all applications, use the guard."""
+    ryu_controller.datapath_connection_factory = GuardedConnections()

@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from struct import Struct
 
-VERSION = 4
+from ryu.ofproto import ofproto_v1_3 as ofp
+
 _GREETINGS = frozenset({1, 3, 4, 5, 6})
 """OpenFlow 1.0 and 1.2 to 1.5: a switch greets in the latest version that it speaks."""
-HEADER_BYTES = 8
-HELLO, ERROR, ECHO_REQUEST, ECHO_REPLY, EXPERIMENTER = 0, 1, 2, 3, 4
-FEATURES_REPLY, PACKET_IN = 6, 10
-MULTIPART_REQUEST, MULTIPART_REPLY = 18, 19
+_BODY = ofp.OFP_HEADER_SIZE
+_ENTRIES = ofp.OFP_MULTIPART_REPLY_SIZE
+"""Where the body of a message begins, and that of a multipart reply."""
 
 _U16 = Struct("!H")
 _TYPE_LENGTH = Struct("!HH")
@@ -47,8 +47,8 @@ def check(message: bytearray) -> None:
 
     """
     version, kind = message[0], message[1]
-    if version != VERSION and not (kind == HELLO and version in _GREETINGS):
-        raise WireError(f"message of type {kind} in OpenFlow version {version}, not {VERSION}")
+    if version != ofp.OFP_VERSION and not (kind == ofp.OFPT_HELLO and version in _GREETINGS):
+        raise WireError(f"message of type {kind} in version {version}, not {ofp.OFP_VERSION}")
     checker = _MESSAGES.get(kind)
     if checker is None:
         raise WireError(f"message of type {kind}, which switches do not send to controllers")
@@ -58,60 +58,58 @@ def check(message: bytearray) -> None:
 # --- whole messages --------------------------------------------------------------------------
 
 
-def _of_size(*sizes: int) -> Callable[[bytearray], None]:
+def _anything(_message: bytearray) -> None:
+    """Accept any body: Ryu keeps it as bytes."""
+
+
+def _of_size(size: int) -> Callable[[bytearray], None]:
     def checker(message: bytearray) -> None:
-        if len(message) not in sizes:
-            raise WireError(f"message of type {message[1]} with {len(message)} bytes")
-
-    return checker
-
-
-def _at_least(size: int) -> Callable[[bytearray], None]:
-    def checker(message: bytearray) -> None:
-        if len(message) < size:
+        if len(message) != size:
             raise WireError(f"message of type {message[1]} with {len(message)} bytes")
 
     return checker
 
 
 def _hello(message: bytearray) -> None:
-    at = HEADER_BYTES
+    at = _BODY
     while at < len(message):
-        kind, length = _element(message, at, len(message), 4)
+        kind, length = _element(message, at, len(message), 8)
         # Ryu steps by the length without its padding, so only lengths without any are safe.
-        if length % 8 or (kind == 1 and length < 8):
+        if length % 8:
             raise WireError(f"hello element of type {kind} with {length} bytes")
         at += length
 
 
 def _error(message: bytearray) -> None:
-    experimenter = message[HEADER_BYTES : HEADER_BYTES + 2] == b"\xff\xff"
-    if len(message) < (16 if experimenter else 12):
+    experimenter = message[_BODY : _BODY + 2] == b"\xff\xff"
+    least = ofp.OFP_ERROR_EXPERIMENTER_MSG_SIZE if experimenter else ofp.OFP_ERROR_MSG_SIZE
+    if len(message) < least:
         raise WireError(f"error message with {len(message)} bytes")
 
 
 def _bundle_control(message: bytearray) -> None:
     # Ryu 4.34 cannot read any property that follows.
-    if len(message) != 24 or message[HEADER_BYTES:16] != _BUNDLE_CONTROL:
+    size = ofp.OFP_EXPERIMENTER_HEADER_SIZE + ofp.ONF_BUNDLE_CTRL_SIZE
+    if len(message) != size or message[_BODY:16] != _BUNDLE_CONTROL:
         raise WireError("experimenter message other than an answer about a bundle")
 
 
 def _packet_in(message: bytearray) -> None:
-    # buffer_id, total_len, reason, table_id, cookie; then the match and two bytes of padding.
-    end = _match(message, 24, len(message))
+    end = _match(message, ofp.OFP_PACKET_IN_SIZE - ofp.OFP_MATCH_SIZE, len(message))
     if end + 2 > len(message):
         raise WireError("packet-in without padding after its match")
 
 
 def _flow_removed(message: bytearray) -> None:
-    if _match(message, 48, len(message)) != len(message):
+    at = ofp.OFP_FLOW_REMOVED_SIZE - ofp.OFP_MATCH_SIZE
+    if _match(message, at, len(message)) != len(message):
         raise WireError("flow-removed with bytes after its match")
 
 
 def _multipart_reply(message: bytearray) -> None:
-    if len(message) < 16:
+    if len(message) < _ENTRIES:
         raise WireError(f"multipart reply with {len(message)} bytes")
-    (kind,) = _U16.unpack_from(message, HEADER_BYTES)
+    (kind,) = _U16.unpack_from(message, _BODY)
     body = _MULTIPARTS.get(kind)
     if body is None:
         raise WireError(f"multipart reply of type {kind}, which nobody asked for")
@@ -121,47 +119,42 @@ def _multipart_reply(message: bytearray) -> None:
 # --- bodies of multipart replies --------------------------------------------------------------
 
 
-def _description(message: bytearray) -> None:
-    if len(message) != 16 + 1056:
-        raise WireError(f"switch description with {len(message) - 16} bytes")
-
-
 def _entries_of(size: int, what: str) -> Callable[[bytearray], None]:
     def checker(message: bytearray) -> None:
-        if (len(message) - 16) % size:
+        if (len(message) - _ENTRIES) % size:
             raise WireError(f"{what} not of {size} bytes each")
 
     return checker
 
 
 def _flow_entries(message: bytearray) -> None:
-    at = 16
+    at = _ENTRIES
     while at < len(message):
-        length = _length_first(message, at, len(message), 56)
+        length = _length_first(message, at, len(message), ofp.OFP_FLOW_STATS_SIZE)
         end = at + length
-        place = _match(message, at + 48, end)
+        place = _match(message, at + ofp.OFP_FLOW_STATS_SIZE - ofp.OFP_MATCH_SIZE, end)
         while place < end:
             place += _instruction(message, place, end)
         at = end
 
 
 def _group_descriptions(message: bytearray) -> None:
-    at = 16
+    at = _ENTRIES
     while at < len(message):
-        end = at + _length_first(message, at, len(message), 8)
-        place = at + 8
+        end = at + _length_first(message, at, len(message), ofp.OFP_GROUP_DESC_STATS_SIZE)
+        place = at + ofp.OFP_GROUP_DESC_STATS_SIZE
         while place < end:
-            length = _length_first(message, place, end, 16)
-            _actions(message, place + 16, place + length)
+            length = _length_first(message, place, end, ofp.OFP_BUCKET_SIZE)
+            _actions(message, place + ofp.OFP_BUCKET_SIZE, place + length)
             place += length
         at = end
 
 
 def _group_counters(message: bytearray) -> None:
-    at = 16
+    at = _ENTRIES
     while at < len(message):
-        length = _length_first(message, at, len(message), 40)
-        if (length - 40) % 16:
+        length = _length_first(message, at, len(message), ofp.OFP_GROUP_STATS_SIZE)
+        if (length - ofp.OFP_GROUP_STATS_SIZE) % ofp.OFP_BUCKET_COUNTER_SIZE:
             raise WireError(f"group counters with {length} bytes")
         at += length
 
@@ -193,7 +186,7 @@ def _match(message: bytearray, at: int, end: int) -> int:
     """Check a match; return where it ends, padding included."""
     kind, length = _element(message, at, end, 4)
     padded = at + (length + 7) // 8 * 8
-    if kind != 1 or padded > end:
+    if kind != ofp.OFPMT_OXM or padded > end:
         raise WireError(f"match of type {kind} with length {length}")
     place, last = at + 4, at + length
     while place < last:
@@ -210,7 +203,7 @@ def _match_field(message: bytearray, at: int, end: int) -> int:
     masked, length = bool(header & 0x100), header & 0xFF
     if at + 4 + length > end:
         raise WireError(f"match field {field} with {length} bytes where {end - at - 4} are")
-    if oxm_class == _BASIC_CLASS:
+    if oxm_class == ofp.OFPXMC_OPENFLOW_BASIC:
         size = _FIELD_BYTES.get(field)
         if size is None or length != size * (1 + masked):
             raise WireError(f"match field {field} with {length} bytes")
@@ -224,10 +217,10 @@ def _match_field(message: bytearray, at: int, end: int) -> int:
 def _instruction(message: bytearray, at: int, end: int) -> int:
     """Check one instruction; return its length."""
     kind, length = _element(message, at, end, 8)
-    if kind in (3, 4, 5):  # write, apply, clear actions
+    if kind in _INSTRUCTIONS_OF_ACTIONS:
         if length % 8:
             raise WireError(f"instruction of type {kind} with {length} bytes")
-        _actions(message, at + 8, at + length)
+        _actions(message, at + ofp.OFP_INSTRUCTION_ACTIONS_SIZE, at + length)
     elif length != _INSTRUCTION_BYTES.get(kind):
         raise WireError(f"instruction of type {kind} with {length} bytes")
     return length
@@ -239,12 +232,12 @@ def _actions(message: bytearray, at: int, end: int) -> None:
         kind, length = _element(message, at, end, 8)
         if length % 8:
             raise WireError(f"action of type {kind} with {length} bytes")
-        if kind == _SET_FIELD:
+        if kind == ofp.OFPAT_SET_FIELD:
             field_bytes = _match_field(message, at + 4, at + length)
             masked = message[at + 6] & 1
             if masked or (4 + field_bytes + 7) // 8 * 8 != length:
                 raise WireError(f"set-field action with {length} bytes")
-        elif kind == _EXPERIMENTER_ACTION:
+        elif kind == ofp.OFPAT_EXPERIMENTER:
             _U32.pack_into(message, at + 4, _UNKNOWN_EXPERIMENTER)
         elif length != _ACTION_BYTES.get(kind):
             raise WireError(f"action of type {kind} with {length} bytes")
@@ -253,45 +246,60 @@ def _actions(message: bytearray, at: int, end: int) -> None:
 
 _BUNDLE_CONTROL = bytes.fromhex("4f4e4600 000008fc")
 """Experimenter ONF, type 2300."""
-_BASIC_CLASS = 0x8000
-_FIELD_BYTES = dict(
-    enumerate(
-        # From in_port (0) to ipv6_exthdr (39).
-        [
-            *(4, 4, 8, 6, 6, 2, 2, 1, 1, 1, 1, 4, 4, 2, 2, 2, 2, 2, 2, 1),
-            *(1, 2, 4, 4, 6, 6, 16, 16, 4, 1, 1, 16, 6, 6, 4, 1, 1, 3, 8, 2),
-        ]
-    )
-)
-_INSTRUCTION_BYTES = {1: 8, 2: 24, 6: 8}
-"""Of goto-table, write-metadata and meter."""
+_FIELD_BYTES = {
+    field.oxm_type & 0x7F: field.type.size
+    for field in ofp.oxm_types
+    if field.oxm_type >> 7 == ofp.OFPXMC_OPENFLOW_BASIC
+}
 _UNKNOWN_CLASS = 0xFFFE
-_SET_FIELD, _EXPERIMENTER_ACTION = 25, 0xFFFF
+_INSTRUCTIONS_OF_ACTIONS = (
+    ofp.OFPIT_WRITE_ACTIONS,
+    ofp.OFPIT_APPLY_ACTIONS,
+    ofp.OFPIT_CLEAR_ACTIONS,
+)
+_INSTRUCTION_BYTES = {
+    ofp.OFPIT_GOTO_TABLE: ofp.OFP_INSTRUCTION_GOTO_TABLE_SIZE,
+    ofp.OFPIT_WRITE_METADATA: ofp.OFP_INSTRUCTION_WRITE_METADATA_SIZE,
+    ofp.OFPIT_METER: ofp.OFP_INSTRUCTION_METER_SIZE,
+}
 _UNKNOWN_EXPERIMENTER = 0xFFFFFFFF
 _ACTION_BYTES = {
-    0: 16,
-    **dict.fromkeys([11, 12, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 26, 27], 8),
+    ofp.OFPAT_OUTPUT: ofp.OFP_ACTION_OUTPUT_SIZE,
+    ofp.OFPAT_COPY_TTL_OUT: ofp.OFP_ACTION_HEADER_SIZE,
+    ofp.OFPAT_COPY_TTL_IN: ofp.OFP_ACTION_HEADER_SIZE,
+    ofp.OFPAT_SET_MPLS_TTL: ofp.OFP_ACTION_MPLS_TTL_SIZE,
+    ofp.OFPAT_DEC_MPLS_TTL: ofp.OFP_ACTION_HEADER_SIZE,
+    ofp.OFPAT_PUSH_VLAN: ofp.OFP_ACTION_PUSH_SIZE,
+    ofp.OFPAT_POP_VLAN: ofp.OFP_ACTION_HEADER_SIZE,
+    ofp.OFPAT_PUSH_MPLS: ofp.OFP_ACTION_PUSH_SIZE,
+    ofp.OFPAT_POP_MPLS: ofp.OFP_ACTION_POP_MPLS_SIZE,
+    ofp.OFPAT_SET_QUEUE: ofp.OFP_ACTION_SET_QUEUE_SIZE,
+    ofp.OFPAT_GROUP: ofp.OFP_ACTION_GROUP_SIZE,
+    ofp.OFPAT_SET_NW_TTL: ofp.OFP_ACTION_NW_TTL_SIZE,
+    ofp.OFPAT_DEC_NW_TTL: ofp.OFP_ACTION_HEADER_SIZE,
+    ofp.OFPAT_PUSH_PBB: ofp.OFP_ACTION_PUSH_SIZE,
+    ofp.OFPAT_POP_PBB: ofp.OFP_ACTION_HEADER_SIZE,
 }
 _MULTIPARTS: dict[int, Callable[[bytearray], None]] = {
-    0: _description,
-    1: _flow_entries,
-    4: _entries_of(112, "port counters"),
-    6: _group_counters,
-    7: _group_descriptions,
-    13: _entries_of(64, "port descriptions"),
+    ofp.OFPMP_DESC: _of_size(_ENTRIES + ofp.OFP_DESC_SIZE),
+    ofp.OFPMP_FLOW: _flow_entries,
+    ofp.OFPMP_PORT_STATS: _entries_of(ofp.OFP_PORT_STATS_SIZE, "port counters"),
+    ofp.OFPMP_GROUP: _group_counters,
+    ofp.OFPMP_GROUP_DESC: _group_descriptions,
+    ofp.OFPMP_PORT_DESC: _entries_of(ofp.OFP_PORT_SIZE, "port descriptions"),
 }
 _MESSAGES: dict[int, Callable[[bytearray], None]] = {
-    HELLO: _hello,
-    ERROR: _error,
-    ECHO_REQUEST: _at_least(HEADER_BYTES),
-    ECHO_REPLY: _at_least(HEADER_BYTES),
-    EXPERIMENTER: _bundle_control,
-    FEATURES_REPLY: _of_size(32),
-    8: _of_size(12),  # get-config reply
-    PACKET_IN: _packet_in,
-    11: _flow_removed,
-    12: _of_size(80),  # port status
-    MULTIPART_REPLY: _multipart_reply,
-    21: _of_size(8),  # barrier reply
-    25: _of_size(24),  # role reply
+    ofp.OFPT_HELLO: _hello,
+    ofp.OFPT_ERROR: _error,
+    ofp.OFPT_ECHO_REQUEST: _anything,
+    ofp.OFPT_ECHO_REPLY: _anything,
+    ofp.OFPT_EXPERIMENTER: _bundle_control,
+    ofp.OFPT_FEATURES_REPLY: _of_size(ofp.OFP_SWITCH_FEATURES_SIZE),
+    ofp.OFPT_GET_CONFIG_REPLY: _of_size(ofp.OFP_SWITCH_CONFIG_SIZE),
+    ofp.OFPT_PACKET_IN: _packet_in,
+    ofp.OFPT_FLOW_REMOVED: _flow_removed,
+    ofp.OFPT_PORT_STATUS: _of_size(ofp.OFP_PORT_STATUS_SIZE),
+    ofp.OFPT_MULTIPART_REPLY: _multipart_reply,
+    ofp.OFPT_BARRIER_REPLY: _of_size(ofp.OFP_HEADER_SIZE),
+    ofp.OFPT_ROLE_REPLY: _of_size(ofp.OFP_ROLE_REQUEST_SIZE),
 }

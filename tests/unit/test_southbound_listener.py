@@ -1,0 +1,95 @@
+"""The listener between switches and Ryu: what Ryu reads, how many connections, what is logged."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from controller.southbound import listener
+from controller.southbound.guard import Limits
+from controller.southbound.listener import GuardedConnections, GuardedSocket, LimitedLog
+from tests.openflow_messages import VALID, message
+
+
+class Connection:
+    """A connected socket that receives ``parts``, then its end."""
+
+    def __init__(self, *parts: bytes) -> None:
+        self.parts = iter(parts)
+        self.closed = False
+
+    def recv(self, _size: int) -> bytes:
+        return next(self.parts, b"")
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    with caplog.at_level(logging.WARNING, logger="knotless.southbound"):
+        yield caplog
+
+
+def guarded(*parts: bytes) -> tuple[GuardedSocket, Connection]:
+    connection = Connection(*parts)
+    return GuardedSocket(connection, "here", LimitedLog()), connection
+
+
+def test_ryu_reads_whole_messages_in_pieces_of_any_size() -> None:
+    text = VALID["hello"] + VALID["echo request"]
+    reader, _ = guarded(text[:5], text[5:20], text[20:])
+    assert b"".join(iter(lambda: reader.recv(3), b"")) == text
+
+
+def test_a_malformed_message_is_the_end(log: pytest.LogCaptureFixture) -> None:
+    reader, _ = guarded(VALID["hello"], message(77), VALID["echo request"])
+    assert reader.recv(100) == VALID["hello"]
+    assert reader.recv(100) == b""
+    assert log.messages == [
+        "the connection from here is closed: "
+        "message of type 77, which switches do not send to controllers"
+    ]
+
+
+def test_dropped_packets_are_reported_at_the_end(log: pytest.LogCaptureFixture) -> None:
+    burst = int(Limits().unasked_burst)
+    reader, connection = guarded(VALID["packet-in"] * (burst + 7))
+    while reader.recv(1 << 20):
+        pass
+    reader.close()
+    assert connection.closed
+    (line,) = log.messages
+    assert line.startswith("the connection from here sent ")
+    assert line.endswith(" packets or echo requests above its rate: dropped")
+
+
+def test_connections_beyond_the_limit_are_closed(
+    monkeypatch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture
+) -> None:
+    serve = GuardedConnections()
+    refused = Connection()
+
+    def while_one_is_open(_connection: Any, _address: object) -> None:
+        serve(refused, "there")
+
+    monkeypatch.setattr(listener, "MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(listener, "_SERVE", while_one_is_open)
+    serve(Connection(), "here")
+    assert refused.closed
+    assert log.messages == ["the connection from there is closed: there are 1 connections already"]
+    log.clear()
+    served = []
+    monkeypatch.setattr(listener, "_SERVE", lambda *of: served.append(of[1]))
+    serve(Connection(), "next")
+    assert served == ["next"]
+
+
+def test_many_lines_become_one(log: pytest.LogCaptureFixture) -> None:
+    limited = LimitedLog()
+    for number in range(100):
+        limited.warn(number, "is closed")
+    assert log.messages == ["the connection from 0 is closed"]
