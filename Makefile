@@ -27,10 +27,10 @@ setup-tests:  ## install this and what checks and tests need
 demo: setup  ## run a fabric that deadlocks under PAUSE, and one that cannot
 	$(SUDO) $(BIN)/knotless run deadlock
 
-test: setup-tests lint  ## run every check and test that this machine can run
+test: setup-tests lint  ## run every check, and every test except those of test-long
 	tools/test.sh
 
-test-long: setup-tests  ## run the tests that take minutes: all exports on a real kernel
+test-long: setup-tests  ## run the tests that take minutes: exports on a real kernel, large fabrics
 	$(BIN)/pytest -m long
 
 lint: lint-python lint-rust  ## check format, lint and types, without changing files

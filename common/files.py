@@ -29,6 +29,10 @@ _KINDS = {
 _STANDARD_OUTPUT = 1
 
 
+def _kind(status: os.stat_result) -> str:
+    return _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+
+
 def reason(error: OSError) -> str:
     """Return what the operating system says, without number and path."""
     return error.strerror or str(error) or type(error).__name__
@@ -43,10 +47,9 @@ def _open(path: str | Path, error: type[KnotlessError], limit: int) -> int:
     except ValueError as problem:
         raise error(f"{str(path)!r}: cannot be read: no file has such a name") from problem
     status = os.fstat(file)
-    kind = stat.S_IFMT(status.st_mode)
     wrong = None
-    if kind != stat.S_IFREG:
-        wrong = f"cannot be read: it is {_KINDS.get(kind, 'something else')}, not a file"
+    if not stat.S_ISREG(status.st_mode):
+        wrong = f"cannot be read: it is {_kind(status)}, not a file"
     elif status.st_size > limit:
         wrong = f"has {status.st_size} bytes, at most {limit} are read"
     if wrong is not None:
@@ -151,17 +154,17 @@ def _target(path: Path, error: type[KnotlessError]) -> str | None:
         status = path.stat()
     except FileNotFoundError:
         return os.path.realpath(path)
-    kind = stat.S_IFMT(status.st_mode)
+    mode = status.st_mode
     with suppress(OSError):
-        if os.path.samestat(status, os.fstat(_STANDARD_OUTPUT)) and kind != stat.S_IFDIR:
+        if os.path.samestat(status, os.fstat(_STANDARD_OUTPUT)) and not stat.S_ISDIR(mode):
             return None
-    if kind == stat.S_IFREG:
+    if stat.S_ISREG(mode):
         if not os.access(path, os.W_OK):
             raise PermissionError(0, "Permission denied")
         return os.path.realpath(path)
-    if kind == stat.S_IFCHR and os.path.samestat(status, Path(os.devnull).stat()):
+    if stat.S_ISCHR(mode) and os.path.samestat(status, Path(os.devnull).stat()):
         return None
-    raise error(f"{path}: cannot be written: it is {_KINDS[kind]}, not a file")
+    raise error(f"{path}: cannot be written: it is {_kind(status)}, not a file")
 
 
 def _write_through(path: Path, data: bytes) -> None:
@@ -222,8 +225,8 @@ def _open_to_change(path: Path, how: int, error: type[KnotlessError]) -> int:
         file = os.open(path, how | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY, 0o666)
     except OSError as problem:
         raise error(f"{path}: cannot be written: {reason(problem)}") from problem
-    kind = stat.S_IFMT(os.fstat(file).st_mode)
-    if kind != stat.S_IFREG:
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
         os.close(file)
-        raise error(f"{path}: cannot be written: it is {_KINDS[kind]}, not a file")
+        raise error(f"{path}: cannot be written: it is {_kind(status)}, not a file")
     return file

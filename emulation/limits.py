@@ -1,4 +1,4 @@
-"""What a running fabric needs of the limits that the system sets its processes."""
+"""The resource limits that the processes of a running fabric need."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ADDRESS_SPACE_BYTES = 1 << 30
 
 
 def require_limits(fabric: Fabric) -> None:
-    """Raise EmulationError where the parts of a fabric could not start; call before any does."""
+    """Raise EmulationError if the limits are too low for a fabric; call before its parts start."""
     what = f"running {fabric.name}"
     cables = len(fabric.links) + len(fabric.hosts)
     need_open_files(OPEN_FILES + OPEN_FILES_A_CABLE * cables, what, EmulationError)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import subprocess
 from pathlib import Path
 
 from common.errors import PlanError, RuleError
+from emulation import state
+from emulation.names import Names, names_of
 from forwarding.openflow.ofctl_parser import parse
 from forwarding.openflow.rules import FabricRules, SwitchRules
 from routing.multicast import MulticastGroup, groups_of
@@ -16,8 +16,6 @@ from routing.request import PlanRequest
 from topologies.fabric import Fabric
 from topologies.formats.files import read
 
-RUN_DIRECTORY = Path("/run/knotless")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
 _TIMEOUT_S = 60
 
 
@@ -30,41 +28,41 @@ def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
     ------
     RuleError
         No such fabric is running, the user is not root, or a switch does not answer.
+    EmulationError
+        A fabric cannot have such a name.
 
     """
-    if not _NAME.fullmatch(name):
-        raise RuleError(f"{name!r} is not a valid name of a running fabric")
-    folder = RUN_DIRECTORY / name
+    names = names_of(name)
     if os.geteuid() != 0:
         raise RuleError("check --live reads the switches' sockets: run it as root")
-    if not (folder / "fabric.json").exists():
+    if not names.fabric_file.exists():
         raise RuleError(f"no fabric {name!r} is running; start one with knotless up")
-    fabric = read(folder / "fabric.json")
+    fabric = read(names.fabric_file)
     rules: dict[str, SwitchRules] = {}
     for switch in fabric.switches:
-        flows = _dump(folder / "ovs", switch.name, "dump-flows")
-        groups = _dump(folder / "ovs", switch.name, "dump-groups")
+        flows = _dump(names.ovs_directory, switch.name, "dump-flows")
+        groups = _dump(names.ovs_directory, switch.name, "dump-groups")
         try:
             rules[switch.name] = parse(flows, groups)
         except RuleError as error:
             raise error.within(switch.name) from None
-    return fabric, rules, _request(folder).flow_control
+    return fabric, rules, _request(names).flow_control
 
 
 def live_multicast(fabric: Fabric, name: str) -> tuple[MulticastGroup, ...]:
     """Return the multicast groups with which the fabric called ``name`` was started."""
     try:
-        return groups_of(fabric, dict(_request(RUN_DIRECTORY / name).multicast))
+        return groups_of(fabric, dict(_request(names_of(name)).multicast))
     except PlanError:
         return ()
 
 
-def _request(folder: Path) -> PlanRequest:
+def _request(names: Names) -> PlanRequest:
     """Return the request of the fabric's plan, or the default one if it is unknown."""
+    known = state.read(names)
     try:
-        settings = json.loads((folder / "state.json").read_text())["settings"]
-        return PlanRequest.from_settings(settings)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, PlanError):
+        return PlanRequest.from_settings(known.settings) if known else PlanRequest()
+    except (LookupError, TypeError, ValueError, AttributeError, PlanError):
         return PlanRequest()
 
 

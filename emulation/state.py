@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.errors import EmulationError
+from common.files import write_whole
 from emulation.names import NETNS_DIRECTORY, Names
 from emulation.processes import Process, alive
 
@@ -42,13 +43,9 @@ class State:
 
 
 def write(names: Names, state: State) -> None:
-    """Write the state atomically: a reader, or a crash, leaves the old or the new state."""
-    new = names.state_file.with_suffix(".new")
-    with new.open("w", encoding="utf-8") as file:
-        json.dump(dataclasses.asdict(state), file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(names.state_file)
+    """Write the state; a reader finds the old or the new one."""
+    text = json.dumps(dataclasses.asdict(state), indent=1)
+    write_whole(names.state_file, text, EmulationError)
 
 
 def read(names: Names) -> State | None:

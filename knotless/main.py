@@ -120,7 +120,3 @@ def main() -> None:
 
     Example: knotless check --help
     """
-
-
-if __name__ == "__main__":
-    main()

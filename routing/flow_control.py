@@ -58,11 +58,6 @@ def is_lossless(flow_control: str) -> bool:
     return flow_control in ("pause", "pfc")
 
 
-def pauses_between_switches(flow_control: str) -> bool:
-    """Tell whether links between switches pause, so that a cycle of channels can deadlock."""
-    return of_link(flow_control, to_host=False) != "off"
-
-
 def waiting(edges: Edges, flow_control: str) -> Edges:
     """Return the dependencies between virtual channels that exist under a flow control.
 

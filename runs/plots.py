@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,12 @@ GREEN = "#2e8b57"
 AMBER = "#d98600"
 PNG_DPI = 160
 _FORMATS = (".svg", ".png", ".pdf")
+_UNDATED: dict[str, dict[str, str | None]] = {
+    "svg": {"Date": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None},
+}
+"""Metadata that would differ between equal figures is left out."""
 
 STYLE = {
     "font.family": "DejaVu Sans",
@@ -72,17 +77,17 @@ def svg_text(figure: Figure) -> str:
     return re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.DOTALL)
 
 
-def write_figure(
-    figure: Figure,
-    path: str | Path,
-    *,
-    dpi: int = 150,
-    metadata: Mapping[str, None] | None = None,
-) -> None:
-    """Draw to a file, in the format that its ending says; raises KnotlessError."""
+def write_figure(figure: Figure, path: str | Path, *, dpi: int = 150) -> None:
+    """Draw to a file in the format that its suffix names; equal figures give equal bytes.
+
+    Raises KnotlessError if the file cannot be written.
+    """
+    import matplotlib as mpl
+
     sink = io.BytesIO()
     form = Path(path).suffix[1:].lower()
-    figure.savefig(sink, format=form, dpi=dpi, metadata=None if metadata is None else {**metadata})
+    with mpl.rc_context({"svg.hashsalt": STYLE["svg.hashsalt"]}):
+        figure.savefig(sink, format=form, dpi=dpi, metadata=_UNDATED[form])
     write_whole(path, sink.getvalue())
 
 
@@ -90,5 +95,5 @@ def save(figure: Figure, folder: Path, name: str) -> str:
     """Write ``NAME.svg`` and ``NAME.png`` into ``folder``; returns the SVG element."""
     svg = svg_text(figure)
     write_whole(folder / f"{name}.svg", svg)
-    write_figure(figure, folder / f"{name}.png", dpi=PNG_DPI, metadata={"Software": None})
+    write_figure(figure, folder / f"{name}.png", dpi=PNG_DPI)
     return svg

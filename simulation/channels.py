@@ -84,14 +84,14 @@ def channel_table(
     lines = [(line.rate_mbps, line.delay_us) for line in fabric.links]
     lines += [(host.rate_mbps, host.delay_us) for host in hosts]
     rate_bps = np.array([_bps(rate_mbps) for rate_mbps, _ in lines], dtype=np.uint64)[link]
-    delay_ps = np.array([_ps(delay_us) for _, delay_us in lines], dtype=np.uint64)[link]
+    delay_ps = np.array([picoseconds(delay_us) for _, delay_us in lines], dtype=np.uint64)[link]
     modes = [_MODES[of_link(flow_control, to_host=to_host)] for to_host in (False, True)]
     mode = np.array(modes, dtype=np.uint8)[(link >= len(fabric.links)).astype(np.intp)]
     queue, xoff, xon, headroom, jitter = simulator.channel_settings(
         rate_bps, delay_ps, mode, packet_bytes=packet_bytes, **vars(buffers)
     )
     sources = zip(leaves.tolist(), ports.tolist(), strict=True)
-    watchdog_ps = 0 if watchdog_us is None else max(1, _ps(watchdog_us))
+    watchdog_ps = 0 if watchdog_us is None else max(1, picoseconds(watchdog_us))
     return ChannelTable(
         names=tuple(
             hosts[-1 - at].name if at < 0 else f"{fabric.switches[at].name}:{port}"
@@ -117,5 +117,6 @@ def _bps(rate_mbps: float) -> int:
     return round(rate_mbps * 1e6)
 
 
-def _ps(time_us: float) -> int:
+def picoseconds(time_us: float) -> int:
+    """Return a time in picoseconds."""
     return round(time_us * PICOSECONDS_PER_US)

@@ -14,6 +14,7 @@ from knotless_core.replay import Ends
 from knotless_core.simulator import DROP_CAUSES, Histogram, Report
 from simulation.channels import PICOSECONDS_PER_US, ChannelTable
 from simulation.scenario import Scenario
+from traffic.theory import GAP_BYTES
 
 _ARRAYS = (
     "flow_packets",
@@ -103,7 +104,7 @@ class Result:
     @property
     def loads(self) -> NDArray[np.float64]:
         """The fraction of the measured time in which each channel carried frames, gaps included."""
-        wire = self.report.channel_tx_bytes + 20 * self.report.channel_tx_frames
+        wire = self.report.channel_tx_bytes + GAP_BYTES * self.report.channel_tx_frames
         capacity = self.channels.rate_bps.astype(float) * max(1, self.report.measured_ps) / 8e12
         return np.asarray(wire / capacity, dtype=np.float64)
 

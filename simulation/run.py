@@ -8,7 +8,7 @@ from collections.abc import Callable
 from common.errors import SimulationError
 from knotless_core import simulator
 from knotless_core.replay import Ends
-from simulation.channels import PICOSECONDS_PER_US, ChannelTable, channel_table
+from simulation.channels import PICOSECONDS_PER_US, ChannelTable, channel_table, picoseconds
 from simulation.memory import check_memory
 from simulation.program import waiting
 from simulation.result import Result
@@ -87,7 +87,7 @@ def prepare(
     for change in sorted(scenario.link_changes, key=lambda change: change.at_us):
         if change.channel not in place:
             raise SimulationError(f"{plan.fabric.name} has no link at {change.channel!r}")
-        changes.append((_ps(change.at_us), place[change.channel], change.up))
+        changes.append((picoseconds(change.at_us), place[change.channel], change.up))
     try:
         simulation = simulator.Simulation(
             len(plan.fabric.switches),
@@ -97,8 +97,10 @@ def prepare(
             trees,
             traffic,
             seed=scenario.seed,
-            warm_up_ps=_ps(scenario.warm_up_us),
-            end_ps=FOREVER_PS if scenario.duration_us is None else _ps(scenario.duration_us),
+            warm_up_ps=picoseconds(scenario.warm_up_us),
+            end_ps=FOREVER_PS
+            if scenario.duration_us is None
+            else picoseconds(scenario.duration_us),
             packet_bytes=scenario.packet_bytes,
             header_bytes=scenario.cut_through,
             link_changes=changes,
@@ -128,7 +130,3 @@ def _traffic(
         seed=scenario.seed,
     )
     return traffic, flows, None
-
-
-def _ps(time_us: float) -> int:
-    return round(time_us * PICOSECONDS_PER_US)

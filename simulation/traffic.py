@@ -13,12 +13,8 @@ from common.errors import SimulationError
 from knotless_core.simulator import Traffic
 from topologies.fabric import Fabric
 from traffic.patterns import Pattern
+from traffic.theory import packet_wire_bytes
 
-HEADER_BYTES = 18
-"""Ethernet header and FCS."""
-MIN_FRAME_BYTES = 64
-GAP_BYTES = 20
-"""Preamble and gap between frames."""
 ARRIVALS = ("poisson", "constant", "saturate", "acknowledged")
 _NOBODY = 2**32 - 1
 _ANYONE = -1
@@ -46,12 +42,9 @@ class Load:
 
 def line_bytes(message_bytes: int, packet_bytes: int) -> int:
     """Return the bytes that a message occupies on a host's link, gaps included."""
-
-    def on_line(payload_bytes: int) -> int:
-        return max(payload_bytes + HEADER_BYTES, MIN_FRAME_BYTES) + GAP_BYTES
-
     whole, rest = divmod(message_bytes, packet_bytes)
-    return whole * on_line(packet_bytes) + (on_line(rest) if rest else 0)
+    last = packet_wire_bytes(rest, tagged=False) if rest else 0
+    return whole * packet_wire_bytes(packet_bytes, tagged=False) + last
 
 
 def pattern_traffic(

@@ -106,7 +106,7 @@ def draw(grid: Grid, rows: Sequence[Row], path: Path) -> None:
         plot.set(xlabel=_words(x), ylabel=_words(y), title=f"{_words(y)} against {_words(x)}")
         if any(lines):
             figure.legend(loc="outside right upper", fontsize=8)
-        write_figure(figure, path, metadata=_undated(path))
+        write_figure(figure, path)
 
 
 def _words(column: str) -> str:
@@ -116,8 +116,3 @@ def _words(column: str) -> str:
 
 
 _UNITS = ("us", "mbps", "bytes")
-
-
-def _undated(path: Path) -> dict[str, None] | None:
-    # Equal sweeps give equal plots, byte for byte.
-    return {"Date": None} if path.suffix == ".svg" else None

@@ -1,7 +1,7 @@
 """Fabrics, topology families and fabric files.
 
-This package imports only the standard library, because it also runs in Mininet's Python
-interpreter (:mod:`topologies.mn`).
+This package imports only the standard library, and modules of ``common`` that do the same, because
+it also runs in Mininet's Python interpreter (:mod:`topologies.mn`).
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ A fabric is pure description. It has no routes, and this module does no I/O.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 from common.errors import FabricError
 
@@ -123,3 +124,27 @@ class Fabric:
         for host in self.hosts:
             ports[host.switch][host.port] = host
         return {name: dict(sorted(by_port.items())) for name, by_port in ports.items()}
+
+
+Part = TypeVar("Part", Host, Link)
+
+
+def with_lines(fabric: Fabric, rate_mbps: float | None, delay_us: float | None) -> Fabric:
+    """Return ``fabric`` with this rate and delay, where given, on every link."""
+
+    def changed(part: Part) -> Part:
+        rate = part.rate_mbps if rate_mbps is None else rate_mbps
+        delay = part.delay_us if delay_us is None else delay_us
+        return replace(part, rate_mbps=rate, delay_us=delay)
+
+    return replace(
+        fabric,
+        hosts=tuple(changed(host) for host in fabric.hosts),
+        links=tuple(changed(link) for link in fabric.links),
+    )
+
+
+def hosts_across_switches(fabric: Fabric) -> list[int]:
+    """Return the indices of all hosts: the first host of every switch, then the second ones, .."""
+    rank = {h.name: r for at in fabric.hosts_at.values() for r, h in enumerate(at.values())}
+    return sorted(range(len(fabric.hosts)), key=lambda i: (rank[fabric.hosts[i].name], i))

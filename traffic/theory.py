@@ -25,8 +25,8 @@ GAP_BYTES = 8 + 12
 MIN_FRAME_BYTES = 64
 """Minimum frame size of IEEE 802.3, including the FCS."""
 HEADER_BYTES: Mapping[str, int] = {
-    "udp": ETHERNET_HEADER_BYTES + 20 + 8,
-    "tcp": ETHERNET_HEADER_BYTES + 20 + 20 + 12,
+    "udp": ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES,
+    "tcp": ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES + 20 + 12,
 }
 """Header bytes before the payload in an untagged frame, by protocol."""
 PAYLOAD_BYTES: Mapping[str, int] = {"udp": UDP_PAYLOAD_BYTES, "tcp": TCP_PAYLOAD_BYTES}
@@ -35,8 +35,8 @@ PAYLOAD_BYTES: Mapping[str, int] = {"udp": UDP_PAYLOAD_BYTES, "tcp": TCP_PAYLOAD
 
 def wire_bytes(protocol: Protocol, payload_bytes: int, *, tagged: bool) -> int:
     """Return the bytes that a frame with this payload occupies on the line, gap included."""
-    frame = HEADER_BYTES[protocol] + payload_bytes + (VLAN_TAG_BYTES if tagged else 0)
-    return max(frame + FCS_BYTES, MIN_FRAME_BYTES) + GAP_BYTES
+    packet = HEADER_BYTES[protocol] - ETHERNET_HEADER_BYTES + payload_bytes
+    return packet_wire_bytes(packet, tagged=tagged)
 
 
 def message_packets(message_bytes: int) -> list[int]:

@@ -29,9 +29,28 @@ class Limits:
     """Size of one multipart reply, all its parts together: about 15,000 rules of ours. Ryu needs
     some thirty times as much memory for them."""
     unasked_per_s: float = 1000.0
-    """Messages that nobody asked for, over a long time."""
+    """Packets and echo requests over a long time; the same for all else that nobody asked for."""
     unasked_burst: float = 2000.0
-    """Messages that nobody asked for, at once."""
+    """The same at once."""
+
+
+@dataclass
+class Allowance:
+    """A token bucket: what may come over a long time, and at once."""
+
+    limits: Limits
+    left: float
+    since_s: float
+
+    def take(self, now_s: float) -> bool:
+        """Take one; False if none is left."""
+        earned = (now_s - self.since_s) * self.limits.unasked_per_s
+        self.left = min(self.limits.unasked_burst, self.left + earned)
+        self.since_s = now_s
+        if self.left < 1:
+            return False
+        self.left -= 1
+        return True
 
 
 @dataclass
@@ -49,11 +68,14 @@ class Guard:
     """Transaction of each multipart request that is not yet answered -> bytes of its reply."""
     _sent: int = 0
     """Messages sent that the switch has not answered; it need not answer all."""
-    _allowance: float = 0.0
-    _allowance_s: float = 0.0
+    _packets: Allowance = field(init=False)
+    _notices: Allowance = field(init=False)
+    """Of what may be dropped (packets, echo requests), and of all else that nobody asked for."""
 
     def __post_init__(self) -> None:
-        self._allowance, self._allowance_s = self.limits.unasked_burst, self.connected_s
+        burst = self.limits.unasked_burst
+        self._packets = Allowance(self.limits, burst, self.connected_s)
+        self._notices = Allowance(self.limits, burst, self.connected_s)
 
     def check_handshake(self, now_s: float) -> None:
         """Raise WireError for a switch that has not introduced itself in time."""
@@ -108,11 +130,12 @@ class Guard:
             self._sent -= 1
             if self._sent < 0:
                 raise WireError("more answers than messages that it was sent")
-        elif not self._within_rate(now_s):
-            if kind not in (ofp.OFPT_PACKET_IN, ofp.OFPT_ECHO_REQUEST):
-                raise WireError(f"messages of type {kind} faster than its rate allows")
-            self.dropped += 1
-            return False
+        elif kind in (ofp.OFPT_PACKET_IN, ofp.OFPT_ECHO_REQUEST):
+            if not self._packets.take(now_s):
+                self.dropped += 1
+                return False
+        elif not self._notices.take(now_s):
+            raise WireError(f"messages of type {kind} above the allowed rate")
         return True
 
     def _count_reply(self, transaction: int, message: bytearray) -> None:
@@ -125,16 +148,6 @@ class Guard:
         (flags,) = _FLAGS.unpack_from(message, _HEADER.size + 2)
         if not flags & ofp.OFPMPF_REPLY_MORE:
             del self._replies[transaction]
-
-    def _within_rate(self, now_s: float) -> bool:
-        """Take one from the allowance, a token bucket; False where it is used up."""
-        earned = (now_s - self._allowance_s) * self.limits.unasked_per_s
-        self._allowance = min(self.limits.unasked_burst, self._allowance + earned)
-        self._allowance_s = now_s
-        if self._allowance < 1:
-            return False
-        self._allowance -= 1
-        return True
 
 
 _ANSWERS = frozenset(

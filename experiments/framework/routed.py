@@ -35,7 +35,7 @@ class Routed:
 
     @cached_property
     def fabric(self) -> Fabric:
-        """The fabric. Raises SpecError or FabricFileError."""
+        """The fabric. Raises SpecError or FabricError."""
         return load(self.spec)
 
     @cached_property
@@ -68,10 +68,14 @@ def emulated(plan: Plan, **settings: Any) -> EmulatedFabric:
     ------
     PlanError
         The plan can deadlock, and ``settings`` do not allow it.
+    EmulationError
+        The limits of this process are too low for the fabric.
 
     """
+    from emulation.limits import require_limits
     from emulation.network import EmulatedFabric
 
+    require_limits(plan.fabric)
     if not settings.get("allow_deadlock"):
         CheckedPlan(plan).refuse_deadlock()
     name = f"run-{secrets.token_hex(2)}"

@@ -3,7 +3,7 @@
 The same values are made by :mod:`forwarding.openflow.compiler`, turned into messages by the
 controller, read from ovs-ofctl text by :mod:`forwarding.openflow.ofctl_parser` and written to it by
 :mod:`forwarding.openflow.ofctl_writer`, and read as a forwarding state by
-:mod:`forwarding.openflow.reader`. Nothing here is specific to one make of switch.
+:mod:`forwarding.openflow.reader`.
 """
 
 from __future__ import annotations

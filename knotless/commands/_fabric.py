@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
@@ -16,12 +15,11 @@ from knotless.commands._plan_options import plan_options
 from routing.plan import make_plan
 from routing.request import PlanRequest
 from topologies import load
-from topologies.fabric import Fabric, Host, Link
+from topologies.fabric import with_lines
 from topologies.validate import MAX_DELAY_US, MAX_RATE_MBPS
 from verification.checked_plan import CheckedPlan
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-Part = TypeVar("Part", Host, Link)
 Options = Mapping[str, Any]
 
 RATE = FiniteRange(min=0, min_open=True, max=MAX_RATE_MBPS)
@@ -82,33 +80,16 @@ def checked_plan_of(
     Raises
     ------
     KnotlessError
-        The fabric or plan does not exist, or can deadlock without permission. Without our own
-        controller the plan is not used, so it is not refused.
+        The fabric or plan does not exist, the limits of this process are too low for it, or it can
+        deadlock without permission. Without our own controller the plan is not used, so it is not
+        refused.
 
     """
     if options["links"] == "plain" and request.flow_control == AUTO:
         request = request.but(flow_control="none")
-    fabric = fabric_of(spec, rate, delay)
+    fabric = with_lines(load(spec), rate, delay)
     require_limits(fabric)
     checked = CheckedPlan(make_plan(fabric, request))
     if options["controller"] == "ryu" and not options["allow_deadlock"]:
         checked.refuse_deadlock()
     return checked
-
-
-def fabric_of(spec: str, rate: float | None, delay: float | None) -> Fabric:
-    """Load a fabric; ``rate`` (Mbit/s) and ``delay`` (us), if given, apply to every link."""
-    fabric = load(spec)
-
-    def changed(part: Part) -> Part:
-        return replace(
-            part,
-            rate_mbps=part.rate_mbps if rate is None else rate,
-            delay_us=part.delay_us if delay is None else delay,
-        )
-
-    return replace(
-        fabric,
-        hosts=tuple(changed(host) for host in fabric.hosts),
-        links=tuple(changed(link) for link in fabric.links),
-    )

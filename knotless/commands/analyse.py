@@ -46,6 +46,7 @@ def command(
     """Send a pattern's flows over the plan of SPEC and count how many share each channel.
 
     throughput_ratio is the mean of 1 / (flows on the most loaded channel of a flow's path), links
+    to hosts included; 1 means no contention. max_channel_load is the largest number of
     simultaneous flows on a channel between switches. Fair rates are max-min fair, in Mbit/s.
 
     Example: knotless analyse torus,4,4 --engine dor --pattern bit-reversal

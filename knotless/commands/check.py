@@ -8,7 +8,8 @@ import click
 
 from common.errors import KnotlessError
 from common.flow_control import AUTO, accepted
-from emulation.ovs_dump import RUN_DIRECTORY, live_multicast, read_live
+from emulation.names import names_of
+from emulation.ovs_dump import live_multicast, read_live
 from forwarding.openflow.directory import read_dir, read_multicast, read_tags
 from forwarding.openflow.reader import state_of_rules
 from forwarding.state import ForwardingState, Hop
@@ -53,7 +54,7 @@ def command(
     if directory is None:
         fabric, rules, in_use = read_live(name)
         groups = live_multicast(fabric, name)
-        tags = read_tags(fabric, RUN_DIRECTORY / name)
+        tags = read_tags(fabric, names_of(name).directory)
     else:
         fabric, rules = read_dir(directory)
         groups = read_multicast(fabric, directory)

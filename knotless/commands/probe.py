@@ -7,9 +7,9 @@ import sys
 
 import click
 
-from common.errors import KnotlessError
 from emulation.names import DEFAULT_NAME, names_of
 from emulation.runtime import require_root
+from experiments.framework.options import choice
 from knotless.commands._options import json_option
 from knotless.probes import Finding, named, names
 
@@ -50,10 +50,7 @@ def command(
 
     The exit status is 0 if all findings are good, else 1.
     """
-    chosen = [part.strip() for part in only.split(",")] if only is not None else names()
-    for part in chosen:
-        if part not in names():
-            raise KnotlessError(f"--only: {part[:40]!r} is none of {', '.join(names())}")
+    chosen = choice(only, names(), "--only")
     require_root()
     from knotless.probes._target import target
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from common.files import write_whole
-from knotless.commands._fabric import DELAY, RATE, fabric_of
+from knotless.commands._fabric import DELAY, RATE
 from knotless.commands._options import json_option, print_json, print_table
 from knotless.commands._plan_options import plan_options
 from knotless.commands._progress import Bar
@@ -18,7 +18,8 @@ from simulation import Buffers, LinkChange, Load, Result, Scenario, SimulationEr
 from simulation.detail import by_channel, by_flow
 from simulation.memory import check_memory
 from simulation.traffic import ARRIVALS
-from topologies.fabric import Fabric
+from topologies import load
+from topologies.fabric import Fabric, with_lines
 from traffic.patterns import pattern_named, patterns
 
 USUAL_PACKETS = 2000
@@ -109,7 +110,7 @@ def command(
 
     Example: knotless simulate hub,8 --pattern shift:1 --load 0.1
     """
-    fabric = fabric_of(spec, given["rate"], given["delay"])
+    fabric = with_lines(load(spec), given["rate"], given["delay"])
     scenario = _scenario(fabric, request, given)
     with Bar("simulating", scenario.duration_us, counted=False, transient=True) as bar:
         result = simulate(

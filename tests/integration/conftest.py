@@ -1,6 +1,7 @@
 """Integration tests need root: elsewhere they are skipped, and say so.
 
-They share a name of their own for each, the command, and a look at the testbed.
+Fixtures: a fabric name for each test, the ``knotless`` command, and what a fabric has left on the
+machine.
 """
 
 from __future__ import annotations

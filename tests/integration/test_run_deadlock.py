@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.timeout(280),
 ]
 
-KNOTLESS = [sys.executable, "-m", "knotless.main"]
+KNOTLESS = [sys.executable, "-m", "knotless"]
 RING = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
 
 

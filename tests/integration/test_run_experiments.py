@@ -20,7 +20,7 @@ LIMIT_S = 300
 
 def run(*args: str, out: Path) -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, "-m", "knotless.main", "run", *args, "--out", str(out), "--json"],
+        [sys.executable, "-m", "knotless", "run", *args, "--out", str(out), "--json"],
         capture_output=True,
         text=True,
         timeout=LIMIT_S,

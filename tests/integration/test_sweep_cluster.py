@@ -31,7 +31,7 @@ def running(*words: str, says: str) -> Iterator[str]:
 
 def sweep(file: Path, out: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "knotless.main", "sweep", str(file), "--out", str(out), *words],
+        [sys.executable, "-m", "knotless", "sweep", str(file), "--out", str(out), *words],
         capture_output=True,
         text=True,
         timeout=LIMIT_S,

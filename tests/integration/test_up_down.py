@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from routing.plan import make_plan
 from routing.vlans.assignment import ASSIGNMENTS
 from tests.integration.all_pairs import missing_pairs
 from tests.integration.conftest import FREE_PORTS, Knotless, Remains
+from tests.scarcity import limited, refused
 from topologies import load
 
 pytestmark = pytest.mark.integration
@@ -218,3 +221,15 @@ def free() -> int:
     """Return a port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return int(probe.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        (limited(resource.RLIMIT_NOFILE, 8), "takes up to 288 open files, ulimit -n allows 8"),
+        (limited(resource.RLIMIT_AS, 600_000 << 10), "a process, ulimit -v allows 0.6 GiB"),
+        (limited(resource.RLIMIT_AS, 150_000 << 10), "needs 256 MiB, ulimit -v allows 146 MiB"),
+    ],
+)
+def test_a_fabric_that_may_not_take_what_it_needs(limit: Callable[[], None], said: str) -> None:
+    assert said in refused("up", "ring,4", "--name", "scarce", limit=limit)

@@ -25,7 +25,7 @@ LIMIT_S = 120
 
 def start(file: Path, out: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "knotless.main", "sweep", str(file), "--out", str(out), *words],
+        [sys.executable, "-m", "knotless", "sweep", str(file), "--out", str(out), *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

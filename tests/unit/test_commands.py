@@ -91,7 +91,7 @@ def test_topology_writes_and_draws(spec: str, ending: str, tmp_path: Path) -> No
         (["check"], "either a directory of rules or --live"),
         (["check", "a", "--live"], "either a directory of rules or --live"),
         (["check", "no/such"], "cannot be read: No such file"),
-        (["check", "--live", "--name", "../x"], "is not a valid name of a running fabric"),
+        (["check", "--live", "--name", "../x"], "a name is 1 to 24 of"),
         (["no-such-command"], "No such command 'no-such-command'"),
     ],
 )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from routing.graphs.channels import Ints
-from topologies.fabric import Fabric
+from topologies.fabric import Fabric, hosts_across_switches
 from traffic.contention import Contention, Lines, contention
 from traffic.schedules.schedule import Schedule
 
@@ -97,10 +97,7 @@ def some_hosts(fabric: Fabric, count: int) -> Ints:
 
 def _over_switches(fabric: Fabric) -> Ints:
     """Return each host's rank in an order with one host of each switch, then a second, .."""
-    rank = {host.name: r for at in fabric.hosts_at.values() for r, host in enumerate(at.values())}
-    hosts, index = fabric.hosts, fabric.switch_index
-    order = sorted(range(len(hosts)), key=lambda h: (rank[hosts[h].name], index[hosts[h].switch]))
-    return np.argsort(order).astype(np.int32)
+    return np.argsort(hosts_across_switches(fabric)).astype(np.int32)
 
 
 def ratio_bound(lines: Lines, hosts: Ints) -> float:

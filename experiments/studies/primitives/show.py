@@ -25,7 +25,7 @@ def present(
     ]
     plots = []
     if draw:
-        from experiments.workloads.messages import figures as figures
+        from experiments.workloads.messages import figures
 
         if over_size:
             caption = "From the call until completion is known, over the bytes moved."

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TypeVar
 
 from experiments.framework.experiment import ExperimentError
 from experiments.framework.routed import request_of
@@ -13,10 +12,9 @@ from experiments.workloads.logp import ALGORITHMS, LogP
 from routing.plan import Plan, make_plan
 from routing.request import PlanRequest
 from topologies import load
-from topologies.fabric import Fabric, Host, Link
+from topologies.fabric import Fabric, hosts_across_switches, with_lines
 
 NETWORKS = (1, 2)
-Part = TypeVar("Part", Host, Link)
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Testbed:
 
     def fabric(self, settings: Settings) -> Fabric:
         """Return the fabric; raises KnotlessError if there is none."""
-        return lines(load(self.spec), settings.rate_mbps, settings.delay_us)
+        return with_lines(load(self.spec), settings.rate_mbps, settings.delay_us)
 
     def __str__(self) -> str:
         """Describe the case for progress bars and errors."""
@@ -82,18 +80,6 @@ class Case:
         return f"{self.algorithm} on {self.testbed}"
 
 
-def lines(fabric: Fabric, rate_mbps: float | None, delay_us: float | None) -> Fabric:
-    """Return ``fabric`` with this rate and delay, if given, on every link."""
-
-    def changed(part: Part) -> Part:
-        rate = part.rate_mbps if rate_mbps is None else rate_mbps
-        delay = part.delay_us if delay_us is None else delay_us
-        return replace(part, rate_mbps=rate, delay_us=delay)
-
-    hosts = tuple(changed(host) for host in fabric.hosts)
-    return replace(fabric, hosts=hosts, links=tuple(changed(link) for link in fabric.links))
-
-
 def members(fabric: Fabric, count: int | None) -> list[str]:
     """Return the names of the participating hosts, by rank.
 
@@ -105,13 +91,7 @@ def members(fabric: Fabric, count: int | None) -> list[str]:
         raise ExperimentError(
             f"--hosts {wanted}: a barrier on {fabric.name} has 2 to {len(fabric.hosts)} hosts"
         )
-    place = {
-        host.name: (rank, fabric.host_index[host.name])
-        for at in fabric.hosts_at.values()
-        for rank, host in enumerate(at.values())
-    }
-    chosen = sorted(place, key=place.__getitem__)[:wanted]
-    return sorted(chosen, key=fabric.host_index.__getitem__)
+    return [fabric.hosts[at].name for at in sorted(hosts_across_switches(fabric)[:wanted])]
 
 
 def mean_switches(plan: Plan, names: list[str]) -> float:

@@ -16,13 +16,18 @@ from forwarding.from_plan import state_of_plan
 from forwarding.state import ForwardingState
 from knotless_core import programs, simulator
 from routing.plan import Plan
-from simulation.channels import Buffers, ChannelTable, channel_table
+from simulation.channels import (
+    PICOSECONDS_PER_US,
+    Buffers,
+    ChannelTable,
+    channel_table,
+    picoseconds,
+)
 from simulation.dual_plane import dual_plane
+from simulation.run import FOREVER_PS
 from simulation.tables import tables_of, trees_of
 from simulation.traffic import line_bytes
 
-PS_PER_US = 1_000_000
-FOREVER_PS = 2**64 - 1
 EVENTS_AT_ONCE = 1 << 18
 RETRY_NS, PATIENCE_NS = 10**9, 10**11
 """Nothing is lost with flow control on every link, so no retransmission is ever needed."""
@@ -128,12 +133,12 @@ class SimulatedTestbed:
             [fabric.host_index[name] for name in names],
             len(fabric.hosts),
             self.testbed.networks,
-            send_ps=_ps(costs.send_us),
-            receive_ps=_ps(costs.receive_us),
-            gap_ps=_ps(costs.gap_us),
-            interrupt_ps=_ps(costs.interrupt_us),
+            send_ps=picoseconds(costs.send_us),
+            receive_ps=picoseconds(costs.receive_us),
+            gap_ps=picoseconds(costs.gap_us),
+            interrupt_ps=picoseconds(costs.interrupt_us),
             barriers=settings.barriers + WARM_UP,
-            computing_ps=_ps(settings.computing_us),
+            computing_ps=picoseconds(settings.computing_us),
             message_bytes=settings.message_bytes,
             retry_ns=RETRY_NS,
             patience_ns=PATIENCE_NS,
@@ -155,11 +160,9 @@ class SimulatedTestbed:
         while simulation.run(EVENTS_AT_ONCE):
             pass
         ranks, entered, left = outcome.passages()
-        passages = by_process(ranks, entered / PS_PER_US, left / PS_PER_US, len(names))
+        passages = by_process(
+            ranks, entered / PICOSECONDS_PER_US, left / PICOSECONDS_PER_US, len(names)
+        )
         if passages is None or len(passages.left_us) != settings.barriers + WARM_UP:
             return None, outcome.asked
         return passages.without_warm_up(), outcome.asked
-
-
-def _ps(time_us: float) -> int:
-    return round(time_us * PS_PER_US)

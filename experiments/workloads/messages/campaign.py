@@ -18,6 +18,7 @@ from experiments.framework.experiment import (
     Progress,
     Record,
 )
+from experiments.framework.options import numbers
 from experiments.framework.routed import Measured, retry_if_late
 from experiments.workloads.logp import LogP
 from experiments.workloads.logp_options import costs_of, overhead_options
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from routing.plan import Plan
 
 
-SIZES, QUICK_SIZES = "8,64,256,1024,4096,16384", "8,1024"
+SIZES, QUICK_SIZES = (8, 64, 256, 1024, 4096, 16384), (8, 1024)
 COUNT, QUICK_COUNT = 100, 20
 
 
@@ -71,7 +72,7 @@ class MessageCampaign:
             engine=options["engine"],
             plan=make_plan(fabric, options["engine"]),
             hosts=options["hosts"],
-            sizes=pair.sizes_of(usual if text is None else text, longest),
+            sizes=tuple(numbers(text, usual, (1, longest), "--sizes")),
             count=options["count"] or times,
             repeats=common.repeats,
             costs=costs_of(options),
@@ -128,7 +129,11 @@ def fabric_options() -> tuple[click.Option, ...]:
         click.Option(["--fabric"], default="flat,2", show_default=True, metavar="SPEC"),
         click.Option(["--engine"], default="updown", show_default=True, help="Routing engine."),
         click.Option(["--hosts"], metavar="A,B", help="The two hosts (default: first and last)."),
-        click.Option(["--sizes"], metavar="BYTES,...", help=f"Of messages (default: {SIZES})."),
+        click.Option(
+            ["--sizes"],
+            metavar="BYTES,...",
+            help=f"Of messages (default: {','.join(map(str, SIZES))}).",
+        ),
         click.Option(
             ["--count"],
             type=click.IntRange(10, 1_000_000),

@@ -116,17 +116,6 @@ def chosen(fabric: Fabric, names: str | None) -> tuple[Host, Host]:
     return by_name[words[0]], by_name[words[1]]
 
 
-def sizes_of(text: str, most: int) -> tuple[int, ...]:
-    """Parse sizes in bytes, such as ``8,64,1024``; raises ExperimentError."""
-    try:
-        sizes = tuple(int(word) for word in text.split(","))
-    except ValueError:
-        sizes = ()
-    if not sizes or not all(1 <= size <= most for size in sizes):
-        raise ExperimentError(f"--sizes: {text!r}: write bytes, 1 to {most}, such as 8,64,1024")
-    return sizes
-
-
 @contextmanager
 def running(
     on: str, plan: Plan, hosts: str | None, costs: LogP, say: Callable[[str], None]

@@ -18,7 +18,7 @@ from topologies.fabric import Host
 
 FRAME_BYTES = 1500
 HEADER_BYTES = {"message": 32, "acknowledged": 64, "udp": 28}
-"""Header bytes per frame after the Ethernet header: core/endpoint/src/wire.rs; IP and UDP."""
+"""Header bytes per frame after the Ethernet header: core/endpoint/src/wire/mod.rs; IP and UDP."""
 REQUEST_BYTES, ANSWER_BYTES = 30, 10
 """Bytes of an operation in addition to its data: core/endpoint/src/operation.rs."""
 AHEAD = 64
@@ -45,7 +45,7 @@ def wire_bytes(kind: str, size: int) -> int:
 
 @dataclass(frozen=True)
 class SimulatedPair:
-    """Two hosts of a fabric, with the methods of ``message_pair.Pair``."""
+    """Two hosts of a fabric, with the methods of :class:`.pair.Pair`."""
 
     plan: Plan
     client: Host

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -14,7 +13,7 @@ from experiments.framework.campaign import Campaign
 from experiments.framework.experiment import EMULATION, SIMULATION, Common, ExperimentError
 from experiments.framework.options import within
 from experiments.framework.routed import Measured, Routed, request_of, with_options
-from topologies.fabric import Fabric, Host
+from topologies.fabric import Fabric, Host, hosts_across_switches
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
@@ -74,12 +73,7 @@ def places(fabric: Fabric, processes: int) -> list[int]:
     With half as many processes as hosts, half of each switch's hosts have one, so that the whole
     network is used (paper 000, section 4.1). Processes are numbered in the order of hosts.
     """
-    seen: Counter[str] = Counter()
-    turns = []
-    for place, host in enumerate(fabric.hosts):
-        turns.append((seen[host.switch], place))
-        seen[host.switch] += 1
-    return sorted(place for _, place in sorted(turns)[:processes])
+    return sorted(hosts_across_switches(fabric)[:processes])
 
 
 @dataclass(frozen=True)

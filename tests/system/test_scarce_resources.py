@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,28 +16,10 @@ from click.testing import CliRunner
 from emulation.limits import require_limits
 from knotless.main import main
 from routing import path_memory
+from tests.scarcity import KNOTLESS, ROOT, limited, refused
 from topologies import KnotlessError, load
 
-ROOT = Path(__file__).resolve().parents[2]
-KNOTLESS = str(ROOT / ".venv/bin/knotless")
 GIB = 1 << 30
-
-
-def limited(what: int, count: int) -> Callable[[], None]:
-    """Return what sets a limit of a process that is about to start."""
-    return lambda: resource.setrlimit(what, (count, count))
-
-
-def refused(*words: str, limit: Callable[[], None]) -> str:
-    """Run the command under a limit; returns the one line that it ends with."""
-    done = subprocess.run(
-        [KNOTLESS, *words], preexec_fn=limit, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 2, done.stderr
-    *before, line = done.stderr.splitlines()
-    assert line.startswith("knotless: ")
-    assert all("Traceback" not in other and "knotless" not in other for other in before)
-    return line
 
 
 @pytest.mark.parametrize(
@@ -82,19 +62,6 @@ def test_a_sweep_with_too_few_open_files(tmp_path: Path) -> None:
     line = refused(*words, limit=limited(resource.RLIMIT_NOFILE, 16))
     assert line == "knotless: a sweep takes up to 80 open files, ulimit -n allows 16"
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "incomplete"
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as up does")
-@pytest.mark.parametrize(
-    ("limit", "said"),
-    [
-        (limited(resource.RLIMIT_NOFILE, 8), "takes up to 288 open files, ulimit -n allows 8"),
-        (limited(resource.RLIMIT_AS, 600_000 << 10), "a process, ulimit -v allows 0.6 GiB"),
-        (limited(resource.RLIMIT_AS, 150_000 << 10), "needs 256 MiB, ulimit -v allows 146 MiB"),
-    ],
-)
-def test_a_fabric_that_may_not_take_what_it_needs(limit: Callable[[], None], said: str) -> None:
-    assert said in refused("up", "ring,4", "--name", "scarce", limit=limit)
 
 
 def test_limits_are_raised_where_they_may_be() -> None:
