@@ -68,6 +68,6 @@ pub fn of_dot1q(
         Ok(PyState::explored(state, &mut behaviour, &members))
     });
     explored.map_err(|_: forwarding::state::TooManyClasses| {
-        PyValueError::new_err("a switch tells more than 65,535 kinds of destinations apart")
+        PyValueError::new_err("a switch distinguishes more than 65,535 kinds of destinations")
     })
 }
