@@ -38,9 +38,9 @@ impl From<Malformed> for Refusal {
 
 /// Chooses shortest paths from every row to every switch that has `receivers` (hosts).
 ///
-/// `senders` are the hosts of each row. Each tree is chosen `rounds` times; with 0 rounds, the first
-/// channel is taken at every state, whatever the loads. At most `most_hops` channels are written
-/// out: rows times switches times the longest path.
+/// `senders` are the hosts of each row. Each tree is chosen `rounds` times; with 0 rounds, the
+/// first channel is taken at every state, whatever the loads. At most `most_hops` channels are
+/// written out: rows times switches times the longest path.
 pub fn paths(
     graph: &StateGraph,
     rows: Rows<'_>,

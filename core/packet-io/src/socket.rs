@@ -57,7 +57,8 @@ impl LinkAddress {
     }
 }
 
-// SAFETY: the closure is given a pointer to a sockaddr_ll that lives until it returns, and its size.
+// SAFETY: the closure is given a pointer to a sockaddr_ll that lives until it returns, and its
+// size.
 unsafe impl SocketAddrArg for LinkAddress {
     unsafe fn with_sockaddr<R>(
         &self,

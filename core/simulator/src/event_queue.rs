@@ -1,14 +1,14 @@
 //! The event queue: what is due when, in order of (time, sequence).
 //!
 //! Nearly all events are flights of frames over links, and nearly all flights have one of a few
-//! durations: those of a full frame, until its transmission is complete and until it arrives. Flights
-//! of equal durations begin in order of time, so they are due in order of time and need no sorting:
-//! each pair of durations has a lane, which is first in first out. The next event is found by
-//! comparing the heads of the lanes. Flights with other durations, beyond the first few, and all
+//! durations: those of a full frame, until its transmission is complete and until it arrives.
+//! Flights of equal durations begin in order of time, so they are due in order of time and need no
+//! sorting: each pair of durations has a lane, which is first in first out. The next event is found
+//! by comparing the heads of the lanes. Flights with other durations, beyond the first few, and all
 //! other events go through a heap.
 //!
-//! A flight is due twice, when its transmission is complete and on arrival. Both share one entry of a
-//! lane.
+//! A flight is due twice, when its transmission is complete and on arrival. Both share one entry of
+//! a lane.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,8 +17,8 @@ use switch_model::Time;
 
 use crate::lane::{Lane, Milestone};
 
-/// Heads: one of the heap and two of each lane. With more, finding the next event would cost more than
-/// the heap does.
+/// Heads: one of the heap and two of each lane. With more, finding the next event would cost more
+/// than the heap does.
 const MOST_HEADS: usize = 16;
 /// The head of the heap; that of lane `l` and milestone `m` is `2 * (l + 1) + m`.
 const HEAP: usize = 0;
@@ -181,8 +181,8 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
         Some((at, due))
     }
 
-    /// A flight that is probably due soon: the next one of the lane that the last one was taken from.
-    /// It is a hint for prefetching, and may have been due already.
+    /// A flight that is probably due soon: the next one of the lane that the last one was taken
+    /// from. It is a hint for prefetching, and may have been due already.
     #[inline(always)]
     pub fn soon(&self) -> Option<&F> {
         let milestone =
@@ -226,7 +226,8 @@ mod tests {
             let (at, _, due) = expected.remove(0);
             assert_eq!(found, (at, due));
         };
-        // More durations than lanes, in no order, some equal; some arrivals before the end of transmission.
+        // More durations than lanes, in no order, some equal; some arrivals before the end of
+        // transmission.
         for round in 0..4 {
             for step in 0..40u64 {
                 let at = queue.now() + (step * 37) % 23 * 10;

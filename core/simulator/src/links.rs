@@ -26,7 +26,8 @@ pub(crate) struct Links {
     /// Signals in flight, by number, and the free numbers.
     signals: Vec<Signal>,
     free_signals: Vec<u32>,
-    /// With cut-through: bytes that a switch needs before it forwards, and the rate of each channel.
+    /// With cut-through: bytes that a switch needs before it forwards, and the rate of each
+    /// channel.
     cut_through: Option<(u32, Vec<u64>)>,
 }
 

@@ -1,5 +1,5 @@
-//! The switches and links: the switch model, the tables by which switches forward, and the frames in
-//! flight.
+//! The switches and links: the switch model, the tables by which switches forward, and the frames
+//! in flight.
 
 use std::hint::black_box;
 

@@ -1,5 +1,5 @@
-//! Egress queues: linked lists in one pool of slots that all queues share, so that the memory in use
-//! is that of the frames that wait now.
+//! Egress queues: linked lists in one pool of slots that all queues share, so that the memory in
+//! use is that of the frames that wait now.
 
 use crate::entries::Hold;
 use crate::units::Time;

@@ -21,7 +21,8 @@ fn port(value: &Bound<'_, PyAny>) -> PyResult<Port> {
     })
 }
 
-/// The tables of a switch; entries for addresses that no host has are left out: nobody sends to them.
+/// The tables of a switch; entries for addresses that no host has are left out: nobody sends to
+/// them.
 fn tables(value: &Bound<'_, PyAny>, hosts: &HashMap<String, u32>) -> PyResult<Tables> {
     let py = value.py();
     let ports = value.getattr(intern!(py, "ports"))?;

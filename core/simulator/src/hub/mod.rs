@@ -4,8 +4,8 @@
 //! there to it. It waits until it senses no carrier, and for a gap longer. If it senses another
 //! station while it sends, both jam, stop, and try again after a random number of slot times. After
 //! 16 collisions a frame is given up. All numbers and the order of steps are those of IEEE 802.3,
-//! clause 4 (Pascal processes Deference and BackOff, parameters of 10 and 100 Mbit/s). The hub itself
-//! only repeats.
+//! clause 4 (Pascal processes Deference and BackOff, parameters of 10 and 100 Mbit/s). The hub
+//! itself only repeats.
 
 mod limits;
 mod repeater;
@@ -154,9 +154,9 @@ impl Hubs {
         if let Some(since) = state.sending_since {
             collide(at, station, state, since, events);
         } else if state.pending.is_some() && at >= state.sensing_ends && at <= state.gap_ends {
-            // The end of the gap is included: there the next frame of the station that has just sent
-            // is sensed. All stations that wait for the same gap send after it, whichever of equal
-            // times is processed first.
+            // The end of the gap is included: there the next frame of the station that has just
+            // sent is sensed. All stations that wait for the same gap send after it, whichever of
+            // equal times is processed first.
             state.committed = state.back_off_ends <= state.gap_ends;
         }
     }
@@ -170,7 +170,8 @@ impl Hubs {
         }
     }
 
-    /// Try after gap and back-off, unless the station senses a carrier: then its end leads here again.
+    /// Try after gap and back-off, unless the station senses a carrier: then its end leads here
+    /// again.
     fn wait(&mut self, at: Time, station: u32, events: &mut EventQueue) {
         let state = &mut self.stations[station as usize];
         let deferring = state.carrier && !state.committed;
