@@ -53,11 +53,11 @@ pub struct Counters {
 }
 
 /// A process. Call [`Process::enter`], [`Process::receive`] and, at [`Process::deadline`],
-/// [`Process::advance`]; after each of them send what [`Process::next_post`] returns until it returns
-/// None.
+/// [`Process::advance`]; after each of them send what [`Process::next_post`] returns until it
+/// returns None.
 ///
-/// It must receive messages outside barriers as well: others may have missed its messages of the last
-/// barrier, and a process that does not answer counts as dead.
+/// It must receive messages outside barriers as well: others may have missed its messages of the
+/// last barrier, and a process that does not answer counts as dead.
 #[derive(Debug)]
 pub struct Process {
     program: Program,

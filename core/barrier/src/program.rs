@@ -25,7 +25,8 @@ pub struct Send {
 pub struct Stage {
     /// The messages that are sent first.
     pub sends: Vec<Send>,
-    /// The processes whose steps must arrive before the next stage, in the order in which they are expected.
+    /// The processes whose steps must arrive before the next stage, in the order in which they are
+    /// expected.
     pub awaits: Vec<Rank>,
 }
 
@@ -77,9 +78,9 @@ impl ProgramBuilder {
 }
 
 /// Distribute the messages that each process receives over `networks` networks: the first that it
-/// expects uses network 0, the next network 1, and so on in turn. (Paper 001 assigns the two children of
-/// a 3-way tree to different networks, and distributes the slaves of the concurrent barrier.)
-/// Multicasts use network 0, to which all processes belong.
+/// expects uses network 0, the next network 1, and so on in turn. (Paper 001 assigns the two
+/// children of a 3-way tree to different networks, and distributes the slaves of the concurrent
+/// barrier.) Multicasts use network 0, to which all processes belong.
 pub(crate) fn assign_networks(programs: &mut [Program], networks: usize) {
     let expected: Vec<Vec<Rank>> = programs
         .iter()

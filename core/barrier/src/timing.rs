@@ -42,8 +42,8 @@ impl Timing {
         late >= self.patience / ASKS
     }
 
-    /// How long it takes at most until a process that waits for a dead one notices: the patience and the
-    /// time until the next check.
+    /// How long it takes at most until a process that waits for a dead one notices: the patience
+    /// and the time until the next check.
     pub fn bound(&self) -> Time {
         self.patience + self.patience / ASKS
     }

@@ -1,10 +1,10 @@
 //! Visiting lists: the order in which a unicast tree reaches the processes.
 //!
-//! A process with a list of n processes to visit, itself first, sends to the middle one, which takes
-//! over the second half, and continues with the first half. All are reached in ceil(log2 n) steps
-//! (McKinley, Xu, Esfahanian, Ni, Unicast-based multicast communication in wormhole-routed
-//! networks, 1994; paper 000, section 4.1.2). With the processes in their own order and n a
-//! power of two this is the binomial tree.
+//! A process with a list of n processes to visit, itself first, sends to the middle one, which
+//! takes over the second half, and continues with the first half. All are reached in ceil(log2 n)
+//! steps (McKinley, Xu, Esfahanian, Ni, Unicast-based multicast communication in wormhole-routed
+//! networks, 1994; paper 000, section 4.1.2). With the processes in their own order and n a power
+//! of two this is the binomial tree.
 
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::SplitMix64;

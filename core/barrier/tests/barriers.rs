@@ -71,7 +71,8 @@ fn without_faults_a_barrier_costs_its_steps_and_nothing_more() {
 #[test]
 fn a_late_process_holds_all_and_is_not_taken_for_dead() {
     for algorithm in algorithms(9, 1) {
-        // Up to ten times the patience between two barriers: it answers, so it does not count as dead.
+        // Up to ten times the patience between two barriers: it answers, so it does not count as
+        // dead.
         let late = Setting { computing: 4_000 * MS, ..setting(3, BAD, 11) };
         let run = Run::new(programs(&algorithm, 9, 1).unwrap(), late).finish();
         assert!(run.left.iter().all(|left| left.len() == 3), "{algorithm:?}");
@@ -113,7 +114,8 @@ proptest! {
         let mortal = Setting { death: Some((dead, at)), ..setting(1_000, BAD, seed) };
         let run = Run::new(programs(algorithm, size, 1).unwrap(), mortal).finish();
         prop_assert!(run.left_early().is_empty());
-        // Processes that wait for the dead one notice; those that wait for them are told, or ask again.
+        // Processes that wait for the dead one notice; those that wait for them are told, or ask
+        // again.
         let bound = at + mortal.computing + timing().bound() + 2 * timing().bound() / 8;
         for (rank, process) in run.processes.iter().enumerate().filter(|(rank, _)| *rank != dead) {
             prop_assert_eq!(process.state(), State::Broken(dead));

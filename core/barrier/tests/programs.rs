@@ -33,7 +33,8 @@ fn receivers(program: &Program, to: Destination) -> Vec<usize> {
     }
 }
 
-/// Propagate along the messages what each process knows; at its end it must know that all have entered.
+/// Propagate along the messages what each process knows; at its end it must know that all have
+/// entered.
 #[test]
 fn who_leaves_knows_that_all_have_entered() {
     for (name, made) in every_program() {

@@ -10,9 +10,9 @@ const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
 const SNAP_BYTES: u32 = 1 << 16;
 const LINK_TYPE_ETHERNET: u32 = 1;
 
-/// An open capture of one link: both directions, with VLAN tags and the PAUSE and PFC frames of both
-/// ends, without preamble, FCS and trailer. The timestamp of a frame is the virtual time at which its
-/// first bit leaves; virtual time 0 is the wall-clock time of the daemon's start.
+/// An open capture of one link: both directions, with VLAN tags and the PAUSE and PFC frames of
+/// both ends, without preamble, FCS and trailer. The timestamp of a frame is the virtual time at
+/// which its first bit leaves; virtual time 0 is the wall-clock time of the daemon's start.
 #[derive(Debug)]
 pub struct Capture {
     file: BufWriter<File>,

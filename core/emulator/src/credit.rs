@@ -1,7 +1,7 @@
 //! Credit of a host: how many bytes of messages its programs may send.
 //!
-//! NFQUEUE does not hold frames of packet sockets. Programs that send frames of the message EtherType
-//! claim credit first, see [`packet_io::credit`].
+//! NFQUEUE does not hold frames of packet sockets. Programs that send frames of the message
+//! EtherType claim credit first, see [`packet_io::credit`].
 
 use switch_model::{Time, MICROSECOND};
 

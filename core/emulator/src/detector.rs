@@ -4,8 +4,8 @@ use switch_model::{Deadlock, Model, Time, MICROSECOND};
 
 const INTERVAL: Time = 50_000 * MICROSECOND;
 
-/// Checks the model for deadlocks at intervals. The model's condition is exact; that a deadlock must
-/// persist, with no frame sent by its members, is a self-check of the emulator.
+/// Checks the model for deadlocks at intervals. The model's condition is exact; that a deadlock
+/// must persist, with no frame sent by its members, is a self-check of the emulator.
 #[derive(Debug)]
 pub struct Detector {
     patience: Time,

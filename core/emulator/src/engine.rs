@@ -3,8 +3,8 @@
 //! All events have *virtual* times. A frame's arrival is computed when its transmission starts, and
 //! everything that follows is computed from that, not from when the daemon wakes up. Rates are
 //! therefore exact, and the time that a frame spends inside Open vSwitch is hidden in its
-//! serialisation and the link's delay. A frame that returns after its virtual arrival is *late*: it is
-//! processed as if it were in time, and its lateness is reported.
+//! serialisation and the link's delay. A frame that returns after its virtual arrival is *late*: it
+//! is processed as if it were in time, and its lateness is reported.
 
 use std::collections::HashMap;
 
@@ -37,8 +37,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An idle fabric. `tick` is the usual time between two calls of [`Engine::advance`]; a deadlock
-    /// is reported when it has lasted for `patience`.
+    /// An idle fabric. `tick` is the usual time between two calls of [`Engine::advance`]; a
+    /// deadlock is reported when it has lasted for `patience`.
     pub fn new(fabric: Fabric, seed: u64, tick: Time, patience: Time) -> Engine {
         let model = Model::new(fabric.channel_configs(), seed);
         let nics = fabric
@@ -117,8 +117,8 @@ impl Engine {
         }
     }
 
-    /// The last bit has virtually arrived. The frame counts in the ingress buffer whether the switch
-    /// has returned it or not, so that a switch that falls behind pauses its senders.
+    /// The last bit has virtually arrived. The frame counts in the ingress buffer whether the
+    /// switch has returned it or not, so that a switch that falls behind pauses its senders.
     fn arrive(&mut self, at: Time, sequence: u64) {
         let Found::Known(record) = self.state.transit.find(sequence) else { return };
         let (channel, priority, bytes) = (record.channel, record.priority, record.bytes);

@@ -54,8 +54,8 @@ impl Nic {
         &mut self.held
     }
 
-    /// Release as many packets as fit into the NIC's queue, which holds `queued_bytes` now. Returns the
-    /// number of the last one; None if none fits.
+    /// Release as many packets as fit into the NIC's queue, which holds `queued_bytes` now. Returns
+    /// the number of the last one; None if none fits.
     pub fn release(&mut self, now: Time, queued_bytes: u64) -> Option<u32> {
         if self.held.is_empty() {
             return None;

@@ -53,8 +53,8 @@ impl Engine {
         self.model.inject(now, channel, queued, &mut self.state);
     }
 
-    /// Process a MAC control frame of a host. It does not wait in the NIC's queue, and pauses the switch's
-    /// channel to the host.
+    /// Process a MAC control frame of a host. It does not wait in the NIC's queue, and pauses the
+    /// switch's channel to the host.
     fn receive_pause(
         &mut self,
         now: Time,

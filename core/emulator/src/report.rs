@@ -6,8 +6,8 @@ use switch_model::{ChannelId, DropCause, PriorityCounters, Time, MICROSECOND};
 use crate::engine::Engine;
 use crate::fabric::{Fabric, Owner};
 
-/// The answer to `status`. `limit_us` is the limit of lateness; `kernel_lost` counts the frames that the
-/// kernel lost.
+/// The answer to `status`. `limit_us` is the limit of lateness; `kernel_lost` counts the frames
+/// that the kernel lost.
 pub fn status(engine: &Engine, now: Time, limit_us: u64, kernel_lost: u64) -> Value {
     let lateness = &engine.state().lateness;
     let p99 = lateness.quantile_us(0.99);

@@ -44,7 +44,6 @@ pub struct Sockets {
 struct PacketSockets {
     receiver: PacketSocket,
     ring: Ring,
-    slots: usize,
     sender: PacketSocket,
     /// By end.
     destinations: Vec<Destination>,
@@ -100,7 +99,7 @@ impl Sockets {
     /// Give all frames in the ring to the engine, but at most as many as fit in it once.
     pub fn receive(&mut self, now: Time, engine: &mut Engine) {
         let (ends, credits, credit_of) = (&self.ends, &mut self.credits, &self.credit_of);
-        for _ in 0..self.packets.slots {
+        for _ in 0..self.packets.ring.slots() {
             let received = self.packets.ring.receive(|received: Received<'_>| {
                 let index = usize::try_from(received.interface).ok();
                 let end = index.and_then(|index| ends.get(index).copied().flatten());
@@ -170,10 +169,10 @@ impl PacketSockets {
             indexes.push(interface.index);
         }
         let sender = environment(open_sender(), || "packet socket".into())?;
-        let (receiver, ring, slots) =
+        let (receiver, ring) =
             environment(open_receiver(largest + SPARE_BYTES), || "packet ring".into())?;
         let destinations = indexes.iter().map(|&index| Destination::interface(index)).collect();
-        Ok(PacketSockets { receiver, ring, slots, sender, destinations, indexes })
+        Ok(PacketSockets { receiver, ring, sender, destinations, indexes })
     }
 
     /// Send each frame by its interface; returns how many could not be sent.
@@ -205,14 +204,13 @@ fn open_sender() -> std::io::Result<PacketSocket> {
     Ok(socket)
 }
 
-/// A socket that receives all frames of its namespace, its ring, and the slots of that.
-fn open_receiver(frame_bytes: usize) -> std::io::Result<(PacketSocket, Ring, usize)> {
+/// A socket that receives all frames of its namespace, and its ring.
+fn open_receiver(frame_bytes: usize) -> std::io::Result<(PacketSocket, Ring)> {
     let socket = PacketSocket::open()?;
     socket.ignore_outgoing()?;
-    let slots = RING_BYTES / slot_bytes(frame_bytes);
-    let ring = Ring::new(&socket, frame_bytes, slots)?;
+    let ring = Ring::new(&socket, frame_bytes, RING_BYTES / slot_bytes(frame_bytes))?;
     socket.bind(0, ALL_ETHER_TYPES)?;
-    Ok((socket, ring, slots))
+    Ok((socket, ring))
 }
 
 fn open_nfqueues(fabric: &Fabric) -> Result<Vec<(EndId, Nfqueue)>, Error> {

@@ -80,7 +80,8 @@ impl State {
         }
     }
 
-    /// Remove all frames and set all counters to zero. Captures and the numbers in trailers continue.
+    /// Remove all frames and set all counters to zero. Captures and the numbers in trailers
+    /// continue.
     pub(crate) fn reset(&mut self, fabric: Fabric) {
         self.fabric = fabric;
         self.lateness = Lateness::default();

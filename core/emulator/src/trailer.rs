@@ -1,7 +1,7 @@
 //! The trailer behind a frame's payload while the frame is inside an Open vSwitch.
 //!
-//! Open vSwitch does not change it. At the egress it tells the emulator by which channel, and in which
-//! transmission, the frame entered the switch.
+//! Open vSwitch does not change it. At the egress it tells the emulator by which channel, and in
+//! which transmission, the frame entered the switch.
 
 /// Length of a trailer: magic 4, channel 4, sequence number 8, big endian.
 pub const TRAILER_BYTES: usize = 16;

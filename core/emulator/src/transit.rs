@@ -17,15 +17,16 @@ pub struct Copy {
 
 /// Where a frame is.
 ///
-/// A frame arrives at its switch twice: virtually, at the computed time, and in reality, when Open vSwitch
-/// returns it. Either may come first.
+/// A frame arrives at its switch twice: virtually, at the computed time, and in reality, when Open
+/// vSwitch returns it. Either may come first.
 #[derive(Debug)]
 pub enum Stage {
     /// In the switch; it has not virtually arrived.
     InSwitch,
     /// Returned in one or more copies; it has not virtually arrived.
     Returned(Copy, Vec<Copy>),
-    /// Virtually arrived and counted in the ingress buffer, but still in the switch: it will be late.
+    /// Virtually arrived and counted in the ingress buffer, but still in the switch: it will be
+    /// late.
     Late(EntryId),
     /// Virtually arrived and returned; further copies join this entry of the ingress buffer.
     Arrived(EntryId),

@@ -1,12 +1,13 @@
 /* Messages and remote memory between the processes of a fabric's hosts: docs/messages.md.
  *
- * In this file, in this order: statuses and errors; opening and closing; messages; areas; primitives
- * (push, pull, mcast, tagged messages, locks), each contiguous, then by stride, then by bitmap; waiting.
+ * In this file, in this order: statuses and errors; opening and closing; messages; areas;
+ * primitives (push, pull, mcast, tagged messages, locks), each contiguous, then by stride, then by
+ * bitmap; waiting.
  *
  * Link with libknotless_endpoint.so. An endpoint belongs to one thread at a time. Functions that
- * return int return 0 (or a length), or a negative number; knotless_error() then returns the reason in
- * one line. Requests of other processes are executed, and *status_ret is written, only inside calls
- * of this library.
+ * return int return 0 (or a length), or a negative number; knotless_error() then returns the reason
+ * in one line. Requests of other processes are executed, and *status_ret is written, only inside
+ * calls of this library.
  */
 #ifndef KNOTLESS_ENDPOINT_H
 #define KNOTLESS_ENDPOINT_H
@@ -64,8 +65,8 @@ int knotless_join(knotless_endpoint *endpoint, const uint8_t group[6]);
 /* Post a message; waits up to timeout_us while all send descriptors are in use. */
 int knotless_send(knotless_endpoint *endpoint, knotless_address to, const void *data, size_t size,
                   int acknowledged, int64_t timeout_us);
-/* Receive the oldest message: its whole length, of which at most `size` bytes are copied. A negative
- * timeout_us waits for ever, 0 only looks. KNOTLESS_TIMED_OUT when nothing came. */
+/* Receive the oldest message: its whole length, of which at most `size` bytes are copied. A
+ * negative timeout_us waits for ever, 0 only looks. KNOTLESS_TIMED_OUT when nothing came. */
 int64_t knotless_receive(knotless_endpoint *endpoint, void *buffer, size_t size,
                          knotless_address *from, int64_t timeout_us);
 int knotless_post_receive(knotless_endpoint *endpoint, size_t count);
@@ -79,14 +80,15 @@ int knotless_fd(const knotless_endpoint *endpoint);
 /* Register an area of zeroes; its memory, valid until knotless_close. NULL when that fails. */
 void *knotless_register(knotless_endpoint *endpoint, uint32_t area, size_t size, int rights);
 
-/* Primitives. `src` is copied before they return; `dst` is written when the operation is done. `status_ret`
- * and `dst` must stay valid until *status_ret is not KNOTLESS_PENDING. */
+/* Primitives. `src` is copied before they return; `dst` is written when the operation is done.
+ * `status_ret` and `dst` must stay valid until *status_ret is not KNOTLESS_PENDING. */
 int knotless_push(knotless_endpoint *endpoint, const void *src, knotless_address to, uint32_t area,
                   uint64_t offset, int32_t *status_ret, size_t size);
 int knotless_push_stride(knotless_endpoint *endpoint, const void *src, knotless_address to,
                          uint32_t area, uint64_t offset, uint32_t block, uint32_t stride,
                          uint32_t count, int32_t *status_ret);
-/* Element i of `element` bytes is written when bit i % 8 of bits[i / 8] is set; src holds those only. */
+/* Element i of `element` bytes is written when bit i % 8 of bits[i / 8] is set; src holds those
+ * only. */
 int knotless_push_bitmap(knotless_endpoint *endpoint, const void *src, knotless_address to,
                          uint32_t area, uint64_t offset, uint32_t element, uint32_t elements,
                          const uint8_t *bits, int32_t *status_ret);

@@ -50,7 +50,8 @@ impl Inbox {
         total <= self.longest_bytes
     }
 
-    /// MessageKind a posted buffer for a message of `total` bytes; None when there is no buffer or no room.
+    /// Claim a posted buffer for a message of `total` bytes; None when there is no buffer or no
+    /// room.
     pub fn claim(&mut self, total: usize) -> Option<Buffer> {
         if self.posted == 0 || total > self.limit_bytes - self.used_bytes || !self.admits(total) {
             return None;
@@ -83,7 +84,8 @@ impl Inbox {
         Some(message)
     }
 
-    /// Remove and return the oldest operation. Its buffer is posted again, because the program never sees it.
+    /// Remove and return the oldest operation. Its buffer is posted again, because the program
+    /// never sees it.
     pub fn take_operation(&mut self) -> Option<Message> {
         let message = self.operations.pop_front()?;
         self.used_bytes -= message.data.len();

@@ -78,7 +78,8 @@ impl Incoming {
         }
     }
 
-    /// Return the acknowledgement of what has arrived. The caller sends it, so none is due any more.
+    /// Return the acknowledgement of what has arrived. The caller sends it, so none is due any
+    /// more.
     pub fn ack(&mut self) -> Ack {
         (self.unacknowledged, self.ack_now) = (0, false);
         let further = self.held.range(self.next + 1..).fold(0u64, |bits, (sequence, _)| {
@@ -173,7 +174,8 @@ impl Incoming {
         let (buffer, mut data) = match self.building.take() {
             Some(building) => building,
             None => match inbox.claim(total) {
-                // Allocate only for what has arrived: the length that a frame claims is not trusted.
+                // Allocate only for what has arrived: the length that a frame claims is not
+                // trusted.
                 Some(buffer) => (buffer, Vec::with_capacity(part.payload.len())),
                 None => return Outcome::NoRoom,
             },

@@ -7,7 +7,8 @@ use crate::address::Address;
 pub enum Reliability {
     /// Sent once. A lost message stays lost, and one that the network duplicates arrives twice.
     None,
-    /// Acknowledged and sent again if lost; without duplicates; in order among such messages to one peer.
+    /// Acknowledged and sent again if lost; without duplicates; in order among such messages to one
+    /// peer.
     Acknowledged,
 }
 

@@ -81,7 +81,8 @@ impl From<Failure> for Status {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the names of the fields are sufficient
 pub enum Request<'bytes> {
-    /// Write `data` to these bytes of an area. `once`: it may arrive twice, via the group and individually.
+    /// Write `data` to these bytes of an area. `once`: it may arrive twice, via the group and
+    /// individually.
     Write { id: OperationId, area: u32, shape: Shape, data: &'bytes [u8], once: bool },
     /// Answer with these bytes of an area.
     Read { id: OperationId, area: u32, shape: Shape },

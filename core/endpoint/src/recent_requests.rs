@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::operation::{OperationId, Status};
 
-/// Statuses kept for one sender. It has fewer pending operations, so an older request is a late copy.
+/// Statuses kept for one sender. It has fewer pending operations, so an older request is a late
+/// copy.
 const KEPT: usize = 1024;
 
 /// The recent requests of one sender.
@@ -15,8 +16,8 @@ pub struct RecentRequests {
 }
 
 impl RecentRequests {
-    /// The status of this request, which is None if the request is new. Returns None if the request is too
-    /// old to be remembered; it was answered long ago.
+    /// The status of this request, which is None if the request is new. Returns None if the request
+    /// is too old to be remembered; it was answered long ago.
     pub fn status(&mut self, id: OperationId) -> Option<&mut Option<Status>> {
         if id < self.oldest {
             return None;

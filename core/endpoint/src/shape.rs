@@ -78,7 +78,8 @@ impl Shape {
         }
     }
 
-    /// Visit its ranges in ascending order. The caller has checked [`Shape::extent`] against the area.
+    /// Visit its ranges in ascending order. The caller has checked [`Shape::extent`] against the
+    /// area.
     pub fn each(&self, mut visit: impl FnMut(Range<usize>)) {
         let mut range = |offset: u64, bytes: u64| visit(offset as usize..(offset + bytes) as usize);
         match self {
@@ -165,8 +166,8 @@ impl Shape {
 
 /// A copy of memory, to find out later which bytes have changed.
 ///
-/// Only changed bytes are sent, so several writers may change different bytes of an area at the same
-/// time (multiple writer protocol).
+/// Only changed bytes are sent, so several writers may change different bytes of an area at the
+/// same time (multiple writer protocol).
 #[derive(Clone, Debug)]
 pub struct Twin {
     offset: u64,
@@ -184,7 +185,8 @@ impl Twin {
         self.copy.len()
     }
 
-    /// Return the ranges in which `now`, as long as the twin, differs, and their bytes. The twin becomes `now`.
+    /// Return the ranges in which `now`, as long as the twin, differs, and their bytes. The twin
+    /// becomes `now`.
     pub fn diff(&mut self, now: &[u8]) -> (Shape, Vec<u8>) {
         let (mut runs, mut data) = (Vec::new(), Vec::new());
         let mut at = 0;

@@ -1,8 +1,8 @@
 //! Polling for a frame for a short time before sleeping, as long as that succeeds.
 //!
-//! Waking up takes several microseconds, longer than a neighbour needs to answer. If the answer takes
-//! longer, or the neighbour waits for this core, polling only delays it. Therefore each failure doubles the
-//! number of waits that sleep without polling, and a success resets it.
+//! Waking up takes several microseconds, longer than a neighbour needs to answer. If the answer
+//! takes longer, or the neighbour waits for this core, polling only delays it. Therefore each
+//! failure doubles the number of waits that sleep without polling, and a success resets it.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,8 @@ impl Spin {
         Spin { limit, failures: 0, skip: 0 }
     }
 
-    /// Poll until `found` returns true, or for the limit or `most` since `now`; returns whether it did.
+    /// Poll until `found` returns true, or for the limit or `most` since `now`; returns whether it
+    /// did.
     pub fn until(&mut self, now: Instant, most: Duration, mut found: impl FnMut() -> bool) -> bool {
         if self.limit.min(most).is_zero() {
             return false;

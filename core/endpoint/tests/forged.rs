@@ -21,7 +21,8 @@ const OPEN: u32 = 1;
 const READABLE: u32 = 2;
 const EMPTY: u32 = 3;
 const BYTES: usize = 64;
-/// The forger acknowledges no answers, so they accumulate: after this many a new process is attacked.
+/// The forger acknowledges no answers, so they accumulate: after this many a new process is
+/// attacked.
 const OF_ONE_NODE: u64 = 1000;
 
 fn address(node: u8) -> Address {

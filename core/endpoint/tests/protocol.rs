@@ -141,7 +141,8 @@ proptest! {
                 2 => Body::Ack(Ack { session: a % 3, next: b % 70, further: c }),
                 _ => Body::Reset { session: a % 3 },
             };
-            // From a node that does not exist: the fabric does not admit frames with another node's address.
+            // From a node that does not exist: the fabric does not admit frames with another node's
+            // address.
             let from = Address { mac: address(90).mac, port: port as u8 };
             let header = Header { to: address(0), from, session: 1 + d % 3, body };
             let mut frame = Vec::new();

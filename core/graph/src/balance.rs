@@ -24,7 +24,7 @@ const SHARED_COST: f64 = 0.1;
 /// Why no paths are chosen.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// So many channels has the longest: too many to be written out for all rows and switches.
+    /// The longest path has this many channels: written out, all paths exceed `most_hops`.
     TooLong(usize),
     /// Arrays that do not fit together.
     Malformed(Malformed),
@@ -38,8 +38,9 @@ impl From<Malformed> for Refusal {
 
 /// Chooses shortest paths from every row to every switch that has `receivers` (hosts).
 ///
-/// `senders` are the hosts of each row. Each tree is chosen `rounds` times; 0: the first channel at every state, whatever the loads.
-/// At most `most_hops` channels are written out: rows times switches times the longest path.
+/// `senders` are the hosts of each row. Each tree is chosen `rounds` times; with 0 rounds, the
+/// first channel is taken at every state, whatever the loads. At most `most_hops` channels are
+/// written out: rows times switches times the longest path.
 pub fn paths(
     graph: &StateGraph,
     rows: Rows<'_>,

@@ -73,6 +73,11 @@ impl Ring {
         Ok(Ring { memory, slot_bytes, slots, next: 0 })
     }
 
+    /// How many frames fit.
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
     /// The slot that the kernel fills next.
     fn slot(&self) -> *mut u8 {
         // SAFETY: next < slots, so the slot lies within the mapping of slots * slot_bytes bytes.

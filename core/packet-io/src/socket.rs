@@ -57,7 +57,8 @@ impl LinkAddress {
     }
 }
 
-// SAFETY: the closure is given a pointer to a sockaddr_ll that lives until it returns, and its size.
+// SAFETY: the closure is given a pointer to a sockaddr_ll that lives until it returns, and its
+// size.
 unsafe impl SocketAddrArg for LinkAddress {
     unsafe fn with_sockaddr<R>(
         &self,
@@ -216,12 +217,14 @@ impl PacketSocket {
         }
     }
 
-    /// Set a socket option to a plain value that holds no pointers, or pointers that live.
+    /// Set a socket option. Pointers inside `value` (those of a filter) must be valid during the
+    /// call.
     pub(crate) fn set_option<T>(&self, level: i32, name: i32, value: &T) -> io::Result<()> {
         let length = size_of::<T>() as libc::socklen_t;
         let (fd, pointer) = (self.fd.as_raw_fd(), std::ptr::from_ref(value).cast());
-        // SAFETY: the pointer is to a live T and the length is its size; the kernel only reads it.
-        // rustix has no socket options of packet sockets, and no filters.
+        // SAFETY: the pointer is to a live T and the length is its size. The kernel only reads it,
+        // and what a filter points to, which filter_by_byte() keeps alive. rustix has no socket
+        // options of packet sockets, and no filters.
         if unsafe { libc::setsockopt(fd, level, name, pointer, length) } < 0 {
             return Err(io::Error::last_os_error());
         }

@@ -114,7 +114,7 @@ struct Member {
 }
 
 impl Member {
-    /// Do what follows from what the process was told.
+    /// Send what the process has to send, leave the barrier if it is over, and plan a wake-up.
     fn go_on(&mut self, now: Time, wishes: &mut Vec<Wish>) {
         while let Some(post) = self.process.next_post() {
             let interface = post.send.network as u32;

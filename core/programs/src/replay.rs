@@ -1,4 +1,5 @@
-//! Recorded programs: each host does in order what its process once did, as fast as the network lets it.
+//! Recorded programs: each host does in order what its process once did, as fast as the network
+//! lets it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -84,7 +85,8 @@ impl Process for Replay {
     }
 }
 
-/// Processes for the hosts that do these steps, and when they end. A host without steps ends at once.
+/// Processes for the hosts that do these steps, and when they end. A host without steps ends at
+/// once.
 #[must_use]
 pub fn replay(hosts: Vec<Vec<Step>>) -> (Vec<Box<dyn Process>>, Ends) {
     let ends: Ends = Arc::new(Mutex::new(vec![None; hosts.len()]));

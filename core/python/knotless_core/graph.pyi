@@ -1,7 +1,7 @@
 """Graph algorithms of routing. Arrays must be contiguous; ValueError if shapes do not match.
 
-Paths are
-arrays (rows, switches, longest) of channels, then -1, and of the priority of each, 0 where none.
+Paths are arrays (rows, switches, longest) of channels, then -1, and of the priority of each, 0
+where none.
 A row is the hosts of one rank (plane) on one switch; rows are ordered by plane.
 """
 
@@ -16,7 +16,7 @@ class Channels:
     """The channels of a fabric, ordered by the switch that they leave, ``tail``.
 
     ``head`` is the switch that each enters, ``reverse`` the other channel of its link. A tree is
-    told by its root and, for each switch, the channel that enters it (``parent``) and its level.
+    given by its root and, for each switch, the channel that enters it (``parent``) and its level.
     """
 
     def __init__(self, tail: Ints, head: Ints, reverse: Ints, switches: int) -> None:
@@ -84,7 +84,7 @@ class Channels:
         The next hops (tables, switches, destinations), the changes (.., 4) as :class:`Tables`
         has them, the trees (switches, switches) that paths by table 0 make, their priorities.
         With ``spread``, table t takes the positive way of two equal ones if t plus the coordinate
-        is even. LookupError(from, to) if a link lacks.
+        is even. LookupError(from, to) if a link is missing.
         """
 
     def pruned(self, trees: Ints, sources: Mask, wanted: Mask) -> Ints:
@@ -179,9 +179,9 @@ class StateGraph:
     ) -> Paths:
         """Return shortest paths that avoid loaded channels, each tree chosen ``rounds`` times.
 
-        ValueError where there is no way; OverflowError(longest) if rows, switches and the longest
-        path together make more than ``most_hops``. With no rounds, the first channel at every
-        state. ``senders`` are the hosts of each row, ``receivers`` those of each switch.
+        ValueError if there is no path; OverflowError(longest) if rows * switches * longest exceeds
+        ``most_hops``. With 0 rounds, the first channel is taken at every state. ``senders`` are
+        the hosts of each row, ``receivers`` those of each switch.
         """
 
     def counted_tables(
@@ -206,7 +206,7 @@ def last_hops(paths: Ints, priorities: NDArray[np.uint8], at: Ints) -> Paths:
     """
 
 def is_acyclic(nodes: int, before: Ints, after: Ints) -> bool:
-    """Tell whether the edges close no cycle."""
+    """Return whether the edges close no cycle."""
 
 def grow_acyclic(nodes: int, before: Ints, after: Ints, order: Ints, given: Mask) -> Mask:
     """Return a largest set of edges without a cycle: ``given`` first, then in ``order``."""
@@ -217,10 +217,10 @@ def shortest_cycle(before: NDArray[np.int64], after: NDArray[np.int64]) -> list[
 def assign_vlans(channels: Channels, paths: Ints, trees: bool, by_pair: bool, limit: int) -> Ints:
     """Return (rows, switches): the number from 0 on of each path's VLAN, -1 where there is none.
 
-    Paths share a VLAN when their links close no loop (``trees``), or when they never want
-    different next hops at one switch towards one destination. In the order of the rows, each row,
-    or ``by_pair`` each path, takes the first VLAN into which it fits. LookupError(row): the paths
-    of that row close a loop among themselves. OverflowError: it takes more than ``limit``.
+    Paths share a VLAN if their links together form no loop (``trees``), or if, at every switch,
+    they use the same next hop to the same destination. In the order of the rows, each row, or
+    ``by_pair`` each path, takes the first VLAN into which it fits. LookupError(row): the paths of
+    that row close a loop among themselves. OverflowError: it takes more than ``limit``.
     """
 
 def first_loop(channels: Channels, wanted: Ints) -> int | None:

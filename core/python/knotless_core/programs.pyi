@@ -1,7 +1,7 @@
 """Programs of hosts as the traffic of a simulation: barriers, on processors after LogP.
 
 Times are picoseconds where a name ends in ``_ps``, nanoseconds where it ends in ``_ns``.
-What makes no sense is refused with a ValueError of one line.
+Invalid arguments raise a ValueError of one line.
 """
 
 import numpy as np

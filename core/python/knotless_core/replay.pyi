@@ -1,6 +1,6 @@
 """Recorded programs as the traffic of a simulation.
 
-What makes no sense is refused with a ValueError of one line.
+Invalid arguments raise a ValueError of one line.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """The packet-level simulator: arrays as input, a simulation that runs in slices, arrays as result.
 
-Times are picoseconds. What makes no sense is refused with a ValueError of one line.
+Times are picoseconds. Invalid arguments raise a ValueError of one line.
 """
 
 from typing import Protocol

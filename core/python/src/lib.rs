@@ -14,7 +14,7 @@ mod replay;
 mod simulator;
 
 #[global_allocator]
-static MEMORY: memory::OrEnd = memory::OrEnd;
+static MEMORY: memory::ExitOnFailure = memory::ExitOnFailure;
 
 /// Makes the submodule `name` and registers it, so that `import knotless_core.NAME` finds it.
 fn add(

@@ -38,8 +38,8 @@ impl<'a> Unicasts<'a> {
         Self { state, at, senders }
     }
 
-    /// The next step of packets for a host that arrive on a hop. A host's link on which no host sends
-    /// packets for this destination counts as not reached.
+    /// The next step of packets for a host that arrive on a hop. A host's link on which no host
+    /// sends packets for this destination counts as not reached.
     pub fn step(&self, id: HopId, destination: u32) -> Step<'a> {
         if let Some(host) = self.state.fabric.host(self.state.hop(id).link) {
             let senders = self.senders[host as usize];
@@ -76,8 +76,8 @@ impl<'a> Unicasts<'a> {
         direct
     }
 
-    /// A `direct` host shares the column of the first `direct` host of its switch if all other switches
-    /// treat the two alike, and all hosts label packets for the two alike.
+    /// A `direct` host shares the column of the first `direct` host of its switch if all other
+    /// switches treat the two alike, and all hosts label packets for the two alike.
     pub fn columns(&self) -> Result<Columns, Error> {
         let (state, hosts) = (self.state, self.at.len() as u32);
         let direct = self.direct();

@@ -2,14 +2,14 @@
 
 use switch_model::{ChannelId, VirtualChannel};
 
-use crate::agenda;
+use crate::event_queue;
 use crate::message::Packet;
 
-/// The agenda of a simulation.
-pub(crate) type Agenda = agenda::Agenda<Flight, Event>;
+/// The event queue of a simulation.
+pub(crate) type EventQueue = event_queue::EventQueue<Flight, Event>;
 
-/// A frame on a link. It arrives as a whole or, with cut-through, when a switch has received as much
-/// of it as it needs. Limited to 32 bytes, since every flight passes through memory.
+/// A frame on a link. It arrives as a whole or, with cut-through, when a switch has received as
+/// much of it as it needs. Limited to 32 bytes, since every flight passes through memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flight {
     pub channel: ChannelId,

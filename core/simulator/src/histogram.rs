@@ -1,5 +1,5 @@
-//! Counts of times in logarithmic buckets. docs/decisions/own-random-and-histogram.md says why it is not
-//! hdrhistogram.
+//! Counts of times in logarithmic buckets. docs/decisions/own-random-and-histogram.md says why it
+//! is not hdrhistogram.
 
 use switch_model::Time;
 

@@ -1,4 +1,4 @@
-//! A lane of the agenda: flights of equal durations, first in first out.
+//! A lane of the event queue: flights of equal durations, first in first out.
 
 use switch_model::Time;
 

@@ -94,8 +94,8 @@ impl Layout<'_> {
                 let (switch, _) =
                     self.unicasts.state.fabric.enters(self.unicasts.state.hop(id).link);
                 Err(Error::new(format!(
-                    "tables: what switch {switch} does with packets for host {host} cannot be \
-                     simulated: it copies them, or more than a packet tells decides"
+                    "tables: switch {switch} cannot be simulated for packets to host {host}: it \
+                     copies them, or its rules use something that is not followed"
                 )))
             }
         }

@@ -1,6 +1,6 @@
 //! An event-driven simulator of lossless fabrics: the switch model under a virtual clock.
 //!
-//! The emulator drives [`switch_model::Model`] by real frames and a real clock. Here an agenda of
+//! The emulator drives [`switch_model::Model`] by real frames and a real clock. Here a queue of
 //! events, in order of (time, sequence), drives the same model. Every source has a seeded random
 //! stream of its own, and no result depends on the machine.
 //!
@@ -10,12 +10,12 @@
 //! - [`Report`] holds the results.
 #![forbid(unsafe_code)]
 
-mod agenda;
 mod columns;
 mod deadlocks;
 mod driver;
 mod error;
 mod event;
+mod event_queue;
 mod fabric;
 mod histogram;
 mod hosts;

@@ -1,4 +1,4 @@
-//! What travels on the links: frames and pause signals, and the agenda of their arrivals.
+//! What travels on the links: frames and pause signals, and the queue of their arrivals.
 //!
 //! [`Links`] receives the effects of the switch model. It is separate from the model so that both
 //! can be borrowed at the same time.
@@ -8,14 +8,14 @@ use switch_model::{
     VirtualChannel,
 };
 
-use crate::event::{Agenda, Event, Flight};
+use crate::event::{Event, EventQueue, Flight};
 use crate::fabric::{Fabric, Forwarding, Head, Node};
 use crate::message::Packet;
 
 /// Frames and signals in flight, and the frames that the current event has lost.
 #[derive(Debug)]
 pub(crate) struct Links {
-    pub agenda: Agenda,
+    pub events: EventQueue,
     heads: Vec<Head>,
     first_of_hosts: u32,
     /// By host: frames that wait for its line.
@@ -26,7 +26,8 @@ pub(crate) struct Links {
     /// Signals in flight, by number, and the free numbers.
     signals: Vec<Signal>,
     free_signals: Vec<u32>,
-    /// With cut-through: bytes that a switch needs before it forwards, and the rate of each channel.
+    /// With cut-through: bytes that a switch needs before it forwards, and the rate of each
+    /// channel.
     cut_through: Option<(u32, Vec<u64>)>,
 }
 
@@ -34,7 +35,7 @@ impl Links {
     pub fn new(fabric: &Fabric, forwarding: Forwarding) -> Links {
         let rates_bps = || fabric.configs.iter().map(|config| config.rate_bps).collect();
         Links {
-            agenda: Agenda::new(),
+            events: EventQueue::new(),
             heads: fabric.heads.clone(),
             first_of_hosts: fabric.first_of_hosts(),
             waiting: vec![0; fabric.hosts()],
@@ -122,7 +123,7 @@ impl Effects<Packet> for Links {
         let (bytes, priority) = (sent.frame.bytes as u16, sent.frame.priority);
         let flight = Flight { channel, bytes, priority, packet };
         let arrives = sent.arrives - self.ahead(channel, sent.frame.bytes);
-        self.agenda.add_flight(sent.ends, arrives, flight);
+        self.events.add_flight(sent.ends, arrives, flight);
     }
 
     fn signal(&mut self, signal: Signal) {
@@ -136,7 +137,7 @@ impl Effects<Packet> for Links {
                 self.signals.len() as u32 - 1
             }
         };
-        self.agenda.add(signal.arrives, Event::Signalled(number));
+        self.events.add(signal.arrives, Event::Signalled(number));
     }
 
     fn dropped(&mut self, channel: ChannelId, _cause: DropCause, packet: Packet) {
@@ -147,6 +148,6 @@ impl Effects<Packet> for Links {
     }
 
     fn expires(&mut self, target: VirtualChannel, at: Time) {
-        self.agenda.add(at, Event::Expired(target));
+        self.events.add(at, Event::Expired(target));
     }
 }

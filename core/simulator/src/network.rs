@@ -1,12 +1,12 @@
-//! The switches and links: the switch model, the tables by which switches forward, and the frames in
-//! flight.
+//! The switches and links: the switch model, the tables by which switches forward, and the frames
+//! in flight.
 
 use std::hint::black_box;
 
 use switch_model::{ChannelCounters, ChannelId, DropCause, Frame, Model, Time, VirtualChannel};
 
-use crate::agenda::Due;
-use crate::event::{Agenda, Event, Flight};
+use crate::event::{Event, EventQueue, Flight};
+use crate::event_queue::Due;
 use crate::fabric::{Fabric, Node};
 use crate::links::Links;
 use crate::message::{Messages, Packet, ON_TREE};
@@ -68,18 +68,18 @@ impl Network {
         &self.model
     }
 
-    pub fn agenda(&self) -> &Agenda {
-        &self.links.agenda
+    pub fn event_queue(&self) -> &EventQueue {
+        &self.links.events
     }
 
-    pub fn agenda_mut(&mut self) -> &mut Agenda {
-        &mut self.links.agenda
+    pub fn event_queue_mut(&mut self) -> &mut EventQueue {
+        &mut self.links.events
     }
 
     /// Take what is due next if it is due at or before `end`.
     #[inline(always)]
     pub fn next(&mut self, end: Time) -> Option<(Time, Due<Flight, Event>)> {
-        self.links.agenda.next(end)
+        self.links.events.next(end)
     }
 
     /// In a large fabric: prefetch the state of the sender of a flight that is probably due soon.
@@ -102,7 +102,7 @@ impl Network {
     #[inline(always)]
     fn soon(&self) -> Option<&Flight> {
         let large = self.links.channels() > LARGE;
-        large.then(|| self.links.agenda.soon()).flatten()
+        large.then(|| self.links.events.soon()).flatten()
     }
 
     /// Data packets whose transmission has begun, over all channels.

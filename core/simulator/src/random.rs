@@ -32,8 +32,8 @@ impl Stream {
     }
 }
 
-/// A number that depends on `seed` and `numbers` only: SplitMix64 (Steele, Lea, Flood: Fast splittable
-/// pseudorandom number generators, 2014) over each number in turn.
+/// A number that depends on `seed` and `numbers` only: SplitMix64 (Steele, Lea, Flood: Fast
+/// splittable pseudorandom number generators, 2014) over each number in turn.
 pub(crate) fn mixed(seed: u64, numbers: [u32; 3]) -> u64 {
     numbers.iter().fold(seed, |state, &number| {
         SplitMix64::seed_from_u64(state.wrapping_add(u64::from(number))).next_u64()

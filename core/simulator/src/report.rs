@@ -68,7 +68,8 @@ pub struct Report {
     pub flows: Vec<FlowReport>,
     /// Latencies of all packets.
     pub latency: Histogram,
-    /// For each message, the time from its sending to its arrival, or to its acknowledgement if it has one.
+    /// For each message, the time from its sending to its arrival, or to its acknowledgement if it
+    /// has one.
     pub completion: Histogram,
     /// By channel, after the warm-up.
     pub channels: Vec<ChannelCounters>,

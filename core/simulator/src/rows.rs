@@ -8,13 +8,14 @@ use crate::columns::{Samples, Unicasts};
 pub(crate) struct Rows {
     /// By hop: its row.
     pub of: Vec<u32>,
-    /// By row: the switch, and by class a hop that has the row's entry, or None if no packet gets there.
+    /// By row: the switch, and by class a hop that has the row's entry, or None if no packet gets
+    /// there.
     pub used: Vec<(u32, Vec<Option<HopId>>)>,
 }
 
 impl Rows {
-    /// Few rows in which no two hops contradict each other. At first all hops into a switch share one
-    /// row. Rows are divided until all hops of each forward equal packets equally.
+    /// Few rows in which no two hops contradict each other. At first all hops into a switch share
+    /// one row. Rows are divided until all hops of each forward equal packets equally.
     pub fn of(unicasts: &Unicasts<'_>, samples: &Samples) -> Rows {
         let fabric = &unicasts.state.fabric;
         let hops = unicasts.state.hops();

@@ -6,11 +6,11 @@
 
 use switch_model::{ChannelCounters, ChannelId, Time};
 
-use crate::agenda::Due;
 use crate::deadlocks::Deadlocks;
 use crate::driver::{Order, Orders, TrafficDriver};
 use crate::error::Error;
 use crate::event::{Event, Flight, MediumEvent};
+use crate::event_queue::Due;
 use crate::fabric::Fabric;
 use crate::hosts::{Hosts, Next};
 use crate::hub::{Hubs, Transmission};
@@ -73,15 +73,15 @@ impl Simulation {
     }
 
     fn begin(&mut self) {
-        let agenda = self.network.agenda_mut();
+        let queue = self.network.event_queue_mut();
         if self.settings.warm_up > 0 {
-            agenda.add(self.settings.warm_up, Event::WarmUpEnd);
+            queue.add(self.settings.warm_up, Event::WarmUpEnd);
         }
         for (number, change) in (0..).zip(&self.settings.link_changes) {
-            agenda.add(change.at, Event::LinkChange(number));
+            queue.add(change.at, Event::LinkChange(number));
         }
         if let Some(period) = self.watchdog_period {
-            agenda.add(period, Event::Watchdog);
+            queue.add(period, Event::Watchdog);
         }
         self.driver.begin(&mut self.orders);
         self.carry_out(0, 0);
@@ -176,7 +176,7 @@ impl Simulation {
         let (packet, bytes) = (outgoing.packet, outgoing.bytes);
         match &mut self.hubs {
             None => self.network.inject(at, host, packet, bytes),
-            Some(hubs) => hubs.offer(at, host, bytes, packet, self.network.agenda_mut()),
+            Some(hubs) => hubs.offer(at, host, bytes, packet, self.network.event_queue_mut()),
         }
         if outgoing.last {
             self.tell(at, Notice::AllQueued { host });
@@ -216,7 +216,7 @@ impl Simulation {
                     self.feed(at, message.from);
                 }
                 Order::Call { at, source, tag } => {
-                    self.network.agenda_mut().add(at, Event::Source { source, tag });
+                    self.network.event_queue_mut().add(at, Event::Source { source, tag });
                 }
             }
         }
@@ -225,7 +225,7 @@ impl Simulation {
 
     fn medium(&mut self, at: Time, station: u32, what: MediumEvent) {
         let Some(hubs) = &mut self.hubs else { return };
-        match hubs.process(at, station, what, self.network.agenda_mut()) {
+        match hubs.process(at, station, what, self.network.event_queue_mut()) {
             Transmission::Unfinished => return,
             Transmission::Sent => {}
             Transmission::GivenUp(packet) => self.lose(at, &packet),
@@ -262,10 +262,10 @@ impl Simulation {
             self.network.run_watchdog(at);
             self.look_for_deadlock(at);
         }
-        let agenda = self.network.agenda_mut();
-        let goes_on = self.hosts.any_in_network() || !agenda.is_empty();
+        let queue = self.network.event_queue_mut();
+        let goes_on = self.hosts.any_in_network() || !queue.is_empty();
         if let Some(period) = self.watchdog_period.filter(|_| goes_on) {
-            agenda.add(at + period, Event::Watchdog);
+            queue.add(at + period, Event::Watchdog);
         }
     }
 
@@ -288,7 +288,7 @@ impl Simulation {
 
     /// Virtual time.
     pub fn now(&self) -> Time {
-        self.network.agenda().now()
+        self.network.event_queue().now()
     }
 
     /// Events so far.

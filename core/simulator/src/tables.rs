@@ -40,8 +40,8 @@ impl Tables {
         Tables { routes: Arc::new(routes), trees: Vec::new() }
     }
 
-    /// The same without trees, for `copies` copies of the fabric that no link joins. Switches and hosts
-    /// of each copy follow those of the copy before.
+    /// The same without trees, for `copies` copies of the fabric that no link joins. Switches and
+    /// hosts of each copy follow those of the copy before.
     pub fn repeated(&self, copies: usize) -> Tables {
         Tables { routes: Arc::new(self.routes.repeated(copies)), trees: Vec::new() }
     }
@@ -66,8 +66,8 @@ impl Tables {
     /// numbered from 0.
     ///
     /// # Errors
-    /// A channel that does not leave its switch, or branches that meet again or form a cycle: frames
-    /// would arrive twice, or circulate for ever.
+    /// A channel that does not leave its switch, or branches that meet again or form a cycle:
+    /// frames would arrive twice, or circulate for ever.
     pub fn add_tree(&mut self, fabric: &Fabric, branches: &[(u32, u32, u8)]) -> Result<(), Error> {
         let mut tree = vec![Vec::new(); self.routes.switches];
         let mut entered = vec![false; fabric.channels()];

@@ -118,8 +118,9 @@ fn of_two_that_always_send_one_captures_the_line_and_the_other_gives_frames_up()
         let share = share_of_line(&report, FRAME_BITS + GAP_BITS);
         assert!((0.9..1.0).contains(&share), "{share}");
         let counted = &report.stations[..2];
-        // In the long run both send equally much, but a station that loses 16 times in a row gives its
-        // frame up: after each frame the winner draws from two slots and the loser from ever more.
+        // In the long run both send equally much, but a station that loses 16 times in a row gives
+        // its frame up: after each frame the winner draws from two slots and the loser from ever
+        // more.
         let frames = counted.iter().map(|station| station.frames);
         assert!(frames.clone().max() < frames.min().map(|least| 2 * least), "{counted:?}");
         for (flow, station) in report.flows.iter().zip(counted) {
@@ -139,9 +140,9 @@ fn one_seed_gives_one_result_and_another_another() {
     assert_ne!(of(1), of(2));
 }
 
-/// The share of time in which `hosts` hosts carry payloads of `bytes` bytes, and that of Metcalfe and
-/// Boggs (Ethernet: distributed packet switching, 1976) if each of Q hosts sends in a
-/// slot with probability 1/Q: P / (P + W T), W = (1 - A) / A slots T, A = (1 - 1/Q)^(Q - 1).
+/// The share of time in which `hosts` hosts carry payloads of `bytes` bytes, and that of Metcalfe
+/// and Boggs (Ethernet: distributed packet switching, 1976) if each of Q hosts sends in a slot with
+/// probability 1/Q: P / (P + W T), W = (1 - A) / A slots T, A = (1 - 1/Q)^(Q - 1).
 fn efficiency(hosts: u32, bytes: u32, delay: Time) -> (f64, f64) {
     let traffic = saturated(hosts + 1, hosts, u64::from(bytes), Arrivals::Saturate);
     let settings = Settings { packet_bytes: bytes, ..settings(1, SECOND / 2) };

@@ -1,9 +1,10 @@
 //! The state of one channel: queues and serialiser at its sender, ingress buffers at its receiver.
 //!
 //! Memory access dominates the run time of a large simulation, so the state is divided by how often
-//! it is used. What every frame touches fits one cache line of 64 bytes for each of the channel, the
-//! queue of a priority and the ingress buffer of a class; [`ColdState`] holds the rest. Queues and
-//! ingress buffers of one priority are adjacent, so that unused priorities never enter the caches.
+//! it is used. What every frame touches fits one cache line of 64 bytes for each of the channel,
+//! the queue of a priority and the ingress buffer of a class; [`ColdState`] holds the rest. Queues
+//! and ingress buffers of one priority are adjacent, so that unused priorities never enter the
+//! caches.
 
 use crate::config::{Buffer, ChannelConfig, FlowControl};
 use crate::counters::DropCause;

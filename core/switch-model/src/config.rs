@@ -49,8 +49,8 @@ impl Buffer {
     ///
     /// The frame that crosses XOFF may exceed it by nearly its own size. PAUSE takes one delay to
     /// reach the sender, which then completes the frame that it has begun, and what left before
-    /// takes another delay to arrive. `reaction` is the link's delay plus the time by which a driver
-    /// of the model may be late.
+    /// takes another delay to arrive. `reaction` is the link's delay plus the time by which a
+    /// driver of the model may be late.
     pub fn headroom_needed(rate_bps: u64, reaction: Time, max_frame_bytes: u32) -> u64 {
         let in_flight = u128::from(rate_bps) * 2 * u128::from(reaction) / (8 * u128::from(SECOND));
         in_flight as u64 + 1 + 2 * u64::from(max_frame_bytes + GAP_BYTES)

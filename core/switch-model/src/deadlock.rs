@@ -24,8 +24,8 @@ pub struct Deadlock {
     pub cycle: Vec<VirtualChannel>,
 }
 
-/// A frame in the egress queue of `queue` that counts `bytes` in the ingress buffer of `ingress`. Of
-/// several copies of a frame, which have the same `entry`, only one counts.
+/// A frame in the egress queue of `queue` that counts `bytes` in the ingress buffer of `ingress`.
+/// Of several copies of a frame, which have the same `entry`, only one counts.
 struct Wait {
     ingress: VirtualChannel,
     queue: VirtualChannel,

@@ -9,7 +9,8 @@ pub(crate) enum Hold {
     Uncharged,
     /// The frame is the only copy and needs no entry.
     Sole {
-        /// Channel and class of the ingress buffer; apart, they are smaller than a [`VirtualChannel`].
+        /// Channel and class of the ingress buffer; apart, they are smaller than a
+        /// [`VirtualChannel`].
         channel: ChannelId,
         class: u8,
         bytes: u32,

@@ -8,7 +8,8 @@
 //! A *channel* is one direction of a link. Its sender has an egress queue for each priority and a
 //! serialiser. Its receiver, if it is a switch, has an *ingress buffer* for each priority (one for
 //! all priorities under 802.3x). The occupancy of an ingress buffer counts a frame from its arrival
-//! until its last copy has left the switch. While the occupancy is above XOFF the channel is paused.
+//! until its last copy has left the switch. While the occupancy is above XOFF the channel is
+//! paused.
 #![forbid(unsafe_code)]
 
 mod channel;

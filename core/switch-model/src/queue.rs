@@ -1,10 +1,10 @@
-//! Egress queues: linked lists in one pool of places that all queues share, so that the memory in use
-//! is that of the frames that wait now.
+//! Egress queues: linked lists in one pool of slots that all queues share, so that the memory in
+//! use is that of the frames that wait now.
 
 use crate::entries::Hold;
 use crate::units::Time;
 
-/// No place.
+/// No slot.
 const NONE: u32 = u32::MAX;
 
 /// A frame that waits in an egress queue.
@@ -44,23 +44,23 @@ impl Queue {
 /// Storage for one frame.
 #[derive(Debug)]
 #[repr(align(64))]
-struct Place<P> {
+struct Slot<P> {
     frame: Option<Queued<P>>,
-    /// The place of the next frame of the queue, or the next free place.
+    /// The slot of the next frame of the queue, or the next free slot.
     next: u32,
 }
 
 /// The frames of all queues.
 #[derive(Debug)]
 pub(crate) struct Queues<P> {
-    places: Vec<Place<P>>,
+    slots: Vec<Slot<P>>,
     free: u32,
     waiting: u64,
 }
 
 impl<P> Queues<P> {
     pub fn new() -> Self {
-        Queues { places: Vec::new(), free: NONE, waiting: 0 }
+        Queues { slots: Vec::new(), free: NONE, waiting: 0 }
     }
 
     /// Frames in all queues.
@@ -70,9 +70,9 @@ impl<P> Queues<P> {
 
     /// The frames of a queue in their order.
     pub fn frames<'a>(&'a self, queue: &Queue) -> impl Iterator<Item = &'a Queued<P>> {
-        let place = |number: u32| self.places.get(number as usize);
-        let places = std::iter::successors(place(queue.first), move |at| place(at.next));
-        places.filter_map(|at| at.frame.as_ref())
+        let slot = |number: u32| self.slots.get(number as usize);
+        let slots = std::iter::successors(slot(queue.first), move |at| slot(at.next));
+        slots.filter_map(|at| at.frame.as_ref())
     }
 
     #[inline]
@@ -80,19 +80,19 @@ impl<P> Queues<P> {
         queue.bytes += u64::from(frame.bytes);
         queue.peak_bytes = queue.peak_bytes.max(queue.bytes);
         self.waiting += 1;
-        let taken = Place { frame: Some(frame), next: NONE };
-        let number = match self.places.get_mut(self.free as usize) {
-            Some(place) => {
-                let number = std::mem::replace(&mut self.free, place.next);
-                *place = taken;
+        let taken = Slot { frame: Some(frame), next: NONE };
+        let number = match self.slots.get_mut(self.free as usize) {
+            Some(slot) => {
+                let number = std::mem::replace(&mut self.free, slot.next);
+                *slot = taken;
                 number
             }
             None => {
-                self.places.push(taken);
-                self.places.len() as u32 - 1
+                self.slots.push(taken);
+                self.slots.len() as u32 - 1
             }
         };
-        match self.places.get_mut(queue.last as usize) {
+        match self.slots.get_mut(queue.last as usize) {
             Some(last) => last.next = number,
             None => queue.first = number,
         }
@@ -101,13 +101,13 @@ impl<P> Queues<P> {
 
     #[inline]
     pub fn pop(&mut self, queue: &mut Queue) -> Option<Queued<P>> {
-        let place = self.places.get_mut(queue.first as usize)?;
-        let frame = place.frame.take()?;
-        let number = std::mem::replace(&mut queue.first, place.next);
+        let slot = self.slots.get_mut(queue.first as usize)?;
+        let frame = slot.frame.take()?;
+        let number = std::mem::replace(&mut queue.first, slot.next);
         if queue.first == NONE {
             queue.last = NONE;
         }
-        place.next = std::mem::replace(&mut self.free, number);
+        slot.next = std::mem::replace(&mut self.free, number);
         queue.bytes -= u64::from(frame.bytes);
         self.waiting -= 1;
         Some(frame)
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_keep_their_order_and_share_their_places() {
+    fn queues_keep_their_order_and_share_their_slots() {
         let mut queues = Queues::new();
         let mut both = [Queue::new(), Queue::new()];
         for number in 1..=10 {
@@ -145,7 +145,7 @@ mod tests {
         }
         let odd: Vec<u32> = queues.frames(&both[1]).map(|frame| frame.payload).collect();
         assert_eq!(odd, [1, 3, 5, 7, 9]);
-        assert_eq!((queues.waiting(), queues.places.len()), (10, 10));
+        assert_eq!((queues.waiting(), queues.slots.len()), (10, 10));
         assert_eq!((both[0].bytes, both[0].peak_bytes), (30, 30));
     }
 
@@ -153,6 +153,6 @@ mod tests {
     fn what_every_frame_touches_is_one_cache_line_each() {
         assert_eq!(size_of::<Queue>(), 64);
         // A payload of 24 bytes is what the simulator has.
-        assert_eq!(size_of::<Place<[u64; 3]>>(), 64);
+        assert_eq!(size_of::<Slot<[u64; 3]>>(), 64);
     }
 }

@@ -7,7 +7,8 @@ pub type Time = u64;
 pub const MICROSECOND: Time = 1_000_000;
 /// One second.
 pub const SECOND: Time = 1_000_000_000_000;
-/// Preamble, start delimiter and interframe gap: wire time that each frame takes in addition to its bytes.
+/// Preamble, start delimiter and interframe gap: wire time that each frame takes in addition to its
+/// bytes.
 pub const GAP_BYTES: u32 = 20;
 /// The shortest frame, FCS included; shorter frames are padded on the wire.
 pub const MIN_FRAME_BYTES: u32 = 64;

@@ -10,7 +10,8 @@ use switch_model::{
 const SWITCHES: u32 = 4;
 const FRAME: u32 = 1522;
 
-/// Channels 0-3 go round (i to i + 1), 4-7 the other way (i to i - 1), 8-11 from the hosts, 12-15 to them.
+/// Channels 0-3 go round (i to i + 1), 4-7 the other way (i to i - 1), 8-11 from the hosts, 12-15
+/// to them.
 fn configs(flow_control: FlowControl) -> Vec<switch_model::ChannelConfig> {
     (0..16).map(|index| channel(flow_control, index < 12, 500, 32_768)).collect()
 }

@@ -1,6 +1,6 @@
 //! 2-way tree with multicast release (paper 001, 3.2.1): in phase p the processes whose numbers
-//! are multiples of 2^(p+1) receive from the next multiple of 2^p. After ceil(log2 n) phases the master
-//! knows that all have entered, and multicasts the release.
+//! are multiples of 2^(p+1) receive from the next multiple of 2^p. After ceil(log2 n) phases the
+//! master knows that all have entered, and multicasts the release.
 
 use super::tree::gather;
 use crate::program::Program;

@@ -21,8 +21,8 @@ const MAX_NETWORKS: usize = 2;
 pub enum Algorithm {
     /// Pairwise exchange in ceil(log2 n) stages.
     Shuffle,
-    /// Gather along a k-way tree, release by multicast. The 2-way tree is the binomial tree, because a tree
-    /// in which each parent has one child would be a chain.
+    /// Gather along a k-way tree, release by multicast. The 2-way tree is the binomial tree,
+    /// because a tree in which each parent has one child would be a chain.
     Tree(usize),
     /// All send to the master at once, release by multicast.
     Concurrent,

@@ -1,6 +1,7 @@
-//! Shuffle exchange (paper 001, 3.1.1): in stage k every process exchanges a message with the process
-//! whose number differs in bit k. If the number of processes is not a power of two,
-//! dissemination (Hensgen, Finkel, Manber): in stage k, to the process 2^k further, modulo their number.
+//! Shuffle exchange (paper 001, 3.1.1): in stage k every process exchanges a message with the
+//! process whose number differs in bit k. If the number of processes is not a power of two,
+//! dissemination (Hensgen, Finkel, Manber): in stage k, to the process 2^k further, modulo their
+//! number.
 
 use crate::program::{Destination, Program, ProgramBuilder};
 use crate::Rank;

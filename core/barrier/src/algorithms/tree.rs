@@ -2,10 +2,10 @@
 //! once, each of which has as many processes below it; the master multicasts the release.
 //!
 //! If the processes cannot be distributed evenly, the remaining ones are leaves: one more message
-//! somewhere in the tree, as the paper says of 32 processes. In the paper's 3-way tree every parent has
-//! two children once, not in each of log3 n phases. This follows from its times: 200 us for 31
-//! processes and 159 us for 15 are four and three phases. (A tree of log3 n phases would take three for
-//! 31 processes as for 27.)
+//! somewhere in the tree, as the paper says of 32 processes. In the paper's 3-way tree every parent
+//! has two children once, not in each of log3 n phases. This follows from its times: 200 us for 31
+//! processes and 159 us for 15 are four and three phases. (A tree of log3 n phases would take three
+//! for 31 processes as for 27.)
 
 use crate::program::{Destination, Program, ProgramBuilder};
 use crate::Rank;

@@ -44,7 +44,8 @@ enum Event {
     Look(Rank),
 }
 
-/// A run. `entered[r]` and `left[r]` are the times at which process r entered and left each barrier.
+/// A run. `entered[r]` and `left[r]` are the times at which process r entered and left each
+/// barrier.
 pub struct Run {
     setting: Setting,
     /// By process: the programs that it runs in turn, one barrier each.

@@ -53,7 +53,8 @@ impl AsFd for Poll {
     }
 }
 
-/// A descriptor that becomes readable on SIGTERM, SIGINT or SIGHUP, which no longer end the process.
+/// A descriptor that becomes readable on SIGTERM, SIGINT or SIGHUP, which no longer end the
+/// process.
 ///
 /// # Errors
 /// The kernel refuses.

@@ -100,7 +100,8 @@ impl Bench {
         }
     }
 
-    /// Forward a frame. The first byte of the destination is the host's number; 0xff is all hosts, 9 none.
+    /// Forward a frame. The first byte of the destination is the host's number; 0xff is all hosts,
+    /// 9 none.
     pub fn carry(&mut self, end: usize, frame: Vec<u8>) {
         let fabric = &self.engine.state().fabric;
         let came_in = &fabric.ends[end].interface;

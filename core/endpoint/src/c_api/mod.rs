@@ -132,7 +132,8 @@ impl knotless_endpoint {
         self.operations.retain(|id, destination| {
             let Some(outcome) = endpoint.node_mut().take_outcome(*id) else { return true };
             let size = outcome.data.len().min(destination.size);
-            // SAFETY: the caller keeps `size` bytes at `data`, and the status, until the operation is complete.
+            // SAFETY: the caller keeps `size` bytes at `data`, and the status, until the operation
+            // is complete.
             unsafe {
                 if size > 0 {
                     std::ptr::copy_nonoverlapping(outcome.data.as_ptr(), destination.data, size);
@@ -162,7 +163,8 @@ macro_rules! with_endpoint {
         pub unsafe extern "C" fn $name(
             endpoint: *mut knotless_endpoint $(, $argument: $type)*
         ) -> $answer {
-            // SAFETY: the endpoint is NULL or one that knotless_open() has made, used by this thread alone.
+            // SAFETY: the endpoint is NULL or one that knotless_open() has made, used by this
+            // thread alone.
             match unsafe { endpoint.as_mut() } {
                 Some($here) => $body,
                 None => <$answer>::from(failed(&null("endpoint"))),

@@ -12,7 +12,8 @@ use crate::memory::Rights;
 use crate::node::Node;
 use crate::shape::{Shape, Twin};
 
-/// The shape of a bitmap and the number of bytes it names; the function fails if it is inconsistent.
+/// The shape of a bitmap and the number of bytes it names; the function fails if it is
+/// inconsistent.
 macro_rules! bitmap {
     ($offset:expr, $element:expr, $elements:expr, $bits:expr) => {{
         let bits = bytes_at!($bits, $elements.div_ceil(8) as usize).to_vec();
@@ -99,7 +100,8 @@ with_endpoint! {
         let post = |node: &mut Node, _| node.push_diff(to.into(), area, &mut copy, now);
         let posted = operate!(here, status, post);
         if posted == 0 {
-            // SAFETY: `twin` is not NULL unless the size is 0, and to `size` bytes; `now` may be the same memory.
+            // SAFETY: `twin` is not NULL unless the size is 0, and to `size` bytes; `now` may be
+            // the same memory.
             unsafe { std::ptr::copy(now.as_ptr(), twin.cast(), size) };
         }
         posted

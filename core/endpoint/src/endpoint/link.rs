@@ -123,8 +123,8 @@ impl Link {
         }
     }
 
-    /// Fill the queue with the frames that `write` writes, until it returns false. No frame is built
-    /// while the interface is blocked. Returns whether any frame waits.
+    /// Fill the queue with the frames that `write` writes, until it returns false. No frame is
+    /// built while the interface is blocked. Returns whether any frame waits.
     pub(super) fn fill(&mut self, mut write: impl FnMut(&mut Vec<u8>) -> bool) -> bool {
         while self.queue.len() < BATCH && self.blocked_since.is_none() {
             let mut frame = self.spare.pop().unwrap_or_default();
@@ -137,7 +137,8 @@ impl Link {
         !self.queue.is_empty()
     }
 
-    /// Send waiting frames as far as credit and the kernel's room allow; returns how many were sent.
+    /// Send waiting frames as far as credit and the kernel's room allow; returns how many were
+    /// sent.
     ///
     /// # Errors
     /// The interface is gone.

@@ -44,8 +44,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Claim `port` of `interface` in the network namespace of the calling thread. Needs CAP_NET_RAW.
-    /// The MTU of `config` is replaced by the interface's.
+    /// Claim `port` of `interface` in the network namespace of the calling thread. Needs
+    /// CAP_NET_RAW. The MTU of `config` is replaced by the interface's.
     ///
     /// # Errors
     /// One line: no such interface, not permitted, the port is taken, a setting is invalid.
@@ -159,8 +159,8 @@ impl Endpoint {
         self.completions.pop_front()
     }
 
-    /// Wait until every posted message is complete, every frame is sent, and every received frame is
-    /// acknowledged; returns false if not in time. Call it before a process ends.
+    /// Wait until every posted message is complete, every frame is sent, and every received frame
+    /// is acknowledged; returns false if not in time. Call it before a process ends.
     ///
     /// # Errors
     /// The interface is gone.
@@ -197,8 +197,8 @@ impl Endpoint {
         Ok(posted)
     }
 
-    /// Wait for an operation for at most `timeout` (None: without limit); None if it is still pending.
-    /// A waiting process executes the requests of others.
+    /// Wait for an operation for at most `timeout` (None: without limit); None if it is still
+    /// pending. A waiting process executes the requests of others.
     ///
     /// # Errors
     /// The interface is gone.
@@ -210,7 +210,8 @@ impl Endpoint {
         self.wait(timeout, |node| node.take_outcome(id))
     }
 
-    /// Wait in the same way, but do not take the outcome; returns whether the operation is complete.
+    /// Wait in the same way, but do not take the outcome; returns whether the operation is
+    /// complete.
     ///
     /// # Errors
     /// The interface is gone.
@@ -256,7 +257,8 @@ impl AsFd for Endpoint {
     }
 }
 
-/// Claim a port by an abstract socket name, which exists in one network namespace until the process ends.
+/// Claim a port by an abstract socket name, which exists in one network namespace until the process
+/// ends.
 fn claim_port(ifindex: i32, port: u8) -> std::io::Result<UnixDatagram> {
     let name = format!("knotless-endpoint/{ifindex}/{port}");
     UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)

@@ -19,7 +19,8 @@ impl Endpoint {
         let mut received = false;
         loop {
             if let Some(answer) = ready(&mut self.node) {
-                // Acknowledgements wait: the program may be about to send a frame that can carry them.
+                // Acknowledgements wait: the program may be about to send a frame that can carry
+                // them.
                 self.transmit(now)?;
                 return Ok(Some(answer));
             }
@@ -35,8 +36,8 @@ impl Endpoint {
         }
     }
 
-    /// Process the frames that have arrived; if there are none, wait for one, or until the protocol or
-    /// a blocked interface needs attention, for at most `left`. Returns the time afterwards.
+    /// Process the frames that have arrived; if there are none, wait for one, or until the protocol
+    /// or a blocked interface needs attention, for at most `left`. Returns the time afterwards.
     fn receive_frames(&mut self, now: Instant, left: Option<Duration>) -> Instant {
         let link = &self.link;
         let limit = left.unwrap_or(Duration::MAX);
@@ -68,8 +69,8 @@ impl Endpoint {
         self.keep_completions();
     }
 
-    /// The protocol's time. It does not advance while the interface is blocked: frames that have not
-    /// left this host must not be sent again, and no peer given up because of them.
+    /// The protocol's time. It does not advance while the interface is blocked: frames that have
+    /// not left this host must not be sent again, and no peer given up because of them.
     pub(super) fn time(&self, now: Instant) -> Time {
         let running = now.duration_since(self.started);
         running.saturating_sub(self.link.blocked_until(now)).as_nanos() as Time

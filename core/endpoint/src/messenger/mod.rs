@@ -1,8 +1,8 @@
 //! The protocol without clock and interface: messages in, frames out, and the reverse.
 //!
-//! The caller passes the time, which never decreases. After every call, [`Messenger::transmit`] returns
-//! the frames to be sent now, and [`Messenger::deadline`] says when to call [`Messenger::expire`] if
-//! nothing arrives.
+//! The caller passes the time, which never decreases. After every call, [`Messenger::transmit`]
+//! returns the frames to be sent now, and [`Messenger::deadline`] says when to call
+//! [`Messenger::expire`] if nothing arrives.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -69,8 +69,8 @@ pub struct Messenger {
 }
 
 impl Messenger {
-    /// An endpoint at `own`. `session` must be greater than that of any earlier endpoint at this address,
-    /// for instance the time.
+    /// An endpoint at `own`. `session` must be greater than that of any earlier endpoint at this
+    /// address, for instance the time.
     ///
     /// # Errors
     /// An invalid configuration, a group as own address, session 0.

@@ -114,7 +114,8 @@ impl Messenger {
     }
 
     fn reset(&mut self, to: Address, session: u64) {
-        // At most one pending answer to each stream, so that a flood of frames causes no flood of answers.
+        // At most one pending answer to each stream, so that a flood of frames causes no flood of
+        // answers.
         if self.resets.len() < self.config.most_peers && !self.resets.contains(&(to, session)) {
             self.resets.push_back((to, session));
         }

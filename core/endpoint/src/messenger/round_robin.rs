@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::address::Address;
 
-/// A queue in which each peer has at most one place, however often it is added: a flood of its frames
-/// while nothing can be sent uses no memory.
+/// A queue in which each peer has at most one place, however often it is added: a flood of its
+/// frames while nothing can be sent uses no memory.
 #[derive(Debug, Default)]
 pub(super) struct RoundRobin {
     queue: VecDeque<Address>,

@@ -56,8 +56,8 @@ impl Node {
         self.request(to, Request::Read { id, area, shape }.encode())
     }
 
-    /// Write what has changed since `twin` was made, and make `now` the twin. If nothing has changed,
-    /// nothing is sent.
+    /// Write what has changed since `twin` was made, and make `now` the twin. If nothing has
+    /// changed, nothing is sent.
     ///
     /// # Errors
     /// As [`Node::push`]; `now` is not as long as the twin, which then does not change.

@@ -1,8 +1,8 @@
 //! The sending side of a stream: messages posted, frames in flight, frames to be sent again.
 //!
 //! Selective repeat with a window of 64 frames. A frame counts as lost if one that was sent three
-//! transmissions or one time-out later has arrived (RFC 9002, 6.1), or if nothing has arrived for the
-//! time-out (RFC 6298, doubled each time). The fabric loses frames only if it is defective, so
+//! transmissions or one time-out later has arrived (RFC 9002, 6.1), or if nothing has arrived for
+//! the time-out (RFC 6298, doubled each time). The fabric loses frames only if it is defective, so
 //! there is no congestion control besides the window: a full network pauses its senders.
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use super::{
     crc, Ack, Body, Header, ACK, DATAGRAM, FIRST, KIND_SHIFT, LAST, RESET, STREAM, VERSION,
 };
 
-/// Replace the content of `frame` by a frame, padded to Ethernet's minimum. `payload` must be shorter
-/// than 64 KiB.
+/// Replace the content of `frame` by a frame, padded to Ethernet's minimum. `payload` must be
+/// shorter than 64 KiB.
 pub fn write(frame: &mut Vec<u8>, header: &Header, payload: &[u8]) {
     frame.clear();
     frame.extend_from_slice(&header.to.mac.0);

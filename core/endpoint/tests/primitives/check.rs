@@ -65,7 +65,8 @@ impl World {
         }
     }
 
-    /// Several processes change different bytes of the same memory at once, and send the difference.
+    /// Several processes change different bytes of the same memory at once, and send the
+    /// difference.
     fn change(&mut self, at: usize, target: usize, pulled: Vec<u8>) {
         let mut twin = Twin::new(SHARED_AT as u64, pulled.clone());
         let mut now = pulled;

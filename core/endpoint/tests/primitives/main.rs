@@ -1,4 +1,5 @@
-//! Random operations between processes on a faulty network, against a model of what memory must hold.
+//! Random operations between processes on a faulty network, against a model of what memory must
+//! hold.
 //!
 //! KNOTLESS_OPERATIONS (20000) sets how many; `make test-primitives` runs a million.
 
@@ -55,6 +56,7 @@ fn operations_on_a_dead_process_fail_in_time() {
         }
         assert_eq!(network.nodes[0].status(id), status);
     }
-    // A lock passes on if its holder does not answer: pinged after one `give_up`, lost after another.
+    // A lock passes on if its holder does not answer: pinged after one `give_up`, lost after
+    // another.
     assert!(network.now - started < 300 * MILLISECOND);
 }

@@ -16,7 +16,8 @@ pub const OPEN: u32 = 1;
 pub const READ_ONLY: u32 = 2;
 pub const COUNTER: u32 = 3;
 pub const NODES: usize = 4;
-/// In area OPEN each process has a part of its own, one for its group operations; the rest is shared.
+/// In area OPEN each process has a part of its own, one for its group operations; the rest is
+/// shared.
 pub const PART: usize = 512;
 pub const SHARED_AT: usize = 2 * NODES * PART;
 pub const SHARED: usize = 1024;
@@ -39,7 +40,8 @@ pub enum Expected {
     Status(Status),
     Bytes(Vec<u8>),
     Message(Vec<u8>),
-    /// The shared bytes; then the process changes some that only it writes, and pushes the difference.
+    /// The shared bytes; then the process changes some that only it writes, and pushes the
+    /// difference.
     Twin {
         target: usize,
     },

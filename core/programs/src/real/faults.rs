@@ -64,22 +64,22 @@ impl PartialOrd for Held {
 
 /// The faults that one process meets.
 #[derive(Debug)]
-pub struct BadLuck {
+pub struct FaultInjector {
     faults: Faults,
     random: Xoshiro256PlusPlus,
     held: BinaryHeap<Held>,
-    /// Messages that were lost, doubled and delayed.
+    /// Messages that were lost, duplicated and delayed.
     pub done: u64,
 }
 
-impl BadLuck {
+impl FaultInjector {
     /// For process `rank`.
-    pub fn new(faults: Faults, rank: Rank) -> BadLuck {
+    pub fn new(faults: Faults, rank: Rank) -> FaultInjector {
         // The generator's own seeding mixes: neighbouring numbers give unrelated streams.
         let mut root = Xoshiro256PlusPlus::seed_from_u64(faults.seed);
         let seed = root.next_u64().wrapping_add(rank as u64);
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        BadLuck { faults, random, held: BinaryHeap::new(), done: 0 }
+        FaultInjector { faults, random, held: BinaryHeap::new(), done: 0 }
     }
 
     fn happens(&mut self, probability: f64) -> bool {
@@ -92,8 +92,8 @@ impl BadLuck {
         Duration::from_nanos((part * u64::from(self.faults.late_us) * 1000) >> 32)
     }
 
-    /// A message has come: what is left of it, for [`BadLuck::due`].
-    pub fn meet(&mut self, now: Instant, from: Rank, bytes: Vec<u8>) {
+    /// A message has come: what is left of it, for [`FaultInjector::due`].
+    pub fn apply(&mut self, now: Instant, from: Rank, bytes: Vec<u8>) {
         if self.happens(self.faults.lost) {
             self.done += 1;
             return;
@@ -132,42 +132,42 @@ impl BadLuck {
 mod tests {
     use super::*;
 
-    fn luck(faults: Faults) -> BadLuck {
-        BadLuck::new(Faults { late_us: 1000, seed: 7, ..faults }, 3)
+    fn injector(faults: Faults) -> FaultInjector {
+        FaultInjector::new(Faults { late_us: 1000, seed: 7, ..faults }, 3)
     }
 
-    fn received(luck: &mut BadLuck, count: usize) -> Vec<Rank> {
+    fn received(injector: &mut FaultInjector, count: usize) -> Vec<Rank> {
         let start = Instant::now();
         for rank in 0..count {
-            luck.meet(start, rank, vec![]);
+            injector.apply(start, rank, vec![]);
         }
         let end = start + Duration::from_micros(1000);
-        std::iter::from_fn(|| luck.due(end)).map(|(rank, _)| rank).collect()
+        std::iter::from_fn(|| injector.due(end)).map(|(rank, _)| rank).collect()
     }
 
     #[test]
     fn what_is_asked_for_happens_and_nothing_else() {
-        let lost = received(&mut luck(Faults { lost: 0.1, ..Faults::default() }), 10_000);
+        let lost = received(&mut injector(Faults { lost: 0.1, ..Faults::default() }), 10_000);
         assert!((8_800..9_200).contains(&lost.len()), "{}", lost.len());
-        let twice = received(&mut luck(Faults { twice: 0.1, ..Faults::default() }), 10_000);
+        let twice = received(&mut injector(Faults { twice: 0.1, ..Faults::default() }), 10_000);
         assert!((10_800..11_200).contains(&twice.len()), "{}", twice.len());
-        let mut late = received(&mut luck(Faults { late: 0.1, ..Faults::default() }), 10_000);
+        let mut late = received(&mut injector(Faults { late: 0.1, ..Faults::default() }), 10_000);
         assert!(!late.is_sorted());
         late.sort_unstable();
         assert!(late.into_iter().eq(0..10_000));
-        let none = &mut luck(Faults::default());
+        let none = &mut injector(Faults::default());
         assert_eq!((received(none, 100).len(), none.done, none.delay()), (100, 0, Duration::ZERO));
     }
 
     #[test]
     fn what_is_late_waits_for_its_time() {
-        let mut luck = luck(Faults { late: 1.0, ..Faults::default() });
+        let mut injector = injector(Faults { late: 1.0, ..Faults::default() });
         let start = Instant::now();
-        luck.meet(start, 5, vec![1]);
-        let due = luck.next().expect("it is held");
+        injector.apply(start, 5, vec![1]);
+        let due = injector.next().expect("it is held");
         assert!(due > start && due <= start + Duration::from_micros(1000));
-        assert_eq!(luck.due(start), None);
-        assert_eq!(luck.due(due), Some((5, vec![1])));
+        assert_eq!(injector.due(start), None);
+        assert_eq!(injector.due(due), Some((5, vec![1])));
     }
 
     #[test]

@@ -21,22 +21,22 @@ pub struct Passed {
     left_ns: Vec<u64>,
 }
 
-/// What a process tells at the end.
+/// The result of a process.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
     rank: usize,
     rounds: Vec<Passed>,
-    /// Who died, and when this process learnt of it: the end of all barriers.
+    /// The process that died, and when this process noticed: the end of all barriers.
     dead: Option<usize>,
     learnt_ns: Option<u64>,
     asked: u64,
     repeated: u64,
     stale: u64,
-    strange: u64,
+    invalid: u64,
     tx_frames: u64,
     rx_frames: u64,
     refused_frames: u64,
-    /// Messages that this process has lost, doubled and delayed on purpose.
+    /// Messages that this process has lost, duplicated and delayed on purpose.
     faults: u64,
 }
 
@@ -83,7 +83,7 @@ pub fn run(
         asked: counters.asked,
         repeated: counters.repeated,
         stale: counters.stale,
-        strange: counters.invalid,
+        invalid: counters.invalid,
         tx_frames,
         rx_frames,
         refused_frames,

@@ -13,7 +13,7 @@ use knotless_endpoint::endpoint::Endpoint;
 use knotless_endpoint::error::Error;
 use knotless_endpoint::message::Reliability;
 
-use crate::faults::BadLuck;
+use crate::faults::FaultInjector;
 use crate::job::Job;
 use crate::sys;
 
@@ -35,10 +35,10 @@ pub struct Networks {
     port: u8,
     /// Where the next look begins, so that no network starves another.
     turn: usize,
-    luck: Option<BadLuck>,
+    faults: Option<FaultInjector>,
 }
 
-fn told(error: Error) -> String {
+fn text(error: Error) -> String {
     error.to_string()
 }
 
@@ -56,7 +56,7 @@ impl Networks {
             }
             let config = Config::default();
             let mut endpoint =
-                Endpoint::open(&network.interface, job.port, config).map_err(told)?;
+                Endpoint::open(&network.interface, job.port, config).map_err(text)?;
             let members: Vec<Mac> =
                 network.members.iter().map(|text| mac(text)).collect::<Result<_, _>>()?;
             if endpoint.own().mac != members[job.rank] {
@@ -64,12 +64,12 @@ impl Networks {
                 return Err(format!("job: {} has MAC {own}, not {named}", network.interface));
             }
             let group = mac(&network.group)?;
-            endpoint.join(group).map_err(told)?;
+            endpoint.join(group).map_err(text)?;
             let ranks = members.iter().copied().zip(0..).collect();
             lines.push(Line { endpoint, members, ranks, group });
         }
-        let luck = job.faults.clone().map(|faults| BadLuck::new(faults, job.rank));
-        Ok(Networks { lines, port: job.port, turn: 0, luck })
+        let faults = job.faults.clone().map(|faults| FaultInjector::new(faults, job.rank));
+        Ok(Networks { lines, port: job.port, turn: 0, faults })
     }
 
     /// Number of networks.
@@ -77,7 +77,7 @@ impl Networks {
         self.lines.len()
     }
 
-    /// Send what a barrier wants sent.
+    /// Send a message of a barrier.
     pub fn post(&mut self, post: Post) -> Result<(), String> {
         self.send(post.send.network, post.send.to, &post.message.encode())
     }
@@ -91,7 +91,7 @@ impl Networks {
         };
         let to = Address { mac, port: self.port };
         let data: Arc<[u8]> = bytes.into();
-        line.endpoint.send(to, data, Reliability::None, SEND_LIMIT).map_err(told)?;
+        line.endpoint.send(to, data, Reliability::None, SEND_LIMIT).map_err(text)?;
         // Nobody asks what became of it.
         while line.endpoint.completion().is_some() {}
         Ok(())
@@ -102,15 +102,15 @@ impl Networks {
         let deadline = Instant::now() + timeout;
         loop {
             let now = Instant::now();
-            let Some(luck) = &mut self.luck else { return self.receive_until(deadline) };
-            if let Some(message) = luck.due(now) {
+            let Some(faults) = &mut self.faults else { return self.receive_until(deadline) };
+            if let Some(message) = faults.due(now) {
                 return Ok(Some(message));
             }
-            let until = luck.next().map_or(deadline, |due| due.min(deadline));
+            let until = faults.next().map_or(deadline, |due| due.min(deadline));
             match self.receive_until(until)? {
                 Some((from, bytes)) => {
-                    if let Some(luck) = &mut self.luck {
-                        luck.meet(Instant::now(), from, bytes);
+                    if let Some(faults) = &mut self.faults {
+                        faults.apply(Instant::now(), from, bytes);
                     }
                 }
                 None if now >= deadline => return Ok(None),
@@ -127,7 +127,7 @@ impl Networks {
             for _ in 0..self.lines.len() {
                 self.turn = (self.turn + 1) % self.lines.len();
                 let line = &mut self.lines[self.turn];
-                let message = line.endpoint.receive(Some(patience)).map_err(told)?;
+                let message = line.endpoint.receive(Some(patience)).map_err(text)?;
                 let Some(message) = message else { continue };
                 // The fabric admits a host's own MAC only: it tells who sent this.
                 match line.ranks.get(&message.from.mac) {
@@ -149,12 +149,12 @@ impl Networks {
 
     /// How late this process is for its next barrier, by its faults.
     pub fn delay(&mut self) -> Duration {
-        self.luck.as_mut().map_or(Duration::ZERO, BadLuck::delay)
+        self.faults.as_mut().map_or(Duration::ZERO, FaultInjector::delay)
     }
 
-    /// Messages that were lost, doubled and delayed on purpose.
+    /// Messages that were lost, duplicated and delayed on purpose.
     pub fn faults(&self) -> u64 {
-        self.luck.as_ref().map_or(0, |luck| luck.done)
+        self.faults.as_ref().map_or(0, |faults| faults.done)
     }
 
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {

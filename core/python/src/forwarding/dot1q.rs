@@ -21,7 +21,8 @@ fn port(value: &Bound<'_, PyAny>) -> PyResult<Port> {
     })
 }
 
-/// The tables of a switch; entries for addresses that no host has are left out: nobody sends to them.
+/// The tables of a switch; entries for addresses that no host has are left out: nobody sends to
+/// them.
 fn tables(value: &Bound<'_, PyAny>, hosts: &HashMap<String, u32>) -> PyResult<Tables> {
     let py = value.py();
     let ports = value.getattr(intern!(py, "ports"))?;
@@ -68,6 +69,6 @@ pub fn of_dot1q(
         Ok(PyState::explored(state, &mut behaviour, &members))
     });
     explored.map_err(|_: forwarding::state::TooManyClasses| {
-        PyValueError::new_err("a switch tells more than 65,535 kinds of destinations apart")
+        PyValueError::new_err("a switch distinguishes more than 65,535 kinds of destinations")
     })
 }

@@ -222,6 +222,6 @@ pub fn of_rules(
         Ok(explored)
     });
     explored.map_err(|TooManyClasses| {
-        PyValueError::new_err("a switch tells more than 65,535 kinds of packets apart")
+        PyValueError::new_err("a switch distinguishes more than 65,535 kinds of packets")
     })
 }

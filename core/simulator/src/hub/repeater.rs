@@ -33,7 +33,7 @@ impl Hubs {
         for &channel in &receivers {
             let arrives = at + network.fabric().configs[channel.index()].delay;
             let flight = Flight { channel, bytes, priority: 0, packet };
-            network.agenda_mut().add_arrival(arrives, flight);
+            network.event_queue_mut().add_arrival(arrives, flight);
         }
         receivers.len() as u32
     }

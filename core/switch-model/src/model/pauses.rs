@@ -19,7 +19,8 @@ impl<P> Model<P> {
     }
 
     /// A host's PAUSE or PFC frame has reached the sender: pause `target` until `until`, or resume
-    /// it if that is not after `now`. Returns false, without effect, if the link has no flow control.
+    /// it if that is not after `now`. Returns false, without effect, if the link has no flow
+    /// control.
     pub fn pause_until(
         &mut self,
         now: Time,

@@ -1,5 +1,5 @@
-//! Prefetching: reading one word of the state that will be needed soon brings it into the processor's
-//! caches. Results do not depend on it.
+//! Prefetching: reading one word of the state that will be needed soon brings it into the
+//! processor's caches. Results do not depend on it.
 
 use std::hint::black_box;
 

@@ -110,7 +110,8 @@ impl<P> Model<P> {
         fx.started(Sent { channel, frame, start, ends, arrives });
     }
 
-    /// A frame has left its queue: if it was in no ingress buffer, the queue has that much less of those.
+    /// A frame has left its queue: if it was in no ingress buffer, the queue has that much less of
+    /// those.
     #[inline]
     fn left_queue(&mut self, hold: Hold, place: usize, bytes: u32) {
         if hold == Hold::Uncharged {

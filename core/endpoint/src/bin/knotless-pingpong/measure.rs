@@ -8,7 +8,8 @@ use serde::Serialize;
 use crate::transport::Transport;
 use crate::{print_json, quantile_us, rounded};
 
-/// The sender of [`rate`] never has more unanswered messages than this: they fit in a socket's buffer.
+/// The sender of [`rate`] never has more unanswered messages than this: they fit in a socket's
+/// buffer.
 const WINDOW: usize = 64;
 
 #[derive(Serialize)]

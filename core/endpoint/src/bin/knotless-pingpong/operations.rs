@@ -34,8 +34,9 @@ fn late() -> Error {
     Error::TimedOut(LIMIT.as_micros() as u64)
 }
 
-/// Execute operations until the other process sends a message. With `stages`, print a list of the times
-/// at which frames were received, executed, and the answers built and sent; without, an empty list.
+/// Execute operations until the other process sends a message. With `stages`, print a list of the
+/// times at which frames were received, executed, and the answers built and sent; without, an empty
+/// list.
 pub fn serve(mut endpoint: Endpoint, size: usize, stages: bool) -> Result<(), Error> {
     if stages {
         endpoint.start_trace();
@@ -96,8 +97,8 @@ pub fn ask(
     })
 }
 
-/// The times of an operation: called, posted, built, sent, answer received, executed, returned; None if
-/// the trace lacks one.
+/// The times of an operation: called, posted, built, sent, answer received, executed, returned;
+/// None if the trace lacks one.
 fn stages(called: SystemTime, trace: &[(Step, SystemTime)]) -> Option<Vec<Stamp>> {
     let first = |step| trace.iter().find(|(at, _)| *at == step).map(|(_, time)| *time);
     let last = |step| trace.iter().rfind(|(at, _)| *at == step).map(|(_, time)| *time);

@@ -4,8 +4,8 @@
 //! there to it. It waits until it senses no carrier, and for a gap longer. If it senses another
 //! station while it sends, both jam, stop, and try again after a random number of slot times. After
 //! 16 collisions a frame is given up. All numbers and the order of steps are those of IEEE 802.3,
-//! clause 4 (Pascal processes Deference and BackOff, parameters of 10 and 100 Mbit/s). The hub itself
-//! only repeats.
+//! clause 4 (Pascal processes Deference and BackOff, parameters of 10 and 100 Mbit/s). The hub
+//! itself only repeats.
 
 mod limits;
 mod repeater;
@@ -14,7 +14,7 @@ mod station;
 use switch_model::{Time, MIN_FRAME_BYTES};
 
 use self::station::{Pending, Station, JAM_BITS, PREAMBLE_BITS, SLOT_BITS};
-use crate::event::{Agenda, Event, MediumEvent};
+use crate::event::{Event, EventQueue, MediumEvent};
 use crate::fabric::Fabric;
 use crate::message::Packet;
 use crate::report::StationCounters;
@@ -76,10 +76,10 @@ impl Hubs {
         station: u32,
         bytes: u32,
         packet: Packet,
-        agenda: &mut Agenda,
+        events: &mut EventQueue,
     ) {
         self.stations[station as usize].pending = Some(Pending { bytes, packet, attempts: 0 });
-        self.wait(at, station, agenda);
+        self.wait(at, station, events);
     }
 
     /// Process an event of a station, or of its signal at the hub.
@@ -88,19 +88,19 @@ impl Hubs {
         at: Time,
         station: u32,
         what: MediumEvent,
-        agenda: &mut Agenda,
+        events: &mut EventQueue,
     ) -> Transmission {
         let current = self.stations[station as usize].timer;
         match what {
-            MediumEvent::SignalBegins => self.signal_begins(at, station, agenda),
-            MediumEvent::SignalEnds => self.signal_ends(at, station, agenda),
-            MediumEvent::CarrierOn => self.carrier_on(at, station, agenda),
-            MediumEvent::CarrierOff => self.carrier_off(at, station, agenda),
+            MediumEvent::SignalBegins => self.signal_begins(at, station, events),
+            MediumEvent::SignalEnds => self.signal_ends(at, station, events),
+            MediumEvent::CarrierOn => self.carrier_on(at, station, events),
+            MediumEvent::CarrierOff => self.carrier_off(at, station, events),
             MediumEvent::Attempt { timer } if timer == current => {
-                self.attempt(at, station, agenda);
+                self.attempt(at, station, events);
             }
             MediumEvent::TxDone { timer } if timer == current => {
-                return self.tx_done(at, station, agenda);
+                return self.tx_done(at, station, events);
             }
             MediumEvent::Attempt { .. } | MediumEvent::TxDone { .. } => {}
         }
@@ -113,65 +113,66 @@ impl Hubs {
         at: Time,
         stations: impl Iterator<Item = u32>,
         what: MediumEvent,
-        agenda: &mut Agenda,
+        events: &mut EventQueue,
     ) {
         for station in stations {
             let sensed = at + self.stations[station as usize].delay;
-            agenda.add(sensed, Event::Medium { station, what });
+            events.add(sensed, Event::Medium { station, what });
         }
     }
 
-    fn signal_begins(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
+    fn signal_begins(&mut self, at: Time, station: u32, events: &mut EventQueue) {
         let hub = self.stations[station as usize].hub as usize;
         match self.active[hub][..] {
             [] => {
                 let others = self.at[hub].iter().copied().filter(|&other| other != station);
-                self.notify(at, others, MediumEvent::CarrierOn, agenda);
+                self.notify(at, others, MediumEvent::CarrierOn, events);
             }
             // All others sense the first station already; only the first itself does not.
-            [first] => self.notify(at, [first].into_iter(), MediumEvent::CarrierOn, agenda),
+            [first] => self.notify(at, [first].into_iter(), MediumEvent::CarrierOn, events),
             _ => {}
         }
         self.active[hub].push(station);
     }
 
-    fn signal_ends(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
+    fn signal_ends(&mut self, at: Time, station: u32, events: &mut EventQueue) {
         let hub = self.stations[station as usize].hub as usize;
         self.active[hub].retain(|&other| other != station);
         match self.active[hub][..] {
             [] => {
                 let others = self.at[hub].iter().copied().filter(|&other| other != station);
-                self.notify(at, others, MediumEvent::CarrierOff, agenda);
+                self.notify(at, others, MediumEvent::CarrierOff, events);
             }
-            [last] => self.notify(at, [last].into_iter(), MediumEvent::CarrierOff, agenda),
+            [last] => self.notify(at, [last].into_iter(), MediumEvent::CarrierOff, events),
             _ => {}
         }
     }
 
-    fn carrier_on(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
+    fn carrier_on(&mut self, at: Time, station: u32, events: &mut EventQueue) {
         let state = &mut self.stations[station as usize];
         state.carrier = true;
         if let Some(since) = state.sending_since {
-            collide(at, station, state, since, agenda);
+            collide(at, station, state, since, events);
         } else if state.pending.is_some() && at >= state.sensing_ends && at <= state.gap_ends {
-            // The end of the gap is included: there the next frame of the station that has just sent
-            // is sensed. All stations that wait for the same gap send after it, whichever of equal
-            // times is processed first.
+            // The end of the gap is included: there the next frame of the station that has just
+            // sent is sensed. All stations that wait for the same gap send after it, whichever of
+            // equal times is processed first.
             state.committed = state.back_off_ends <= state.gap_ends;
         }
     }
 
-    fn carrier_off(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
+    fn carrier_off(&mut self, at: Time, station: u32, events: &mut EventQueue) {
         let state = &mut self.stations[station as usize];
         state.carrier = false;
         if state.sending_since.is_none() {
             state.begin_gap(at);
-            self.wait(at, station, agenda);
+            self.wait(at, station, events);
         }
     }
 
-    /// Try after gap and back-off, unless the station senses a carrier: then its end leads here again.
-    fn wait(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
+    /// Try after gap and back-off, unless the station senses a carrier: then its end leads here
+    /// again.
+    fn wait(&mut self, at: Time, station: u32, events: &mut EventQueue) {
         let state = &mut self.stations[station as usize];
         let deferring = state.carrier && !state.committed;
         if state.pending.is_none() || state.sending_since.is_some() || deferring {
@@ -179,10 +180,10 @@ impl Hubs {
         }
         let timer = state.set_timer();
         let due = at.max(state.gap_ends).max(state.back_off_ends);
-        agenda.add(due, Event::Medium { station, what: MediumEvent::Attempt { timer } });
+        events.add(due, Event::Medium { station, what: MediumEvent::Attempt { timer } });
     }
 
-    fn attempt(&mut self, at: Time, station: u32, agenda: &mut Agenda) {
+    fn attempt(&mut self, at: Time, station: u32, events: &mut EventQueue) {
         let state = &mut self.stations[station as usize];
         let Some(pending) = state.pending.filter(|_| !state.carrier || state.committed) else {
             return;
@@ -193,19 +194,19 @@ impl Hubs {
         state.sending_since = Some(at);
         let timer = state.set_timer();
         let lasts = state.bits(PREAMBLE_BITS + 8 * pending.bytes.max(MIN_FRAME_BYTES));
-        agenda.add(at + lasts, Event::Medium { station, what: MediumEvent::TxDone { timer } });
-        agenda.add(at + state.delay, Event::Medium { station, what: MediumEvent::SignalBegins });
+        events.add(at + lasts, Event::Medium { station, what: MediumEvent::TxDone { timer } });
+        events.add(at + state.delay, Event::Medium { station, what: MediumEvent::SignalBegins });
         if state.carrier {
-            collide(at, station, state, at, agenda);
+            collide(at, station, state, at, events);
         }
     }
 
     /// The transmission of a station is over, complete or after a collision.
-    fn tx_done(&mut self, at: Time, station: u32, agenda: &mut Agenda) -> Transmission {
+    fn tx_done(&mut self, at: Time, station: u32, events: &mut EventQueue) -> Transmission {
         let state = &mut self.stations[station as usize];
         state.sending_since = None;
         let reaches_hub = at + state.delay;
-        agenda.add(reaches_hub, Event::Medium { station, what: MediumEvent::SignalEnds });
+        events.add(reaches_hub, Event::Medium { station, what: MediumEvent::SignalEnds });
         let Some(Pending { bytes, packet, attempts }) = state.pending.take() else {
             return Transmission::Unfinished;
         };
@@ -225,19 +226,19 @@ impl Hubs {
         };
         if !state.carrier {
             state.begin_gap(at);
-            self.wait(at, station, agenda);
+            self.wait(at, station, events);
         }
         if let Transmission::Sent = found {
             self.packet_hops += u64::from(!packet.is_acknowledgement());
             let bytes = bytes as u16;
-            agenda.add(reaches_hub, Event::Repeat { station, bytes, packet });
+            events.add(reaches_hub, Event::Repeat { station, bytes, packet });
         }
         found
     }
 }
 
 /// A station senses another while it sends: it completes its preamble, jams, and stops.
-fn collide(at: Time, station: u32, state: &mut Station, since: Time, agenda: &mut Agenda) {
+fn collide(at: Time, station: u32, state: &mut Station, since: Time, events: &mut EventQueue) {
     if state.collided {
         return;
     }
@@ -245,5 +246,5 @@ fn collide(at: Time, station: u32, state: &mut Station, since: Time, agenda: &mu
     state.counters.collisions += 1;
     let timer = state.set_timer();
     let stops = at.max(since + state.bits(PREAMBLE_BITS)) + state.bits(JAM_BITS);
-    agenda.add(stops, Event::Medium { station, what: MediumEvent::TxDone { timer } });
+    events.add(stops, Event::Medium { station, what: MediumEvent::TxDone { timer } });
 }

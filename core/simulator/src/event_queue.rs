@@ -1,14 +1,14 @@
-//! The agenda: what is due when, in order of (time, sequence).
+//! The event queue: what is due when, in order of (time, sequence).
 //!
 //! Nearly all events are flights of frames over links, and nearly all flights have one of a few
-//! durations: those of a full frame, until its transmission is complete and until it arrives. Flights
-//! of equal durations begin in order of time, so they are due in order of time and need no sorting:
-//! each pair of durations has a lane, which is first in first out. The next event is found by
-//! comparing the heads of the lanes. Flights with other durations, beyond the first few, and all
+//! durations: those of a full frame, until its transmission is complete and until it arrives.
+//! Flights of equal durations begin in order of time, so they are due in order of time and need no
+//! sorting: each pair of durations has a lane, which is first in first out. The next event is found
+//! by comparing the heads of the lanes. Flights with other durations, beyond the first few, and all
 //! other events go through a heap.
 //!
-//! A flight is due twice, when its transmission is complete and on arrival. Both share one entry of a
-//! lane.
+//! A flight is due twice, when its transmission is complete and on arrival. Both share one entry of
+//! a lane.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,8 +17,8 @@ use switch_model::Time;
 
 use crate::lane::{Lane, Milestone};
 
-/// Heads: one of the heap and two of each lane. With more, finding the next event would cost more than
-/// the heap does.
+/// Heads: one of the heap and two of each lane. With more, finding the next event would cost more
+/// than the heap does.
 const MOST_HEADS: usize = 16;
 /// The head of the heap; that of lane `l` and milestone `m` is `2 * (l + 1) + m`.
 const HEAP: usize = 0;
@@ -77,7 +77,7 @@ impl<F, E> Ord for InHeap<F, E> {
 
 /// Flights and events that are due in the future.
 #[derive(Debug)]
-pub struct Agenda<F, E> {
+pub struct EventQueue<F, E> {
     now: Time,
     sequence: u64,
     lanes: Vec<Lane<F>>,
@@ -89,10 +89,10 @@ pub struct Agenda<F, E> {
     heap: BinaryHeap<Reverse<InHeap<F, E>>>,
 }
 
-impl<F: Copy, E: Copy> Agenda<F, E> {
-    /// An empty agenda at time 0.
+impl<F: Copy, E: Copy> EventQueue<F, E> {
+    /// An empty queue at time 0.
     pub fn new() -> Self {
-        Agenda {
+        EventQueue {
             now: 0,
             sequence: 0,
             lanes: Vec::new(),
@@ -181,8 +181,8 @@ impl<F: Copy, E: Copy> Agenda<F, E> {
         Some((at, due))
     }
 
-    /// A flight that is probably due soon: the next one of the lane that the last one was taken from.
-    /// It is a hint for prefetching, and may have been due already.
+    /// A flight that is probably due soon: the next one of the lane that the last one was taken
+    /// from. It is a hint for prefetching, and may have been due already.
     #[inline(always)]
     pub fn soon(&self) -> Option<&F> {
         let milestone =
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn goes_by_time_and_then_by_sequence_whatever_the_lane() {
-        let mut agenda = Agenda::new();
+        let mut queue = EventQueue::new();
         let mut expected = Vec::new();
         let mut sequence = 0;
         let mut number = 0;
@@ -226,24 +226,25 @@ mod tests {
             let (at, _, due) = expected.remove(0);
             assert_eq!(found, (at, due));
         };
-        // More durations than lanes, in no order, some equal; some arrivals before the end of transmission.
+        // More durations than lanes, in no order, some equal; some arrivals before the end of
+        // transmission.
         for round in 0..4 {
             for step in 0..40u64 {
-                let at = agenda.now() + (step * 37) % 23 * 10;
+                let at = queue.now() + (step * 37) % 23 * 10;
                 number += 1;
                 sequence += 1;
                 match (step + round) % 3 {
                     0 => {
-                        agenda.add(at, number);
+                        queue.add(at, number);
                         expected.push((at, sequence, Due::Event(number)));
                     }
                     1 => {
-                        agenda.add_arrival(at, number);
+                        queue.add_arrival(at, number);
                         expected.push((at, sequence, Due::Arrival(number)));
                     }
                     _ => {
-                        let arrives = agenda.now() + 5 * (step % 4);
-                        agenda.add_flight(at, arrives, number);
+                        let arrives = queue.now() + 5 * (step % 4);
+                        queue.add_flight(at, arrives, number);
                         expected.push((at, sequence, Due::TxDone(number)));
                         sequence += 1;
                         expected.push((arrives, sequence, Due::Arrival(number)));
@@ -251,28 +252,28 @@ mod tests {
                 }
             }
             expected.sort_unstable_by_key(|&(at, sequence, _)| (at, sequence));
-            let until = agenda.now() + 100;
-            while let Some(found) = agenda.next(until) {
+            let until = queue.now() + 100;
+            while let Some(found) = queue.next(until) {
                 take(&mut expected, found);
             }
             assert!(expected.first().is_none_or(|first| first.0 > until));
         }
-        while let Some(found) = agenda.next(u64::MAX) {
+        while let Some(found) = queue.next(u64::MAX) {
             take(&mut expected, found);
         }
-        assert!(agenda.is_empty() && expected.is_empty());
+        assert!(queue.is_empty() && expected.is_empty());
     }
 
     #[test]
     fn leaves_what_is_due_later() {
-        let mut agenda: Agenda<(), char> = Agenda::new();
-        agenda.add(5, 'a');
-        agenda.add(7, 'b');
-        assert_eq!(agenda.next(6), Some((5, Due::Event('a'))));
-        assert_eq!(agenda.next(6), None);
-        assert_eq!(agenda.now(), 5);
-        agenda.add(7, 'c');
-        assert_eq!(agenda.next(7), Some((7, Due::Event('b'))));
-        assert_eq!(agenda.next(7), Some((7, Due::Event('c'))));
+        let mut queue: EventQueue<(), char> = EventQueue::new();
+        queue.add(5, 'a');
+        queue.add(7, 'b');
+        assert_eq!(queue.next(6), Some((5, Due::Event('a'))));
+        assert_eq!(queue.next(6), None);
+        assert_eq!(queue.now(), 5);
+        queue.add(7, 'c');
+        assert_eq!(queue.next(7), Some((7, Due::Event('b'))));
+        assert_eq!(queue.next(7), Some((7, Due::Event('c'))));
     }
 }

@@ -36,7 +36,8 @@ pub struct Sent<P> {
     pub start: Time,
     /// When the sender is free again; [`Model::tx_done`] is due then.
     pub ends: Time,
-    /// When the last bit has arrived; [`Model::arrive`] (switch) or [`Model::delivered`] (host) is due then.
+    /// When the last bit has arrived; [`Model::arrive`] (switch) or [`Model::delivered`] (host) is
+    /// due then.
     pub arrives: Time,
 }
 
@@ -49,7 +50,8 @@ pub struct Signal {
     pub stop: bool,
     /// When the receiver sent it.
     pub sent: Time,
-    /// When it reaches the sender; [`Model::signalled`] is due then. Equal times in order of emission.
+    /// When it reaches the sender; [`Model::signalled`] is due then. Equal times in order of
+    /// emission.
     pub arrives: Time,
     /// [`ColdState::epoch`] of the link when it was sent: a cut discards signals in flight.
     epoch: u32,
@@ -79,7 +81,8 @@ pub struct Model<P> {
     /// The frames of all queues.
     waiting: Queues<P>,
     pub(crate) entries: Entries,
-    /// State of the xorshift generator of jitter; docs/decisions/own-random-and-histogram.md says why it is ours.
+    /// State of the xorshift generator of jitter; docs/decisions/own-random-and-histogram.md says
+    /// why it is ours.
     jitter_state: u64,
     has_watchdog: bool,
 }
