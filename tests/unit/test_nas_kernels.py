@@ -159,11 +159,11 @@ def test_messages_of_another_size_are_refused() -> None:
 @pytest.mark.parametrize(
     ("name", "problem_class", "processes", "message"),
     [
-        ("lu-hp", "S", 4, "there is cg, ep, ft, is, lu, mg"),
-        ("cg", "A", 4, "there is S, W"),
+        ("lu-hp", "S", 4, "must be one of cg, ep, ft, is, lu, mg, not 'lu-hp'"),
+        ("cg", "A", 4, "class must be one of S, W, not 'A'"),
         ("cg", "S", 3, "must be a power of two"),
-        ("ft", "W", 64, "it has work for 32"),
-        ("lu", "S", 32, "it has work for 16"),
+        ("ft", "W", 64, "at most 32 processes, not 64"),
+        ("lu", "S", 32, "at most 16 processes, not 32"),
     ],
 )
 def test_what_cannot_run_is_refused(
