@@ -1,4 +1,4 @@
-"""What processes said to each other, written down, read again, and replayed in the simulator."""
+"""Messages between processes: recorded, read back, and replayed in the simulator."""
 
 from __future__ import annotations
 
