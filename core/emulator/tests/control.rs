@@ -13,7 +13,7 @@ fn a_reset_changes_settings_or_nothing() {
     let mut bench = Bench::new("pause");
     let flow =
         |bench: &Bench, link: usize| bench.engine.state().fabric.links[link].settings.flow_control;
-    use emulator::config::FlowMode::{Off, Pause};
+    use switch_model::FlowControl::{Off, Pause};
     assert_eq!(bench.ask(json!({"do": "reset", "flow_control": "switch"}))["ok"], true);
     assert_eq!((flow(&bench, 0), flow(&bench, 3)), (Off, Pause));
     let bad = json!([{"name": "h1", "rate_mbps": 20}, {"name": "h2", "rate_mbps": -1}]);
