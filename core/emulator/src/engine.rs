@@ -195,6 +195,7 @@ impl Engine {
             nic.reset(nic_limit(&fabric, fabric.ends[*end].link, self.tick));
         }
         self.state.reset(fabric);
+        self.control_free.clear();
         self.detector.reset();
     }
 

@@ -186,6 +186,19 @@ fn a_cut_link_loses_and_counts() {
 }
 
 #[test]
+fn a_reset_forgets_the_pauses_that_wait_for_a_hosts_line() {
+    let mut bench = Bench::new("pause");
+    for _ in 0..1000 {
+        bench.send("ah2", &pause_frame([2; 6], PauseRequest::All(1)));
+    }
+    assert!(bench.ask(json!({"do": "status"}))["pauses_ignored"].as_u64().unwrap() > 900);
+    bench.ask(json!({"do": "reset"}));
+    bench.send("ah2", &pause_frame([2; 6], PauseRequest::All(1)));
+    let status = bench.ask(json!({"do": "status"}));
+    assert_eq!((&status["pauses_obeyed"], &status["pauses_ignored"]), (&json!(1), &json!(0)));
+}
+
+#[test]
 fn a_capture_shows_frames_and_pauses_as_on_the_wire() {
     let file = std::env::temp_dir().join(format!("emulator-{}.pcap", std::process::id()));
     let mut bench = Bench::new("pause");
