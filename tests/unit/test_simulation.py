@@ -172,6 +172,14 @@ def test_a_deadlock_that_a_watchdog_ends_is_reported() -> None:
     assert without.report.deadlocks == 1 < found.report.deadlocks
 
 
+def test_a_host_sends_again_after_the_watchdog_has_emptied_its_line() -> None:
+    usual = run("mesh,2,1,hosts=2", "dor", "shift:2", duration_us=1e6)
+    found = run("mesh,2,1,hosts=2", "dor", "shift:2", watchdog_us=5_000, duration_us=1e6)
+    assert found.summary()["drops"]["watchdog"] > 0
+    # The line between the switches is never idle, with or without losses.
+    assert sum(found.flows_mbps) == pytest.approx(sum(usual.flows_mbps), rel=0.01)
+
+
 def test_a_deadlock_that_a_cut_ends_is_reported() -> None:
     plan = make_plan(load("ring,4"), "dor", vcs=1, select="low-port")
     cut = (LinkChange(1e6, "s1:2", up=False),)

@@ -47,6 +47,21 @@ fn bad_requests_are_answered_in_one_line() {
 }
 
 #[test]
+fn captures_go_to_regular_files_only() {
+    let folder = std::env::temp_dir().join(format!("emulator-capture-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let fifo = folder.join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success());
+    let mut bench = Bench::new("pause");
+    for file in [fifo.as_path(), std::path::Path::new("/dev/null"), folder.as_path()] {
+        let answer = bench.ask(json!({"do": "capture", "link": "h1", "file": file}));
+        assert_eq!(answer["ok"], false, "{answer}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn bad_configurations_are_refused_in_one_line() {
     let cases: [(&str, Value); 8] = [
         ("/links/0/rate_mbps", json!(0)),

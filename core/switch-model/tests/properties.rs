@@ -310,6 +310,40 @@ fn a_signal_does_not_outlive_a_cut() {
     assert!(!model.is_paused(ChannelId(0), 0), "nothing would ever resume it");
 }
 
+#[test]
+fn restoring_a_link_that_is_up_does_not_resume_a_paused_channel() {
+    let mut model = Model::new(vec![channel(FlowControl::Pause, true, 500, 1000); 2], 1);
+    let mut signals = Vec::new();
+    let mut keep = Keep(&mut signals);
+    let entry = model.arrive(0, ChannelId(0), 0, 1500, &mut keep).unwrap();
+    model.forward(0, entry, ChannelId(1), frame(1500), &mut keep);
+    model.settle(0, entry, &mut keep);
+    let stop = signals[0];
+    let mut recorder = Recorder::default();
+    model.signalled(stop.arrives, stop, &mut recorder);
+    model.set_up(stop.arrives, ChannelId(0), true, &mut recorder);
+    assert!(model.is_paused(ChannelId(0), 0));
+    assert!(recorder.signals.is_empty());
+    model.tx_done(SECOND, ChannelId(1), &mut recorder);
+    assert_eq!(recorder.signals.len(), 1, "its XON comes when the frame has left");
+}
+
+#[test]
+fn a_restored_link_is_paused_again_while_the_ingress_buffer_is_above_xoff() {
+    let mut model = Model::new(vec![channel(FlowControl::Pause, true, 500, 1000); 2], 1);
+    let mut recorder = Recorder::default();
+    let entry = model.arrive(0, ChannelId(0), 0, 1500, &mut recorder).unwrap();
+    model.forward(0, entry, ChannelId(1), frame(1500), &mut recorder);
+    model.settle(0, entry, &mut recorder);
+    model.set_up(1, ChannelId(0), false, &mut recorder);
+    recorder.signals.clear();
+    model.set_up(2, ChannelId(0), true, &mut recorder);
+    assert_eq!(recorder.signals.len(), 1);
+    assert!(recorder.signals[0].1, "XOFF");
+    model.tx_done(SECOND, ChannelId(1), &mut recorder);
+    assert!(!recorder.signals[1].1, "XON after the frame has left");
+}
+
 struct Keep<'list>(&'list mut Vec<switch_model::Signal>);
 
 impl Effects<()> for Keep<'_> {
