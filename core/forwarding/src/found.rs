@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::state::{Hop, HopId, State, Step};
+use crate::state::{Hop, HopId, State};
 
 /// The most failed pairs, and the most failed floods, that are listed by name.
 pub const KEPT_FAILURES: usize = 1000;
@@ -72,11 +72,10 @@ impl Edges {
         }
         let held = state.hop(id);
         let node = |hop: Hop| u64::from(hop.link) << 8 | u64::from(hop.vc);
-        let Step::Next(_, onward) = state.entry(place) else { return };
         if state.fabric.host(held.link).is_some() {
             return;
         }
-        for &next in onward {
+        for &next in state.entry(place).hops() {
             let next = state.hop(next);
             if state.fabric.host(next.link).is_none() {
                 self.known.entry((node(held), node(next))).or_insert((source, destination));

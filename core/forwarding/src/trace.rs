@@ -40,15 +40,17 @@ pub fn trace(state: &State, source: u32, destination: u32, limit: usize) -> Trac
             continue;
         }
         let (switch, _) = state.fabric.enters(state.hop(id).link);
-        let onward = match state.next(id, destination) {
-            Step::Unreached => &[],
+        let step = state.next(id, destination);
+        let onward = step.hops();
+        let dropped = match step {
             Step::Unsupported => {
                 trace.unsupported.push(switch);
                 continue;
             }
-            Step::Next(_, onward) => onward,
+            Step::AnyOf(sets) => sets.iter().any(<[HopId]>::is_empty),
+            Step::Unreached | Step::Next(..) => onward.is_empty(),
         };
-        if onward.is_empty() {
+        if dropped {
             trace.dropped.push(switch);
         }
         if trace.hops.len() + onward.len() > limit {
@@ -135,7 +137,7 @@ fn differs(
 fn onward(state: &State, id: HopId, destination: u32) -> Option<(Choice, Vec<(Hop, HopId)>)> {
     match state.next(id, destination) {
         Step::Unreached => Some((Choice::All, Vec::new())),
-        Step::Unsupported => None,
+        Step::Unsupported | Step::AnyOf(_) => None,
         Step::Next(choice, onward) => {
             let mut hops: Vec<(Hop, HopId)> =
                 onward.iter().map(|&id| (state.hop(id), id)).collect();

@@ -117,7 +117,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         }
         for (id, group) in starts {
             let pairs = (group.hosts.len() * receivers.len()) as u64;
-            if !self.settle(id, pairs) {
+            if !self.settle(&[id], pairs) {
                 for &receiver in receivers {
                     self.keep_failures(&group.hosts, receiver);
                 }
@@ -136,18 +136,26 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
             let Some(&source) = group.hosts.iter().find(|&&host| host != destination) else {
                 continue;
             };
-            let id = group.start.unwrap_or_else(|| {
-                let label = self.state.first_label(source, destination);
-                let link = self.state.fabric.host_link(group.hosts[0]);
-                self.state.hop_id(Hop { link, label, vc: 0 })
-            });
-            self.visit(id, source, destination);
+            let starts = self.starts(group, source, destination);
+            for &id in &starts {
+                self.visit(id, source, destination);
+            }
             let own = group.hosts.contains(&destination);
-            if !self.settle(id, group.hosts.len() as u64 - u64::from(own)) {
+            if !self.settle(&starts, group.hosts.len() as u64 - u64::from(own)) {
                 self.keep_failures(&group.hosts, destination);
             }
         }
         self.count();
+    }
+
+    /// The hops on which a host of a group may send to a destination.
+    fn starts(&mut self, group: &Senders, source: u32, destination: u32) -> Vec<HopId> {
+        if let Some(id) = group.start {
+            return vec![id];
+        }
+        let link = self.state.fabric.host_link(group.hosts[0]);
+        let labels = self.state.sent_labels(source, destination).into_iter();
+        labels.map(|label| self.state.hop_id(Hop { link, label, vc: 0 })).collect()
     }
 
     fn begin(&mut self) {
@@ -155,17 +163,19 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         self.order.clear();
     }
 
-    /// Counts pairs whose packets start on a visited hop. Returns false if they do not arrive.
-    fn settle(&mut self, id: HopId, pairs: u64) -> bool {
-        let visit = &mut self.visits[id as usize];
-        let good = visit.outcome.good();
-        if good {
-            visit.pairs += pairs as f64;
-            self.found.max_switches = self.found.max_switches.max(visit.outcome.switches);
-        } else {
+    /// Counts pairs whose packets start on any of these visited hops. Returns false if some do not
+    /// arrive.
+    fn settle(&mut self, starts: &[HopId], pairs: u64) -> bool {
+        if !starts.iter().all(|&id| self.visits[id as usize].outcome.good()) {
             self.found.undelivered += pairs;
+            return false;
         }
-        good
+        for &id in starts {
+            let visit = &mut self.visits[id as usize];
+            visit.pairs += pairs as f64 / starts.len() as f64;
+            self.found.max_switches = self.found.max_switches.max(visit.outcome.switches);
+        }
+        true
     }
 
     fn keep_failures(&mut self, sources: &[u32], destination: u32) {
@@ -191,11 +201,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         while let Some((id, place, next)) = self.stack.last_mut() {
             let (id, place, child) = (*id, *place, *next);
             *next += 1;
-            let child = match self.state.entry(place) {
-                Step::Next(_, onward) => onward.get(child).copied(),
-                Step::Unreached | Step::Unsupported => None,
-            };
-            match child {
+            match self.state.entry(place).hops().get(child).copied() {
                 Some(child) if self.state.fabric.host(self.state.hop(child).link).is_none() => {
                     self.enter(child, source, destination);
                 }
@@ -230,11 +236,33 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
 
     /// Combines the outcomes of the hops that an entry leads to.
     fn outcome(&self, place: usize, destination: u32) -> Outcome {
-        let Step::Next(choice, onward) = self.state.entry(place) else {
-            return Outcome { bad: true, switches: 1, ..Outcome::default() };
+        let start = Outcome { switches: 1, ..Outcome::default() };
+        match self.state.entry(place) {
+            Step::Unreached | Step::Unsupported => Outcome { bad: true, ..start },
+            Step::Next(Choice::OneOf, onward) => {
+                self.any_of(onward.iter().map(std::slice::from_ref), destination)
+            }
+            Step::Next(_, onward) => self.any_of(std::iter::once(onward), destination),
+            Step::AnyOf(sets) => self.any_of(sets.iter(), destination),
+        }
+    }
+
+    /// The outcome of packets that take the hops of any one of several sets.
+    fn any_of<'s>(&self, sets: impl Iterator<Item = &'s [HopId]>, destination: u32) -> Outcome {
+        let either = |one: Outcome, other: Outcome| Outcome {
+            fewest: one.fewest.min(other.fewest),
+            most: one.most.max(other.most),
+            bad: one.bad || other.bad,
+            switches: one.switches.max(other.switches),
         };
+        let outcomes = sets.map(|onward| self.all_of(onward, destination));
+        outcomes.reduce(either).unwrap_or(Outcome { switches: 1, ..Outcome::default() })
+    }
+
+    /// The outcome of packets of which a copy takes each hop.
+    fn all_of(&self, onward: &[HopId], destination: u32) -> Outcome {
         let mut sum = Outcome { switches: 1, ..Outcome::default() };
-        for (number, &id) in onward.iter().enumerate() {
+        for &id in onward {
             let hop = self.state.hop(id);
             let one = if let Some(host) = self.state.fabric.host(hop.link) {
                 if host == destination && hop.label == 0 {
@@ -250,11 +278,8 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
             };
             sum.bad |= one.bad;
             sum.switches = sum.switches.max(1 + one.switches);
-            (sum.fewest, sum.most) = match choice {
-                Choice::All => ((sum.fewest + one.fewest).min(2), (sum.most + one.most).min(2)),
-                Choice::OneOf if number == 0 => (one.fewest, one.most),
-                Choice::OneOf => (sum.fewest.min(one.fewest), sum.most.max(one.most)),
-            };
+            sum.fewest = (sum.fewest + one.fewest).min(2);
+            sum.most = (sum.most + one.most).min(2);
         }
         sum
     }
@@ -267,12 +292,13 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
                 continue;
             }
             self.found.switches_passed += pairs;
-            let Step::Next(choice, onward) = self.state.entry(place as usize) else { continue };
-            let share = match choice {
-                Choice::All => pairs,
-                Choice::OneOf => pairs / onward.len() as f64,
+            let step = self.state.entry(place as usize);
+            let share = match step {
+                Step::Next(Choice::OneOf, onward) => pairs / onward.len() as f64,
+                Step::AnyOf(sets) => pairs / sets.iter().len() as f64,
+                _ => pairs,
             };
-            for &next in onward {
+            for &next in step.hops() {
                 let link = self.state.hop(next).link;
                 if let Some(load) = self.found.loads.get_mut(link as usize) {
                     *load += share;

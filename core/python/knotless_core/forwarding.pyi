@@ -93,19 +93,21 @@ def of_plan(
     """
 
 def of_rules(
-    rules: Iterable[object] | Compiled,
+    generations: Sequence[Iterable[object] | Compiled],
     leaves: Sequence[End],
     enters: Sequence[End],
     hosts: Sequence[End],
     macs: Sequence[int],
     groups: Sequence[tuple[int, int, Sequence[bool]]],
-    tags: NDArray[np.uint16] | None,
+    tags: Sequence[NDArray[np.uint16]],
 ) -> State:
     """Return the state that rules make, explored.
 
-    ``rules`` are a :class:`forwarding.openflow.rules.SwitchRules` for each switch; ``groups`` are
-    what is flooded: address, EtherType and receivers; ``tags`` (hosts, hosts and groups) is the
-    VLAN that a host puts on. Numbers that fit no field raise OverflowError, arguments that do not
+    Each of ``generations`` is a :class:`forwarding.openflow.rules.SwitchRules` for each switch;
+    ``groups`` are what is flooded: address, EtherType and receivers; ``tags`` are empty, or for
+    each generation an array (hosts, hosts and groups) of the VLAN that a host puts on, 0 for none.
+    A packet may meet rules of several generations, but none older than the one before the newest
+    that it has met. Numbers that fit no field raise OverflowError, arguments that do not
     fit ValueError.
     """
 
