@@ -103,7 +103,8 @@ def state_of_generations(
         for switch in fabric.switches
         if any(switch.name not in generation.rules for generation in generations)
     )
-    return ForwardingState(fabric, channels, tuple(groups), found, silent)
+    changing = len(generations) > 1
+    return ForwardingState(fabric, channels, tuple(groups), found, silent, changing=changing)
 
 
 def _in_order(fabric: Fabric, rules: FabricRules) -> core.Compiled | list[SwitchRules]:

@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use crate::flood_choices::FloodChoices;
 use crate::found::{Edges, FloodFailure, Found, KEPT_FAILURES};
-use crate::state::{Behaviour, Hop, HopId, State, Step};
+use crate::state::{Behaviour, Choice, Hop, HopId, State, Step};
 
 /// What is kept while floods are followed one after the other.
 pub(crate) struct Floods<'a> {
@@ -50,6 +50,7 @@ impl<'a> Floods<'a> {
         found: &mut Found,
     ) {
         found.floods_undelivered = vec![0; self.members.len()];
+        found.floods_lost = vec![0; self.members.len()];
         for number in 0..state.floods.len() {
             let destination = (state.fabric.hosts() + number) as u32;
             let group = state.floods[number].group as usize;
@@ -58,10 +59,11 @@ impl<'a> Floods<'a> {
             let mut choices = FloodChoices::new(destination);
             for source in state.floods[number].sources.clone() {
                 let what = (group, destination, source);
-                let wrong = self.flood(state, behaviour, edges, what, &mut clean);
-                let wrong = wrong.unwrap_or_else(|| {
+                let only = self.flood(state, behaviour, edges, what, &mut clean);
+                let (wrong, lost) = only.unwrap_or_else(|| {
                     choices.wrong(state, behaviour, edges, (source, &self.members[group]))
                 });
+                found.floods_lost[group] += u64::from(lost);
                 if wrong > 0 {
                     found.floods_undelivered[group] += u64::from(wrong);
                     if found.failed_floods.len() < KEPT_FAILURES {
@@ -72,8 +74,8 @@ impl<'a> Floods<'a> {
         }
     }
 
-    /// Returns how many receivers have missing, duplicate or unwanted copies; None if the host or
-    /// a switch can treat the flood in several ways.
+    /// Returns how many receivers have missing, duplicate or unwanted copies, and the same unless the
+    /// first switch drops the flood; None if the host or a switch can treat it in several ways.
     fn flood(
         &mut self,
         state: &mut State,
@@ -81,7 +83,7 @@ impl<'a> Floods<'a> {
         edges: &mut Edges,
         (group, destination, source): (usize, u32, u32),
         clean: &mut FxHashSet<Vec<HopId>>,
-    ) -> Option<u32> {
+    ) -> Option<(u32, u32)> {
         self.round += 1;
         let &[label] = &state.sent_labels(source, destination)[..] else { return None };
         let start = state.hop_id(Hop { link: state.fabric.host_link(source), label, vc: 0 });
@@ -105,7 +107,7 @@ impl<'a> Floods<'a> {
         // Copies on the same hops as those of an earlier source have the same fate.
         let fits = !irregular && local.len() == due as usize && local.iter().all(meant);
         if fits && clean.contains(&away) {
-            return Some(0);
+            return Some((0, 0));
         }
         let mut looped = false;
         let mut waiting = away.clone();
@@ -142,7 +144,8 @@ impl<'a> Floods<'a> {
         if wrong == 0 && fits {
             clean.insert(away);
         }
-        Some(wrong)
+        let sent = state.entry(place) != Step::Next(Choice::All, &[]);
+        Some((wrong, if sent { wrong } else { 0 }))
     }
 
     /// Counts a copy for a host. Returns false if the copy is labelled: it then counts as two, so

@@ -71,6 +71,15 @@ impl Copies {
     }
 }
 
+/// Makes `known` either of two alternatives, each if there is one.
+fn either(known: &mut Option<Copies>, other: Option<Copies>) {
+    match (known, other) {
+        (Some(known), Some(other)) => known.or(&other),
+        (known @ None, other) => *known = other,
+        (Some(_), None) => {}
+    }
+}
+
 /// A place that is not known yet.
 const OPEN: usize = usize::MAX;
 
@@ -89,28 +98,30 @@ impl FloodChoices {
     }
 
     /// Returns how many receivers have missing, duplicate or unwanted copies of what `source` sends
-    /// under some choice; all hosts if a copy can loop or cannot be followed.
+    /// under some choice, and under some choice with which its switch sends copies at all. These are
+    /// all hosts if a copy can loop or cannot be followed.
     pub fn wrong(
         &mut self,
         state: &mut State,
         behaviour: &mut impl Behaviour,
         edges: &mut Edges,
         (source, members): (u32, &[bool]),
-    ) -> u32 {
-        let mut all: Option<Copies> = None;
+    ) -> (u32, u32) {
+        let (mut all, mut sent): (Option<Copies>, Option<Copies>) = (None, None);
         for label in state.sent_labels(source, self.destination) {
             let start = state.hop_id(Hop { link: state.fabric.host_link(source), label, vc: 0 });
             self.visit(start, source, state, behaviour, edges);
-            let copies = &self.copies[self.known[&start]];
-            match &mut all {
-                None => all = Some(copies.clone()),
-                Some(all) => all.or(copies),
-            }
+            let place = state.fill(start, self.destination, behaviour);
+            either(&mut all, self.of_step(state, place, false));
+            either(&mut sent, self.of_step(state, place, true));
         }
-        let all = all.unwrap_or_else(|| Copies::none(members.len()));
         let due = |host: usize| members[host] && host != source as usize;
-        let wrong = |host: &usize| all.irregular || !all.exactly(*host, due(*host));
-        (0..members.len()).filter(wrong).count() as u32
+        let wrong = |copies: Option<Copies>| {
+            let Some(copies) = copies else { return 0 };
+            let wrong = |host: &usize| copies.irregular || !copies.exactly(*host, due(*host));
+            (0..members.len()).filter(wrong).count() as u32
+        };
+        (wrong(all), wrong(sent))
     }
 
     /// Determines the copies that follow from a hop, depth first.
@@ -137,24 +148,31 @@ impl FloodChoices {
                 next = state.fabric.host(state.hop(onward).link).is_none().then_some(onward);
                 continue;
             }
-            let (id, copies) = (*id, self.of_step(state, *place));
+            let (id, copies) = (*id, self.of_step(state, *place, false));
             self.known.insert(id, self.copies.len());
-            self.copies.push(copies);
+            self.copies.extend(copies);
             stack.pop();
         }
     }
 
-    fn of_step(&self, state: &State, place: usize) -> Copies {
-        match state.entry(place) {
-            Step::AnyOf(sets) => {
-                let mut sets = sets.iter().map(|hops| self.of_set(state, hops));
-                let mut either = sets.next().unwrap_or_default();
-                sets.for_each(|other| either.or(&other));
-                either
+    /// The copies that follow from a step; with `sent`, only from those of its sets that are not
+    /// empty: None if there is none.
+    fn of_step(&self, state: &State, place: usize, sent: bool) -> Option<Copies> {
+        let mut found = None;
+        let mut add = |hops: &[HopId]| {
+            if !(sent && hops.is_empty()) {
+                either(&mut found, Some(self.of_set(state, hops)));
             }
-            Step::Unsupported => Copies { irregular: true, ..Copies::none(state.fabric.hosts()) },
-            step => self.of_set(state, step.hops()),
+        };
+        match state.entry(place) {
+            Step::AnyOf(sets) => sets.iter().for_each(add),
+            Step::Unsupported => {
+                let copies = Copies::none(state.fabric.hosts());
+                return Some(Copies { irregular: true, ..copies });
+            }
+            step => add(step.hops()),
         }
+        found
     }
 
     fn of_set(&self, state: &State, hops: &[HopId]) -> Copies {

@@ -11,6 +11,7 @@ pub mod fabric;
 pub mod flood;
 mod flood_choices;
 pub mod found;
+mod host_groups;
 pub mod openflow;
 pub mod plan;
 pub mod planned;

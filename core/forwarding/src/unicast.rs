@@ -1,6 +1,7 @@
 //! Follows what hosts send to each other, one destination (or hosts treated alike) after the other.
 
 use crate::found::{Edges, Found, KEPT_FAILURES};
+use crate::host_groups::{receivers, senders, Receivers, Senders};
 use crate::state::{Behaviour, Choice, Hop, HopId, State, Step};
 
 /// The fate of a packet for the current destination, from a hop on.
@@ -35,17 +36,6 @@ struct Visit {
     /// Delivered pairs whose packets take the hop.
     pairs: f64,
 }
-
-/// Hosts of one switch whose unicasts are treated alike; the first of them represents all.
-struct Senders {
-    hosts: Vec<u32>,
-    switch: u32,
-    /// The hop on which they send, if it is the same for all destinations.
-    start: Option<HopId>,
-}
-
-/// Hosts of one switch that all other switches treat alike as destinations.
-type Receivers = Vec<u32>;
 
 /// Follows packets for all destinations.
 pub(crate) struct Unicasts<'a, B> {
@@ -117,11 +107,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         }
         for (id, group) in starts {
             let pairs = (group.hosts.len() * receivers.len()) as u64;
-            if !self.settle(&[id], pairs) {
-                for &receiver in receivers {
-                    self.keep_failures(&group.hosts, receiver);
-                }
-            }
+            self.settle(&[id], pairs, &group.hosts, receivers);
         }
         self.found.switches_passed += local;
         self.found.max_switches = self.found.max_switches.max(u32::from(local > 0.0));
@@ -141,9 +127,8 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
                 self.visit(id, source, destination);
             }
             let own = group.hosts.contains(&destination);
-            if !self.settle(&starts, group.hosts.len() as u64 - u64::from(own)) {
-                self.keep_failures(&group.hosts, destination);
-            }
+            let pairs = group.hosts.len() as u64 - u64::from(own);
+            self.settle(&starts, pairs, &group.hosts, &[destination]);
         }
         self.count();
     }
@@ -163,25 +148,37 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         self.order.clear();
     }
 
-    /// Counts pairs whose packets start on any of these visited hops. Returns false if some do not
-    /// arrive.
-    fn settle(&mut self, starts: &[HopId], pairs: u64) -> bool {
-        if !starts.iter().all(|&id| self.visits[id as usize].outcome.good()) {
-            self.found.undelivered += pairs;
-            return false;
+    /// Counts the `pairs` of sources and destinations whose packets start on any of some visited
+    /// hops.
+    fn settle(&mut self, starts: &[HopId], pairs: u64, sources: &[u32], destinations: &[u32]) {
+        if starts.iter().all(|&id| self.visits[id as usize].outcome.good()) {
+            for &id in starts {
+                let visit = &mut self.visits[id as usize];
+                visit.pairs += pairs as f64 / starts.len() as f64;
+                self.found.max_switches = self.found.max_switches.max(visit.outcome.switches);
+            }
+            return;
         }
-        for &id in starts {
-            let visit = &mut self.visits[id as usize];
-            visit.pairs += pairs as f64 / starts.len() as f64;
-            self.found.max_switches = self.found.max_switches.max(visit.outcome.switches);
+        self.found.undelivered += pairs;
+        keep(&mut self.found.failed, sources, destinations);
+        if starts.iter().any(|&id| self.loses(id, destinations[0])) {
+            self.found.lost += pairs;
+            keep(&mut self.found.lost_pairs, sources, destinations);
         }
-        true
     }
 
-    fn keep_failures(&mut self, sources: &[u32], destination: u32) {
-        let room = KEPT_FAILURES.saturating_sub(self.found.failed.len());
-        let failed = sources.iter().filter(|&&source| source != destination);
-        self.found.failed.extend(failed.take(room).map(|&source| (source, destination)));
+    /// Whether some packet that starts on a visited hop does not arrive, but is not dropped by the
+    /// first switch either.
+    fn loses(&self, start: HopId, destination: u32) -> bool {
+        let visit = self.visits[start as usize];
+        match self.state.entry(visit.place as usize) {
+            Step::Next(_, []) => false,
+            Step::AnyOf(sets) => {
+                let sent = sets.iter().filter(|set| !set.is_empty());
+                !self.any_of(sent, destination).good()
+            }
+            _ => !visit.outcome.good(),
+        }
     }
 
     /// Whether a switch delivers packets for one of its hosts that arrive on a hop directly,
@@ -309,36 +306,11 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
     }
 }
 
-fn senders(state: &mut State) -> Vec<Senders> {
-    let mut of: Vec<Vec<u32>> = vec![Vec::new(); state.stands_for.len()];
-    for (host, &first) in state.stands_for.iter().enumerate() {
-        of[first as usize].push(host as u32);
+/// Adds pairs to those that are listed by name, as far as there is room.
+fn keep(kept: &mut Vec<(u32, u32)>, sources: &[u32], destinations: &[u32]) {
+    for &destination in destinations {
+        let room = KEPT_FAILURES.saturating_sub(kept.len());
+        let failed = sources.iter().filter(|&&source| source != destination);
+        kept.extend(failed.take(room).map(|&source| (source, destination)));
     }
-    of.retain(|hosts| !hosts.is_empty());
-    let untagged = state.first_labels.is_empty();
-    let mut group = |hosts: Vec<u32>| {
-        let link = state.fabric.host_link(hosts[0]);
-        let (switch, _) = state.fabric.enters(link);
-        let start = untagged.then(|| state.hop_id(Hop { link, label: 0, vc: 0 }));
-        Senders { hosts, switch, start }
-    };
-    of.into_iter().map(&mut group).collect()
-}
-
-/// All hosts, grouped by whether all switches except their own treat them alike.
-fn receivers(state: &State) -> Vec<Receivers> {
-    let mut at: Vec<Vec<Receivers>> = vec![Vec::new(); state.fabric.switches()];
-    let mut firsts = Vec::new();
-    for host in 0..state.fabric.hosts() as u32 {
-        let (switch, _) = state.fabric.enters(state.fabric.host_link(host));
-        let known = &mut at[switch as usize];
-        match known.iter_mut().find(|of| state.same_classes_except_at(of[0], host, switch)) {
-            Some(of) => of.push(host),
-            None => {
-                firsts.push((switch, known.len()));
-                known.push(vec![host]);
-            }
-        }
-    }
-    firsts.into_iter().map(|(switch, place)| at[switch as usize][place].clone()).collect()
 }

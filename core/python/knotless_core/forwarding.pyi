@@ -24,6 +24,12 @@ class State:
     """Ordered pairs of hosts whose packets are not delivered exactly once and unlabelled."""
     floods_undelivered: list[int]
     """By group, first all hosts: receivers with missing, duplicate or unwanted copies."""
+    lost: int
+    """Undelivered pairs of which some packet is sent on by the switch of its source."""
+    lost_pairs: list[tuple[int, int]]
+    """Some of them, (source, destination)."""
+    floods_lost: list[int]
+    """As ``floods_undelivered``, without floods that the switch of their source drops."""
     loads: NDArray[np.float64]
     """(channels,) the delivered pairs that take each."""
     switches_passed: float

@@ -72,6 +72,21 @@ impl PyState {
     }
 
     #[getter]
+    fn lost(&self) -> u64 {
+        self.found.lost
+    }
+
+    #[getter]
+    fn lost_pairs(&self) -> Ends {
+        self.found.lost_pairs.clone()
+    }
+
+    #[getter]
+    fn floods_lost(&self) -> Vec<u64> {
+        self.found.floods_lost.clone()
+    }
+
+    #[getter]
     fn loads<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         self.found.loads.clone().into_pyarray(py)
     }
