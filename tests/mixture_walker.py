@@ -113,9 +113,11 @@ class MixtureWalker:
             loops |= any(fate[LOOP] or fate[TAGGED] for fate in fates)
         return wrong, loops
 
-    def has_cycle(self) -> bool:
+    def has_cycle(self, flow_control: str = "pfc") -> bool:
         """Whether channels of the frames followed so far can wait for each other in a circle."""
-        waits = set(self.edges)
+        waits = self.edges
+        if flow_control == "pause":
+            waits = {(a[:2] + (0,), b[:2] + (0,)) for a, b in waits}
         while True:
             busy = {a for a, _ in waits}
             left = {(a, b) for a, b in waits if b in busy}

@@ -85,10 +85,22 @@ def plane_of(rules: FabricRules, tags: HostTags | None = None) -> Plane:
     return Plane(min(vlans, default=0) >> VLAN_BITS, min(priorities_of(rules), default=0))
 
 
-def free_planes(used: Collection[int]) -> list[int]:
-    """Return the planes of which no VLAN is ``used``."""
-    taken = {vlan >> VLAN_BITS for vlan in used}
-    return [number for number in range(PLANES) if number not in taken]
+def planes_in(rules: FabricRules, tags: HostTags | None = None) -> frozenset[int]:
+    """Return the planes of VLANs that hosts or switches put on frames, or let in from others."""
+    found = {vlan >> VLAN_BITS for vlan in vlans_of(rules, tags)}
+    let_in = {
+        field
+        for switch in rules.values()
+        for rule in switch.rules
+        if rule.table == ADMISSION and rule.goto is not None
+        for field in rule.match
+        if field.name == "vlan_vid" and field.value & _PRESENT
+    }
+    for field in let_in:
+        bits = _PLANE_BITS if field.mask is None else field.mask & _PLANE_BITS
+        planes = range(PLANES)
+        found |= {p for p in planes if not (p << VLAN_BITS ^ field.value) & bits}
+    return frozenset(found)
 
 
 def fits_in_a_plane(vlans: Collection[int]) -> bool:

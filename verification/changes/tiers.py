@@ -14,11 +14,12 @@ from __future__ import annotations
 from common.errors import PlanError
 from forwarding.openflow.compiler import compile_rules
 from forwarding.openflow.planes import (
+    PLANES,
     Plane,
     fits_in_a_plane,
-    free_planes,
     joined,
     plane_of,
+    planes_in,
     priorities_of,
     rules_in,
     tags_in,
@@ -105,7 +106,7 @@ class _Planner:
     def _free_planes(self) -> list[Plane]:
         """Return the planes that the new rules can take, first those with the same priorities."""
         held = [*self.before.undrained, Generation(self.before.rules, self.before.tags)]
-        used = frozenset[int]().union(*(vlans_of(of.rules, of.tags) for of in held))
+        used = frozenset[int]().union(*(planes_in(of.rules, of.tags) for of in held))
         if not fits_in_a_plane(vlans_of(self.compiled, self.tags)):
             return []
         priorities = frozenset[int]().union(*(priorities_of(of.rules) for of in held))
@@ -114,7 +115,7 @@ class _Planner:
         apart = [first for first in fits if not priorities & {first + of for of in wanted}]
         usual = self._plane_in_place().first_priority
         choices = dict.fromkeys([usual, *apart[:1]] if self._has_priorities() else [usual])
-        free = free_planes(used)[:1]
+        free = [number for number in range(PLANES) if number not in used][:1]
         return [Plane(number, first) for number in free for first in choices]
 
     def _has_priorities(self) -> bool:
