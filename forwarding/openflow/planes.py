@@ -12,10 +12,11 @@ priorities. Then its channels do not wait for those of the other planes at all.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from common.errors import RuleError
+from forwarding.openflow.compiled import CompiledRules
 from forwarding.openflow.rules import (
     ADMISSION,
     OUTPUT,
@@ -103,11 +104,6 @@ def planes_in(rules: FabricRules, tags: HostTags | None = None) -> frozenset[int
     return frozenset(found)
 
 
-def fits_in_a_plane(vlans: Collection[int]) -> bool:
-    """Tell whether ``vlans`` are all of plane 0, so that rules can be moved to another plane."""
-    return max(vlans, default=0) >> VLAN_BITS == 0
-
-
 def tags_in(tags: HostTags | None, plane: Plane) -> HostTags | None:
     """Return the tags of plane 0 in another plane."""
     if tags is None:
@@ -129,7 +125,7 @@ def rules_in(rules: FabricRules, plane: Plane) -> FabricRules:
     """
     if plane == Plane():
         return rules
-    if plane.number and not fits_in_a_plane(vlans_of(rules)):
+    if plane.number and max(vlans_of(rules), default=0) >> VLAN_BITS:
         raise RuleError(f"the rules use more than the {1 << VLAN_BITS} VLANs of a plane")
     if max(priorities_of(rules), default=0) + plane.first_priority >= PRIORITIES:
         raise RuleError(f"the rules use priorities above {PRIORITIES - 1 - plane.first_priority}")
@@ -243,6 +239,14 @@ def _joined(name: str, first: SwitchRules, second: SwitchRules) -> SwitchRules:
             raise RuleError(f"{name}: both have a group {group.group_id}")
     in_order = sorted(rules.values(), key=lambda rule: rule.order)
     return SwitchRules(tuple(in_order), tuple(groups[number] for number in sorted(groups)))
+
+
+def same_rules(a: FabricRules, b: FabricRules) -> bool:
+    """Tell whether all switches have the same rules and groups in both."""
+    if isinstance(a, CompiledRules) and isinstance(b, CompiledRules) and a.equal_columns(b):
+        return True
+    nothing = SwitchRules(())
+    return all(a.get(name, nothing) == b.get(name, nothing) for name in {*a, *b})
 
 
 def rules_changed(before: FabricRules, after: FabricRules) -> int:

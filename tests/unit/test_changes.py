@@ -144,7 +144,7 @@ def test_a_cut_path_may_lose_packets_but_no_other() -> None:
     assert broken > 0
     change = plan_change(before, make_plan(cut, **ROOT_1))
     assert change.proven
-    last = change.steps[-1].proof.alone[-1].verdict
+    last = change.steps[-1].proof.after.verdict
     assert (last.undelivered, last.broadcasts_undelivered) == (0, 0)
     for step in change.steps:
         assert step.proof.mixed.verdict.undelivered <= broken + len(step.stopped)

@@ -41,7 +41,7 @@ def certificate(change: Change) -> dict[str, object]:
 
 
 def _of_step(number: int, step: Step) -> dict[str, object]:
-    proof, after = step.proof, step.proof.alone[-1].verdict
+    proof, after = step.proof, step.proof.after.verdict
     mixed = proof.mixed.verdict
     return {
         "step": number,
@@ -51,7 +51,7 @@ def _of_step(number: int, step: Step) -> dict[str, object]:
         "stopped_pairs": len(step.stopped),
         "rules_changed": step.rules_changed,
         "sha256": digest(step.rules),
-        "generations": len(proof.alone),
+        "generations": len(proof.generations),
         "pairs": after.pairs,
         "undelivered": after.undelivered,
         "lost": proof.lost,

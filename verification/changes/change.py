@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
+from forwarding.openflow.planes import Plane, rules_changed
 from forwarding.openflow.reader import Generation
 from forwarding.openflow.rules import FabricRules
 from routing.multicast import MulticastGroup
@@ -24,6 +26,7 @@ class Installed:
     ``fabric`` is what packets can use now: without links that are down, with links that only the
     new plan does without. ``flow_control`` is in use on its links during the whole change.
     ``undrained`` are earlier generations, oldest first, whose packets may still be in the fabric.
+    ``plane`` is the plane of the rules, if it is known.
     """
 
     fabric: Fabric
@@ -32,6 +35,7 @@ class Installed:
     tags: HostTags | None = None
     multicast: tuple[MulticastGroup, ...] = ()
     undrained: tuple[Generation, ...] = ()
+    plane: Plane | None = None
 
 
 @dataclass(frozen=True)
@@ -48,9 +52,13 @@ class Step:
     rules: FabricRules
     tags: HostTags | None
     proof: Proof
-    rules_changed: int
     drain: bool = False
     stopped: tuple[Pair, ...] = ()
+
+    @cached_property
+    def rules_changed(self) -> int:
+        """The rules and groups that the step adds, modifies or deletes, on all switches."""
+        return rules_changed(self.proof.generations[-2].rules, self.rules)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,9 @@ because its path is cut, may be lost during the change as well. All others must 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from forwarding.openflow.reader import Generation, state_of_generations
 from routing.multicast import MulticastGroup
@@ -66,14 +67,14 @@ class Circumstances:
 
 @dataclass(frozen=True)
 class Proof:
-    """The verdicts on each generation alone, and on all mixtures of them.
+    """The verdict on all mixtures of some generations, installed one after the other.
 
-    ``alone`` are in the order of the generations; the last one is the verdict on the rules after
-    the step.
+    ``judge_alone`` returns the verdict on one generation; each is computed when it is needed.
     """
 
-    alone: tuple[Judged, ...]
+    generations: tuple[Generation, ...]
     mixed: Judged
+    judge_alone: Callable[[Generation], Judged]
 
     @property
     def acyclic(self) -> bool:
@@ -81,14 +82,21 @@ class Proof:
         return self.mixed.verdict.acyclic
 
     @property
+    def after(self) -> Judged:
+        """The verdict on the last generation alone."""
+        return self.judge_alone(self.generations[-1])
+
+    @cached_property
     def lost(self) -> int:
         """The receivers that some mixture fails although each generation alone serves them.
 
         A mixture fails all that one of its generations fails. So it fails nothing else if it
         fails no more than the one that fails most; otherwise the figure is an upper limit.
         """
-        kinds = range(len(self.mixed.lost))
-        most = [max(judged.lost[kind] for judged in self.alone) for kind in kinds]
+        if not any(self.mixed.lost):
+            return 0
+        alone = [self.judge_alone(generation).lost for generation in self.generations]
+        most = [max(lost[kind] for lost in alone) for kind in range(len(self.mixed.lost))]
         return sum(self.mixed.lost) - sum(most)
 
     @property
@@ -115,6 +123,4 @@ class Prover:
 
     def prove(self, generations: Sequence[Generation]) -> Proof:
         """Return the proof for generations that are installed one after the other."""
-        alone = tuple(map(self.alone, generations))
-        mixed = alone[0] if len(alone) == 1 else self.circumstances.judge(generations)
-        return Proof(alone, mixed)
+        return Proof(tuple(generations), self.circumstances.judge(generations), self.alone)

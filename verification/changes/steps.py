@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from forwarding.openflow.planes import rules_changed
+from forwarding.openflow.planes import same_rules
 from forwarding.openflow.reader import Generation
 from forwarding.openflow.rules import FabricRules
 from routing.vlans.host_tags import HostTags
@@ -39,11 +39,10 @@ class Steps:
         fabric, groups = self._prover.circumstances.fabric, self._prover.circumstances.multicast
         rules = stopping(rules, fabric, stopped, groups)
         held, last = Generation(rules, tags), self._generations[-1]
-        changed = rules_changed(last.rules, rules)
-        if not changed and tags == last.tags:
+        if tags == last.tags and same_rules(last.rules, rules):
             return
         proof = self._prover.prove([*self._generations, held])
-        self.taken.append(Step(action, rules, tags, proof, changed, drain, stopped))
+        self.taken.append(Step(action, rules, tags, proof, drain, stopped))
         # After draining, all packets in the fabric were admitted under these rules.
         self._generations = [held] if drain else [*self._generations, held]
 

@@ -15,15 +15,14 @@ from common.errors import PlanError
 from forwarding.openflow.compiler import compile_rules
 from forwarding.openflow.planes import (
     PLANES,
+    VLAN_BITS,
     Plane,
-    fits_in_a_plane,
     joined,
     plane_of,
     planes_in,
     priorities_of,
     rules_in,
     tags_in,
-    vlans_of,
     without_admission,
 )
 from forwarding.openflow.reader import Generation, state_of_rules
@@ -66,18 +65,23 @@ def naive_change(before: Installed, new_plan: Plan) -> Change:
 class _Planner:
     def __init__(self, before: Installed, new_plan: Plan, prover: Prover) -> None:
         self.before, self.prover = before, prover
-        missing = {switch.name: SwitchRules(()) for switch in before.fabric.switches}
-        self.compiled: FabricRules = {**missing, **compile_rules(new_plan)}
+        self.compiled: FabricRules = compile_rules(new_plan)
+        missing = [switch.name for switch in before.fabric.switches]
+        missing = [name for name in missing if name not in self.compiled]
+        if missing:
+            self.compiled = {**self.compiled, **dict.fromkeys(missing, SwitchRules(()))}
         self.tags = new_plan.host_tags()
-        self.now = plane_of(before.rules, before.tags)
+        self.now = before.plane or plane_of(before.rules, before.tags)
+        self.fits_in_a_plane = int(new_plan.pair_vlans.max()) >> VLAN_BITS == 0
+        self.priorities = new_plan.vcs
 
     def change(self) -> Change:
-        self._refuse_deadlock()
         steps = self.at_once()
         if not steps.taken:
             return Change(0, self.before, ())
         if steps.proven:
             return steps.change(1)
+        self._refuse_deadlock()
         planes = self._free_planes()
         for plane in planes:
             if (steps := self.two_planes(plane)).proven:
@@ -98,21 +102,18 @@ class _Planner:
 
     def _plane_in_place(self) -> Plane:
         """Return the plane in use, without priorities of its own if the plan needs them."""
-        vlans = vlans_of(self.compiled, self.tags)
-        number = self.now.number if fits_in_a_plane(vlans) else 0
-        free = PRIORITIES - 1 - max(priorities_of(self.compiled), default=0)
-        return Plane(number, min(self.now.first_priority, free))
+        number = self.now.number if self.fits_in_a_plane else 0
+        return Plane(number, min(self.now.first_priority, PRIORITIES - self.priorities))
 
     def _free_planes(self) -> list[Plane]:
         """Return the planes that the new rules can take, first those with the same priorities."""
         held = [*self.before.undrained, Generation(self.before.rules, self.before.tags)]
         used = frozenset[int]().union(*(planes_in(of.rules, of.tags) for of in held))
-        if not fits_in_a_plane(vlans_of(self.compiled, self.tags)):
+        if not self.fits_in_a_plane:
             return []
-        priorities = frozenset[int]().union(*(priorities_of(of.rules) for of in held))
-        wanted = priorities_of(self.compiled)
-        fits = range(PRIORITIES - max(wanted, default=0))
-        apart = [first for first in fits if not priorities & {first + of for of in wanted}]
+        taken = frozenset[int]().union(*(priorities_of(of.rules) for of in held))
+        fits = range(PRIORITIES - self.priorities + 1)
+        apart = [first for first in fits if taken.isdisjoint(range(first, first + self.priorities))]
         usual = self._plane_in_place().first_priority
         choices = dict.fromkeys([usual, *apart[:1]] if self._has_priorities() else [usual])
         free = [number for number in range(PLANES) if number not in used][:1]
