@@ -44,7 +44,7 @@ class Trace(NamedTuple):
     ``hops`` are the links that it takes, including those of hosts. ``delivered`` are the numbers
     of the hosts that receive it, with the label at delivery. ``dropped`` are the switches that
     drop it, ``unsupported`` the switches whose actions cannot be followed. ``repeated`` is true if
-    a copy passes a link twice, unchanged.
+    a copy passes a link twice, unchanged, or two copies pass the same link.
     """
 
     hops: list[Hop]
@@ -88,7 +88,8 @@ class ForwardingState:
 
     ``groups`` are the declared multicast groups; 'all hosts' is not listed. ``silent`` are the
     switches without known rules; they drop everything. ``concurrent`` are states whose packets
-    are in flight at the same time, on the same channels.
+    are in flight at the same time, on the same channels. ``changing`` says that switches hold
+    rules of several generations: a packet has a choice where these differ.
     """
 
     fabric: Fabric
@@ -97,6 +98,7 @@ class ForwardingState:
     core: core.State
     silent: tuple[str, ...] = ()
     concurrent: tuple[ForwardingState, ...] = ()
+    changing: bool = False
 
     @property
     def pairs(self) -> int:

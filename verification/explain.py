@@ -29,11 +29,14 @@ def _first(lines: list[str], what: str) -> list[str]:
 
 def _of_packets(state: ForwardingState) -> Iterator[str]:
     hosts = state.fabric.hosts
-    failed = state.core.failed
+    failed, count = state.core.failed, state.core.undelivered
+    if state.changing:  # what the first switch drops is dropped by the rules of a generation alone
+        failed, count = state.core.lost_pairs, state.core.lost
     for source, target in failed[:MOST_PROBLEMS]:
         trace = state.trace(hosts[source].name, hosts[target].name)
-        yield f"{hosts[source].name} to {hosts[target].name}: {_fate(state, target, trace)}"
-    more = state.core.undelivered - min(len(failed), MOST_PROBLEMS)
+        fate = _possible_fate if state.changing else _fate
+        yield f"{hosts[source].name} to {hosts[target].name}: {fate(state, target, trace)}"
+    more = count - min(len(failed), MOST_PROBLEMS)
     if more > 0:
         yield f"and {more} more pairs of hosts"
     floods = state.core.failed_floods
@@ -63,6 +66,24 @@ def _fate(state: ForwardingState, target: int, trace: Trace) -> str:
     if trace.delivered[0][1] != 0:
         return "the frame arrives tagged"
     return f"the frame can be dropped at {names[trace.dropped[0]]}"
+
+
+def _possible_fate(state: ForwardingState, target: int, trace: Trace) -> str:
+    """Describe what can happen to a packet for one host while rules are changed."""
+    names = state.channels.names
+    during = "while the rules change, the frame can"
+    if trace.unsupported:
+        return _fate(state, target, trace)
+    if trace.repeated:
+        return f"{during} go round for ever"
+    wrong = sorted({host for host, _ in trace.delivered} - {target})
+    if wrong:
+        return (
+            f"{during} arrive at {', '.join(state.fabric.hosts[host].name for host in wrong[:5])}"
+        )
+    if trace.dropped:
+        return f"{during} be dropped at {names[trace.dropped[0]]}"
+    return f"{during} arrive more than once, or tagged"
 
 
 def _of_flood(state: ForwardingState, source: int, destination: int) -> Iterator[str]:

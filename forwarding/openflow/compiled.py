@@ -61,6 +61,12 @@ class CompiledRules(Mapping[str, SwitchRules]):
         rules.sort(key=lambda rule: rule.order)
         return SwitchRules(tuple(rules), self._groups(switch))
 
+    def equal_columns(self, other: CompiledRules) -> bool:
+        """Tell whether the rules of all switches are equal, listed in the same order."""
+        return self._names == other._names and all(
+            np.array_equal(column, other._columns[key]) for key, column in self._columns.items()
+        )
+
     @property
     def counts(self) -> NDArray[np.int64]:
         """(switches,) the number of rules of each switch."""

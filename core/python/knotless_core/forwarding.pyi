@@ -23,7 +23,13 @@ class State:
     undelivered: int
     """Ordered pairs of hosts whose packets are not delivered exactly once and without a label."""
     floods_undelivered: list[int]
-    """By group (group 0 is all hosts): receivers with missing, duplicate or unwanted copies."""
+    """By group, first all hosts: receivers with missing, duplicate or unwanted copies."""
+    lost: int
+    """Undelivered pairs of which some packet is sent on by the switch of its source."""
+    lost_pairs: list[tuple[int, int]]
+    """Some of them, (source, destination)."""
+    floods_lost: list[int]
+    """As ``floods_undelivered``, without floods that the switch of their source drops."""
     loads: NDArray[np.float64]
     """(channels,) the number of delivered pairs that use each."""
     switches_passed: float
@@ -93,20 +99,22 @@ def of_plan(
     """
 
 def of_rules(
-    rules: Iterable[object] | Compiled,
+    generations: Sequence[Iterable[object] | Compiled],
     leaves: Sequence[End],
     enters: Sequence[End],
     hosts: Sequence[End],
     macs: Sequence[int],
     groups: Sequence[tuple[int, int, Sequence[bool]]],
-    tags: NDArray[np.uint16] | None,
+    tags: Sequence[NDArray[np.uint16]],
 ) -> State:
     """Return the explored state of rules.
 
-    ``rules`` are a :class:`forwarding.openflow.rules.SwitchRules` for each switch; ``groups`` are
-    the flooded addresses, each with EtherType and receivers; ``tags`` (hosts, hosts + groups) is
-    the VLAN with which a host tags. Numbers out of range raise OverflowError, arguments that do not
-    match ValueError.
+    Each of ``generations`` is a :class:`forwarding.openflow.rules.SwitchRules` for each switch;
+    ``groups`` are what is flooded: address, EtherType and receivers; ``tags`` are empty, or for
+    each generation an array (hosts, hosts and groups) of the VLAN that a host puts on, 0 for none.
+    A packet may meet rules of several generations, but none older than the one before the newest
+    that it has met. Numbers that fit no field raise OverflowError, arguments that do not
+    fit ValueError.
     """
 
 def of_dot1q(

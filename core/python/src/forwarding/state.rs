@@ -1,12 +1,16 @@
 //! `State`, and how one is read from rules.
 
+use std::collections::BTreeSet;
+
 use forwarding::explore::explore;
 use forwarding::fabric::Fabric;
 use forwarding::found::Found;
 use forwarding::openflow::behaviour::{read, Group};
+use forwarding::openflow::generations::Generations;
 use forwarding::openflow::switch::Switch;
 use forwarding::state::{Behaviour, Hop, State, TooManyClasses};
 use forwarding::trace::{difference, trace};
+use numpy::ndarray::ArrayView2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -65,6 +69,21 @@ impl PyState {
     #[getter]
     fn floods_undelivered(&self) -> Vec<u64> {
         self.found.floods_undelivered.clone()
+    }
+
+    #[getter]
+    fn lost(&self) -> u64 {
+        self.found.lost
+    }
+
+    #[getter]
+    fn lost_pairs(&self) -> Ends {
+        self.found.lost_pairs.clone()
+    }
+
+    #[getter]
+    fn floods_lost(&self) -> Vec<u64> {
+        self.found.floods_lost.clone()
     }
 
     #[getter]
@@ -172,56 +191,77 @@ pub fn fabric(
 /// What is flooded: an address, an EtherType and the receivers by host.
 type Flooded = (u64, u16, Vec<bool>);
 
+/// Problems of rules, each with its switch.
+type Problems = BTreeSet<(u32, String)>;
+
+/// The rules of all switches.
+fn switches(rules: &Bound<'_, PyAny>, problems: &mut Problems) -> PyResult<Vec<Switch>> {
+    if let Ok(compiled) = rules.cast::<PyCompiled>() {
+        return Ok(compiled.get().0.switches());
+    }
+    let mut switches = Vec::new();
+    for (number, rules) in rules.try_iter()?.enumerate() {
+        let (switch, left_out) = switch(&rules?)?;
+        switches.push(switch);
+        problems.extend(left_out.into_iter().map(|(table, field)| {
+            let text = format!("a rule of table {table} matches {field}: not followed here");
+            (number as u32, text)
+        }));
+    }
+    Ok(switches)
+}
+
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // a border: each is an array of its own in Python
 pub fn of_rules(
     py: Python<'_>,
-    rules: &Bound<'_, PyAny>,
+    generations: Vec<Bound<'_, PyAny>>,
     leaves: Ends,
     enters: Ends,
     hosts: Ends,
     macs: Vec<u64>,
     groups: Vec<Flooded>,
-    tags: Option<PyReadonlyArray2<'_, u16>>,
+    tags: Vec<PyReadonlyArray2<'_, u16>>,
 ) -> PyResult<PyState> {
-    let mut switches: Vec<Switch> = Vec::new();
-    let mut problems = Vec::new();
-    if let Ok(compiled) = rules.cast::<PyCompiled>() {
-        switches = compiled.get().0.switches();
-    } else {
-        for (number, rules) in rules.try_iter()?.enumerate() {
-            let (switch, left_out) = switch(&rules?)?;
-            switches.push(switch);
-            problems.extend(left_out.into_iter().map(|(table, field)| {
-                let text = format!("a rule of table {table} matches {field}: not followed here");
-                (number as u32, text)
-            }));
-        }
+    let mut problems = Problems::new();
+    let read_each = generations.iter().map(|rules| switches(rules, &mut problems));
+    let mut rules: Vec<_> =
+        read_each.collect::<PyResult<Vec<_>>>()?.into_iter().map(Vec::into_iter).collect();
+    let count = rules.first().map_or(0, ExactSizeIterator::len);
+    let generations = u8::try_from(rules.len()).unwrap_or(0);
+    if generations == 0 || rules.iter().any(|of| of.len() != count) {
+        return Err(PyValueError::new_err("1 to 255 generations, each with rules of all switches"));
     }
+    let at = |_| Generations::new(rules.iter_mut().filter_map(Iterator::next));
+    let switches: Vec<Generations> = (0..count).map(at).collect();
     let fabric = fabric(switches.len(), leaves, enters, &hosts)?;
     let tag_shape = [macs.len(), macs.len() + groups.len()];
     if hosts.len() != macs.len()
         || groups.iter().any(|(_, _, members)| members.len() != hosts.len())
-        || tags.as_ref().is_some_and(|tags| tags.as_array().shape() != tag_shape)
+        || !(tags.is_empty() || tags.len() == usize::from(generations))
+        || tags.iter().any(|tags| tags.as_array().shape() != tag_shape)
     {
         return Err(PyValueError::new_err("hosts, groups and tags do not fit"));
     }
-    let tags = tags.as_ref().map(|tags| tags.as_array());
+    let tags: Vec<_> = tags.iter().map(|tags| tags.as_array()).collect();
     let (addresses, members): (Vec<Group>, Vec<Vec<bool>>) = groups
         .into_iter()
         .map(|(address, eth_type, members)| (Group { address, eth_type }, members))
         .unzip();
     let explored = py.detach(move || {
-        let tag = tags.map(|tags| move |from: usize, to: usize| tags[[from, to]]);
-        let tag = tag.as_ref().map(|tag| tag as &dyn Fn(usize, usize) -> u16);
-        let (state, mut behaviour) = read(fabric, switches, macs, addresses, tag)?;
+        let tags: Vec<_> = tags.iter().map(tag_function).collect();
+        let tags: Vec<_> = tags.iter().map(|tag| tag as &dyn Fn(usize, usize) -> u16).collect();
+        let (state, mut behaviour) = read(fabric, switches, generations, macs, addresses, &tags)?;
         let mut explored = PyState::explored(state, &mut behaviour, &members);
         problems.extend(behaviour.problems().map(|(switch, text)| (switch, text.to_owned())));
-        problems.sort();
-        explored.problems = problems;
+        explored.problems = problems.into_iter().collect();
         Ok(explored)
     });
     explored.map_err(|TooManyClasses| {
         PyValueError::new_err("a switch distinguishes more than 65,535 kinds of packets")
     })
+}
+
+fn tag_function<'a>(tags: &'a ArrayView2<'_, u16>) -> impl Fn(usize, usize) -> u16 + 'a {
+    |from, to| tags[[from, to]]
 }
