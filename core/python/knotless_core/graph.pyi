@@ -5,6 +5,8 @@ where none.
 A row is the hosts of one rank (plane) on one switch; rows are ordered by plane.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -213,6 +215,48 @@ def grow_acyclic(nodes: int, before: Ints, after: Ints, order: Ints, given: Mask
 
 def shortest_cycle(before: NDArray[np.int64], after: NDArray[np.int64]) -> list[int]:
     """Return the shortest cycle with the smallest members, from the smallest on, or nothing."""
+
+def repair(
+    channels: Channels,
+    routes: Tables | Paths,
+    trees: Paths,
+    at: Ints,
+    vlan: Ints,
+    tree_vlans: bool,
+    receives: Mask,
+    failed: Mask,
+    part: Ints,
+    vcs: int,
+    by_channel: bool,
+    before_others: list[tuple[int, int]],
+) -> dict[str, Any]:
+    """Move the paths and broadcast trees that use ``failed`` channels; all others stay.
+
+    Parameters
+    ----------
+    routes, trees
+        The routes of the intact fabric; ``at`` is the switch of each row.
+    vlan : (rows,) or (rows * switches,)
+        The VLAN of each row or of each path, from 0. With ``tree_vlans`` its links close no loop.
+    receives : (switches,) which have hosts.
+    part : (switches,) the connected part of each, -1 for a switch that has failed.
+    vcs
+        The number of virtual channels allowed.
+    by_channel
+        Whether all priorities of a channel pause together.
+    before_others
+        Paths (row, destination) that are routed first.
+
+    Returns
+    -------
+    ``promise``: what has no cycle, as in the intact plan: dependencies under ``pause``, ``pfc`` or
+    ``none``. ``row``, ``to``, ``before``, ``hops``: the moved paths, their lengths in the intact fabric and
+    now, 0 where there is no way; ``channels``, ``priorities``: those of all of them, one after the other. ``unrouted``: paths
+    (row, destination) for which none was found, ``unrouted_trees``: sources without a tree.
+    ``tree_channels``, ``tree_priorities``, ``changes`` (all of them, of unicasts), and for tables
+    ``next_hop``, flat.
+
+    """
 
 def assign_vlans(channels: Channels, paths: Ints, trees: bool, by_pair: bool, limit: int) -> Ints:
     """Return (rows, switches): the number from 0 on of each path's VLAN, -1 where there is none.
