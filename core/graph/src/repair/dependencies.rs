@@ -111,7 +111,7 @@ enum Change {
 /// The dependencies of everything that is kept or has been repaired.
 #[derive(Debug)]
 pub struct Dependencies<'a> {
-    turns: Turns<'a>,
+    turns: &'a Turns<'a>,
     present: Vec<u64>,
     /// Dependencies that would close a cycle. They always will: the graph only grows.
     refused: Vec<u64>,
@@ -125,7 +125,12 @@ pub struct Dependencies<'a> {
 
 impl<'a> Dependencies<'a> {
     /// Starts from the `present` dependencies, some of which are of unicasts (`rewrites`).
-    pub fn new(turns: Turns<'a>, present: Vec<u64>, rewrites: Vec<u64>, promise: Promise) -> Self {
+    pub fn new(
+        turns: &'a Turns<'a>,
+        present: Vec<u64>,
+        rewrites: Vec<u64>,
+        promise: Promise,
+    ) -> Self {
         let by_channel = promise == Promise::ByChannel;
         let graph = (promise != Promise::None).then(|| {
             let ends = |(a, b)| (node(a, by_channel), node(b, by_channel));
@@ -161,11 +166,15 @@ impl<'a> Dependencies<'a> {
         self.refused[self.turns.number(before, after)] & bit(p, q) == 0
     }
 
+    /// Whether a dependency is there.
+    pub fn has(&self, before: Hop, after: Hop) -> bool {
+        self.present[self.turns.number(before.0, after.0)] & bit(before.1, after.1) != 0
+    }
+
     /// Whether a dependency is there, or leads forwards in the present topological order. All such
     /// dependencies can be added together.
     pub fn is_forward(&self, before: Hop, after: Hop) -> bool {
-        let present = self.present[self.turns.number(before.0, after.0)] & bit(before.1, after.1);
-        present != 0 || self.place(before) < self.place(after)
+        self.has(before, after) || self.place(before) < self.place(after)
     }
 
     /// The place of a virtual channel in the present topological order.

@@ -18,6 +18,9 @@ use crate::channels::Channels;
 use crate::error::{long, within, Malformed};
 use dependencies::{Dependencies, Turns};
 
+/// How many channels a way may be longer to avoid one new dependency, if shortest paths do not fit.
+const DETOURS: [u32; 3] = [1, 4, 1000];
+
 /// What is to be repaired.
 #[derive(Debug)]
 pub struct Task<'a> {
@@ -124,8 +127,30 @@ impl Task<'_> {
         affected.sort_unstable();
         trees::add_dependencies(self, &turns, &mut all, &mut kept);
         let promise = turns.promise(&all, self.by_channel);
-        let mut dependencies = Dependencies::new(turns, kept, of_unicasts, promise);
-        let found = unicast::repair(self, &affected, load, &mut dependencies)?;
+        // Short paths first; if not all fit, paths that need fewer new dependencies.
+        let start = (&kept[..], &of_unicasts[..], &load[..]);
+        let mut best = self.attempt(&turns, start, &affected, promise, 0)?;
+        for detour in DETOURS {
+            if best.unrouted.is_empty() && best.unrouted_trees.is_empty() {
+                break;
+            }
+            best = self.attempt(&turns, start, &affected, promise, detour)?;
+        }
+        Ok(best)
+    }
+
+    /// Moves all paths and trees, starting from the dependencies and loads of those that stay.
+    fn attempt(
+        &self,
+        turns: &Turns<'_>,
+        (kept, of_unicasts, load): (&[u64], &[u64], &[u32]),
+        affected: &[unicast::Affected],
+        promise: Promise,
+        detour: u32,
+    ) -> Result<Repaired, Malformed> {
+        let mut dependencies =
+            Dependencies::new(turns, kept.to_vec(), of_unicasts.to_vec(), promise);
+        let found = unicast::repair(self, affected, load.to_vec(), detour, &mut dependencies)?;
         let trees::Found { trees, unrouted: unrouted_trees } =
             trees::repair(self, &mut dependencies)?;
         let changes = (dependencies.of_unicasts())

@@ -99,6 +99,8 @@ pub struct Search<'a> {
     channels: &'a Channels,
     failed: &'a [bool],
     vcs: u8,
+    /// How many channels a way may be longer to avoid one new dependency.
+    detour: u32,
     /// By channel: the paths that take it.
     pub load: Vec<u32>,
     reached: Vec<Reached>,
@@ -111,16 +113,22 @@ type Blocked = Vec<(Hop, Hop)>;
 
 impl<'a> Search<'a> {
     /// Room for searches; `load` are the paths that each channel carries.
-    pub fn new(channels: &'a Channels, failed: &'a [bool], vcs: u8, load: Vec<u32>) -> Self {
+    pub fn new(
+        channels: &'a Channels,
+        failed: &'a [bool],
+        (vcs, detour): (u8, u32),
+        load: Vec<u32>,
+    ) -> Self {
         let reached = vec![Reached::default(); channels.count() * PRIORITIES];
         let visited = vec![false; channels.switches()];
-        Self { channels, failed, vcs, load, reached, round: 0, visited }
+        Self { channels, failed, vcs, detour, load, reached, round: 0, visited }
     }
 
     /// Finds a path and adds its dependencies and changes of priority.
     ///
-    /// Of the paths that fit it is a shortest, with the fewest new changes of priority, then with
-    /// the lowest load, then with the lowest numbers of virtual channels; except that a path of
+    /// Of the paths that fit it is a shortest, if each new dependency counts as much as `detour`
+    /// channels, with the fewest new changes of priority, then with the lowest load, then with the
+    /// lowest numbers of virtual channels; except that a path of
     /// which single dependencies fit, but not all together, is replaced by the next best.
     pub fn path(
         &mut self,
@@ -228,7 +236,9 @@ impl<'a> Search<'a> {
                     if fits {
                         let is_new = known.is_none() && priority != held.1;
                         let new = if is_new { NEW_PRIORITY } else { 0 };
-                        push(self, &mut open, next, Some(number), (hops + 1, cost + new));
+                        let detour = if dependencies.has(held, next) { 0 } else { self.detour };
+                        let hops = hops + 1 + detour;
+                        push(self, &mut open, next, Some(number), (hops, cost + new));
                     }
                 }
             }

@@ -96,6 +96,7 @@ pub fn repair(
     task: &Task<'_>,
     affected: &[Affected],
     load: Vec<u32>,
+    detour: u32,
     dependencies: &mut Dependencies<'_>,
 ) -> Result<Found, Malformed> {
     let mut found = Found { moved: Vec::new(), unrouted: Vec::new(), next_hop: Vec::new() };
@@ -103,7 +104,7 @@ pub fn repair(
         found.next_hop = tables.all().to_vec();
     }
     let mut forests = if task.tree_vlans { forests(task, affected)? } else { Vec::new() };
-    let mut search = Search::new(task.channels, task.failed, task.vcs, load);
+    let mut search = Search::new(task.channels, task.failed, (task.vcs, detour), load);
     for of_one in by_destination(task, affected) {
         let to = of_one[0].0 as usize;
         let distances = Distances::to(task.channels, task.failed, to);
@@ -156,9 +157,8 @@ pub fn repair(
 /// The affected paths by destination; destinations with paths that go before all others first.
 fn by_destination<'a>(task: &Task<'_>, affected: &'a [Affected]) -> Vec<&'a [Affected]> {
     let mut each: Vec<&[Affected]> = affected.chunk_by(|a, b| a.0 == b.0).collect();
-    let first = |of: &&[Affected]| {
-        of.iter().any(|&(to, row, _)| is_first(task, row as usize, to as usize))
-    };
+    let first =
+        |of: &&[Affected]| of.iter().any(|&(to, row, _)| is_first(task, row as usize, to as usize));
     each.sort_by_key(|of| !first(of));
     each
 }
