@@ -121,7 +121,8 @@ def repair(plan: Plan, failures: Failures) -> Repair:
     kind: Kind = "repaired"
     moves: tuple[Counts, Counts, Counts]
     found = _moves(plan, failures)
-    if found["unrouted"] or found["unrouted_trees"] or _needs_new_vlans(plan, failures):
+    unrouted = found["unrouted"] is not None or found["unrouted_tree"] is not None
+    if unrouted or _needs_new_vlans(plan, failures):
         kind, repaired = new_plan(plan, failures, found["promise"])
         moves = path_changes(plan, repaired)
     else:
@@ -158,7 +159,6 @@ def _moves(plan: Plan, failures: Failures) -> dict[str, Any]:
         np.array(parts(plan.fabric, failures), dtype=np.int32),
         plan.vcs,
         plan.flow_control in ("pause", "switch"),
-        [],
     )
 
 

@@ -228,7 +228,6 @@ def repair(
     part: Ints,
     vcs: int,
     by_channel: bool,
-    before_others: list[tuple[int, int]],
 ) -> dict[str, Any]:
     """Move the paths and broadcast trees that use ``failed`` channels; all others stay.
 
@@ -244,15 +243,14 @@ def repair(
         The number of virtual channels allowed.
     by_channel
         Whether all priorities of a channel pause together.
-    before_others
-        Paths (row, destination) that are routed first.
 
     Returns
     -------
     ``promise``: what has no cycle, as in the intact plan: dependencies under ``pause``, ``pfc`` or
     ``none``. ``row``, ``to``, ``before``, ``hops``: the moved paths, their lengths in the intact fabric and
-    now, 0 where there is no way; ``channels``, ``priorities``: those of all of them, one after the other. ``unrouted``: paths
-    (row, destination) for which none was found, ``unrouted_trees``: sources without a tree.
+    now, 0 where there is no way; ``channels``, ``priorities``: those of all of them, one after the other. ``unrouted``: a path
+    (row, destination) for which none was found, ``unrouted_tree``: a source without a tree, or
+    None; if there is one, the rest is incomplete.
     ``tree_channels``, ``tree_priorities``, ``changes`` (all of them, of unicasts), and for tables
     ``next_hop``, flat.
 

@@ -46,8 +46,6 @@ pub struct Task<'a> {
     pub vcs: u8,
     /// PAUSE stops all priorities of a channel together.
     pub by_channel: bool,
-    /// Paths (row, destination) that are routed before all others.
-    pub before_others: &'a [(u32, u32)],
 }
 
 /// A path that cannot stay.
@@ -70,12 +68,12 @@ pub struct Repaired {
     pub promise: Promise,
     /// The paths that have moved, or are gone.
     pub moved: Vec<Moved>,
-    /// Paths for which no way was found: (row, destination).
-    pub unrouted: Vec<(u32, u32)>,
+    /// A path for which no way was found: (row, destination). Then the routes are incomplete.
+    pub unrouted: Option<(u32, u32)>,
     /// The trees: channels and priorities.
     pub trees: (Vec<i32>, Vec<u8>),
-    /// Sources for whose broadcasts no tree was found.
-    pub unrouted_trees: Vec<u32>,
+    /// A source for whose broadcasts no tree was found. Then the trees are incomplete.
+    pub unrouted_tree: Option<u32>,
     /// All changes of priority of unicasts: (channel before, channel after, priorities).
     pub changes: Vec<[i32; 4]>,
     /// The repaired next-hop tables, if the routes are tables.
@@ -131,7 +129,7 @@ impl Task<'_> {
         let start = (&kept[..], &of_unicasts[..], &load[..]);
         let mut best = self.attempt(&turns, start, &affected, promise, 0)?;
         for detour in DETOURS {
-            if best.unrouted.is_empty() && best.unrouted_trees.is_empty() {
+            if best.unrouted.is_none() && best.unrouted_tree.is_none() {
                 break;
             }
             best = self.attempt(&turns, start, &affected, promise, detour)?;
@@ -151,7 +149,7 @@ impl Task<'_> {
         let mut dependencies =
             Dependencies::new(turns, kept.to_vec(), of_unicasts.to_vec(), promise);
         let found = unicast::repair(self, affected, load.to_vec(), detour, &mut dependencies)?;
-        let trees::Found { trees, unrouted: unrouted_trees } =
+        let trees::Found { trees, unrouted: unrouted_tree } =
             trees::repair(self, &mut dependencies)?;
         let changes = (dependencies.of_unicasts())
             .filter(|((_, p), (_, q))| p != q)
@@ -160,6 +158,6 @@ impl Task<'_> {
             })
             .collect();
         let unicast::Found { moved, unrouted, next_hop } = found;
-        Ok(Repaired { promise, moved, unrouted, trees, unrouted_trees, changes, next_hop })
+        Ok(Repaired { promise, moved, unrouted, trees, unrouted_tree, changes, next_hop })
     }
 }

@@ -114,8 +114,8 @@ fn attached(task: &Task<'_>, tree: &Tree) -> Vec<bool> {
 pub struct Found {
     /// Channels and priorities.
     pub trees: (Vec<i32>, Vec<u8>),
-    /// The sources for which none was found.
-    pub unrouted: Vec<u32>,
+    /// The first source for which none was found. The others were not tried.
+    pub unrouted: Option<u32>,
 }
 
 /// Repairs the trees that use failed channels.
@@ -123,7 +123,7 @@ pub fn repair(task: &Task<'_>, dependencies: &mut Dependencies<'_>) -> Result<Fo
     let switches = task.part.len();
     let mut channels = task.trees.channels.to_vec();
     let mut priorities = task.trees.priorities.to_vec();
-    let mut unrouted = Vec::new();
+    let mut unrouted = None;
     for source in (0..switches).filter(|&source| task.receives[source]) {
         let old = intact(task, source);
         let stays = attached(task, &old);
@@ -135,7 +135,8 @@ pub fn repair(task: &Task<'_>, dependencies: &mut Dependencies<'_>) -> Result<Fo
             (tree.enters[switch], tree.priority[switch]) = (-1, 0);
         }
         if !complete(task, &old, &mut tree, dependencies) {
-            unrouted.push(source as u32);
+            unrouted = Some(source as u32);
+            break;
         }
         let range = source * switches..(source + 1) * switches;
         channels[range.clone()].copy_from_slice(&tree.enters);

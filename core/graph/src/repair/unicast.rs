@@ -15,7 +15,8 @@ use crate::repair::{Moved, Task};
 /// The paths that could not stay.
 pub struct Found {
     pub moved: Vec<Moved>,
-    pub unrouted: Vec<(u32, u32)>,
+    /// The first path for which no way was found: (row, destination). The others were not tried.
+    pub unrouted: Option<(u32, u32)>,
     /// The repaired tables, if the routes are tables.
     pub next_hop: Vec<i32>,
 }
@@ -99,21 +100,19 @@ pub fn repair(
     detour: u32,
     dependencies: &mut Dependencies<'_>,
 ) -> Result<Found, Malformed> {
-    let mut found = Found { moved: Vec::new(), unrouted: Vec::new(), next_hop: Vec::new() };
+    let mut found = Found { moved: Vec::new(), unrouted: None, next_hop: Vec::new() };
     if let Routes::Tables(tables) = &task.routes {
         found.next_hop = tables.all().to_vec();
     }
     let mut forests = if task.tree_vlans { forests(task, affected)? } else { Vec::new() };
     let mut search = Search::new(task.channels, task.failed, (task.vcs, detour), load);
-    for of_one in by_destination(task, affected) {
+    for of_one in affected.chunk_by(|a, b| a.0 == b.0) {
         let to = of_one[0].0 as usize;
         let distances = Distances::to(task.channels, task.failed, to);
         let mut rows: Vec<(usize, u32)> =
             of_one.iter().map(|&(_, row, before)| (row as usize, before)).collect();
         let mut columns = kept(task, to, of_one)?;
-        rows.sort_by_key(|&(row, _)| {
-            (!is_first(task, row, to), distances.of(from(task, row)), row)
-        });
+        rows.sort_by_key(|&(row, _)| (distances.of(from(task, row)), row));
         for (row, before) in rows {
             let moved = |path| Moved { row: row as u32, to: to as u32, before, path };
             if !task.connects(from(task, row), to) {
@@ -142,8 +141,8 @@ pub fn repair(
             });
             let Some(path) = path else {
                 dependencies.undo(mark);
-                found.unrouted.push((row as u32, to as u32));
-                continue;
+                found.unrouted = Some((row as u32, to as u32));
+                return Ok(found);
             };
             columns.add_path(task.channels, mine, &path);
             path.iter().for_each(|&(channel, _)| search.load[channel as usize] += 1);
@@ -152,19 +151,6 @@ pub fn repair(
         write_columns(task, &columns, to, &mut found.next_hop);
     }
     Ok(found)
-}
-
-/// The affected paths by destination; destinations with paths that go before all others first.
-fn by_destination<'a>(task: &Task<'_>, affected: &'a [Affected]) -> Vec<&'a [Affected]> {
-    let mut each: Vec<&[Affected]> = affected.chunk_by(|a, b| a.0 == b.0).collect();
-    let first =
-        |of: &&[Affected]| of.iter().any(|&(to, row, _)| is_first(task, row as usize, to as usize));
-    each.sort_by_key(|of| !first(of));
-    each
-}
-
-fn is_first(task: &Task<'_>, row: usize, to: usize) -> bool {
-    task.before_others.contains(&(row as u32, to as u32))
 }
 
 fn from(task: &Task<'_>, row: usize) -> usize {

@@ -28,7 +28,6 @@ pub fn repair<'py>(
     part: Ints<'py>,
     vcs: u8,
     by_channel: bool,
-    before_others: Vec<(u32, u32)>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (at, vlan, part) = (at.as_slice()?, vlan.as_slice()?, part.as_slice()?);
     let (receives, failed) = (receives.as_slice()?, failed.as_slice()?);
@@ -46,7 +45,6 @@ pub fn repair<'py>(
             part,
             vcs,
             by_channel,
-            before_others: &before_others,
         };
         task.repair().map_err(refused)
     };
@@ -63,7 +61,7 @@ pub fn repair<'py>(
 }
 
 fn as_dict(py: Python<'_>, repaired: Repaired, switches: usize) -> PyResult<Bound<'_, PyDict>> {
-    let Repaired { promise, moved, unrouted, trees, unrouted_trees, changes, next_hop } = repaired;
+    let Repaired { promise, moved, unrouted, trees, unrouted_tree, changes, next_hop } = repaired;
     let found = PyDict::new(py);
     let promise = match promise {
         Promise::None => "none",
@@ -83,7 +81,7 @@ fn as_dict(py: Python<'_>, repaired: Repaired, switches: usize) -> PyResult<Boun
     found.set_item("unrouted", unrouted)?;
     found.set_item("tree_channels", square(py, trees.0, switches)?)?;
     found.set_item("tree_priorities", square(py, trees.1, switches)?)?;
-    found.set_item("unrouted_trees", unrouted_trees)?;
+    found.set_item("unrouted_tree", unrouted_tree)?;
     found.set_item("changes", matrix(py, changes.concat(), changes.len(), 4)?)?;
     found.set_item("next_hop", next_hop.into_pyarray(py))?;
     Ok(found)
