@@ -26,7 +26,7 @@ from routing.plan import Plan, with_broadcast_vlans
 from routing.plan_of_parts import new_plan, path_changes
 from routing.routes import ExplicitRoutes, Routes, TableRoutes
 from routing.vlans.assignment import FIRST_VLAN
-from topologies.failures import Failures, host_parts, parts
+from topologies.failures import Failures, hosts_by_part, parts
 
 Kind = Literal["none", "repaired", "replanned", "updown"]
 Counts = NDArray[np.int64]
@@ -74,23 +74,18 @@ class Repair:
         return float((self.after[moves] / self.before[moves]).max(initial=1.0))
 
     def summary(self) -> dict[str, object]:
-        """Return the figures that ``knotless plan --failed --json`` adds."""
-        separated = unreachable(self.plan)
+        """Return the figures that ``knotless plan --without`` adds."""
+        separated = hosts_by_part(self.plan.fabric, self.plan.failures)
+        pairs = sum(map(len, separated)) ** 2 - sum(len(names) ** 2 for names in separated)
         return {
             "failed": list(self.plan.failures.names),
             "repair": self.kind,
             "moved": self.moved,
             "mean_stretch": round(self.mean_stretch, 3),
-            "max_stretch": self.max_stretch,
-            "unreachable": separated,
+            "max_stretch": round(self.max_stretch, 3),
+            "unreachable": pairs,
+            "separated": separated if pairs else [],
         }
-
-
-def unreachable(plan: Plan) -> int:
-    """Return the number of ordered pairs of hosts that the failures of ``plan`` separate."""
-    sizes = np.unique(host_parts(plan.fabric, plan.failures), return_counts=True)[1]
-    hosts = len(plan.fabric.hosts)
-    return hosts * hosts - int((sizes.astype(np.int64) ** 2).sum())
 
 
 def repair(plan: Plan, failures: Failures) -> Repair:

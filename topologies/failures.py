@@ -126,6 +126,14 @@ def host_parts(fabric: Fabric, failures: Failures) -> list[int]:
     return found
 
 
+def hosts_by_part(fabric: Fabric, failures: Failures) -> list[list[str]]:
+    """Return the names of the hosts of each part, in the order of their first hosts."""
+    names: dict[int, list[str]] = {}
+    for host, part in zip(fabric.hosts, host_parts(fabric, failures), strict=True):
+        names.setdefault(part, []).append(host.name)
+    return list(names.values())
+
+
 def components(fabric: Fabric, failures: Failures) -> Iterator[Fabric]:
     """Yield the connected fabrics with hosts that remain, in the order of their first switches."""
     part = dict(zip(fabric.switch_index, parts(fabric, failures), strict=True))

@@ -231,29 +231,21 @@ def repair(
 ) -> dict[str, Any]:
     """Move the paths and broadcast trees that use ``failed`` channels; all others stay.
 
-    Parameters
-    ----------
-    routes, trees
-        The routes of the intact fabric; ``at`` is the switch of each row.
-    vlan : (rows,) or (rows * switches,)
-        The VLAN of each row or of each path, from 0. With ``tree_vlans`` its links close no loop.
-    receives : (switches,) which have hosts.
-    part : (switches,) the connected part of each, -1 for a switch that has failed.
-    vcs
-        The number of virtual channels allowed.
-    by_channel
-        Whether all priorities of a channel pause together.
+    ``routes`` and ``trees`` are those of the intact fabric, ``at`` the switch of each row, ``vlan``
+    (rows,) or (rows * switches,) the VLAN of each row or path, from 0; with ``tree_vlans`` its
+    links close no loop. ``receives`` (switches,) marks those with hosts, ``part`` is the connected
+    part of each, -1 for one that has failed. ``vcs`` virtual channels are allowed; with
+    ``by_channel`` all priorities of a channel pause together. The result has these keys:
 
-    Returns
-    -------
-    ``promise``: what has no cycle, as in the intact plan: dependencies under ``pause``, ``pfc`` or
-    ``none``. ``row``, ``to``, ``before``, ``hops``: the moved paths, their lengths in the intact fabric and
-    now, 0 where there is no way; ``channels``, ``priorities``: those of all of them, one after the other. ``unrouted``: a path
-    (row, destination) for which none was found, ``unrouted_tree``: a source without a tree, or
-    None; if there is one, the rest is incomplete.
-    ``tree_channels``, ``tree_priorities``, ``changes`` (all of them, of unicasts), and for tables
-    ``next_hop``, flat.
-
+    promise : what has no cycle, as in the intact plan: dependencies under ``pause``, ``pfc``, or
+        ``none``.
+    row, to, before, hops : the moved paths, their channels in the intact fabric and now (0: none).
+    channels, priorities : those of all moved paths, one path after the other.
+    unrouted, unrouted_tree : a path (row, destination) and a source for which no path or no tree
+        was found, or None; if there is one, the rest is incomplete.
+    tree_channels, tree_priorities : all trees.
+    changes : all changes of priority of unicasts, as in :class:`Tables`.
+    next_hop : the repaired tables, flat; empty for paths.
     """
 
 def assign_vlans(channels: Channels, paths: Ints, trees: bool, by_pair: bool, limit: int) -> Ints:
