@@ -25,6 +25,7 @@ from knotless_core import forwarding as core
 from routing.graphs.channels import Channels
 from routing.multicast import MulticastGroup
 from topologies.fabric import Fabric
+from topologies.failures import NO_FAILURES, Failures
 
 End = tuple[int, int]
 """A switch (its index) and a port."""
@@ -89,7 +90,8 @@ class ForwardingState:
     ``groups`` are the declared multicast groups; 'all hosts' is not listed. ``silent`` are the
     switches without known rules; they drop everything. ``concurrent`` are states whose packets
     are in flight at the same time, on the same channels. ``changing`` says that switches hold
-    rules of several generations: a packet has a choice where these differ.
+    rules of several generations: a packet has a choice where these differ. ``failures`` separate
+    hosts: what these send to each other is to be dropped.
     """
 
     fabric: Fabric
@@ -99,6 +101,7 @@ class ForwardingState:
     silent: tuple[str, ...] = ()
     concurrent: tuple[ForwardingState, ...] = ()
     changing: bool = False
+    failures: Failures = NO_FAILURES
 
     @property
     def pairs(self) -> int:

@@ -150,7 +150,7 @@ def no_changes() -> Ints:
     return np.empty((0, 4), dtype=np.int32)
 
 
-def dependencies(channels: Channels, routes: ExplicitRoutes, receivers: Ints) -> tuple[Ints, Ints]:
+def dependencies(channels: Channels, routes: Routes, receivers: Ints) -> tuple[Ints, Ints]:
     """Return the dependencies of unicasts to hosts and of broadcasts, as (from, to) arrays.
 
     ``receivers`` is the number of hosts of each switch. An edge may occur more than once.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from forwarding.state import ForwardingState, Trace
+from topologies.failures import host_parts
+from verification.unreachable import dropped_pairs
 
 MOST_PROBLEMS = 50
 """Limit of the packets, and of the rules, that are described."""
@@ -15,7 +17,8 @@ def problems_of(state: ForwardingState) -> list[str]:
 
     Some of the failed packets are traced again; the verdict has the total number.
     """
-    lines = [f"{name}: there are no rules for this switch" for name in state.silent]
+    silent = [name for name in state.silent if name not in state.failures.switches]
+    lines = [f"{name}: there are no rules for this switch" for name in silent]
     lines = [*_first(lines, "switches without rules"), *_of_packets(state)]
     rules = [f"{state.channels.names[at]}: {text}" for at, text in state.core.problems]
     return [*lines, *_first(rules, "problems of rules")]
@@ -29,23 +32,30 @@ def _first(lines: list[str], what: str) -> list[str]:
 
 def _of_packets(state: ForwardingState) -> Iterator[str]:
     hosts = state.fabric.hosts
-    failed, count = state.core.failed, state.core.undelivered
+    part = host_parts(state.fabric, state.failures)
+    failed, count = state.core.failed, state.core.undelivered - dropped_pairs(state)[0]
+    fate = _fate
     if state.changing:  # what the first switch drops is dropped by the rules of a generation alone
-        failed, count = state.core.lost_pairs, state.core.lost
-    for source, target in failed[:MOST_PROBLEMS]:
+        failed, count, fate = state.core.lost_pairs, state.core.lost, _possible_fate
+    described = 0
+    for source, target in failed:
+        if described >= MOST_PROBLEMS:
+            break
         trace = state.trace(hosts[source].name, hosts[target].name)
-        fate = _possible_fate if state.changing else _fate
+        is_dropped = not (trace.unsupported or trace.repeated or trace.delivered)
+        if is_dropped and part[source] != part[target]:
+            continue  # as it has to be
+        described += 1
         yield f"{hosts[source].name} to {hosts[target].name}: {fate(state, target, trace)}"
-    more = count - min(len(failed), MOST_PROBLEMS)
+    more = count - described
     if more > 0:
         yield f"and {more} more pairs of hosts"
-    floods = state.core.failed_floods
     described = 0
-    for source, destination in floods:
+    for source, destination in state.core.failed_floods:
         if described >= MOST_PROBLEMS:
             yield "and more that is sent to many hosts"
             return
-        for line in _of_flood(state, source, destination):
+        for line in _of_flood(state, source, destination, part):
             described += 1
             yield line
 
@@ -86,8 +96,13 @@ def _possible_fate(state: ForwardingState, target: int, trace: Trace) -> str:
     return f"{during} arrive more than once, or tagged"
 
 
-def _of_flood(state: ForwardingState, source: int, destination: int) -> Iterator[str]:
-    """Describe what is wrong with a flood from one host to all, or to a group."""
+def _of_flood(
+    state: ForwardingState, source: int, destination: int, part: Sequence[int]
+) -> Iterator[str]:
+    """Describe what is wrong with a flood from one host to all, or to a group.
+
+    ``part`` is the part of the fabric of each host; those in other parts need no copy.
+    """
     hosts = state.fabric.hosts
     trace = state.trace_number(hosts[source].name, destination)
     group, _ = state.core.floods[destination - len(hosts)]
@@ -106,7 +121,11 @@ def _of_flood(state: ForwardingState, source: int, destination: int) -> Iterator
     copies: dict[int, int] = {}
     for host, label in trace.delivered:
         copies[host] = copies.get(host, 0) + (1 if label == 0 else 2)
-    wrong = [h for h in sorted(due | copies.keys()) if copies.get(h, 0) != (h in due)]
+    wrong = [
+        h
+        for h in sorted(due | copies.keys())
+        if copies.get(h, 0) != (h in due) and part[h] == part[source]
+    ]
     for h in wrong[:3]:
         to = hosts[h].name
         if h not in due:

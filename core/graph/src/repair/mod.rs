@@ -1,0 +1,163 @@
+//! Repair of routes: paths and trees that use failed channels move, all others stay.
+//!
+//! The dependencies of what stays are known to close no cycle. Each path that must move takes a
+//! shortest way that adds none either, as in Domke, Hoefler, Matsuoka, Routing on the dependency
+//! graph: a new approach to deadlock-free high-performance routing (Nue), 2016.
+
+mod dependencies;
+mod routes;
+mod search;
+mod trees;
+mod unicast;
+
+pub use dependencies::{Hop, Promise};
+pub use routes::Routes;
+pub use trees::Trees;
+
+use crate::channels::Channels;
+use crate::error::{long, within, Malformed};
+use dependencies::{Dependencies, Turns};
+
+/// How many channels a way may be longer to avoid one new dependency, if shortest paths do not fit.
+const DETOURS: [u32; 3] = [1, 4, 1000];
+
+/// What is to be repaired.
+#[derive(Debug)]
+pub struct Task<'a> {
+    /// The channels of the intact fabric.
+    pub channels: &'a Channels,
+    /// The paths of the intact fabric.
+    pub routes: Routes<'a>,
+    /// The broadcast trees of the intact fabric.
+    pub trees: Trees<'a>,
+    /// (rows): the switch of each row's hosts.
+    pub at: &'a [i32],
+    /// (rows): the VLAN of each row's paths, from 0; or (rows, switches): of each path.
+    pub vlan: &'a [i32],
+    /// The links of each VLAN must close no loop.
+    pub tree_vlans: bool,
+    /// (switches): whether a switch has hosts.
+    pub receives: &'a [bool],
+    /// (channels): whether a channel has failed.
+    pub failed: &'a [bool],
+    /// (switches): the part of the fabric to which a switch belongs; -1: it has failed.
+    pub part: &'a [i32],
+    /// The virtual channels that may be used.
+    pub vcs: u8,
+    /// PAUSE stops all priorities of a channel together.
+    pub by_channel: bool,
+}
+
+/// A path that cannot stay.
+#[derive(Debug)]
+pub struct Moved {
+    /// The row of its sources.
+    pub row: u32,
+    /// Its destination switch.
+    pub to: u32,
+    /// How many channels its path had.
+    pub before: u32,
+    /// The path instead; empty: the destination cannot be reached.
+    pub path: Vec<Hop>,
+}
+
+/// The repaired routes.
+#[derive(Debug)]
+pub struct Repaired {
+    /// What they keep free of cycles: as much as the intact ones.
+    pub promise: Promise,
+    /// The paths that have moved, or are gone.
+    pub moved: Vec<Moved>,
+    /// A path for which no way was found: (row, destination). Then the routes are incomplete.
+    pub unrouted: Option<(u32, u32)>,
+    /// The trees: channels and priorities.
+    pub trees: (Vec<i32>, Vec<u8>),
+    /// A source for whose broadcasts no tree was found. Then the trees are incomplete.
+    pub unrouted_tree: Option<u32>,
+    /// All changes of priority of unicasts: (channel before, channel after, priorities).
+    pub changes: Vec<[i32; 4]>,
+    /// The repaired next-hop tables, if the routes are tables.
+    pub next_hop: Vec<i32>,
+}
+
+impl Task<'_> {
+    fn check(&self) -> Result<(), Malformed> {
+        let switches = self.channels.switches();
+        long("receives", self.receives.len(), switches)?;
+        long("failed", self.failed.len(), self.channels.count())?;
+        long("part", self.part.len(), switches)?;
+        within("row's switch", self.at, switches)?;
+        let wide = if self.vlan.len() == self.at.len() { 1 } else { switches };
+        long("vlan", self.vlan.len(), self.at.len() * wide)?;
+        within("vlan", self.vlan, usize::from(u16::MAX))?;
+        within("vcs", &[i32::from(self.vcs) - 1], crate::tables::PRIORITIES)?;
+        self.routes.check(self.channels, self.at.len())?;
+        self.trees.check(self.channels)
+    }
+
+    /// The VLAN of a path.
+    fn vlan(&self, row: usize, to: usize) -> usize {
+        let wide = self.vlan.len() > self.at.len();
+        self.vlan[if wide { row * self.part.len() + to } else { row }] as usize
+    }
+
+    /// Whether frames of one switch can reach another.
+    fn connects(&self, a: usize, b: usize) -> bool {
+        self.part[a] >= 0 && self.part[a] == self.part[b]
+    }
+
+    /// Repairs the routes.
+    pub fn repair(&self) -> Result<Repaired, Malformed> {
+        self.check()?;
+        let turns = Turns::new(self.channels);
+        let (mut all, mut kept, mut of_unicasts) = (turns.none(), turns.none(), turns.none());
+        let mut load = vec![0; self.channels.count()];
+        let mut affected = Vec::new();
+        self.routes.each(self.channels, self.at, self.receives, |row, to, path| {
+            if path.iter().any(|&(channel, _)| self.failed[channel as usize]) {
+                affected.push((to as u32, row as u32, path.len() as u32));
+                turns.add_path(path, &mut [&mut all]);
+            } else {
+                turns.add_path(path, &mut [&mut all, &mut kept, &mut of_unicasts]);
+                path.iter().for_each(|&(channel, _)| load[channel as usize] += 1);
+            }
+        })?;
+        affected.sort_unstable();
+        trees::add_dependencies(self, &turns, &mut all, &mut kept);
+        let promise = turns.promise(&all, self.by_channel);
+        // Short paths first; if not all fit, paths that need fewer new dependencies.
+        let start = (&kept[..], &of_unicasts[..], &load[..]);
+        let mut best = self.attempt(&turns, start, &affected, promise, 0)?;
+        for detour in DETOURS {
+            if best.unrouted.is_none() && best.unrouted_tree.is_none() {
+                break;
+            }
+            best = self.attempt(&turns, start, &affected, promise, detour)?;
+        }
+        Ok(best)
+    }
+
+    /// Moves all paths and trees, starting from the dependencies and loads of those that stay.
+    fn attempt(
+        &self,
+        turns: &Turns<'_>,
+        (kept, of_unicasts, load): (&[u64], &[u64], &[u32]),
+        affected: &[unicast::Affected],
+        promise: Promise,
+        detour: u32,
+    ) -> Result<Repaired, Malformed> {
+        let mut dependencies =
+            Dependencies::new(turns, kept.to_vec(), of_unicasts.to_vec(), promise);
+        let found = unicast::repair(self, affected, load.to_vec(), detour, &mut dependencies)?;
+        let trees::Found { trees, unrouted: unrouted_tree } =
+            trees::repair(self, &mut dependencies)?;
+        let changes = (dependencies.of_unicasts())
+            .filter(|((_, p), (_, q))| p != q)
+            .map(|((before, p), (after, q))| {
+                [before as i32, after as i32, i32::from(p), i32::from(q)]
+            })
+            .collect();
+        let unicast::Found { moved, unrouted, next_hop } = found;
+        Ok(Repaired { promise, moved, unrouted, trees, unrouted_tree, changes, next_hop })
+    }
+}
