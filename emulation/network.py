@@ -20,6 +20,7 @@ from common.flow_control import AUTO
 from emulation import controller as control
 from emulation import daemon as emulator
 from emulation import namespaces, wiring
+from emulation.cuts import Cables
 from emulation.daemon import Daemon
 from emulation.host import EmulatedHost
 from emulation.link import EmulatedLink
@@ -167,6 +168,11 @@ class EmulatedFabric:
             raise EmulationError(f"fabric {self.name!r} runs no host {name!r}")
         host: EmulatedHost = self.net[name]
         return host
+
+    @property
+    def cables(self) -> Cables:
+        """The cables, to cut and mend."""
+        return Cables(self.names, wiring.wire(self.fabric), self.links)
 
     def controller_status(self) -> dict[str, Any]:
         """Return the controller's ``GET /status``."""
