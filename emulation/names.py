@@ -74,6 +74,11 @@ class Names:
         return self.ovs_directory / "controller.sock"
 
     @property
+    def tls_directory(self) -> Path:
+        """The certificates of switches and controller, if they speak TLS."""
+        return self.directory / "tls"
+
+    @property
     def switches_namespace(self) -> str:
         """Network namespace of Open vSwitch, its bridges and their ports."""
         return f"kn-{self.name}"
