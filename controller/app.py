@@ -14,7 +14,6 @@ import sys
 import time
 from typing import Any, ClassVar, NoReturn
 
-from ryu.app.wsgi import WSGIApplication
 from ryu.base import app_manager
 from ryu.controller import ofp_event
 from ryu.controller.handler import CONFIG_DISPATCHER, DEAD_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
@@ -22,12 +21,15 @@ from ryu.lib import hub
 from ryu.ofproto import ofproto_v1_3 as ofp
 
 from controller import config
+from controller.northbound.access import Access, read_token
+from controller.northbound.api import Api
+from controller.northbound.server import Server
 from controller.reconcile import reconcile
-from controller.rest import Rest
 from controller.session import Session, SwitchGoneError
 from controller.southbound import listener, options
 from controller.state import FabricState, SwitchState
 from topologies import KnotlessError
+from topologies.formats.files import to_json
 
 _ALIVE_S = 2.0
 
@@ -36,9 +38,8 @@ class KnotlessController(app_manager.RyuApp):
     """Installs the rules of the configured fabric in every switch that connects."""
 
     OFP_VERSIONS: ClassVar = [ofp.OFP_VERSION]
-    _CONTEXTS: ClassVar = {"wsgi": WSGIApplication}
 
-    def __init__(self, *args: Any, wsgi: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         signal.signal(signal.SIGTERM, _leave)
         try:
@@ -47,7 +48,6 @@ class KnotlessController(app_manager.RyuApp):
             _fail(error)
         self.sessions: dict[int, Session] = {}
         self.state.started_s = time.monotonic()
-        wsgi.register(Rest, {"state": self.state})
         hub.spawn_after(self.state.config.connect_timeout_s, self._report_missing)
 
     def _prepare(self) -> FabricState:
@@ -58,11 +58,11 @@ class KnotlessController(app_manager.RyuApp):
         options.refuse_taken_port(listening.rest_host, listening.rest_port, "REST")
         options.allow_open_files()
         listener.install(listening.tls)
-        # A line per REST request would hide everything else.
-        logging.getLogger("ryu.lib.hub").setLevel(logging.WARNING)
         if path is None:
             self.logger.info("no %s here: using the defaults", config.DEFAULT_FILE)
         fabric = config.load_fabric(settings, path)
+        token = config.token_path(settings, path)
+        access = Access(read_token(token) if token else None, listening.rest_host)
         state = FabricState.compute(settings, fabric)
         verdict = state.verdict
         self.logger.info(
@@ -77,6 +77,14 @@ class KnotlessController(app_manager.RyuApp):
         )
         if not verdict.acyclic:
             self.logger.warning("it is installed nevertheless: allow_deadlock is set")
+        reads = {
+            "/status": lambda: state.status(time.monotonic()),
+            "/plan": lambda: state.summary,
+            "/check": state.verdict.as_json,
+            "/fabric": lambda: to_json(state.fabric),
+        }
+        server = Server((listening.rest_host, listening.rest_port), Api(reads, {}, access).answer)
+        hub.spawn(server.serve_forever)
         return state
 
     # --- connections -------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def start(
     config = {
         "fabric": names.fabric_file.name,
         **{key: value for key, value in plan.items() if value is not None},
-        "rest": {"host": ADDRESS, "port": rest_port},
+        "rest": {"host": ADDRESS, "port": rest_port, "token_file": names.token_file.name},
     }
     names.controller_file.write_text(yaml.safe_dump(config), encoding="utf-8")
     port = [f"--ofp-{'tcp' if tls is None else 'ssl'}-listen-port", str(openflow_port)]

@@ -49,6 +49,11 @@ class Names:
         return self.directory / "controller.yaml"
 
     @property
+    def token_file(self) -> Path:
+        """The token with which programs may change the controller over HTTP."""
+        return self.directory / "rest-token"
+
+    @property
     def emulator_file(self) -> Path:
         """The link emulator's configuration."""
         return self.directory / "emulator.json"

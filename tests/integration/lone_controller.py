@@ -47,17 +47,27 @@ class LoneController:
         switches = self.status()["switches"].items()
         return [name for name, switch in switches if switch["installed"]]
 
+    def token(self) -> str:
+        """The token that permits changes."""
+        return (self.directory / "token").read_text().strip()
+
     def rss_bytes(self) -> int:
         found: int = psutil.Process(self.process.pid).memory_info().rss
         return found
 
 
 @contextmanager
-def lone_controller(directory: Path, config: str, *flags: str) -> Iterator[LoneController]:
-    """Run a controller with this configuration (YAML, without ``rest``) and these options."""
+def lone_controller(
+    directory: Path, config: str, *flags: str, token: bool = False
+) -> Iterator[LoneController]:
+    """Run a controller with this configuration (YAML, without ``rest``) and these options.
+
+    With ``token`` it has a file of a token, and can be changed over HTTP.
+    """
     openflow, rest = free_port(), free_port()
     file = directory / "lab.yaml"
-    file.write_text(f"{config}\nrest: {{port: {rest}}}\n")
+    token_file = ", token_file: token" if token else ""
+    file.write_text(f"{config}\nrest: {{port: {rest}{token_file}}}\n")
     ports = (f"--ofp-{kind}-listen-port={openflow}" for kind in ("tcp", "ssl"))
     with (directory / "log").open("wb") as log:
         process = subprocess.Popen(
