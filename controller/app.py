@@ -10,13 +10,10 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import socket
 import sys
 import time
 from typing import Any, ClassVar, NoReturn
 
-from ryu import cfg
-from ryu.app.wsgi import WSGIApplication
 from ryu.base import app_manager
 from ryu.controller import ofp_event
 from ryu.controller.handler import CONFIG_DISPATCHER, DEAD_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
@@ -24,14 +21,16 @@ from ryu.lib import hub
 from ryu.ofproto import ofproto_v1_3 as ofp
 
 from controller import config
+from controller.northbound.access import Access, read_token
+from controller.northbound.api import Api
+from controller.northbound.server import Server
 from controller.reconcile import reconcile
-from controller.rest import Rest
 from controller.session import Session, SwitchGoneError
-from controller.southbound import listener
+from controller.southbound import listener, options
 from controller.state import FabricState, SwitchState
 from topologies import KnotlessError
+from topologies.formats.files import to_json
 
-OPENFLOW_PORT = 6653
 _ALIVE_S = 2.0
 
 
@@ -39,31 +38,31 @@ class KnotlessController(app_manager.RyuApp):
     """Installs the rules of the configured fabric in every switch that connects."""
 
     OFP_VERSIONS: ClassVar = [ofp.OFP_VERSION]
-    _CONTEXTS: ClassVar = {"wsgi": WSGIApplication}
 
-    def __init__(self, *args: Any, wsgi: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         signal.signal(signal.SIGTERM, _leave)
-        listener.install()
         try:
             self.state = self._prepare()
         except KnotlessError as error:
             _fail(error)
         self.sessions: dict[int, Session] = {}
         self.state.started_s = time.monotonic()
-        wsgi.register(Rest, {"state": self.state})
         hub.spawn_after(self.state.config.connect_timeout_s, self._report_missing)
 
     def _prepare(self) -> FabricState:
         path = config.find()
         settings = config.read(path) if path else config.Config()
-        _set_defaults(settings)
-        _refuse_tls()
-        _refuse_taken_port(cfg.CONF.ofp_listen_host, cfg.CONF.ofp_tcp_listen_port, "OpenFlow")
-        _refuse_taken_port(cfg.CONF.wsapi_host, cfg.CONF.wsapi_port, "REST")
+        listening = options.read(settings.rest.host, settings.rest.port)
+        options.refuse_taken_port(listening.openflow_host, listening.openflow_port, "OpenFlow")
+        options.refuse_taken_port(listening.rest_host, listening.rest_port, "REST")
+        options.allow_open_files()
+        listener.install(listening.tls)
         if path is None:
             self.logger.info("no %s here: using the defaults", config.DEFAULT_FILE)
         fabric = config.load_fabric(settings, path)
+        token = config.token_path(settings, path)
+        access = Access(read_token(token) if token else None, listening.rest_host)
         state = FabricState.compute(settings, fabric)
         verdict = state.verdict
         self.logger.info(
@@ -78,6 +77,14 @@ class KnotlessController(app_manager.RyuApp):
         )
         if not verdict.acyclic:
             self.logger.warning("it is installed nevertheless: allow_deadlock is set")
+        reads = {
+            "/status": lambda: state.status(time.monotonic()),
+            "/plan": lambda: state.summary,
+            "/check": state.verdict.as_json,
+            "/fabric": lambda: to_json(state.fabric),
+        }
+        server = Server((listening.rest_host, listening.rest_port), Api(reads, {}, access).answer)
+        hub.spawn(server.serve_forever)
         return state
 
     # --- connections -------------------------------------------------------------------------
@@ -204,54 +211,6 @@ class KnotlessController(app_manager.RyuApp):
 
 
 # --- the process -----------------------------------------------------------------------------
-
-
-def _set_defaults(settings: config.Config) -> None:
-    """Listen on the loopback address and detect dead switches, unless options say otherwise.
-
-    Ryu's defaults are to listen on every address, and also on an old port.
-    """
-    conf = cfg.CONF
-    conf.set_default("ofp_listen_host", "127.0.0.1")
-    conf.set_default("ofp_tcp_listen_port", OPENFLOW_PORT)
-    conf.set_default("wsapi_host", settings.rest.host)
-    conf.set_default("wsapi_port", settings.rest.port)
-    conf.set_default("echo_request_interval", 5.0)
-    conf.set_default("maximum_unreplied_echo_requests", 3)
-    # A line per REST request would hide everything else.
-    logging.getLogger("ryu.lib.hub").setLevel(logging.WARNING)
-
-
-def _refuse_tls() -> None:
-    """Raise KnotlessError if Ryu's options ask for TLS.
-
-    Ryu 4.34's listener discards its certificate after the first connection
-    (``ryu.lib.hub.StreamServer``), so that every switch except the first would fail.
-    """
-    if cfg.CONF.ctl_privkey or cfg.CONF.ctl_cert:
-        raise KnotlessError(
-            "--ctl-privkey and --ctl-cert: Ryu 4.34 can serve only one switch by TLS;"
-            " put a TLS proxy such as stunnel in front of the OpenFlow port instead"
-        )
-
-
-def _refuse_taken_port(host: str, port: int, what: str) -> None:
-    """Raise KnotlessError if the port is in use.
-
-    Ryu's own sockets have SO_REUSEPORT: two controllers would silently share the port, each
-    with some of the switches.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-            probe.listen(1)
-        except OSError as error:
-            raise KnotlessError(
-                f"cannot listen for {what} on {host} port {port}: {error.strerror};"
-                " stop what listens there, or choose another port"
-            ) from error
 
 
 def _fail(error: KnotlessError) -> NoReturn:

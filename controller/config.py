@@ -27,12 +27,17 @@ class ConfigError(KnotlessError):
 
 
 class Rest(BaseModel):
-    """Address and port of the REST interface."""
+    """Address and port of the HTTP interface, and the file whose token permits changes.
+
+    Without ``token_file`` nothing can be changed over HTTP. The path is relative to this file; a
+    file that does not exist is created with a new token.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Port = 8080
+    token_file: Annotated[str, Field(min_length=1)] | None = None
 
 
 class Config(PlanRequest):
@@ -106,6 +111,14 @@ def load_fabric(config: Config, path: Path | None) -> Fabric:
         return load(spec)
     except KnotlessError as error:
         raise error.within("fabric").within(str(path)) if path else error from error
+
+
+def token_path(config: Config, path: Path | None) -> Path | None:
+    """Return where the token of the configuration in ``path`` is, if it names a file."""
+    name = config.rest.token_file
+    if name is None:
+        return None
+    return path.parent / name if path else Path(name)
 
 
 def _first(error: ValidationError) -> str:

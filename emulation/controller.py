@@ -16,7 +16,8 @@ import psutil
 import yaml
 
 from common.errors import EmulationError
-from emulation.names import REPOSITORY
+from emulation.certificates import Certificates
+from emulation.names import NETNS_DIRECTORY, REPOSITORY
 from emulation.ovs import PrivateOvs
 from emulation.runtime import Runtime
 
@@ -66,7 +67,14 @@ def _holder(port: int) -> str:
     return ""
 
 
-def start(runtime: Runtime, plan: dict[str, Any], *, openflow_port: int, rest_port: int) -> None:
+def start(
+    runtime: Runtime,
+    plan: dict[str, Any],
+    *,
+    openflow_port: int,
+    rest_port: int,
+    tls: Certificates | None = None,
+) -> None:
     """Start ``ryu-manager`` on the fabric of this runtime; ``plan`` holds the plan's keys.
 
     Returns at once: the switches are created in the meantime (:func:`await_ready`).
@@ -79,15 +87,17 @@ def start(runtime: Runtime, plan: dict[str, Any], *, openflow_port: int, rest_po
     config = {
         "fabric": names.fabric_file.name,
         **{key: value for key, value in plan.items() if value is not None},
-        "rest": {"host": ADDRESS, "port": rest_port},
+        "rest": {"host": ADDRESS, "port": rest_port, "token_file": names.token_file.name},
     }
     names.controller_file.write_text(yaml.safe_dump(config), encoding="utf-8")
+    port = [f"--ofp-{'tcp' if tls is None else 'ssl'}-listen-port", str(openflow_port)]
+    if tls is not None:
+        own = tls.controller
+        port += ["--ctl-privkey", str(own.key), "--ctl-cert", str(own.certificate)]
+        port += ["--ca-certs", str(tls.authority)]
     runtime.spawn(
         "controller",
-        [
-            *(command, "--ofp-listen-host", ADDRESS),
-            *("--ofp-tcp-listen-port", str(openflow_port), "controller/app.py"),
-        ],
+        [command, "--ofp-listen-host", ADDRESS, *port, "controller/app.py"],
         environment={"KNOTLESS_CONFIG": str(names.controller_file)},
         directory=REPOSITORY,
     )
@@ -136,13 +146,15 @@ def await_connected(ovs: PrivateOvs) -> None:
         time.sleep(_POLL_S)
 
 
-def start_forwarder(runtime: Runtime, openflow_port: int) -> None:
+def start_forwarder(runtime: Runtime, openflow_port: int, *, tls: bool) -> None:
     """Start the forwarder from the switches to any controller on ``openflow_port``."""
+    namespace = NETNS_DIRECTORY / runtime.names.switches_namespace
+    where = f"{namespace}:{OPENFLOW_PORT}" if tls else str(runtime.names.controller_socket)
     child = runtime.spawn(
         "forwarder",
         [
             *(sys.executable, "-m", "emulation.forwarder"),
-            *(str(runtime.names.controller_socket), str(openflow_port)),
+            *(where, str(openflow_port)),
         ],
         directory=REPOSITORY,
         stdout=subprocess.PIPE,

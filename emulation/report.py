@@ -6,6 +6,7 @@ from typing import Any
 
 from common.errors import EmulationError, KnotlessError
 from emulation import controller, state
+from emulation.cuts import Cables
 from emulation.daemon import Daemon
 from emulation.names import Names
 from emulation.state import State
@@ -15,9 +16,10 @@ from topologies.formats import files
 def report(names: Names) -> dict[str, Any] | None:
     """Return the status of a fabric as plain values, or None if there is none.
 
-    Keys: ``name fabric phase owner parts settings controller emulator problems``. ``phase`` is
+    Keys: ``name fabric phase owner parts settings controller emulator cut problems``. ``phase`` is
     starting, ready or dead. ``problems`` are texts of one line, none if all is well.
-    ``controller`` and ``emulator`` are their own status, null if unavailable.
+    ``controller`` and ``emulator`` are their own status, null if unavailable. ``cut`` lists the
+    links that ``knotless cut`` has cut, null if unknown.
     """
     found = state.read(names)
     if found is None:
@@ -41,8 +43,19 @@ def report(names: Names) -> dict[str, Any] | None:
         "settings": found.settings,
         "controller": _controller(found, problems),
         "emulator": _emulator(names, found, problems),
+        "cut": _cuts(names, found, problems),
         "problems": problems,
     }
+
+
+def _cuts(names: Names, found: State, problems: list[str]) -> list[dict[str, object]] | None:
+    if found.phase != "ready" or not found.running or "emulator" in found.missing():
+        return None
+    try:
+        return [cut.as_json() for cut in Cables.of_running(names).cuts()]
+    except KnotlessError as error:
+        problems.append(str(error))
+        return None
 
 
 def _controller(found: State, problems: list[str]) -> dict[str, Any] | None:

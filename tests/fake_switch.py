@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 import struct
 
 from tests.openflow_messages import VALID, message, multipart
@@ -15,10 +16,19 @@ FLOW_STATS, PORT_DESC = 1, 13
 class FakeSwitch:
     """One connection; :meth:`answer` reads one message of the controller and answers it."""
 
-    def __init__(self, port: int, dpid: int, ports: int, timeout_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        port: int,
+        dpid: int,
+        ports: int,
+        timeout_s: float = 30.0,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.dpid, self.ports = dpid, ports
         self.flow_mods = 0
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout_s)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname="127.0.0.1")
         self.socket.sendall(VALID["hello"])
 
     def close(self) -> None:
@@ -26,9 +36,13 @@ class FakeSwitch:
 
     def answer_all(self) -> bool:
         """Answer all messages that have arrived; return True when no more arrive for a moment."""
-        while select.select([self.socket], [], [], 0.05)[0]:
+        while self._has_message() or select.select([self.socket], [], [], 0.05)[0]:
             self.answer()
         return True
+
+    def _has_message(self) -> bool:
+        """Whether TLS has read more than was asked for."""
+        return isinstance(self.socket, ssl.SSLSocket) and self.socket.pending() > 0
 
     def read(self) -> tuple[int, int, bytes]:
         """Return type, transaction and body of the next message; raises EOFError at the end."""

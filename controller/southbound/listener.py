@@ -1,20 +1,24 @@
-"""Ryu's OpenFlow listener with a guard on each connection.
+"""The OpenFlow listener: a guard on each connection, and TLS with all switches.
 
-:func:`install` has Ryu's own OpenFlow handler start this listener. Ryu itself is not changed: its
-datapath reads from a socket that hands on only what the guard lets pass.
+:func:`install` has Ryu's own OpenFlow handler start this listener in place of its own. Ryu itself
+is not changed: its datapath reads from a socket that hands on only what the guard lets pass.
 """
 
 from __future__ import annotations
 
 import io
 import logging
+import socket
+import ssl
 import time
 from typing import Any
 
+import eventlet
 import ryu.base.app_manager  # noqa: F401 - before ryu.controller.controller: they import each other
 from ryu.controller import controller as ryu_controller
 from ryu.lib import hub
 
+from controller.southbound import tls
 from controller.southbound.guard import Guard, Limits
 from controller.southbound.wire import WireError
 
@@ -22,6 +26,9 @@ MAX_CONNECTIONS = 4096
 """Connections at once: 1,000 switches, each twice while it reconnects, and some more."""
 LOG_INTERVAL_S = 10.0
 """At most one line about hostile switches is logged in this time."""
+BACKLOG = 1024
+"""Connections that the kernel holds until they are accepted: all switches may come at once."""
+ACCEPT_PAUSE_S = 0.1
 _CHUNK_BYTES = 1 << 16
 _LOG = logging.getLogger("knotless.southbound")
 
@@ -62,6 +69,9 @@ class GuardedSocket:
                 except TimeoutError:
                     self._guard.check_handshake(time.monotonic())
                     raise
+                except ssl.SSLError as error:
+                    # Ryu takes it for a timeout, and would read again for ever.
+                    raise WireError(f"TLS ended with {error.reason or error}") from error
                 if not data:
                     return b""
                 self._passed = io.BytesIO(self._guard.received(data, time.monotonic()))
@@ -99,9 +109,13 @@ class GuardedSocket:
 
 
 class GuardedConnections:
-    """Serves each connection by Ryu's datapath behind a guard."""
+    """Serves each connection by Ryu's datapath behind a guard.
 
-    def __init__(self) -> None:
+    With ``context`` only connections in TLS whose certificate it accepts are served.
+    """
+
+    def __init__(self, context: Any = None) -> None:
+        self._context = context
         self._log = LimitedLog()
         self._open = 0
 
@@ -113,7 +127,11 @@ class GuardedConnections:
             return
         self._open += 1
         try:
+            if self._context is not None:
+                connection = tls.handshake(connection, self._context)
             _SERVE(GuardedSocket(connection, address, self._log), address)
+        except tls.HandshakeError as reason:
+            self._log.warn(address, f"is refused: {reason}")
         except OSError:
             # It was gone before Ryu could use it.
             connection.close()
@@ -121,10 +139,41 @@ class GuardedConnections:
             self._open -= 1
 
 
+class Listener:
+    """Listens as Ryu's ``StreamServer`` does, and goes on when the system refuses a connection."""
+
+    def __init__(self, address: tuple[str, int], serve: Any) -> None:
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self._server = eventlet.listen(address, family=family, backlog=BACKLOG, reuse_port=False)
+        self._serve = serve
+        self._log = LimitedLog()
+
+    def serve_forever(self) -> None:
+        """Serve each connection in a green thread of its own."""
+        while True:
+            try:
+                connection, address = self._server.accept()
+            except OSError as error:
+                # Too many open files, or the connection is gone already.
+                self._log.warn("a switch", f"cannot be accepted: {error.strerror or error}")
+                hub.sleep(ACCEPT_PAUSE_S)
+                continue
+            hub.spawn(self._serve, connection, address)
+
+
 _SERVE = ryu_controller.datapath_connection_factory
 """Ryu's own, before :func:`install` replaces it."""
 
 
-def install() -> None:
-    """Have Ryu's OpenFlow listener, which starts after all applications, use the guard."""
-    ryu_controller.datapath_connection_factory = GuardedConnections()
+def install(files: tls.TlsFiles | None) -> None:
+    """Have Ryu's OpenFlow handler, which starts after all applications, use this listener.
+
+    With ``files`` it serves TLS only. Raises KnotlessError if they cannot be used.
+    """
+    context = None if files is None else tls.server_context(files)
+    serve = ryu_controller.datapath_connection_factory = GuardedConnections(context)
+
+    def listener(address: tuple[str, int], _serve: object, **_ryus_tls: object) -> Listener:
+        return Listener(address, serve)
+
+    ryu_controller.StreamServer = listener

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from emulation.cuts import Cut
 from emulation.names import names_of, running_names
 from emulation.report import report
 from emulation.runtime import require_root
@@ -64,5 +65,7 @@ def _print_status(one: dict[str, Any]) -> None:
             f"late by {late['p99']} us (99 of 100 frames; limit {late['limit']} us), "
             f"{'deadlocked' if emulator['deadlock'] else 'no deadlock'}"
         )
+    if one["cut"]:
+        click.echo(f"  cut: {', '.join(str(Cut.from_json(cut)) for cut in one['cut'])}")
     for problem in one["problems"]:
         click.echo(f"  problem: {problem}")

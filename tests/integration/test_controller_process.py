@@ -67,10 +67,24 @@ def test_the_rest_port_of_the_configuration_is_taken(taken: int, tmp_path: Path)
     assert f"cannot listen for REST on 127.0.0.1 port {taken}" in line
 
 
-def test_tls_that_would_serve_one_switch_only_is_refused(tmp_path: Path) -> None:
-    flags = ("--ctl-privkey=key.pem", "--ctl-cert=cert.pem")
-    line = fails("fabric: ring,4", *flags, directory=tmp_path)
-    assert "Ryu 4.34 can serve only one switch by TLS" in line
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (
+            ("--ctl-privkey=key.pem", "--ctl-cert=cert.pem"),
+            "TLS needs a key, a certificate and the CA of the switches: give --ca-certs as well",
+        ),
+        (
+            ("--ctl-privkey=key.pem", "--ctl-cert=cert.pem", "--ca-certs=ca.pem"),
+            "key.pem: no such file; TLS needs key, certificate and CA",
+        ),
+    ],
+)
+def test_tls_without_its_files_is_refused(
+    flags: tuple[str, ...], words: str, tmp_path: Path
+) -> None:
+    ports = (f"--ofp-ssl-listen-port={free_port()}", f"--wsapi-port={free_port()}")
+    assert words in fails("fabric: ring,4", *flags, *ports, directory=tmp_path)
 
 
 @pytest.mark.parametrize(

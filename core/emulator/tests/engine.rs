@@ -230,6 +230,21 @@ fn a_host_never_drops_what_its_own_nic_releases() {
 }
 
 #[test]
+fn one_direction_of_a_link_is_cut_alone() {
+    let mut bench = Bench::new("pause");
+    let cut =
+        |channel: &str| json!({"do": "link", "name": "s1:3-s2:2", "channel": channel, "up": false});
+    assert_eq!(bench.ask(cut("s2:2"))["ok"], true);
+    bench.send("ah1", &frame(3, 500));
+    bench.run_for(20 * MS);
+    assert_eq!((bench.drops("down"), bench.delivered.len()), (0, 1));
+    assert_eq!(bench.ask(cut("s1:3"))["ok"], true);
+    bench.send("ah1", &frame(3, 500));
+    bench.run_for(20 * MS);
+    assert_eq!((bench.drops("down"), bench.delivered.len()), (1, 1));
+}
+
+#[test]
 fn a_capture_shows_frames_and_pauses_as_on_the_wire() {
     let file = std::env::temp_dir().join(format!("emulator-{}.pcap", std::process::id()));
     let mut bench = Bench::new("pause");
