@@ -46,6 +46,10 @@ class CompiledRules(Mapping[str, SwitchRules]):
         """Yield the names of the switches, in the order of the fabric."""
         return iter(self._names)
 
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is a switch of this name, without decoding its rules."""
+        return name in self._index
+
     def __getitem__(self, name: str) -> SwitchRules:
         """Return the rules of a switch."""
         switch = self._index[name]

@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from common.errors import PlanError
 from forwarding.openflow.compiler import compile_rules
 from forwarding.openflow.planes import (
@@ -98,7 +100,17 @@ class _Planner:
 
     def in_plane(self, plane: Plane) -> tuple[FabricRules, HostTags | None]:
         """Return the new rules and tags in a plane."""
-        return rules_in(self.compiled, plane), tags_in(self.tags, plane)
+        if plane == Plane():
+            return self.compiled, self.tags
+        return rules_in(self._decoded, plane), tags_in(self.tags, plane)
+
+    @cached_property
+    def _decoded(self) -> FabricRules:
+        return dict(self.compiled)
+
+    @cached_property
+    def _old(self) -> FabricRules:
+        return dict(self.before.rules)
 
     def _plane_in_place(self) -> Plane:
         """Return the plane in use, without priorities of its own if the plan needs them."""
@@ -107,7 +119,7 @@ class _Planner:
 
     def _free_planes(self) -> list[Plane]:
         """Return the planes that the new rules can take, first those with the same priorities."""
-        held = [*self.before.undrained, Generation(self.before.rules, self.before.tags)]
+        held = [*self.before.undrained, Generation(self._old, self.before.tags)]
         used = frozenset[int]().union(*(planes_in(of.rules, of.tags) for of in held))
         if not self.fits_in_a_plane:
             return []
@@ -130,7 +142,7 @@ class _Planner:
 
     def two_planes(self, plane: Plane) -> Steps:
         """Tier 2: install the new plane, switch admission over, remove the old plane."""
-        (rules, tags), (both, admitted) = self.in_plane(plane), self._side_by_side(plane)
+        rules, tags, both, admitted = self._side_by_side(plane)
         steps = Steps(self.prover, self.before)
         steps.add("install the new plane", both, self.before.tags)
         if steps.proven:
@@ -138,19 +150,24 @@ class _Planner:
             steps.add("remove the old plane", rules, tags)
         return steps
 
-    def _side_by_side(self, plane: Plane) -> tuple[FabricRules, FabricRules]:
-        """Return the rules of both planes, with the old admission and with the new one.
+    def _side_by_side(
+        self, plane: Plane
+    ) -> tuple[FabricRules, HostTags | None, FabricRules, FabricRules]:
+        """Return the new rules and tags, and the rules of both planes with either admission.
 
-        If hosts tag, before or after the change, one set of rules admits frames of both planes.
+        The first of these have the old admission, the others the new one. If hosts tag, before or
+        after the change, one set of rules admits frames of both planes.
         """
-        old, (new, tags) = self.before.rules, self.in_plane(plane)
+        old, (new, tags) = self._old, self.in_plane(plane)
         if self.before.tags is not None or tags is not None:
-            return joined(old, new), joined(old, new)
-        return joined(old, without_admission(new)), joined(without_admission(old), new)
+            both = joined(old, new)
+            return new, tags, both, both
+        both, admitted = joined(old, without_admission(new)), joined(without_admission(old), new)
+        return new, tags, both, admitted
 
     def stopped_planes(self, plane: Plane) -> Steps:
         """Tier 3: as tier 2, while the pairs that could close a cycle are stopped."""
-        (rules, tags), (both, admitted) = self.in_plane(plane), self._side_by_side(plane)
+        rules, tags, both, admitted = self._side_by_side(plane)
         about = self.prover.circumstances
         states = [
             state_of_rules(about.fabric, of.rules, about.multicast, of.tags)
