@@ -69,6 +69,24 @@ def cycle_of(state: ForwardingState, flow_control: str) -> list[int]:
     return find_cycle(waiting(edges_of(state), flow_control))
 
 
+def longest_chain(edges: Edges) -> int | None:
+    """Return the number of nodes of the longest chain of dependencies; None if there is a cycle."""
+    after: dict[int, list[int]] = {}
+    missing: dict[int, int] = {}
+    for held, wanted in {(int(held), int(wanted)) for held, wanted in edges.tolist()}:
+        after.setdefault(held, []).append(wanted)
+        missing[wanted] = missing.get(wanted, 0) + 1
+    length = {node: 1 for node in after if node not in missing}
+    ready = list(length)
+    for held in ready:
+        for wanted in after.get(held, ()):
+            length[wanted] = max(length.get(wanted, 0), length[held] + 1)
+            missing[wanted] -= 1
+            if not missing[wanted]:
+                ready.append(wanted)
+    return None if any(missing.values()) else max(length.values(), default=1)
+
+
 def witnesses(
     state: ForwardingState, cycle: Sequence[int], flow_control: str
 ) -> tuple[Witness, ...]:

@@ -80,13 +80,14 @@ def state_of_generations(
                 raise RuleError(
                     f"there are rules for {name!r}, which is not a switch of {fabric.name}"
                 )
+    names = tuple(switch.name for switch in fabric.switches)
     channels = channels_of(fabric)
     links = links_of(fabric, channels)
     members = members_of(fabric, groups)
     addresses = [(BROADCAST, ARP), *((group.address, IPV4) for group in groups)]
     try:
         found = core.of_rules(
-            [_in_order(fabric, generation.rules) for generation in generations],
+            [_parsed(generation.rules, names) for generation in generations],
             links.leaves,
             links.enters,
             links.hosts,
@@ -99,19 +100,17 @@ def state_of_generations(
     except ValueError as error:
         raise RuleError(str(error)) from None
     silent = tuple(
-        switch.name
-        for switch in fabric.switches
-        if any(switch.name not in generation.rules for generation in generations)
+        name for name in names if any(name not in generation.rules for generation in generations)
     )
     changing = len(generations) > 1
     return ForwardingState(fabric, channels, tuple(groups), found, silent, changing=changing)
 
 
-def _in_order(fabric: Fabric, rules: FabricRules) -> core.Compiled | list[SwitchRules]:
-    if isinstance(rules, CompiledRules):
-        return rules.core
+def _parsed(rules: FabricRules, names: tuple[str, ...]) -> list[core.Switch]:
+    if isinstance(rules, CompiledRules) and rules.names == names:
+        return rules.parsed
     nothing = SwitchRules(())
-    return [rules.get(switch.name, nothing) for switch in fabric.switches]
+    return [rules.get(name, nothing).parsed for name in names]
 
 
 def _tag_tables(

@@ -7,6 +7,7 @@ import hashlib
 from forwarding.openflow.ofctl_writer import write
 from forwarding.openflow.rules import FabricRules
 from verification.changes.change import Change, Step
+from verification.dependencies import longest_chain
 
 MOST_STOPPED = 1000
 """Pairs that are listed by name."""
@@ -26,7 +27,11 @@ def certificate(change: Change) -> dict[str, object]:
     generations : how many generations of rules packets could meet.
     pairs, undelivered : ordered pairs of hosts, and those that the rules after it do not deliver.
     lost : receivers that no generation alone fails, but some mixture of them.
-    dependencies, acyclic, cycle : of the virtual channels, over all packets of all mixtures.
+    dependencies, acyclic, cycle, witnesses : of the virtual channels, over all packets of all
+        mixtures.
+    longest_chain : virtual channels that wait for each other in a row, at most; null if there is
+        a cycle. After as many rounds, in each of which every virtual channel sends all frames
+        that it held at the beginning, no packet of older rules is left.
     problems : why packets are lost, and problems of rules.
     """
     return {
@@ -55,7 +60,8 @@ def _of_step(number: int, step: Step) -> dict[str, object]:
         "pairs": after.pairs,
         "undelivered": after.undelivered,
         "lost": proof.lost,
-        "dependencies": proof.mixed.dependencies,
+        "dependencies": len(proof.mixed.dependencies),
+        "longest_chain": longest_chain(proof.mixed.dependencies),
         "acyclic": proof.acyclic,
         "cycle": mixed.cycle,
         "witnesses": [witness.as_json() for witness in mixed.witnesses],

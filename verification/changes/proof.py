@@ -24,22 +24,24 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from forwarding.openflow.reader import Generation, state_of_generations
+from routing.flow_control import Edges
 from routing.multicast import MulticastGroup
 from topologies.fabric import Fabric
 from verification.check import Verdict, verdict_of
+from verification.dependencies import edges_of
 
 
 @dataclass(frozen=True)
 class Judged:
     """The verdict on generations, and what they lose.
 
-    ``dependencies`` is their number, each priority for itself. ``lost`` are the pairs of hosts,
-    and then for all hosts and each group the receivers of floods, that fail although the switch
-    of the source sends the packet on.
+    ``dependencies`` (dependencies, 2) are those of each priority for itself. ``lost`` are the
+    pairs of hosts, and then for all hosts and each group the receivers of floods, that fail
+    although the switch of the source sends the packet on.
     """
 
     verdict: Verdict
-    dependencies: int
+    dependencies: Edges
     lost: tuple[int, ...]
 
 
@@ -62,7 +64,7 @@ class Circumstances:
         """
         state = state_of_generations(self.fabric, generations, self.multicast)
         lost = (state.core.lost, *state.core.floods_lost)
-        return Judged(verdict_of(state, self.flow_control), len(state.dependencies), lost)
+        return Judged(verdict_of(state, self.flow_control), edges_of(state), lost)
 
 
 @dataclass(frozen=True)

@@ -30,24 +30,33 @@ def pairs_to_stop(states: Iterable[ForwardingState], flow_control: str) -> tuple
     """Return the pairs without which the dependencies of all ``states`` together have no cycle.
 
     While there is a cycle, all pairs that cause its least used dependency are chosen, the first
-    of equal ones. Dependencies that are caused by the same state alone may stay cyclic only if
-    that state has a cycle itself.
+    of equal ones. Then each chosen pair that closes no cycle with the others is left out again.
     """
-    causes: defaultdict[Edge, set[Pair]] = defaultdict(set)
+    edges: defaultdict[Pair, set[Edge]] = defaultdict(set)
     for state in states:
         if len(state.fabric.hosts) > MOST_HOSTS:
             return tuple((host.name, EVERYTHING) for host in state.fabric.hosts)
-        for pair, edges in _edges_of_pairs(state, flow_control):
-            for edge in edges:
-                causes[edge].add(pair)
-    stopped: set[Pair] = set()
+        for pair, of_pair in _edges_of_pairs(state, flow_control):
+            edges[pair] |= of_pair
+    causes: defaultdict[Edge, set[Pair]] = defaultdict(set)
+    for pair, of_pair in edges.items():
+        for edge in of_pair:
+            causes[edge].add(pair)
+    chosen: set[Pair] = set()
     while cycle := find_cycle(sorted(edge for edge, pairs in causes.items() if pairs)):
         steps = list(zip(cycle, [*cycle[1:], cycle[0]], strict=True))
-        chosen = set(causes[min(steps, key=lambda edge: len(causes[edge]))])
-        stopped |= chosen
+        least = set(causes[min(steps, key=lambda edge: len(causes[edge]))])
+        chosen |= least
         for pairs in causes.values():
-            pairs -= chosen
-    return tuple(sorted(stopped))
+            pairs -= least
+    kept = {edge for edge, pairs in causes.items() if pairs}
+    stopped = []
+    for pair in sorted(chosen):
+        if edges[pair] <= kept or not find_cycle(sorted(kept | edges[pair])):
+            kept |= edges[pair]
+        else:
+            stopped.append(pair)
+    return tuple(stopped)
 
 
 def _edges_of_pairs(state: ForwardingState, flow_control: str) -> Iterable[tuple[Pair, set[Edge]]]:

@@ -11,7 +11,10 @@
 
 from __future__ import annotations
 
-from common.errors import PlanError
+from dataclasses import dataclass
+from functools import cached_property
+
+from common.errors import PlanError, RuleError
 from forwarding.openflow.compiler import compile_rules
 from forwarding.openflow.planes import (
     PLANES,
@@ -62,6 +65,20 @@ def naive_change(before: Installed, new_plan: Plan) -> Change:
     return _Planner(before, new_plan, Prover(circumstances)).at_once().change(1)
 
 
+@dataclass(frozen=True)
+class _Planes:
+    """The new rules and tags in a plane of their own, and the rules of both planes together.
+
+    Of these, ``both`` have the old admission and ``admitted`` the new one. If hosts tag, before or
+    after the change, one set of rules admits the frames of both planes.
+    """
+
+    new: FabricRules
+    tags: HostTags | None
+    both: FabricRules
+    admitted: FabricRules
+
+
 class _Planner:
     def __init__(self, before: Installed, new_plan: Plan, prover: Prover) -> None:
         self.before, self.prover = before, prover
@@ -82,12 +99,13 @@ class _Planner:
         if steps.proven:
             return steps.change(1)
         self._refuse_deadlock()
-        planes = self._free_planes()
-        for plane in planes:
-            if (steps := self.two_planes(plane)).proven:
+        planes = None
+        for plane in self._free_planes():
+            planes = self._side_by_side(plane)
+            if planes and (steps := self.two_planes(planes)).proven:
                 return steps.change(2)
         if planes:
-            steps = self.stopped_planes(planes[0])
+            steps = self.stopped_planes(planes)
         else:
             steps = Steps(self.prover, self.before)
             if not add_batches(steps, *self.in_plane(self._plane_in_place())):
@@ -98,7 +116,17 @@ class _Planner:
 
     def in_plane(self, plane: Plane) -> tuple[FabricRules, HostTags | None]:
         """Return the new rules and tags in a plane."""
-        return rules_in(self.compiled, plane), tags_in(self.tags, plane)
+        if plane == Plane():
+            return self.compiled, self.tags
+        return rules_in(self._decoded, plane), tags_in(self.tags, plane)
+
+    @cached_property
+    def _decoded(self) -> FabricRules:
+        return dict(self.compiled)
+
+    @cached_property
+    def _old(self) -> FabricRules:
+        return dict(self.before.rules)
 
     def _plane_in_place(self) -> Plane:
         """Return the plane in use, without priorities of its own if the plan needs them."""
@@ -107,7 +135,7 @@ class _Planner:
 
     def _free_planes(self) -> list[Plane]:
         """Return the planes that the new rules can take, first those with the same priorities."""
-        held = [*self.before.undrained, Generation(self.before.rules, self.before.tags)]
+        held = [*self.before.undrained, Generation(self._old, self.before.tags)]
         used = frozenset[int]().union(*(planes_in(of.rules, of.tags) for of in held))
         if not self.fits_in_a_plane:
             return []
@@ -128,41 +156,43 @@ class _Planner:
         steps.add("install the new rules", *self.in_plane(self._plane_in_place()))
         return steps
 
-    def two_planes(self, plane: Plane) -> Steps:
+    def _side_by_side(self, plane: Plane) -> _Planes | None:
+        """Return the new rules in a plane next to what is installed; None if these do not fit."""
+        old, (new, tags) = self._old, self.in_plane(plane)
+        try:
+            if self.before.tags is not None or tags is not None:
+                both = joined(old, new)
+                return _Planes(new, tags, both, both)
+            both = joined(old, without_admission(new))
+            return _Planes(new, tags, both, joined(without_admission(old), new))
+        except RuleError:
+            return None
+
+    def two_planes(self, planes: _Planes) -> Steps:
         """Tier 2: install the new plane, switch admission over, remove the old plane."""
-        (rules, tags), (both, admitted) = self.in_plane(plane), self._side_by_side(plane)
         steps = Steps(self.prover, self.before)
-        steps.add("install the new plane", both, self.before.tags)
+        steps.add("install the new plane", planes.both, self.before.tags)
         if steps.proven:
-            steps.add("switch admission over to the new plane", admitted, tags, drain=True)
-            steps.add("remove the old plane", rules, tags)
+            action = "switch admission over to the new plane"
+            steps.add(action, planes.admitted, planes.tags, drain=True)
+            steps.add("remove the old plane", planes.new, planes.tags)
         return steps
 
-    def _side_by_side(self, plane: Plane) -> tuple[FabricRules, FabricRules]:
-        """Return the rules of both planes, with the old admission and with the new one.
-
-        If hosts tag, before or after the change, one set of rules admits frames of both planes.
-        """
-        old, (new, tags) = self.before.rules, self.in_plane(plane)
-        if self.before.tags is not None or tags is not None:
-            return joined(old, new), joined(old, new)
-        return joined(old, without_admission(new)), joined(without_admission(old), new)
-
-    def stopped_planes(self, plane: Plane) -> Steps:
+    def stopped_planes(self, planes: _Planes) -> Steps:
         """Tier 3: as tier 2, while the pairs that could close a cycle are stopped."""
-        (rules, tags), (both, admitted) = self.in_plane(plane), self._side_by_side(plane)
         about = self.prover.circumstances
         states = [
-            state_of_rules(about.fabric, of.rules, about.multicast, of.tags)
-            for of in (Generation(self.before.rules, self.before.tags), Generation(rules, tags))
+            state_of_rules(about.fabric, self.before.rules, about.multicast, self.before.tags),
+            state_of_rules(about.fabric, planes.new, about.multicast, planes.tags),
         ]
         stopped = pairs_to_stop(states, about.flow_control)
         steps = Steps(self.prover, self.before)
         action = "install the new plane, stop frames that could close a cycle"
-        steps.add(action, both, self.before.tags, drain=True, stopped=stopped)
+        steps.add(action, planes.both, self.before.tags, drain=True, stopped=stopped)
         action = "switch admission over to the new plane"
-        steps.add(action, admitted, tags, drain=True, stopped=stopped)
-        steps.add("remove the old plane, admit the stopped frames", rules, tags)
+        steps.add(action, planes.admitted, planes.tags, drain=True, stopped=stopped)
+        action = "remove the old plane, admit the stopped frames"
+        steps.add(action, planes.new, planes.tags)
         return steps
 
     def stopped_in_place(self) -> Steps:

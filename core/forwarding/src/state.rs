@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::fabric::{Fabric, Link};
 use crate::steps::Steps;
-pub use crate::steps::{Choice, Sets, Step};
+pub use crate::steps::{Choice, HopId, Sets, Step};
 
 /// A packet on a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,9 +49,6 @@ pub trait Behaviour {
         &[]
     }
 }
-
-/// The number of a [`Hop`] in its state.
-pub type HopId = u32;
 
 /// An entry is one of these two, or [`LISTED`] plus the number of a step, or, if the step is a
 /// single hop, the number of that hop.

@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::state::HopId;
+/// The number of a hop in its state.
+pub type HopId = u32;
 
 /// How a packet takes the hops of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

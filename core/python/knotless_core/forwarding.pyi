@@ -1,6 +1,6 @@
 """Forwarding states: construction from plans and rules, exploration, comparison."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,10 @@ class State:
         """Return a packet (source, destination, hop) that the states treat differently, or None."""
 
 class Switch:
-    """One switch's rules (:class:`forwarding.openflow.rules.SwitchRules`), to apply to frames."""
+    """One switch's rules (a :class:`forwarding.openflow.rules.SwitchRules`), made ready for use.
+
+    Numbers that fit no field raise OverflowError.
+    """
 
     def __new__(cls, rules: object) -> Switch: ...
     def outputs(
@@ -99,7 +102,7 @@ def of_plan(
     """
 
 def of_rules(
-    generations: Sequence[Iterable[object] | Compiled],
+    generations: Sequence[Sequence[Switch]],
     leaves: Sequence[End],
     enters: Sequence[End],
     hosts: Sequence[End],
@@ -109,7 +112,7 @@ def of_rules(
 ) -> State:
     """Return the explored state of rules.
 
-    Each of ``generations`` is a :class:`forwarding.openflow.rules.SwitchRules` for each switch;
+    Each of ``generations`` has the rules of every switch;
     ``groups`` are what is flooded: address, EtherType and receivers; ``tags`` are empty, or for
     each generation an array (hosts, hosts and groups) of the VLAN that a host puts on, 0 for none.
     A packet may meet rules of several generations, but none older than the one before the newest
@@ -134,6 +137,9 @@ def of_dot1q(
 
 class Compiled:
     """The OpenFlow rules of all switches, made by :func:`compile_rules`."""
+
+    def switches(self) -> list[Switch]:
+        """Return the rules of each switch, in the order of the state."""
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the rules as columns, one entry per rule; -1 if a field is not matched or set.

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::classes::Classifier;
+pub use super::distinguish::Group;
 use super::distinguish::{classes_at, distinguished, only_for_groups, only_from_a_host};
 use super::generations::{self, Generations};
 use super::labels::{Labels, Meaning};
@@ -15,15 +16,6 @@ use crate::fabric::Fabric;
 use crate::state::{Behaviour, Choice, Flood, Hop, State, TooManyClasses, Unsupported};
 
 const IPV4: u16 = 0x0800;
-
-/// A broadcast or multicast address.
-#[derive(Debug, Clone, Copy)]
-pub struct Group {
-    /// The address.
-    pub address: u64,
-    /// The EtherType of its frames.
-    pub eth_type: u16,
-}
 
 /// Switches that follow their rules, and the problems found in those rules.
 pub struct Rules {

@@ -2,7 +2,6 @@
 
 use rustc_hash::FxHashMap;
 
-use super::behaviour::Group;
 use super::classes::Classifier;
 use super::generations::Generations;
 use super::switch::{Field, Rule};
@@ -11,6 +10,15 @@ use crate::state::{Flood, TooManyClasses};
 
 /// The bit that broadcast and multicast addresses have.
 const GROUP_BIT: u64 = 1 << 40;
+
+/// A broadcast or multicast address.
+#[derive(Debug, Clone, Copy)]
+pub struct Group {
+    /// The address.
+    pub address: u64,
+    /// The EtherType of its frames.
+    pub eth_type: u16,
+}
 
 /// Whether a rule matches addresses of groups only.
 pub fn only_for_groups(rule: &Rule) -> bool {

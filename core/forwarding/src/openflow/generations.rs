@@ -11,23 +11,26 @@
 //! covered by naming the generations that they may have met as well. The dependencies of packets of
 //! all generations are united: older packets may still hold their channels.
 
+use std::sync::Arc;
+
 use super::switch::{Rule, Switch};
 
 /// The rules of one switch in each generation.
 #[derive(Debug)]
 pub struct Generations {
     /// Distinct rule sets.
-    sets: Vec<Switch>,
+    sets: Vec<Arc<Switch>>,
     /// By generation: its place in `sets`.
     of: Vec<u8>,
 }
 
 impl Generations {
     /// The rules of generations 0, 1, 2 ..; at most 255.
-    pub fn new(generations: impl IntoIterator<Item = Switch>) -> Self {
-        let (mut sets, mut of) = (Vec::new(), Vec::new());
+    pub fn new(generations: impl IntoIterator<Item = Arc<Switch>>) -> Self {
+        let (mut sets, mut of): (Vec<Arc<Switch>>, _) = (Vec::new(), Vec::new());
         for switch in generations {
-            let place = sets.iter().position(|known| *known == switch).unwrap_or_else(|| {
+            let same = |known: &Arc<Switch>| Arc::ptr_eq(known, &switch) || *known == switch;
+            let place = sets.iter().position(same).unwrap_or_else(|| {
                 sets.push(switch);
                 sets.len() - 1
             });
@@ -38,7 +41,7 @@ impl Generations {
 
     /// The rules of all generations.
     pub fn rules(&self) -> impl Iterator<Item = &Rule> {
-        self.sets.iter().flat_map(Switch::rules)
+        self.sets.iter().flat_map(|set| set.rules())
     }
 
     /// The distinct rule sets that a packet can meet, each with the oldest generation that has it,
@@ -49,7 +52,7 @@ impl Generations {
         let first =
             move |&generation: &usize| !self.of[oldest..generation].contains(&self.of[generation]);
         let met = possible.filter(first);
-        met.map(|generation| (generation as u8, &self.sets[usize::from(self.of[generation])]))
+        met.map(|generation| (generation as u8, &*self.sets[usize::from(self.of[generation])]))
     }
 }
 

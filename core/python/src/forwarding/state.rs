@@ -1,13 +1,13 @@
 //! `State`, and how one is read from rules.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use forwarding::explore::explore;
 use forwarding::fabric::Fabric;
 use forwarding::found::Found;
 use forwarding::openflow::behaviour::{read, Group};
 use forwarding::openflow::generations::Generations;
-use forwarding::openflow::switch::Switch;
 use forwarding::state::{Behaviour, Hop, State, TooManyClasses};
 use forwarding::trace::{difference, trace};
 use numpy::ndarray::ArrayView2;
@@ -15,8 +15,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::compiled::PyCompiled;
-use super::rules::switch;
+use super::rules::PySwitch;
 
 type Ends = Vec<(u32, u32)>;
 type HopTuple = (u32, u16, u8);
@@ -194,28 +193,11 @@ type Flooded = (u64, u16, Vec<bool>);
 /// Problems of rules, each with its switch.
 type Problems = BTreeSet<(u32, String)>;
 
-/// The rules of all switches.
-fn switches(rules: &Bound<'_, PyAny>, problems: &mut Problems) -> PyResult<Vec<Switch>> {
-    if let Ok(compiled) = rules.cast::<PyCompiled>() {
-        return Ok(compiled.get().0.switches());
-    }
-    let mut switches = Vec::new();
-    for (number, rules) in rules.try_iter()?.enumerate() {
-        let (switch, left_out) = switch(&rules?)?;
-        switches.push(switch);
-        problems.extend(left_out.into_iter().map(|(table, field)| {
-            let text = format!("a rule of table {table} matches {field}: not followed here");
-            (number as u32, text)
-        }));
-    }
-    Ok(switches)
-}
-
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // a border: each is an array of its own in Python
 pub fn of_rules(
     py: Python<'_>,
-    generations: Vec<Bound<'_, PyAny>>,
+    generations: Vec<Vec<Bound<'_, PySwitch>>>,
     leaves: Ends,
     enters: Ends,
     hosts: Ends,
@@ -223,17 +205,22 @@ pub fn of_rules(
     groups: Vec<Flooded>,
     tags: Vec<PyReadonlyArray2<'_, u16>>,
 ) -> PyResult<PyState> {
-    let mut problems = Problems::new();
-    let read_each = generations.iter().map(|rules| switches(rules, &mut problems));
-    let mut rules: Vec<_> =
-        read_each.collect::<PyResult<Vec<_>>>()?.into_iter().map(Vec::into_iter).collect();
-    let count = rules.first().map_or(0, ExactSizeIterator::len);
-    let generations = u8::try_from(rules.len()).unwrap_or(0);
-    if generations == 0 || rules.iter().any(|of| of.len() != count) {
+    let (count, known) = (generations.first().map_or(0, Vec::len), generations.len());
+    if known == 0 || known > 255 || generations.iter().any(|of| of.len() != count) {
         return Err(PyValueError::new_err("1 to 255 generations, each with rules of all switches"));
     }
-    let at = |_| Generations::new(rules.iter_mut().filter_map(Iterator::next));
+    let mut problems = Problems::new();
+    for (number, switch) in generations.iter().flat_map(|of| (0..).zip(of)) {
+        problems.extend(switch.get().left_out.iter().map(|(table, field)| {
+            let text = format!("a rule of table {table} matches {field}: not followed here");
+            (number, text)
+        }));
+    }
+    let of_generation =
+        |number: usize| move |of: &Vec<Bound<'_, PySwitch>>| Arc::clone(&of[number].get().switch);
+    let at = |number| Generations::new(generations.iter().map(of_generation(number)));
     let switches: Vec<Generations> = (0..count).map(at).collect();
+    let generations = known as u8;
     let fabric = fabric(switches.len(), leaves, enters, &hosts)?;
     let tag_shape = [macs.len(), macs.len() + groups.len()];
     if hosts.len() != macs.len()
