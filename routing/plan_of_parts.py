@@ -19,7 +19,7 @@ from routing.engine import engine_named
 from routing.graphs.channels import PRIORITIES, Channels, Ints
 from routing.plan import Plan, make_plan
 from routing.request import PlanRequest
-from routing.routes import ExplicitRoutes, dependencies
+from routing.routes import ExplicitRoutes, Routes, dependencies
 from routing.vlans.assignment import FIRST_VLAN
 from topologies.fabric import Fabric
 from topologies.failures import Failures, components
@@ -164,7 +164,7 @@ def path_changes(before: Plan, after: Plan) -> tuple[Counts, Counts, Counts]:
     )
     found: list[Counts] = [np.empty((3, 0), dtype=np.int64)]
     for old, new, count in zip(*both.tolist(), hosts.tolist(), strict=True):
-        paths = before.routes.channels[old], after.routes.channels[new]
+        paths = [_nodes(of.routes, row) for of, row in ((before, old), (after, new))]
         shared = min(path.shape[1] for path in paths)
         lengths = [np.count_nonzero(path >= 0, axis=1) for path in paths]
         differ = (paths[0][:, :shared] != paths[1][:, :shared]).any(axis=1)
@@ -174,3 +174,9 @@ def path_changes(before: Plan, after: Plan) -> tuple[Counts, Counts, Counts]:
         found.append(np.stack([pairs, lengths[0][differ], lengths[1][differ]]).astype(np.int64))
     pairs, old_hops, new_hops = np.concatenate(found, axis=1)
     return pairs, old_hops, new_hops
+
+
+def _nodes(routes: Routes, row: int) -> Ints:
+    """Return (switches, longest): the virtual channels of the paths of a row, then -1."""
+    channels = routes.channels[row]
+    return np.where(channels >= 0, channels * PRIORITIES + routes.priorities[row], np.int32(-1))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from common.errors import PlanError
 from routing.plan import make_plan
+from routing.vlans.assignment import ASSIGNMENTS
 from tests.property.test_every_engine import PROMISES, Promise
 from tests.property.test_repair import repairs_hold
 from tests.repairs import Outcome, check_repair, single_links
@@ -58,7 +59,9 @@ class Figures:
 
     def text(self) -> str:
         """Return one line."""
-        total = sum(self.kinds.values())
+        total = self.kinds.total()
+        if not total:
+            return "none"
         kinds = ", ".join(f"{name} {count}" for name, count in sorted(self.kinds.items()))
         return (
             f"{total} repairs ({kinds}): pairs moved {np.mean(self.moved):.1%}, stretch of moved"
@@ -67,11 +70,11 @@ class Figures:
         )
 
 
-def generated(promise: Promise, wanted: int) -> Figures:
-    """Check ``wanted`` repairs or more on generated fabrics."""
-    figures = Figures()
+def generated(promise: Promise, wanted: int) -> dict[str, Figures]:
+    """Check ``wanted`` repairs or more on generated fabrics; return the figures by VLANs."""
+    figures: dict[str, Figures] = {assignment: Figures() for assignment in ASSIGNMENTS}
     number = 0
-    while sum(figures.kinds.values()) < wanted:
+    while sum(of.kinds.total() for of in figures.values()) < wanted:
         number += 1
 
         @seed(number)
@@ -84,7 +87,7 @@ def generated(promise: Promise, wanted: int) -> Figures:
         @given(data=st.data())
         def draw(data: st.DataObject) -> None:
             for outcome in repairs_hold(promise, data, None):
-                figures.add(outcome)
+                figures[outcome.repair.plan.request.vlans].add(outcome)
 
         draw()
     return figures
@@ -109,11 +112,12 @@ def main() -> None:
     for promise in PROMISES:
         if len(sys.argv) > 2 and promise.engine not in sys.argv[2:]:
             continue
-        _say(f"{promise.engine}, generated fabrics: {generated(promise, wanted).text()}")
+        for assignment, figures in generated(promise, wanted).items():
+            _say(f"{promise.engine}, generated fabrics, {assignment} VLANs: {figures.text()}")
         for spec in KNOWN:
-            figures = known(promise.engine, spec)
-            if figures is not None:
-                _say(f"{promise.engine}, {spec}: {figures.text()}")
+            of_known = known(promise.engine, spec)
+            if of_known is not None:
+                _say(f"{promise.engine}, {spec}: {of_known.text()}")
 
 
 def _say(text: str) -> None:

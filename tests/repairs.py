@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from forwarding.openflow.reader import state_of_rules
 from forwarding.state import ForwardingState
-from routing.plan import Plan
 from routing.repair import Repair, failed_channels, repair
-from topologies import Fabric
+from topologies import Fabric, Host
 from topologies.failures import Failures
 from verification.check import verdict_of
 from verification.checked_plan import CheckedPlan
@@ -84,7 +83,10 @@ def _check_failed_channels(state: ForwardingState, failed: NDArray[np.bool_], wh
     assert not state.loads[failed].any(), where
     edges = state.dependencies[:, [0, 2]]
     assert not failed[edges].any(), where
-    for host in state.fabric.hosts:
+    for hosts in state.fabric.hosts_at.values():
+        if not hosts:
+            continue
+        host = next(iter(hosts.values()))
         floods = [state.flood(host.name, group) for group in range(1 + len(state.groups))]
         links = {hop.link for trace in floods for hop in trace.hops}
         assert not any(failed[link] for link in links if link < len(failed)), where
@@ -116,43 +118,30 @@ def _connected(fabric: Fabric, failures: Failures) -> dict[str, set[str]]:
 
 def _check_paths(found: Repair, connected: dict[str, set[str]], where: str) -> None:
     """Paths without failed channels stay, in their VLANs; those that move are counted."""
-    before, after = _all_paths(found.intact), _all_paths(found.plan)
-    failed = failed_channels(found.intact, found.plan.failures)
+    intact, repaired = found.intact, found.plan
+    failed = failed_channels(intact, repaired.failures)
+    fabric, switches = intact.fabric, intact.fabric.switch_index
+    rows = zip(intact.routes.rows.tolist(), repaired.routes.rows.tolist(), strict=True)
+    sources: dict[tuple[int, int], list[Host]] = {}
+    for host, both in zip(fabric.hosts, rows, strict=True):
+        sources.setdefault(both, []).append(host)
+    targets = [list(hosts.values()) for hosts in fabric.hosts_at.values() if hosts]
     moved = 0
-    for (source, target), old in before.items():
-        new = after[source, target]
-        if target not in connected[source]:
-            assert new == [], where
-            continue
-        affected = any(failed[channel] for channel, _ in old)
-        moved += new != old
-        if found.kind in ("none", "repaired"):
-            assert (new != old) == affected, where
-            if not affected:
-                old_vlan, new_vlan = (
-                    _vlan(plan, source, target) for plan in (found.intact, found.plan)
-                )
-                assert old_vlan == new_vlan, where
-    if found.kind in ("none", "repaired"):
-        assert moved == found.moved, where
-
-
-def _vlan(plan: Plan, source: str, target: str) -> int:
-    to = plan.fabric.switch_index[plan.fabric.hosts[plan.fabric.host_index[target]].switch]
-    return int(plan.pair_vlans[plan.routes.rows[plan.fabric.host_index[source]], to])
-
-
-def _all_paths(plan: Plan) -> dict[tuple[str, str], list[tuple[int, int]]]:
-    """Return the virtual channels from each host to each host of another switch."""
-    fabric, routes = plan.fabric, plan.routes
-    paths = {}
-    known: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for source, row in zip(fabric.hosts, routes.rows.tolist(), strict=True):
-        for target in fabric.hosts:
-            to = fabric.switch_index[target.switch]
-            if target.switch == source.switch:
+    for (old_row, new_row), senders in sources.items():
+        for receivers in targets:
+            source, target = senders[0], receivers[0]
+            if source.switch == target.switch:
                 continue
-            if (row, to) not in known:
-                known[row, to] = routes.path(row, to)
-            paths[source.name, target.name] = known[row, to]
-    return paths
+            to = switches[target.switch]
+            old = intact.routes.path(old_row, to)
+            new = repaired.routes.path(new_row, to)
+            if target.name not in connected[source.name]:
+                assert new == [], where
+                continue
+            moved += (new != old) * len(senders) * len(receivers)
+            if found.kind in ("none", "repaired"):
+                affected = any(failed[channel] for channel, _ in old)
+                assert (new != old) == affected, where
+                kept_vlan = intact.pair_vlans[old_row, to] == repaired.pair_vlans[new_row, to]
+                assert affected or kept_vlan, where
+    assert moved == found.moved, where

@@ -16,7 +16,7 @@ from tests.repairs import Outcome, check_repair, sampled, single_links
 from topologies import Fabric
 from verification.checked_plan import CheckedPlan
 
-SINGLE_LINKS = 6
+SINGLE_LINKS = 5
 """Links of a fabric that fail in turn; ``python -m tests.prove_repairs`` cuts each."""
 
 
@@ -54,7 +54,7 @@ def repairs_hold(promise: Promise, data: st.DataObject, links: int | None) -> li
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.engine)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_repaired_plans_keep_the_promises_of_the_intact_plan(
     promise: Promise, data: st.DataObject

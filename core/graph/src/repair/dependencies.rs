@@ -44,14 +44,11 @@ impl<'a> Turns<'a> {
         self.first[before as usize] as usize + after as usize - leaving.start
     }
 
-    /// Adds the dependencies along a path.
-    pub fn add_path(&self, path: &[Hop], sets: &mut [&mut [u64]]) {
+    /// Adds the dependencies along a path to a set.
+    pub fn add_path(&self, path: &[Hop], set: &mut [u64]) {
         for pair in path.windows(2) {
             let ((before, p), (after, q)) = (pair[0], pair[1]);
-            let turn = self.number(before, after);
-            for set in sets.iter_mut() {
-                set[turn] |= bit(p, q);
-            }
+            set[self.number(before, after)] |= bit(p, q);
         }
     }
 

@@ -110,19 +110,21 @@ impl Task<'_> {
     pub fn repair(&self) -> Result<Repaired, Malformed> {
         self.check()?;
         let turns = Turns::new(self.channels);
-        let (mut all, mut kept, mut of_unicasts) = (turns.none(), turns.none(), turns.none());
+        let (mut all, mut of_unicasts) = (turns.none(), turns.none());
         let mut load = vec![0; self.channels.count()];
         let mut affected = Vec::new();
         self.routes.each(self.channels, self.at, self.receives, |row, to, path| {
             if path.iter().any(|&(channel, _)| self.failed[channel as usize]) {
                 affected.push((to as u32, row as u32, path.len() as u32));
-                turns.add_path(path, &mut [&mut all]);
+                turns.add_path(path, &mut all);
             } else {
-                turns.add_path(path, &mut [&mut all, &mut kept, &mut of_unicasts]);
+                turns.add_path(path, &mut of_unicasts);
                 path.iter().for_each(|&(channel, _)| load[channel as usize] += 1);
             }
         })?;
         affected.sort_unstable();
+        let mut kept = of_unicasts.clone();
+        all.iter_mut().zip(&kept).for_each(|(all, kept)| *all |= kept);
         trees::add_dependencies(self, &turns, &mut all, &mut kept);
         let promise = turns.promise(&all, self.by_channel);
         // Short paths first; if not all fit, paths that need fewer new dependencies.

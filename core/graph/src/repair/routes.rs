@@ -22,27 +22,11 @@ pub enum Routes<'a> {
 }
 
 impl Routes<'_> {
-    /// Refuses arrays that do not fit; tables have been checked.
+    /// Refuses arrays of wrong lengths; [`Self::each`] checks the paths.
     pub fn check(&self, channels: &Channels, rows: usize) -> Result<(), Malformed> {
         let &Self::Paths { channels: paths, priorities, longest } = self else { return Ok(()) };
         long("paths", paths.len(), rows * channels.switches() * longest)?;
-        long("priorities", priorities.len(), paths.len())?;
-        let known = -1..channels.count() as i32;
-        for path in paths.chunks_exact(longest.max(1)) {
-            let mut before: Option<i32> = None;
-            for &channel in path.iter().take_while(|&&channel| channel != -1) {
-                let follows =
-                    |held: i32| channels.head[held as usize] == channels.tail[channel as usize];
-                if !known.contains(&channel) || !before.is_none_or(follows) {
-                    return Err(Malformed(format!("paths: channel {channel} does not follow")));
-                }
-                before = Some(channel);
-            }
-        }
-        match priorities.iter().find(|&&priority| usize::from(priority) >= PRIORITIES) {
-            Some(wrong) => Err(Malformed(format!("there is no priority {wrong}"))),
-            None => Ok(()),
-        }
+        long("priorities", priorities.len(), paths.len())
     }
 
     /// Calls `each` with every path: row, destination, hops.
@@ -56,9 +40,9 @@ impl Routes<'_> {
         let mut path = Vec::new();
         match self {
             Self::Paths { .. } => {
-                for row in 0..at.len() {
+                for (row, &from) in at.iter().enumerate() {
                     for to in (0..wanted.len()).filter(|&to| wanted[to]) {
-                        self.written(wanted.len(), row, to, &mut path);
+                        self.write((row, to), (channels, from), &mut path)?;
                         each(row, to, &path);
                     }
                 }
@@ -83,14 +67,34 @@ impl Routes<'_> {
         }
     }
 
-    /// Sets `path` to a path that is written out.
-    pub fn written(&self, switches: usize, row: usize, to: usize, path: &mut Vec<Hop>) {
-        let &Self::Paths { channels, priorities, longest } = self else { return };
-        let hops = (row * switches + to) * longest..(row * switches + to + 1) * longest;
+    /// Sets `path` to a path that is written out, if it leads on from switch to switch.
+    fn write(
+        &self,
+        (row, to): (usize, usize),
+        (channels, from): (&Channels, i32),
+        path: &mut Vec<Hop>,
+    ) -> Result<(), Malformed> {
         path.clear();
-        let taken = channels[hops.clone()].iter().zip(&priorities[hops]);
-        let taken = taken.take_while(|(&channel, _)| channel >= 0);
-        path.extend(taken.map(|(&channel, &priority)| (channel as u32, priority)));
+        let &Self::Paths { priorities, longest, .. } = self else { return Ok(()) };
+        let begin = (row * channels.switches() + to) * longest;
+        let priorities = &priorities[begin..begin + longest];
+        let mut at = from;
+        for (&channel, &priority) in self.written(channels, row, to).iter().zip(priorities) {
+            let Ok(number) = usize::try_from(channel) else { break };
+            if channels.tail.get(number) != Some(&at) || usize::from(priority) >= PRIORITIES {
+                return Err(Malformed(format!("paths: channel {channel}, priority {priority}")));
+            }
+            at = channels.head[number];
+            path.push((channel as u32, priority));
+        }
+        Ok(())
+    }
+
+    /// The channels of a path that is written out, then -1.
+    pub fn written(&self, channels: &Channels, row: usize, to: usize) -> &[i32] {
+        let &Self::Paths { channels: paths, longest, .. } = self else { return &[] };
+        let begin = (row * channels.switches() + to) * longest;
+        &paths[begin..begin + longest]
     }
 
     /// The priority with which the path of a row to a destination begins.
@@ -105,7 +109,7 @@ impl Routes<'_> {
 }
 
 /// Sets `path` to the hops of a table from a switch to a destination; `next` are its next hops.
-pub fn follow(
+fn follow(
     channels: &Channels,
     tables: &Tables<'_>,
     (table, from, to): (usize, i32, usize),

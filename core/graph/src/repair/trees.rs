@@ -70,9 +70,9 @@ pub fn add_dependencies(task: &Task<'_>, turns: &Turns<'_>, all: &mut [u64], kep
             let Some(below) = tree.entering(switch) else { continue };
             let parent = task.channels.tail[below.0 as usize] as usize;
             let Some(above) = tree.entering(parent) else { continue };
-            turns.add_path(&[above, below], &mut [&mut *all]);
+            turns.add_path(&[above, below], all);
             if stays {
-                turns.add_path(&[above, below], &mut [&mut *kept]);
+                turns.add_path(&[above, below], kept);
             }
         }
     }

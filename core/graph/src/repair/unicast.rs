@@ -7,8 +7,8 @@
 use crate::channels::Channels;
 use crate::error::Malformed;
 use crate::forest::Forest;
-use crate::repair::dependencies::{Dependencies, Hop};
-use crate::repair::routes::{follow, Routes};
+use crate::repair::dependencies::Dependencies;
+use crate::repair::routes::Routes;
 use crate::repair::search::{Constraints, Distances, Ends, First, Next, Search};
 use crate::repair::{Moved, Task};
 
@@ -55,11 +55,23 @@ impl Columns {
         [place(&self.of_vlan, vlan), table.and_then(|table| place(&self.of_table, table))]
     }
 
-    fn add_path(&mut self, channels: &Channels, columns: [Option<usize>; 2], path: &[Hop]) {
-        for column in columns.into_iter().flatten() {
-            for &(channel, _) in path {
-                let switch = channels.tail[channel as usize] as usize;
-                self.next[column][switch] = channel as i32;
+    /// Adds the channels of a path up to the first switch from which another leads on already.
+    fn add(
+        &mut self,
+        channels: &Channels,
+        columns: [Option<usize>; 2],
+        path: impl Iterator<Item = i32>,
+    ) {
+        for channel in path {
+            let switch = channels.tail[channel as usize] as usize;
+            let mut is_known = true;
+            for column in columns.into_iter().flatten() {
+                let next = &mut self.next[column][switch];
+                is_known &= *next == channel;
+                *next = channel;
+            }
+            if is_known {
+                break;
             }
         }
     }
@@ -111,7 +123,7 @@ pub fn repair(
         let distances = Distances::to(task.channels, task.failed, to);
         let mut rows: Vec<(usize, u32)> =
             of_one.iter().map(|&(_, row, before)| (row as usize, before)).collect();
-        let mut columns = kept(task, to, of_one)?;
+        let mut columns = kept(task, to, of_one);
         rows.sort_by_key(|&(row, _)| (distances.of(from(task, row)), row));
         for (row, before) in rows {
             let moved = |path| Moved { row: row as u32, to: to as u32, before, path };
@@ -144,7 +156,7 @@ pub fn repair(
                 found.unrouted = Some((row as u32, to as u32));
                 return Ok(found);
             };
-            columns.add_path(task.channels, mine, &path);
+            columns.add(task.channels, mine, path.iter().map(|&(channel, _)| channel as i32));
             path.iter().for_each(|&(channel, _)| search.load[channel as usize] += 1);
             found.moved.push(moved(path));
         }
@@ -165,7 +177,7 @@ fn table(task: &Task<'_>, row: usize) -> Option<usize> {
 }
 
 /// The next hops to a destination of all rows but those of which the path must move.
-fn kept(task: &Task<'_>, to: usize, affected: &[Affected]) -> Result<Columns, Malformed> {
+fn kept(task: &Task<'_>, to: usize, affected: &[Affected]) -> Columns {
     let switches = task.part.len();
     let mut columns = Columns::default();
     for &(_, row, _) in affected {
@@ -178,7 +190,6 @@ fn kept(task: &Task<'_>, to: usize, affected: &[Affected]) -> Result<Columns, Ma
             (0..tables.count()).map(column).collect()
         }
     };
-    let mut path = Vec::new();
     let mut must_move = affected.iter().peekable();
     for row in 0..task.at.len() {
         let mine = columns.of(task.vlan(row, to), table(task, row));
@@ -187,16 +198,21 @@ fn kept(task: &Task<'_>, to: usize, affected: &[Affected]) -> Result<Columns, Ma
             continue;
         }
         match &task.routes {
-            Routes::Paths { .. } => task.routes.written(switches, row, to, &mut path),
+            Routes::Paths { .. } => {
+                let path = task.routes.written(task.channels, row, to).iter();
+                columns.add(task.channels, mine, path.copied().take_while(|&c| c >= 0));
+            }
             Routes::Tables(tables) => {
-                let table = tables.table[row] as usize;
-                let ends = (table, task.at[row], to);
-                follow(task.channels, tables, ends, &of_tables[table], &mut path)?;
+                let next = &of_tables[tables.table[row] as usize];
+                let first = next[from(task, row)];
+                let path = std::iter::successors(Some(first), |&channel| {
+                    Some(next[*task.channels.head.get(channel as usize)? as usize])
+                });
+                columns.add(task.channels, mine, path.take_while(|&c| c >= 0));
             }
         }
-        columns.add_path(task.channels, mine, &path);
     }
-    Ok(columns)
+    columns
 }
 
 /// Writes the next hops of the affected tables.
