@@ -27,10 +27,15 @@ class ConfigError(KnotlessError):
 
 
 class Rest(BaseModel):
-    """Address and port of the HTTP interface, and the file whose token permits changes.
+    """The HTTP interface.
 
-    Without ``token_file`` nothing can be changed over HTTP. The path is relative to this file; a
-    file that does not exist is created with a new token.
+    Attributes
+    ----------
+    host : the address on which it listens.
+    port : its port.
+    token_file : file whose token permits changes; None: nothing can be changed over HTTP. The path
+        is relative to this file; a file that does not exist is created with a new token.
+
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -43,9 +48,13 @@ class Rest(BaseModel):
 class Config(PlanRequest):
     """What to install; the defaults route any fabric without deadlock.
 
-    A switch that is not connected after ``connect_timeout_s`` is reported as a problem. With
-    ``allow_deadlock`` a plan is installed even if it can deadlock under its flow control. The
-    other keys are the options of ``knotless plan``.
+    Attributes
+    ----------
+    fabric : a spec, or a file; its path is relative to this file.
+    allow_deadlock : whether to install a plan even if it can deadlock under its flow control.
+    connect_timeout_s : how long a switch may be absent before it is reported as a problem.
+    rest : the HTTP interface.
+
     """
 
     fabric: str = "torus,4,4"

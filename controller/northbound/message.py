@@ -12,9 +12,10 @@ import http.client
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import Protocol, Self
 
 END_OF_HEAD = b"\r\n\r\n"
 _REQUEST_LINE = re.compile(rb"([A-Z]{1,16}) (/[!-~]*) HTTP/1\.[01]")
@@ -49,6 +50,19 @@ class Request:
         return int(text)
 
 
+class Stream(Protocol):
+    """Parts of a response that come later, until the stream ends or the client leaves."""
+
+    def __iter__(self) -> Self:
+        """Return itself."""
+
+    def __next__(self) -> bytes:
+        """Return the next part, after waiting for it."""
+
+    def close(self) -> None:
+        """End the stream."""
+
+
 @dataclass(frozen=True)
 class Response:
     """A response: ``body``, or instead of it a ``stream`` of bytes that ends when it likes."""
@@ -57,7 +71,7 @@ class Response:
     content_type: str = "application/json"
     status: HTTPStatus = HTTPStatus.OK
     headers: Mapping[str, str] = field(default_factory=dict)
-    stream: Iterator[bytes] | None = None
+    stream: Stream | None = None
 
     def head(self) -> bytes:
         """Return status line and headers; the connection ends with the response."""

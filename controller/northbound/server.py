@@ -120,16 +120,22 @@ class Server:
             _LOG.exception("a request could not be answered")
             text = "the controller could not answer: its log says why"
             response = error_response(HttpError(HTTPStatus.INTERNAL_SERVER_ERROR, text))
-        with eventlet.Timeout(limits.response_s):
-            connection.sendall(response.head() + response.body)
-        for part in response.stream or ():
-            with eventlet.Timeout(limits.response_s):
-                connection.sendall(part)
+        try:
+            self._send(connection, response.head() + response.body)
+            for part in response.stream or ():
+                self._send(connection, part)
+        finally:
+            if response.stream is not None:
+                response.stream.close()
         connection.shutdown(socket.SHUT_WR)
         # What is not read would reset the connection before the client has read the response.
         with eventlet.Timeout(_LINGER_S, False):
             while connection.recv(_CHUNK_BYTES):
                 pass
+
+    def _send(self, connection: Any, data: bytes) -> None:
+        with eventlet.Timeout(self._limits.response_s):
+            connection.sendall(data)
 
 
 def receive(recv: Callable[[int], bytes], limits: Limits) -> Request:

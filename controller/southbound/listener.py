@@ -11,7 +11,7 @@ import logging
 import socket
 import ssl
 import time
-from typing import Any
+from typing import Any, Protocol
 
 import eventlet
 import ryu.base.app_manager  # noqa: F401 - before ryu.controller.controller: they import each other
@@ -51,11 +51,31 @@ class LimitedLog:
         self._next_s, self._skipped = now_s + LOG_INTERVAL_S, 0
 
 
+class Counter(Protocol):
+    """What happened so often."""
+
+    def inc(self, amount: float = 1) -> None:
+        """Count it ``amount`` times more."""
+
+
+class Counts(Protocol):
+    """The counters of what is kept from Ryu."""
+
+    @property
+    def dropped(self) -> Counter:
+        """Messages above the allowed rate."""
+
+    @property
+    def closed(self) -> Counter:
+        """Connections that were closed because of what they sent, or refused."""
+
+
 class GuardedSocket:
     """A connected socket as Ryu's datapath uses it; it ends where the guard refuses something."""
 
-    def __init__(self, connection: Any, address: object, log: LimitedLog) -> None:
+    def __init__(self, connection: Any, address: object, log: LimitedLog, counts: Counts) -> None:
         self._connection, self._address, self._log = connection, address, log
+        self._counts = counts
         self._guard = Guard(Limits(), time.monotonic())
         self._passed = io.BytesIO()
 
@@ -79,6 +99,7 @@ class GuardedSocket:
                 # A switch that sends without pause must not block the others.
                 hub.sleep(0)
         except WireError as reason:
+            self._counts.closed.inc()
             self._log.warn(self._address, f"is closed: {reason}")
             return b""
         return part
@@ -103,6 +124,7 @@ class GuardedSocket:
     def close(self) -> None:
         """Close the connection; log what was dropped."""
         if self._guard.dropped:
+            self._counts.dropped.inc(self._guard.dropped)
             text = f"sent {self._guard.dropped} packets or echo requests above its rate: dropped"
             self._log.warn(self._address, text)
         self._connection.close()
@@ -114,7 +136,8 @@ class GuardedConnections:
     With ``context`` only connections in TLS whose certificate it accepts are served.
     """
 
-    def __init__(self, context: Any = None) -> None:
+    def __init__(self, counts: Counts, context: Any = None) -> None:
+        self._counts = counts
         self._context = context
         self._log = LimitedLog()
         self._open = 0
@@ -122,6 +145,7 @@ class GuardedConnections:
     def __call__(self, connection: Any, address: object) -> None:
         """Serve one connection until it ends."""
         if self._open >= MAX_CONNECTIONS:
+            self._counts.closed.inc()
             self._log.warn(address, f"is closed: there are {self._open} connections already")
             connection.close()
             return
@@ -129,8 +153,9 @@ class GuardedConnections:
         try:
             if self._context is not None:
                 connection = tls.handshake(connection, self._context)
-            _SERVE(GuardedSocket(connection, address, self._log), address)
+            _SERVE(GuardedSocket(connection, address, self._log, self._counts), address)
         except tls.HandshakeError as reason:
+            self._counts.closed.inc()
             self._log.warn(address, f"is refused: {reason}")
         except OSError:
             # It was gone before Ryu could use it.
@@ -165,13 +190,13 @@ _SERVE = ryu_controller.datapath_connection_factory
 """Ryu's own, before :func:`install` replaces it."""
 
 
-def install(files: tls.TlsFiles | None) -> None:
+def install(files: tls.TlsFiles | None, counts: Counts) -> None:
     """Have Ryu's OpenFlow handler, which starts after all applications, use this listener.
 
     With ``files`` it serves TLS only. Raises KnotlessError if they cannot be used.
     """
     context = None if files is None else tls.server_context(files)
-    serve = ryu_controller.datapath_connection_factory = GuardedConnections(context)
+    serve = ryu_controller.datapath_connection_factory = GuardedConnections(counts, context)
 
     def listener(address: tuple[str, int], _serve: object, **_ryus_tls: object) -> Listener:
         return Listener(address, serve)

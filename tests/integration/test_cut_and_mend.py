@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from typing import Any
@@ -36,14 +37,10 @@ def port_states(fabric: EmulatedFabric, switch: str) -> dict[int, str]:
         check=True,
         timeout=30,
     ).stdout
-    states, port = {}, 0
-    for line in text.splitlines():
-        words = line.split()
-        if "(" in line and words[0].split("(")[0].isdigit():
-            port = int(words[0].split("(")[0])
-        elif line.strip().startswith("state:"):
-            states[port] = " ".join(words[1:])
-    return states
+    found = re.findall(
+        r"^ *([0-9]+)\([^)]*\):.*?^ *state: *([A-Z_ 0]*)$", text, re.MULTILINE | re.DOTALL
+    )
+    return {int(port): states for port, states in found}
 
 
 def pings(fabric: EmulatedFabric, source: str, address: str) -> bool:

@@ -14,8 +14,8 @@ from ryu.ofproto import ofproto_parser
 from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 
-from controller import messages
-from controller.reconcile import Change, FoundGroup, FoundRule
+from controller.southbound import messages
+from controller.steps import Change, FoundGroup, FoundRule
 
 REPLY_TIMEOUT_S = 30.0
 """Time for a switch to reply. Installing thousands of rules takes seconds, and the barrier reply
@@ -32,6 +32,8 @@ class Session:
 
     def __init__(self, datapath: Any) -> None:
         self.datapath = datapath
+        self.lock = hub.Semaphore()
+        """Held by whoever changes the switch's rules."""
         self._replies: dict[int, Any] = {}
         self._sent: dict[int, Change] = {}
         self._refused: list[tuple[Change | None, str]] = []

@@ -1,0 +1,174 @@
+"""The connected switches: each has a green thread that brings its rules into line."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any, Protocol
+
+from ryu.controller.handler import DEAD_DISPATCHER
+from ryu.lib import hub
+from ryu.ofproto import ofproto_v1_3 as ofp
+
+from controller.desired import Desired
+from controller.observed import ObservedSwitch
+from controller.southbound.session import Session, SwitchGoneError
+from controller.status import Status
+from controller.steps import Changes, reconcile
+
+_ALIVE_S = 2.0
+_LOG = logging.getLogger("knotless.switches")
+
+
+class Reporter(Protocol):
+    """Who is told what happens."""
+
+    def tell(self, kind: str, **fields: object) -> None:
+        """Report an event."""
+
+    def installed(self, changes: Changes, seconds: float) -> None:
+        """Report that a switch holds its rules, after these changes."""
+
+
+class Switches:
+    """The sessions of all connected switches, by dpid."""
+
+    def __init__(self, status: Status, reporter: Reporter) -> None:
+        self._status = status
+        self._reporter = reporter
+        self._sessions: dict[int, Session] = {}
+
+    # --- called by event handlers: they return at once ---------------------------------------
+
+    def connected(self, datapath: Any) -> None:
+        """Serve a switch that has reported its ports."""
+        hub.spawn(self._serve, Session(datapath))
+
+    def disconnected(self, datapath: Any) -> None:
+        """Forget a connection; the switch keeps its rules."""
+        session = self._sessions.get(datapath.id)
+        if session is None or session.datapath is not datapath:
+            return
+        session.end()
+        del self._sessions[datapath.id]
+        observed = self._status.observed
+        observed.unknown.discard(datapath.id)
+        switch = observed.switches.get(datapath.id)
+        if switch is not None:
+            switch.disconnect()
+            _LOG.warning("%s has disconnected; it keeps its rules", switch)
+            self._reporter.tell("disconnected", switch=switch.name)
+
+    def ports_changed(self, datapath: Any) -> None:
+        """Record the ports of a switch as they are now."""
+        session = self._sessions.get(datapath.id)
+        switch = self._status.observed.switches.get(datapath.id)
+        if switch is None or session is None or session.datapath is not datapath:
+            return
+        before = switch.ports or {}
+        switch.see_ports(ports_of(datapath))
+        for port, far in sorted(switch.needs.items()):
+            up = switch.is_up(port)
+            if up != before.get(port, False):
+                _LOG.warning("%s port %d to %s is %s", switch, port, far, "up" if up else "down")
+                self._reporter.tell("port", switch=switch.name, port=port, up=up)
+
+    def deliver(self, message: Any) -> None:
+        """Pass a reply to the session that waits for it."""
+        if session := self._session_of(message):
+            session.deliver(message)
+
+    def refuse(self, message: Any) -> None:
+        """Pass an error message to the session that caused it."""
+        if session := self._session_of(message):
+            session.refuse(message)
+
+    def _session_of(self, message: Any) -> Session | None:
+        session = self._sessions.get(message.datapath.id)
+        return session if session and session.datapath is message.datapath else None
+
+    # --- changes -----------------------------------------------------------------------------
+
+    def change_to(self, new: Desired) -> None:
+        """Replace the desired state, which must be of the same fabric, and install it.
+
+        Every switch gets its new rules as soon as it can, in no particular order.
+        """
+        self._status.desired = new
+        for dpid, session in list(self._sessions.items()):
+            if (switch := self._status.observed.switches.get(dpid)) is not None:
+                switch.installed = False
+                hub.spawn(self._try_to_install, session, switch)
+
+    def _serve(self, session: Session) -> None:
+        datapath, observed = session.datapath, self._status.observed
+        switch = observed.switches.get(datapath.id)
+        if switch is None:
+            observed.unknown.add(datapath.id)
+            self._sessions[datapath.id] = session
+            return
+        older = self._sessions.get(datapath.id)
+        if older is not None:
+            # Either the switch lost its connection unnoticed, or two switches have this dpid.
+            if older.answers(_ALIVE_S):
+                observed.duplicate_dpids[datapath.id] = time.monotonic()
+                datapath.close()
+                return
+            older.end()
+            older.datapath.close()
+        if datapath.state == DEAD_DISPATCHER:
+            return
+        self._sessions[datapath.id] = session
+        switch.connect(ports_of(datapath))
+        self._reporter.tell("connected", switch=switch.name)
+        self._try_to_install(session, switch)
+
+    def _try_to_install(self, session: Session, switch: ObservedSwitch) -> None:
+        try:
+            with session.lock:
+                self._install(session, switch)
+        except SwitchGoneError as gone:
+            _LOG.warning("%s: %s; retrying when it reconnects", switch, gone)
+            session.datapath.close()
+
+    def _install(self, session: Session, switch: ObservedSwitch) -> None:
+        began_s = time.monotonic()
+        desired = self._status.desired
+        wanted = desired.rules[switch.name]
+        changes = reconcile(wanted, session.rules(), session.groups())
+        refused = [
+            f"to {change or 'answer'}: {reason}"
+            for step in changes.steps
+            for change, reason in session.change(step)
+        ]
+        current = self._sessions.get(switch.dpid) is session and self._status.desired is desired
+        if not current:
+            return
+        switch.refused, switch.foreign = tuple(refused), changes.foreign
+        switch.installed = not refused
+        added, modified = changes.count("add"), changes.count("modify")
+        deleted = changes.count("delete")
+        _LOG.info(
+            "%s: %d rules as wanted; %d added, %d modified, %d deleted",
+            *(switch, len(wanted.rules), added, modified, deleted),
+        )
+        self._reporter.installed(changes, time.monotonic() - began_s)
+        self._reporter.tell(
+            "installed",
+            switch=switch.name,
+            rules=len(wanted.rules),
+            added=added,
+            modified=modified,
+            deleted=deleted,
+        )
+        if self._status.observed.ready:
+            _LOG.info("ready: all %d switches installed", len(self._status.observed.switches))
+            self._reporter.tell("ready")
+
+
+def ports_of(datapath: Any) -> dict[int, bool]:
+    """Return for each port of a Ryu datapath whether it is switched on and has a carrier."""
+    return {
+        number: not (port.config & ofp.OFPPC_PORT_DOWN or port.state & ofp.OFPPS_LINK_DOWN)
+        for number, port in datapath.ports.items()
+    }
