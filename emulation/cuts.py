@@ -61,12 +61,7 @@ class Cables:
 
         Raises :class:`EmulationError` if it is not running.
         """
-        found = state.read(names)
-        if found is None or not found.running or found.phase != "ready":
-            raise EmulationError(
-                f"no fabric {names.name!r} is running; 'knotless up' starts one, "
-                "'knotless status' lists them"
-            )
+        found = state.require_running(names)
         fabric = files.read(names.fabric_file)
         return cls(names, wiring.wire(fabric), found.settings.get("links", "emulated"))
 
