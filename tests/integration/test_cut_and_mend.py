@@ -80,6 +80,18 @@ def test_a_cut_takes_the_carrier_down_at_both_ends_and_a_mend_brings_it_back(
     assert fabric.daemon.status()["kernel_lost"] == 0
 
 
+def test_frames_on_a_cut_link_occupy_no_buffer(fabric: EmulatedFabric) -> None:
+    """They are dropped at the dead port at once, so that they pause nobody."""
+    fabric.daemon.reset()
+    cables = fabric.cables
+    cables.cut(cables.one("h1"))
+    until("s1 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s1")[1], 5)
+    assert not pings(fabric, "h2", "10.0.1.1")
+    drops = {c["channel"]: c["drops"] for c in fabric.daemon.counters()["channels"]}
+    assert drops["s1:1"]["down"] > 0
+    assert all(channel["unforwarded"] == 0 for channel in drops.values())
+
+
 def test_a_silent_cut_drops_frames_and_leaves_the_carrier(
     fabric: EmulatedFabric, knotless: Knotless
 ) -> None:
