@@ -1,8 +1,14 @@
 """Cutting and mending links of a running fabric, from any process.
 
-A cut with carrier loss takes the emulator's ends of the link down, so that both switches (or
-switch and host) see what they see when a cable is pulled. A silent cut leaves the carrier up: the
-emulator drops the frames, in both directions or in one.
+After a cut with carrier loss both switches (or switch and host) see what they see when a cable is
+pulled. A silent cut leaves the carrier up: the emulator drops the frames, in both directions or in
+one.
+
+At a switch, carrier loss is the operational state 'dormant' (RFC 2863; the kernel then shows
+NO-CARRIER, and Open vSwitch reports LINK_DOWN). What the switch still sends there reaches the
+emulator, which drops and counts it at once. If the interface were down, the kernel would drop it;
+the emulator would wait for it for 200 ms, in which it would occupy an ingress buffer and pause
+links. A host's interface loses its carrier because the emulator's end goes down.
 """
 
 from __future__ import annotations
@@ -18,6 +24,8 @@ from emulation.names import Names
 from emulation.wiring import Cable, End
 from topologies.formats import files
 
+_LIVE = "mode default state up"
+_DORMANT = "mode dormant state dormant"
 _SHOWN = 4
 
 
@@ -61,12 +69,7 @@ class Cables:
 
         Raises :class:`EmulationError` if it is not running.
         """
-        found = state.read(names)
-        if found is None or not found.running or found.phase != "ready":
-            raise EmulationError(
-                f"no fabric {names.name!r} is running; 'knotless up' starts one, "
-                "'knotless status' lists them"
-            )
+        found = state.require_running(names)
         fabric = files.read(names.fabric_file)
         return cls(names, wiring.wire(fabric), found.settings.get("links", "emulated"))
 
@@ -122,7 +125,9 @@ class Cables:
 
     def cuts(self) -> list[Cut]:
         """Return all links that are cut, in the fabric's order; raises :class:`EmulationError`."""
-        down = namespaces.interfaces_down(self._namespace)
+        names = self._names
+        spaces = {names.switches_namespace, *([names.links_namespace] if self._emulated else [])}
+        up = {space: namespaces.interfaces_up(space) for space in spaces}
         dropping: dict[str, list[str]] = {}
         if self._emulated:
             for channel in self._daemon.counters()["channels"]:
@@ -130,27 +135,41 @@ class Cables:
                     dropping.setdefault(channel["link"], []).append(channel["channel"])
         found = []
         for cable in self._cables:
-            carrier = not down.intersection(self._taken_down(cable))
+            carrier = all(part.interface in up[part.namespace] for part in self._parts(cable))
             if not carrier or cable.name in dropping:
                 channels = tuple(dropping.get(cable.name, ())) if carrier else ()
                 found.append(Cut(cable.name, carrier, channels))
         return found
 
-    def _taken_down(self, cable: Cable) -> list[str]:
-        """Return the interfaces that are taken down to cut this cable."""
-        if self._emulated:
-            return [end.inner for end in cable.ends]
-        return [end.interface for end in cable.ends if end.host is None]
-
     def _set_carrier(self, cable: Cable, *, up: bool) -> None:
-        word = "up" if up else "down"
-        lines = [f"link set {interface} {word}" for interface in self._taken_down(cable)]
-        namespaces.ip_batch(lines, namespace=self._namespace)
+        commands: dict[str, list[str]] = {}
+        for part in self._parts(cable):
+            line = f"link set {part.interface} {part.up if up else part.down}"
+            commands.setdefault(part.namespace, []).append(line)
+        for namespace, lines in commands.items():
+            namespaces.ip_batch(lines, namespace=namespace)
 
-    @property
-    def _namespace(self) -> str:
+    def _parts(self, cable: Cable) -> list[Part]:
+        """Return the interfaces whose state is changed to cut this cable."""
         names = self._names
-        return names.links_namespace if self._emulated else names.switches_namespace
+        switches = [end.interface for end in cable.ends if end.host is None]
+        if not self._emulated:
+            return [Part(names.switches_namespace, name, "up", "down") for name in switches]
+        hosts = [end.inner for end in cable.ends if end.host is not None]
+        return [
+            *(Part(names.links_namespace, name, "up", "down") for name in hosts),
+            *(Part(names.switches_namespace, name, _LIVE, _DORMANT) for name in switches),
+        ]
+
+
+@dataclass(frozen=True)
+class Part:
+    """An interface, and the arguments of ``ip link set`` that give and take its carrier."""
+
+    namespace: str
+    interface: str
+    up: str
+    down: str
 
 
 def channel_of(end: End) -> str:

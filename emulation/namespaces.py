@@ -52,17 +52,22 @@ def ip_batch(lines: Iterable[str], *, namespace: str | None = None, force: bool 
         raise EmulationError(f"ip in namespace {namespace or 'root'}: {complaint}")
 
 
-def interfaces_down(namespace: str) -> set[str]:
-    """Return the interfaces of a namespace that are administratively down.
+def interfaces_up(namespace: str) -> set[str]:
+    """Return the interfaces of a namespace that are up, whether or not they have a carrier.
 
-    Raises :class:`EmulationError` if there is no such namespace.
+    Those that have been made dormant are not among them. Raises :class:`EmulationError` if there
+    is no such namespace.
     """
     argv = ["ip", "-n", namespace, "-json", "link", "show"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise EmulationError(f"namespace {namespace}: {' '.join(done.stderr.split())[:300]}")
     links = json.loads(done.stdout or "[]")
-    return {str(link["ifname"]) for link in links if "UP" not in link["flags"]}
+    return {
+        str(link["ifname"])
+        for link in links
+        if "UP" in link["flags"] and link["linkmode"] == "DEFAULT"
+    }
 
 
 def enter(namespace: str, argv: Sequence[str]) -> list[str]:

@@ -270,13 +270,9 @@ class EmulatedFabric:
         self.openflow_port = control.free_port(self.openflow_port, "OpenFlow port")
         self.rest_port = control.free_port(self.rest_port, "REST port")
         plan = self.request.model_dump() | {"allow_deadlock": self.allow_deadlock}
-        control.start(
-            runtime,
-            plan,
-            openflow_port=self.openflow_port,
-            rest_port=self.rest_port,
-            tls=certificates.paths(self.names.tls_directory) if self.tls else None,
-        )
+        control.write_config(self.names, plan, self.rest_port)
+        tls = certificates.paths(self.names.tls_directory) if self.tls else None
+        control.start(runtime, self.openflow_port, tls)
 
     def _make_nodes(self, cables: tuple[wiring.Cable, ...]) -> None:
         setLogLevel("warning")

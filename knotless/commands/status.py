@@ -45,7 +45,11 @@ def command(name: str | None, as_json: bool) -> None:
 def _print_status(one: dict[str, Any]) -> None:
     """Print the status of one fabric."""
     click.echo(f"{one['name']}: {one['fabric']}, {one['phase']}")
-    parts = (f"{role} {part['pid']}" for role, part in one["parts"].items() if part["alive"])
+    parts = (
+        f"{role} {part['pid']}{' (started by hand)' if part.get('by_hand') else ''}"
+        for role, part in one["parts"].items()
+        if part["alive"]
+    )
     click.echo(f"  runs: {', '.join(parts) or 'nothing'}")
     if controller := one["controller"]:
         switches = controller.get("switches", {})

@@ -62,6 +62,12 @@ def test_a_cut_takes_the_carrier_down_at_both_ends_and_a_mend_brings_it_back(
     until("s1 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s1")[2], 5)
     until("s2 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s2")[3], 5)
     assert "LINK_DOWN" not in port_states(fabric, "s2")[2]
+    until(
+        "the controller sees it",
+        lambda: fabric.controller_status()["links_down"] == ["s1:2-s2:3"],
+        5,
+    )
+    assert "link s1:2-s2:3 is down" in fabric.controller_status()["problems"]
     assert shown(knotless, fabric) == [{"link": "s1:2-s2:3", "carrier": False, "channels": []}]
     assert "cut: s1:2-s2:3 (no carrier)" in knotless("status", "--name", fabric.name).stdout
     done = knotless("mend", "s1:2-s2:3", "--name", fabric.name, "--json")
@@ -69,8 +75,21 @@ def test_a_cut_takes_the_carrier_down_at_both_ends_and_a_mend_brings_it_back(
     until("s1 sees it", lambda: "LINK_DOWN" not in port_states(fabric, "s1")[2], 5)
     until("s2 sees it", lambda: "LINK_DOWN" not in port_states(fabric, "s2")[3], 5)
     assert shown(knotless, fabric) == []
+    until("the controller sees it", lambda: fabric.controller_status()["problems"] == [], 5)
     until("h1 reaches h2", lambda: pings(fabric, "h1", "10.0.2.1"), 20)
     assert fabric.daemon.status()["kernel_lost"] == 0
+
+
+def test_frames_on_a_cut_link_occupy_no_buffer(fabric: EmulatedFabric) -> None:
+    """They are dropped at the dead port at once, so that they pause nobody."""
+    fabric.daemon.reset()
+    cables = fabric.cables
+    cables.cut(cables.one("h1"))
+    until("s1 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s1")[1], 5)
+    assert not pings(fabric, "h2", "10.0.1.1")
+    drops = {c["channel"]: c["drops"] for c in fabric.daemon.counters()["channels"]}
+    assert drops["s1:1"]["down"] > 0
+    assert all(channel["unforwarded"] == 0 for channel in drops.values())
 
 
 def test_a_silent_cut_drops_frames_and_leaves_the_carrier(

@@ -23,13 +23,21 @@ class Recorder:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[str] = []
         self.down: set[str] = set()
+        self.interfaces = {
+            name
+            for cable in wire(RING)
+            for end in cable.ends
+            for name in (end.interface, end.inner)
+        }
         self.channels: list[dict[str, Any]] = []
 
         def batch(lines: list[str], *, namespace: str) -> None:
             self.calls += [f"{namespace}: {line}" for line in lines]
 
         monkeypatch.setattr(namespaces, "ip_batch", batch)
-        monkeypatch.setattr(namespaces, "interfaces_down", lambda _namespace: self.down)
+        monkeypatch.setattr(
+            namespaces, "interfaces_up", lambda _namespace: self.interfaces - self.down
+        )
 
     def request(self, do: str, **fields: Any) -> dict[str, Any]:
         if do == "counters":
@@ -89,8 +97,18 @@ def test_a_cut_stops_the_frames_before_the_carrier(recorder: Recorder) -> None:
     cables.cut(cables.one("s1-s2"))
     assert recorder.calls == [
         "link {'name': 's1:2-s2:3', 'up': False}",
-        "kn-lab-links: link set k0 down",
-        "kn-lab-links: link set k1 down",
+        "kn-lab: link set s1-eth2 mode dormant state dormant",
+        "kn-lab: link set s2-eth3 mode dormant state dormant",
+    ]
+
+
+def test_a_host_loses_its_carrier_from_the_emulators_side(recorder: Recorder) -> None:
+    cables = cables_of(RING, recorder)
+    cables.cut(cables.one("h1"))
+    assert recorder.calls == [
+        "link {'name': 'h1', 'up': False}",
+        "kn-lab-links: link set k8 down",
+        "kn-lab: link set s1-eth1 mode dormant state dormant",
     ]
 
 
@@ -100,8 +118,8 @@ def test_a_silent_cut_leaves_or_restores_the_carrier(recorder: Recorder) -> None
     assert recorder.calls == [
         "link {'name': 's1:2-s2:3', 'up': True}",
         "link {'name': 's1:2-s2:3', 'up': False, 'channel': 's2:3'}",
-        "kn-lab-links: link set k0 up",
-        "kn-lab-links: link set k1 up",
+        "kn-lab: link set s1-eth2 mode default state up",
+        "kn-lab: link set s2-eth3 mode default state up",
     ]
 
 
@@ -130,7 +148,7 @@ def test_one_direction_is_cut_silently_and_from_an_end(recorder: Recorder) -> No
 def test_cuts_are_what_emulator_and_kernel_say(recorder: Recorder) -> None:
     cables = cables_of(RING, recorder)
     assert cables.cuts() == []
-    recorder.down = {"k0", "k1"}
+    recorder.down = {"s1-eth2", "s2-eth3"}
     recorder.channels = [
         {"channel": "s1:2", "link": "s1:2-s2:3", "up": False},
         {"channel": "s2:3", "link": "s1:2-s2:3", "up": False},
