@@ -7,6 +7,7 @@
 mod dependencies;
 mod routes;
 mod search;
+mod spanning_tree;
 mod trees;
 mod unicast;
 
