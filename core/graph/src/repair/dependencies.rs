@@ -230,3 +230,41 @@ impl<'a> Dependencies<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channels::triangle;
+
+    #[test]
+    fn what_closes_a_cycle_is_refused_and_changes_can_be_undone() {
+        let channels = triangle();
+        let turns = Turns::new(&channels);
+        let mut kept = turns.none();
+        turns.add_path(&[(0, 0), (3, 0), (4, 0)], &mut kept);
+        let mut all = Dependencies::new(&turns, kept.clone(), kept.clone(), Promise::ByPriority);
+        assert!(!all.add((4, 0), (0, 0)), "round the triangle");
+        assert!(all.is_open((4, 0), (0, 0)), "not known yet");
+        assert!(all.refuse_if_closing((4, 0), (0, 0)));
+        assert!(!all.is_open((4, 0), (0, 0)));
+        let mark = all.mark();
+        assert!(all.add((4, 0), (0, 1)), "another virtual channel");
+        all.rewrite((4, 0), (0, 1));
+        assert_eq!((all.rewritten((4, 0), 0), all.has((4, 0), (0, 1))), (Some(1), true));
+        all.undo(mark);
+        assert_eq!((all.rewritten((4, 0), 0), all.has((4, 0), (0, 1))), (None, false));
+        assert_eq!(all.of_unicasts().count(), 2);
+    }
+
+    #[test]
+    fn the_promise_is_the_most_that_the_intact_plan_keeps() {
+        let channels = triangle();
+        let turns = Turns::new(&channels);
+        let mut set = turns.none();
+        assert_eq!(turns.promise(&set, true), Promise::ByChannel);
+        turns.add_path(&[(0, 0), (3, 0), (4, 0), (0, 1)], &mut set);
+        assert_eq!(turns.promise(&set, true), Promise::ByPriority);
+        turns.add_path(&[(4, 0), (0, 0)], &mut set);
+        assert_eq!(turns.promise(&set, false), Promise::None);
+    }
+}

@@ -7,6 +7,7 @@
 mod dependencies;
 mod routes;
 mod search;
+mod spanning_tree;
 mod trees;
 mod unicast;
 
@@ -161,5 +162,66 @@ impl Task<'_> {
             .collect();
         let unicast::Found { moved, unrouted, next_hop } = found;
         Ok(Repaired { promise, moved, unrouted, trees, unrouted_tree, changes, next_hop })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channels::triangle;
+
+    /// Straight paths of one row for each switch of a triangle.
+    const STRAIGHT: [i32; 9] = [-1, 0, 1, 2, -1, 3, 4, 5, -1];
+
+    fn task<'a>(
+        channels: &'a Channels,
+        paths: &'a [i32],
+        failed: &'a [bool],
+        part: &'a [i32],
+    ) -> Task<'a> {
+        Task {
+            channels,
+            routes: Routes::Paths { channels: paths, priorities: &[0; 9], longest: 1 },
+            trees: Trees { channels: &STRAIGHT, priorities: &[0; 9] },
+            at: &[0, 1, 2],
+            vlan: &[0, 0, 0],
+            tree_vlans: false,
+            receives: &[true; 3],
+            failed,
+            part,
+            vcs: 1,
+            by_channel: true,
+        }
+    }
+
+    #[test]
+    fn paths_and_trees_go_round_a_failed_link_and_all_others_stay() {
+        let channels = triangle();
+        let failed = [true, false, true, false, false, false];
+        let found = task(&channels, &STRAIGHT, &failed, &[0; 3]).repair().expect("sound");
+        let moved: Vec<_> =
+            (found.moved.iter()).map(|of| (of.row, of.to, of.before, of.path.clone())).collect();
+        let round = |a, b| vec![(a, 0), (b, 0)];
+        assert_eq!(moved, [(1, 0, 1, round(3, 4)), (0, 1, 1, round(1, 5))]);
+        assert_eq!(found.trees.0, [-1, 5, 1, 4, -1, 3, 4, 5, -1]);
+        assert_eq!((found.promise, found.unrouted), (Promise::ByChannel, None));
+    }
+
+    #[test]
+    fn what_cannot_be_reached_has_no_path() {
+        let channels = triangle();
+        let failed = [true, false, true, true, false, true];
+        let found = task(&channels, &STRAIGHT, &failed, &[0, 1, 0]).repair().expect("sound");
+        assert!(found.moved.iter().all(|of| of.path.is_empty()));
+        assert_eq!(found.moved.len(), 4);
+        assert_eq!(found.trees.0, [-1, -1, 1, -1, -1, -1, 4, -1, -1]);
+    }
+
+    #[test]
+    fn paths_that_lead_elsewhere_are_refused() {
+        let channels = triangle();
+        let elsewhere = [-1, 3, 1, 2, -1, 3, 4, 5, -1];
+        assert!(task(&channels, &elsewhere, &[false; 6], &[0; 3]).repair().is_err());
+        assert!(task(&channels, &STRAIGHT[..6], &[false; 6], &[0; 3]).repair().is_err());
     }
 }

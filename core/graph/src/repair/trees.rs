@@ -6,12 +6,11 @@ use std::collections::BinaryHeap;
 use crate::channels::Channels;
 use crate::error::{long, Malformed};
 use crate::repair::dependencies::{Dependencies, Hop, Turns};
+use crate::repair::spanning_tree::SpanningTree;
 use crate::repair::Task;
 use crate::tables::PRIORITIES;
 use crate::trees::pruned;
 
-/// Links that are tried before a fragment of a tree is taken apart.
-const LINKS_TRIED: usize = 16;
 /// Orders a priority that was not there before behind others.
 const NEW_PRIORITY: u32 = 1 << 16;
 
@@ -124,6 +123,7 @@ pub fn repair(task: &Task<'_>, dependencies: &mut Dependencies<'_>) -> Result<Fo
     let mut channels = task.trees.channels.to_vec();
     let mut priorities = task.trees.priorities.to_vec();
     let mut unrouted = None;
+    let shared = SpanningTree::of(task).and_then(|tree| tree.rejoined(task, dependencies));
     for source in (0..switches).filter(|&source| task.receives[source]) {
         let old = intact(task, source);
         let stays = attached(task, &old);
@@ -134,7 +134,11 @@ pub fn repair(task: &Task<'_>, dependencies: &mut Dependencies<'_>) -> Result<Fo
         for switch in (0..switches).filter(|&switch| !stays[switch]) {
             (tree.enters[switch], tree.priority[switch]) = (-1, 0);
         }
-        if !complete(task, &old, &mut tree, dependencies) {
+        if let Some(shared) = &shared {
+            tree.enters = shared.from(task, source);
+            let priority = |&channel: &i32| if channel < 0 { 0 } else { shared.priority };
+            tree.priority = tree.enters.iter().map(priority).collect();
+        } else if !complete(task, &old, &mut tree, dependencies) {
             unrouted = Some(source as u32);
             break;
         }
@@ -163,10 +167,6 @@ fn complete(
     if is_complete(tree) {
         return true;
     }
-    reattach(task, old, tree, dependencies);
-    if is_complete(tree) {
-        return true;
-    }
     let mark = dependencies.mark();
     let kept = tree.clone();
     let only_source = Tree {
@@ -183,73 +183,6 @@ fn complete(
         dependencies.undo(mark);
     }
     false
-}
-
-/// Connects the fragments of a tree with one link each, turning round what is on the way.
-///
-/// The link is the one nearest to the ends of the failed channel, by distance along the tree, then
-/// by number; so all sources that had one spanning tree have one spanning tree again. Does nothing
-/// for trees with several priorities.
-fn reattach(task: &Task<'_>, old: &Tree, tree: &mut Tree, dependencies: &mut Dependencies<'_>) {
-    let priorities: Vec<u8> = (0..old.enters.len())
-        .filter_map(|switch| old.entering(switch))
-        .map(|(_, priority)| priority)
-        .collect();
-    if !priorities.windows(2).all(|pair| pair[0] == pair[1]) {
-        return;
-    }
-    let priority = priorities[0];
-    let channels = task.channels;
-    let mut roots: Vec<usize> = (0..old.enters.len())
-        .filter(|&at| usize::try_from(old.enters[at]).is_ok_and(|c| task.failed[c]))
-        .filter(|&at| task.connects(old.source, at))
-        .collect();
-    while let Some(place) = roots.iter().position(|&root| {
-        let fragment = distances(task, old, root, |at| !tree.has(at));
-        let entry = channels.tail[old.enters[root] as usize] as usize;
-        let from = distances(task, tree, entry, |at| tree.has(at));
-        let mut links: Vec<(u32, i32, usize)> = (0..channels.count())
-            .filter(|&c| !task.failed[c])
-            .filter_map(|c| {
-                let (x, y) = (channels.tail[c] as usize, channels.head[c] as usize);
-                let link = channels.reverse[c].min(c as i32);
-                let fits = tree.has(x) && fragment[y].is_some();
-                fits.then(|| (from[x].unwrap_or(0) + fragment[y].unwrap_or(0), link, c))
-            })
-            .collect();
-        links.sort_unstable();
-        links.truncate(LINKS_TRIED);
-        links.iter().any(|&(_, _, link)| {
-            let mut next = tree.clone();
-            for at in (0..fragment.len()).filter(|&at| fragment[at].is_some()) {
-                (next.enters[at], next.priority[at]) = (old.enters[at], priority);
-            }
-            let mut at = channels.head[link] as usize;
-            let mut entering = link as i32;
-            loop {
-                let before = std::mem::replace(&mut next.enters[at], entering);
-                if at == root {
-                    break;
-                }
-                entering = channels.reverse[before as usize];
-                at = channels.tail[before as usize] as usize;
-            }
-            let mark = dependencies.mark();
-            let fits = (0..fragment.len()).filter(|&at| fragment[at].is_some()).all(|at| {
-                let Some(below) = next.entering(at) else { return false };
-                let parent = channels.tail[below.0 as usize] as usize;
-                next.entering(parent).is_none_or(|above| dependencies.add(above, below))
-            });
-            if fits {
-                *tree = next;
-            } else {
-                dependencies.undo(mark);
-            }
-            fits
-        })
-    }) {
-        roots.remove(place);
-    }
 }
 
 /// The distance of each switch from one of them along the working links of a tree.
