@@ -71,6 +71,11 @@ class KnotlessController(app_manager.RyuApp):
         """Handle a part of the list of a switch's groups."""
         self.switches.deliver(event.msg)
 
+    @set_ev_cls(ofp_event.EventOFPPortStatsReply, MAIN_DISPATCHER)
+    def on_port_counters(self, event: Any) -> None:
+        """Handle a part of the counters of a switch's ports."""
+        self.switches.deliver(event.msg)
+
     @set_ev_cls(ofp_event.EventOFPBarrierReply, MAIN_DISPATCHER)
     def on_barrier(self, event: Any) -> None:
         """Handle a barrier reply: the switch has processed all earlier messages."""

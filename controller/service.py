@@ -27,6 +27,7 @@ from controller.northbound.metrics import Metrics
 from controller.northbound.server import Server
 from controller.status import Status
 from controller.steps import Changes
+from controller.transition import Planned
 from topologies import KnotlessError
 from topologies.fabric import Fabric
 from topologies.formats.files import to_json
@@ -84,6 +85,18 @@ class Service:
         for command in ("add", "modify", "delete"):
             self.metrics.changes.labels(command).inc(changes.count(command))
         self.metrics.install_s.observe(seconds)
+
+    def changed(self, way: Planned, seconds: float) -> None:
+        """Count and report a change of routes that all switches have confirmed."""
+        self.metrics.route_change_s.labels(str(way.change.tier)).observe(seconds)
+        self.tell(
+            "routes",
+            failed=list(way.goal.failures.names),
+            repair=way.kind,
+            tier=way.change.tier,
+            rules_changed=way.change.rules_changed,
+            seconds=round(seconds, 3),
+        )
 
     # --- reload ------------------------------------------------------------------------------
 

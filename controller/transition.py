@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from common.errors import PlanError
 from controller.desired import Desired
+from forwarding.openflow.planes import priorities_of
 from forwarding.openflow.reader import Generation
 from forwarding.openflow.rules import SwitchRules
 from routing.repair import Repair, repair
@@ -22,6 +23,7 @@ from topologies.fabric import Fabric
 from topologies.failures import NO_FAILURES, Failures
 from verification.changes.change import Change, Installed, Step
 from verification.changes.tiers import plan_change
+from verification.dependencies import longest_chain
 
 _NO_RULES = SwitchRules(())
 
@@ -156,6 +158,30 @@ class Transition:
         self._undrained = self._undrained[len(self._undrained) - newer :] if newer else ()
         if not newer and self.is_draining:
             self._step = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether all switches hold the rules of the goal."""
+        return not (self.waiting or self._steps or self.is_draining) and (
+            self.goal == self._reached
+        )
+
+    def drain_rounds(self) -> tuple[int, bool]:
+        """Return the rounds of :class:`controller.draining.Draining` and its ``keeps_order``.
+
+        Channels keep the order of frames if there is only one priority.
+        """
+        rounds = longest_chain(self._step.proof.mixed.dependencies) if self._step else None
+        rules = [generation.rules for generation in (*self._undrained, self._held)]
+        priorities = frozenset[int]().union(*map(priorities_of, rules))
+        return rounds or len(self._held.rules), len(priorities) <= 1
+
+    def mended(self, task: Task) -> Failures | None:
+        """Return what has failed for the rules that switches hold, and returns with a task."""
+        before, after = self._reached.failures, task.goal.failures
+        back = set(before.names) - set(after.names)
+        fabric = task.goal.desired.fabric
+        return Failures.of(fabric, back) if back else None
 
     def task(self) -> Task | None:
         """Return what is to be planned, if the goal is not the one that the steps lead to."""

@@ -51,6 +51,13 @@ class Metrics:
             ["result"],
             registry=registry,
         )
+        self.route_change_s = Histogram(
+            "knotless_route_change_seconds",
+            "Time from the failure or request to the last barrier reply, by tier.",
+            ["tier"],
+            buckets=_INSTALL_BUCKETS_S,
+            registry=registry,
+        )
         registry.register(_Gauges(status, now_s))
 
     def response(self) -> Response:

@@ -6,7 +6,7 @@ event handlers of :mod:`controller.app` pass received messages to :meth:`Session
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ryu.lib import hub
@@ -15,6 +15,7 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 
 from controller.southbound import messages
+from controller.southbound.bundle import bundle
 from controller.steps import Change, FoundGroup, FoundRule
 
 REPLY_TIMEOUT_S = 30.0
@@ -38,6 +39,7 @@ class Session:
         self._sent: dict[int, Change] = {}
         self._refused: list[tuple[Change | None, str]] = []
         self._gone = False
+        self._bundles = 0
 
     # --- called by the event handlers --------------------------------------------------------
 
@@ -98,6 +100,31 @@ class Session:
         self.barrier()
         self._sent.clear()
         return list(self._refused)
+
+    def change_at_once(self, changes: Iterable[Change]) -> list[tuple[Change | None, str]]:
+        """Apply ``changes`` in one bundle and wait for the barrier; see :meth:`change`.
+
+        If the switch refuses any of them, it has made none.
+        """
+        self._refused.clear()
+        parts = []
+        for change in changes:
+            message = messages.change_message(self.datapath, change)
+            self._sent[self.datapath.set_xid(message)] = change
+            message.serialize()
+            parts.append(bytes(message.buf))
+        if parts:
+            self._bundles += 1
+            ids = [self.datapath.set_xid(parser.OFPHello(self.datapath)) for _ in range(2)]
+            self._send(bytearray(bundle(self._bundles, parts, ids)))
+            self.barrier()
+        self._sent.clear()
+        return list(self._refused)
+
+    def port_counters(self) -> dict[int, tuple[int, int]]:
+        """Return the frames received and sent by each port."""
+        request = parser.OFPPortStatsRequest(self.datapath, 0, ofp.OFPP_ANY)
+        return {of.port_no: (of.rx_packets, of.tx_packets) for of in self._ask(request)}
 
     def barrier(self, timeout_s: float = REPLY_TIMEOUT_S) -> None:
         """Wait until the switch has processed all messages; raises SwitchGoneError."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Protocol
 
 from ryu.controller.handler import DEAD_DISPATCHER
@@ -11,10 +13,14 @@ from ryu.lib import hub
 from ryu.ofproto import ofproto_v1_3 as ofp
 
 from controller.desired import Desired
+from controller.draining import Counters, Port
 from controller.observed import ObservedSwitch
+from controller.southbound.conductor import Conductor
 from controller.southbound.session import Session, SwitchGoneError
 from controller.status import Status
-from controller.steps import Changes, reconcile
+from controller.steps import Changes, difference, reconcile
+from controller.transition import Planned, Transition
+from forwarding.openflow.rules import SwitchRules
 
 _ALIVE_S = 2.0
 _LOG = logging.getLogger("knotless.switches")
@@ -29,6 +35,9 @@ class Reporter(Protocol):
     def installed(self, changes: Changes, seconds: float) -> None:
         """Report that a switch holds its rules, after these changes."""
 
+    def changed(self, way: Planned, seconds: float) -> None:
+        """Report that all switches hold the rules of a plan, this long after it was asked for."""
+
 
 class Switches:
     """The sessions of all connected switches, by dpid."""
@@ -37,6 +46,11 @@ class Switches:
         self._status = status
         self._reporter = reporter
         self._sessions: dict[int, Session] = {}
+        self._transition = Transition(status.desired)
+        self._held: dict[int, SwitchRules] = {}
+        """The rules that a switch has confirmed on its present connection."""
+        self._conductor = Conductor(status, self._transition, self, reporter)
+        self._conductor.start()
 
     # --- called by event handlers: they return at once ---------------------------------------
 
@@ -51,6 +65,7 @@ class Switches:
             return
         session.end()
         del self._sessions[datapath.id]
+        self._held.pop(datapath.id, None)
         observed = self._status.observed
         observed.unknown.discard(datapath.id)
         switch = observed.switches.get(datapath.id)
@@ -58,6 +73,7 @@ class Switches:
             switch.disconnect()
             _LOG.warning("%s has disconnected; it keeps its rules", switch)
             self._reporter.tell("disconnected", switch=switch.name)
+            self._conductor.wake()
 
     def ports_changed(self, datapath: Any) -> None:
         """Record the ports of a switch as they are now."""
@@ -72,6 +88,7 @@ class Switches:
             if up != before.get(port, False):
                 _LOG.warning("%s port %d to %s is %s", switch, port, far, "up" if up else "down")
                 self._reporter.tell("port", switch=switch.name, port=port, up=up)
+        self._conductor.wake()
 
     def deliver(self, message: Any) -> None:
         """Pass a reply to the session that waits for it."""
@@ -90,15 +107,34 @@ class Switches:
     # --- changes -----------------------------------------------------------------------------
 
     def change_to(self, new: Desired) -> None:
-        """Replace the desired state, which must be of the same fabric, and install it.
-
-        Every switch gets its new rules as soon as it can, in no particular order.
-        """
+        """Replace the desired state, which must be of the same fabric, in proven steps."""
         self._status.desired = new
-        for dpid, session in list(self._sessions.items()):
-            if (switch := self._status.observed.switches.get(dpid)) is not None:
-                switch.installed = False
+        self._conductor.wake()
+
+    def take_step(self, names: Iterable[str]) -> None:
+        """Have these switches take the rules of the current step; returns at once.
+
+        A switch that is not connected takes them when it comes back.
+        """
+        wanted = set(names)
+        for switch in self._status.observed.switches.values():
+            if switch.name not in wanted:
+                continue
+            switch.installed = False
+            session = self._sessions.get(switch.dpid)
+            if session is not None:
                 hub.spawn(self._try_to_install, session, switch)
+
+    def port_counters(self) -> Counters:
+        """Return the frames received and sent by each port of all connected switches."""
+        found: dict[Port, tuple[int, int]] = {}
+        for dpid, session in list(self._sessions.items()):
+            switch = self._status.observed.switches.get(dpid)
+            if switch is not None:
+                with suppress(SwitchGoneError):
+                    counters = session.port_counters().items()
+                    found.update({(switch.name, port): of for port, of in counters})
+        return found
 
     def _serve(self, session: Session) -> None:
         datapath, observed = session.datapath, self._status.observed
@@ -121,6 +157,7 @@ class Switches:
         self._sessions[datapath.id] = session
         switch.connect(ports_of(datapath))
         self._reporter.tell("connected", switch=switch.name)
+        self._conductor.wake()
         self._try_to_install(session, switch)
 
     def _try_to_install(self, session: Session, switch: ObservedSwitch) -> None:
@@ -133,19 +170,29 @@ class Switches:
 
     def _install(self, session: Session, switch: ObservedSwitch) -> None:
         began_s = time.monotonic()
-        desired = self._status.desired
-        wanted = desired.rules[switch.name]
-        changes = reconcile(wanted, session.rules(), session.groups())
-        refused = [
-            f"to {change or 'answer'}: {reason}"
-            for step in changes.steps
-            for change, reason in session.change(step)
-        ]
-        current = self._sessions.get(switch.dpid) is session and self._status.desired is desired
-        if not current:
+        number = self._transition.number
+        wanted = self._transition.wanted(switch.name)
+        held = self._held.pop(switch.dpid, None)
+        if held is None:
+            changes = reconcile(wanted, session.rules(), session.groups())
+            refused = [of for step in changes.steps for of in session.change(step)]
+        else:
+            # The switch may forward only by the old rules or only by the new ones.
+            changes = difference(held, wanted)
+            refused = session.change_at_once(change for step in changes.steps for change in step)
+        if self._sessions.get(switch.dpid) is not session:
             return
-        switch.refused, switch.foreign = tuple(refused), changes.foreign
+        if not refused:
+            self._held[switch.dpid] = wanted
+        if self._transition.number != number:
+            return  # another step has begun, which waits for the session
+        switch.refused = tuple(f"to {change or 'answer'}: {reason}" for change, reason in refused)
+        if held is None:
+            switch.foreign = changes.foreign
         switch.installed = not refused
+        if not refused:
+            self._transition.confirm(switch.name)
+            self._conductor.wake()
         added, modified = changes.count("add"), changes.count("modify")
         deleted = changes.count("delete")
         _LOG.info(
