@@ -17,9 +17,11 @@ BROADCAST = "ff:ff:ff:ff:ff:ff"
 Node = tuple[str, int, int]
 """A switch, the port on which it sends, and the priority."""
 Outcome = tuple[str, ...]
-"""The hosts that get a copy, sorted; ``LOOP`` for a copy that comes back as it was."""
+"""The hosts that get a copy, sorted, or one of these for a copy: it comes back as it was, arrives
+tagged, or leaves on a port behind which nothing is."""
 LOOP = "(loop)"
 TAGGED = "(tagged)"
+CUT = "(cut)"
 
 
 class MixtureWalker:
@@ -85,7 +87,9 @@ class MixtureWalker:
         held: Node | None,
         before: frozenset[object],
     ) -> set[Outcome]:
-        there, there_port = self.peer[switch, port]
+        there, there_port = self.peer.get((switch, port), (CUT, None))
+        if there == CUT:
+            return {(CUT,)}
         if there_port is None:
             return {(there if packet["vlan"] is None else TAGGED,)}
         node = (switch, port, packet["pcp"])

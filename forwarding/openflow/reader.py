@@ -53,7 +53,7 @@ def state_of_rules(
         distinguishes too many kinds of packets.
 
     """
-    return state_of_generations(fabric, [Generation(rules, tags)], groups)
+    return _state(fabric, [Generation(rules, tags)], groups, changing=False)
 
 
 def state_of_generations(
@@ -66,7 +66,8 @@ def state_of_generations(
     Hosts change their tags in the same way. So a packet that has met the rules of a generation
     meets none that is older than the one before it. In the state, a packet takes any one of the
     sets of hops that the rules of the possible generations give; it is delivered if every choice
-    delivers it.
+    delivers it. A packet that its first switch drops, or that is sent to a port behind which
+    nothing is, does not count as lost (``core.lost``).
 
     Raises
     ------
@@ -74,6 +75,16 @@ def state_of_generations(
         As :func:`state_of_rules`, or there are more than 255 generations.
 
     """
+    return _state(fabric, generations, groups, changing=True)
+
+
+def _state(
+    fabric: Fabric,
+    generations: Sequence[Generation],
+    groups: Sequence[MulticastGroup],
+    *,
+    changing: bool,
+) -> ForwardingState:
     for rules in (generation.rules for generation in generations):
         for name in rules:
             if name not in fabric.switch_index:
@@ -94,6 +105,7 @@ def state_of_generations(
             [mac_value(host.mac) for host in fabric.hosts],
             [(*address, of) for address, of in zip(addresses, members, strict=True)],
             _tag_tables(fabric, generations, [address for address, _ in addresses]),
+            changing,
         )
     except OverflowError as error:
         raise RuleError(f"a number in a rule is out of range: {error}") from None
@@ -102,7 +114,6 @@ def state_of_generations(
     silent = tuple(
         name for name in names if any(name not in generation.rules for generation in generations)
     )
-    changing = len(generations) > 1
     return ForwardingState(fabric, channels, tuple(groups), found, silent, changing=changing)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from common.errors import PlanError
 from forwarding.openflow.compiler import compile_rules
-from forwarding.openflow.directory import read_dir
+from forwarding.openflow.directory import read_dir, write_dir
 from forwarding.openflow.planes import (
     Plane,
     joined,
@@ -26,7 +26,7 @@ from forwarding.openflow.reader import Generation
 from forwarding.openflow.rules import FabricRules
 from routing.plan import Plan, make_plan
 from tests.independent import RuleTracer
-from tests.mixture_walker import MixtureWalker
+from tests.mixture_walker import CUT, MixtureWalker
 from tests.random_fabrics import small_fabric
 from topologies import load
 from topologies.fabric import Fabric
@@ -204,6 +204,49 @@ def _walk(change: Change, folder: Path) -> None:
         assert bool(stopped) <= (change.tier == 3)
         if step.drain:
             first = number
+
+
+def _connected(fabric: Fabric) -> bool:
+    seen = {fabric.switches[0].name}
+    for _ in fabric.switches:
+        seen |= {
+            end for link in fabric.links if seen & {link.a, link.b} for end in (link.a, link.b)
+        }
+    return len(seen) == len(fabric.switches)
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_a_link_is_cut_during_a_change(block: int, tmp_path: Path) -> None:
+    """The next change counts the packets of the steps that were not drained."""
+    proven = 0
+    for seed in range(block * 100, block * 100 + 100):
+        pick = random.Random(seed)  # noqa: S311 - it only has to be repeatable
+        fabric = small_fabric(pick)
+        old, new = _plan(fabric, pick), _plan(fabric, pick)
+        before = _installed(old, "pfc")
+        change = plan_change(before, new)
+        without = pick.randrange(len(fabric.links))
+        cut = replace(fabric, links=fabric.links[:without] + fabric.links[without + 1 :])
+        if change.tier < 2 or not _connected(cut):
+            continue
+        held = [Generation(before.rules, before.tags)]
+        for step in change.steps[: pick.randint(1, 2)]:
+            held.append(Generation(step.rules, step.tags))
+        halfway = replace(before, fabric=cut, rules=held[-1].rules, undrained=tuple(held[:-1]))
+        repair = plan_change(halfway, _plan(cut, pick))
+        assert repair.proven
+        held += [Generation(step.rules, step.tags) for step in repair.steps[:1]]
+        folders = [tmp_path / str(seed) / str(number) for number in range(len(held))]
+        for generation, folder in zip(held, folders, strict=True):
+            write_dir(cut, generation.rules, folder)
+        walker = MixtureWalker(folders)
+        for pair in walker.pairs():
+            fates = walker.outcomes(*pair)
+            assert fates <= {(pair[1],), (CUT,), ()}, (pair, fates)
+            assert () not in fates or (CUT,) in fates, (pair, fates)
+        assert not walker.has_cycle("pfc")
+        proven += 1
+    assert proven > 3
 
 
 @pytest.mark.parametrize("block", range(6))

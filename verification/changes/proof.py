@@ -13,8 +13,8 @@ Each switch must take its new rules all at once (an OpenFlow bundle), and the ne
 be sent only after all switches have confirmed this one (a barrier).
 
 Frames that the switch of their source drops, in some generation, are not lost by the change: that
-generation alone drops them. A packet that some generation alone loses further on, for example
-because its path is cut, may be lost during the change as well. All others must be delivered.
+generation alone drops them. Neither are packets that some rule sends to a port behind which nothing
+is, because the link is cut. All others must be delivered.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Judged:
 
     ``dependencies`` (dependencies, 2) are those of each priority for itself. ``lost`` are the
     pairs of hosts, and then for all hosts and each group the receivers of floods, that fail
-    although the switch of the source sends the packet on.
+    although the switch of the source sends the packet on, to no port behind which nothing is.
     """
 
     verdict: Verdict

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
+use crate::fabric::NOWHERE;
 use crate::flood_choices::FloodChoices;
 use crate::found::{Edges, FloodFailure, Found, KEPT_FAILURES};
 use crate::state::{Behaviour, Choice, Hop, HopId, State, Step};
@@ -92,6 +93,9 @@ impl<'a> Floods<'a> {
             return None;
         }
         let (local, away) = onward(state, place);
+        if local.iter().any(|&id| state.hop(id).link == NOWHERE) {
+            return None;
+        }
         let mut irregular = state.entry(place) == Step::Unsupported;
         for &id in &local {
             let Hop { link, label, .. } = state.hop(id);
@@ -126,6 +130,7 @@ impl<'a> Floods<'a> {
                     for &id in onward {
                         let Hop { link, label, .. } = state.hop(id);
                         match state.fabric.host(link) {
+                            _ if link == NOWHERE => return None,
                             Some(host) => irregular |= !self.deliver(host, label),
                             None => waiting.push(id),
                         }

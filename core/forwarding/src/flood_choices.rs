@@ -6,6 +6,7 @@
 //! fewest and the most over all sets. A host gets exactly one copy under every choice if both are
 //! one.
 
+use crate::fabric::NOWHERE;
 use crate::found::Edges;
 use crate::state::{Behaviour, Hop, HopId, State, Step};
 
@@ -18,6 +19,8 @@ struct Copies {
     most: [Vec<u64>; 2],
     /// A copy loops, arrives with a label, or cannot be followed.
     irregular: bool,
+    /// A copy is sent to a port behind which nothing is.
+    cut: bool,
 }
 
 fn add([one, two]: &mut [Vec<u64>; 2], [more_one, more_two]: &[Vec<u64>; 2]) {
@@ -30,7 +33,7 @@ fn add([one, two]: &mut [Vec<u64>; 2], [more_one, more_two]: &[Vec<u64>; 2]) {
 impl Copies {
     fn none(hosts: usize) -> Self {
         let zero = || [vec![0; hosts.div_ceil(64)], vec![0; hosts.div_ceil(64)]];
-        Self { fewest: zero(), most: zero(), irregular: false }
+        Self { fewest: zero(), most: zero(), irregular: false, cut: false }
     }
 
     /// One more copy for a host.
@@ -47,6 +50,7 @@ impl Copies {
         add(&mut self.fewest, &other.fewest);
         add(&mut self.most, &other.most);
         self.irregular |= other.irregular;
+        self.cut |= other.cut;
     }
 
     /// Either these copies or the other ones.
@@ -58,13 +62,15 @@ impl Copies {
             most.iter_mut().zip(others).for_each(|(bits, other)| *bits |= other);
         }
         self.irregular |= other.irregular;
+        self.cut |= other.cut;
     }
 
-    /// Whether a host gets exactly this many copies, 0 or 1, under every choice.
-    fn exactly(&self, host: usize, copies: bool) -> bool {
+    /// Whether a host gets exactly this many copies, 0 or 1, under every choice; with `excused`, also
+    /// none if a copy is sent to a port behind which nothing is.
+    fn exactly(&self, host: usize, copies: bool, excused: bool) -> bool {
         let bit = |bits: &[u64]| bits[host / 64] >> (host % 64) & 1 == 1;
         if copies {
-            bit(&self.fewest[0]) && !bit(&self.most[1])
+            (bit(&self.fewest[0]) || excused && self.cut) && !bit(&self.most[1])
         } else {
             !bit(&self.most[0])
         }
@@ -98,8 +104,9 @@ impl FloodChoices {
     }
 
     /// Returns how many receivers have missing, duplicate or unwanted copies of what `source` sends
-    /// under some choice, and under some choice with which its switch sends copies at all. These are
-    /// all hosts if a copy can loop or cannot be followed.
+    /// under some choice; and the same for choices with which its switch sends copies at all, without
+    /// receivers that get none while a copy is sent to a port behind which nothing is. These are all
+    /// hosts if a copy can loop or cannot be followed.
     pub fn wrong(
         &mut self,
         state: &mut State,
@@ -116,12 +123,12 @@ impl FloodChoices {
             either(&mut sent, self.of_step(state, place, true));
         }
         let due = |host: usize| members[host] && host != source as usize;
-        let wrong = |copies: Option<Copies>| {
+        let wrong = |copies: Option<Copies>, excused: bool| {
             let Some(copies) = copies else { return 0 };
-            let wrong = |host: &usize| copies.irregular || !copies.exactly(*host, due(*host));
-            (0..members.len()).filter(wrong).count() as u32
+            let right = |host: usize| copies.exactly(host, due(host), excused);
+            (0..members.len()).filter(|&host| copies.irregular || !right(host)).count() as u32
         };
-        (wrong(all), wrong(sent))
+        (wrong(all, false), wrong(sent, true))
     }
 
     /// Determines the copies that follow from a hop, depth first.
@@ -179,7 +186,9 @@ impl FloodChoices {
         let mut sum = Copies::none(state.fabric.hosts());
         for id in hops {
             let Hop { link, label, .. } = state.hop(*id);
-            if let Some(host) = state.fabric.host(link) {
+            if link == NOWHERE {
+                sum.cut = true;
+            } else if let Some(host) = state.fabric.host(link) {
                 sum.deliver(host);
                 sum.irregular |= label != 0;
             } else {

@@ -37,13 +37,15 @@ pub struct Found {
     pub undelivered: u64,
     /// Some of them: (source, destination).
     pub failed: Vec<(u32, u32)>,
-    /// Those of which some packet does not arrive although the switch of its source sends it on.
+    /// Those of which some packet does not arrive although the switch of its source sends it on, to
+    /// no port behind which nothing is.
     pub lost: u64,
     /// Some of them: (source, destination).
     pub lost_pairs: Vec<(u32, u32)>,
     /// By group: the receivers with missing, duplicate or unwanted copies.
     pub floods_undelivered: Vec<u64>,
-    /// The same without floods that the switch of their source drops.
+    /// The same without floods that the switch of their source drops, and without receivers that get
+    /// no copy of a flood that is sent to a port behind which nothing is.
     pub floods_lost: Vec<u64>,
     /// Some of the floods that fail.
     pub failed_floods: Vec<FloodFailure>,

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::fabric::NOWHERE;
 use crate::state::{Choice, Hop, HopId, State, Step};
 
 /// The fate of one packet, on all of its paths if switches have a choice.
@@ -69,6 +70,9 @@ pub fn trace(state: &State, source: u32, destination: u32, limit: usize) -> Trac
             }
             *place += 1;
             let hop = state.hop(onward);
+            if hop.link == NOWHERE {
+                continue;
+            }
             trace.hops.push(hop);
             match state.fabric.host(hop.link) {
                 Some(host) => trace.delivered.push((host, hop.label)),
@@ -84,13 +88,14 @@ impl Trace {
     /// choice.
     fn arrive(&mut self, state: &State, id: HopId, destination: u32) -> bool {
         let (switch, _) = state.fabric.enters(state.hop(id).link);
+        let lost = |hops: &[HopId]| hops.iter().all(|&id| state.hop(id).link == NOWHERE);
         let (dropped, choice) = match state.next(id, destination) {
             Step::Unsupported => {
                 self.unsupported.push(switch);
                 (false, false)
             }
-            Step::AnyOf(sets) => (sets.iter().any(<[HopId]>::is_empty), true),
-            Step::Next(choice, onward) => (onward.is_empty(), choice == Choice::OneOf),
+            Step::AnyOf(sets) => (sets.iter().any(lost), true),
+            Step::Next(choice, onward) => (lost(onward), choice == Choice::OneOf),
             Step::Unreached => (true, false),
         };
         if dropped {

@@ -1,5 +1,6 @@
 //! Follows what hosts send to each other, one destination (or hosts treated alike) after the other.
 
+use crate::fabric::NOWHERE;
 use crate::found::{Edges, Found, KEPT_FAILURES};
 use crate::host_groups::{receivers, senders, Receivers, Senders};
 use crate::state::{Behaviour, Choice, Hop, HopId, State, Step};
@@ -12,15 +13,22 @@ struct Outcome {
     most: u8,
     /// It loops, reaches another host, arrives with a label, or cannot be followed.
     bad: bool,
+    /// It can be sent to a port behind which nothing is.
+    cut: bool,
     /// The most switches that it passes.
     switches: u32,
 }
 
 impl Outcome {
-    const ARRIVES: Self = Self { fewest: 1, most: 1, bad: false, switches: 0 };
+    const ARRIVES: Self = Self { fewest: 1, most: 1, bad: false, cut: false, switches: 0 };
 
     fn good(self) -> bool {
         !self.bad && (self.fewest, self.most) == (1, 1)
+    }
+
+    /// Whether it arrives, or is lost because nothing is behind a port.
+    fn excused(self) -> bool {
+        self.good() || self.cut && !self.bad && self.most <= 1
     }
 }
 
@@ -167,17 +175,17 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         }
     }
 
-    /// Whether some packet that starts on a visited hop does not arrive, but is not dropped by the
-    /// first switch either.
+    /// Whether some packet that starts on a visited hop does not arrive, although the first switch
+    /// sends it on, and it is not sent to a port behind which nothing is.
     fn loses(&self, start: HopId, destination: u32) -> bool {
         let visit = self.visits[start as usize];
         match self.state.entry(visit.place as usize) {
             Step::Next(_, []) => false,
             Step::AnyOf(sets) => {
                 let sent = sets.iter().filter(|set| !set.is_empty());
-                !self.any_of(sent, destination).good()
+                !self.any_of(sent, destination).excused()
             }
-            _ => !visit.outcome.good(),
+            _ => !visit.outcome.excused(),
         }
     }
 
@@ -250,6 +258,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
             fewest: one.fewest.min(other.fewest),
             most: one.most.max(other.most),
             bad: one.bad || other.bad,
+            cut: one.cut || other.cut,
             switches: one.switches.max(other.switches),
         };
         let outcomes = sets.map(|onward| self.all_of(onward, destination));
@@ -261,7 +270,9 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         let mut sum = Outcome { switches: 1, ..Outcome::default() };
         for &id in onward {
             let hop = self.state.hop(id);
-            let one = if let Some(host) = self.state.fabric.host(hop.link) {
+            let one = if hop.link == NOWHERE {
+                Outcome { cut: true, ..Outcome::default() }
+            } else if let Some(host) = self.state.fabric.host(hop.link) {
                 if host == destination && hop.label == 0 {
                     Outcome::ARRIVES
                 } else {
@@ -274,6 +285,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
                 Outcome { bad: visit.outcome.bad || !visit.done, ..visit.outcome }
             };
             sum.bad |= one.bad;
+            sum.cut |= one.cut;
             sum.switches = sum.switches.max(1 + one.switches);
             sum.fewest = (sum.fewest + one.fewest).min(2);
             sum.most = (sum.most + one.most).min(2);

@@ -25,7 +25,7 @@ class State:
     floods_undelivered: list[int]
     """By group, first all hosts: receivers with missing, duplicate or unwanted copies."""
     lost: int
-    """Undelivered pairs of which some packet is sent on by the switch of its source."""
+    """Undelivered pairs of which some packet is lost after its first switch, see of_rules."""
     lost_pairs: list[tuple[int, int]]
     """Some of them, (source, destination)."""
     floods_lost: list[int]
@@ -109,6 +109,7 @@ def of_rules(
     macs: Sequence[int],
     groups: Sequence[tuple[int, int, Sequence[bool]]],
     tags: Sequence[NDArray[np.uint16]],
+    cut_links: bool,
 ) -> State:
     """Return the explored state of rules.
 
@@ -116,7 +117,8 @@ def of_rules(
     ``groups`` are what is flooded: address, EtherType and receivers; ``tags`` are empty, or for
     each generation an array (hosts, hosts and groups) of the VLAN that a host puts on, 0 for none.
     A packet may meet rules of several generations, but none older than the one before the newest
-    that it has met. Numbers that fit no field raise OverflowError, arguments that do not
+    that it has met. With ``cut_links``, what is sent to a port behind which nothing is does not
+    count as lost. Numbers that fit no field raise OverflowError, arguments that do not
     fit ValueError.
     """
 

@@ -12,7 +12,7 @@ use super::generations::{self, Generations};
 use super::labels::{Labels, Meaning};
 use super::switch::{Field, Frame};
 use super::tags::Tags;
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, NOWHERE};
 use crate::state::{Behaviour, Choice, Flood, Hop, State, TooManyClasses, Unsupported};
 
 const IPV4: u16 = 0x0800;
@@ -21,6 +21,8 @@ const IPV4: u16 = 0x0800;
 pub struct Rules {
     switches: Vec<Generations>,
     generations: u8,
+    /// Whether copies to ports behind which nothing is are distinguished from drops.
+    cut_links: bool,
     macs: Vec<u64>,
     groups: Vec<Group>,
     floods: Vec<Flood>,
@@ -50,14 +52,15 @@ struct Copies {
 ///
 /// `macs` are the hosts' addresses. `tags` has a function for each of the `generations`:
 /// `tag(host, destination)` is the VLAN with which a host sends, or 0; destinations are the hosts,
-/// then the groups. If it is empty, hosts send untagged.
+/// then the groups. If it is empty, hosts send untagged. With `cut_links`, packets that are sent to
+/// a port behind which nothing is take the hop [`NOWHERE`]; otherwise they are dropped.
 ///
 /// # Errors
 /// A switch distinguishes more than 65,535 classes of destinations.
 pub fn read(
     fabric: Fabric,
     switches: Vec<Generations>,
-    generations: u8,
+    (generations, cut_links): (u8, bool),
     macs: Vec<u64>,
     groups: Vec<Group>,
     tags: &[&dyn Fn(usize, usize) -> u16],
@@ -99,6 +102,7 @@ pub fn read(
     let mut rules = Rules {
         switches,
         generations,
+        cut_links,
         macs,
         groups,
         floods,
@@ -206,6 +210,9 @@ impl Behaviour for Rules {
                 let Some(link) = fabric.leaving(switch, port) else {
                     let text = format!("frames go out of port {port}, where nothing is");
                     self.problems.insert((switch, text));
+                    if self.cut_links {
+                        out.push(Hop { link: NOWHERE, label: 0, vc: 0 });
+                    }
                     continue;
                 };
                 let delivered = fabric.host(link).is_some();

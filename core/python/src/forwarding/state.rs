@@ -204,6 +204,7 @@ pub fn of_rules(
     macs: Vec<u64>,
     groups: Vec<Flooded>,
     tags: Vec<PyReadonlyArray2<'_, u16>>,
+    cut_links: bool,
 ) -> PyResult<PyState> {
     let (count, known) = (generations.first().map_or(0, Vec::len), generations.len());
     if known == 0 || known > 255 || generations.iter().any(|of| of.len() != count) {
@@ -238,7 +239,8 @@ pub fn of_rules(
     let explored = py.detach(move || {
         let tags: Vec<_> = tags.iter().map(tag_function).collect();
         let tags: Vec<_> = tags.iter().map(|tag| tag as &dyn Fn(usize, usize) -> u16).collect();
-        let (state, mut behaviour) = read(fabric, switches, generations, macs, addresses, &tags)?;
+        let (state, mut behaviour) =
+            read(fabric, switches, (generations, cut_links), macs, addresses, &tags)?;
         let mut explored = PyState::explored(state, &mut behaviour, &members);
         problems.extend(behaviour.problems().map(|(switch, text)| (switch, text.to_owned())));
         explored.problems = problems.into_iter().collect();
