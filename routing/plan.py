@@ -34,7 +34,7 @@ from routing.vlans.assignment import (
 from routing.vlans.broadcast_vlan import Links, broadcast_vlans
 from routing.vlans.host_tags import EVERYTHING_ELSE, HostTags
 from topologies.fabric import Fabric
-from topologies.failures import NO_FAILURES, Failures
+from topologies.failures import NO_FAILURES, Failures, parts
 
 
 @dataclass(frozen=True)
@@ -245,11 +245,19 @@ def with_broadcast_vlans(plan: Plan) -> Plan:
     receives = (plan.receivers > 0)[None, :, None]
     paths = np.where(receives, plan.routes.channels, np.int32(-1))
     trees, vlans = plan.routes.tree_channels, plan.pair_vlans
-    found = broadcast_vlans(plan.channels, paths, vlans, trees, plan.row_switch)
-    refuse_vlans_above(int(found.of_row.max()) - FIRST_VLAN + 1, plan.request.max_vlans)
+    of_row, links = np.zeros_like(plan.row_switch), dict[int, Links]()
+    # Failures can divide the fabric into parts, which need a broadcast VLAN each.
+    part = np.array(parts(plan.fabric, plan.failures))[plan.row_switch]
+    for rows in [np.flatnonzero(part == number) for number in np.unique(part)]:
+        own = paths[rows], vlans[rows], trees, plan.row_switch[rows]
+        found = broadcast_vlans(plan.channels, *own)
+        of_row[rows] = found.of_row
+        for vlan, of in found.links.items():
+            links[vlan] = tuple(sorted({*links.get(vlan, ()), *of}))
+    refuse_vlans_above(int(of_row.max()) - FIRST_VLAN + 1, plan.request.max_vlans)
     has_path = (paths >= 0).any(axis=2)
-    vlans = np.where(has_path, vlans, found.of_row[:, None]).astype(np.int32)
-    return replace(plan, pair_vlans=vlans, broadcast_links=found.links)
+    vlans = np.where(has_path, vlans, of_row[:, None]).astype(np.int32)
+    return replace(plan, pair_vlans=vlans, broadcast_links=links)
 
 
 def _has_hosts(fabric: Fabric) -> NDArray[np.bool_]:

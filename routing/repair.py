@@ -116,8 +116,7 @@ def repair(plan: Plan, failures: Failures) -> Repair:
     kind: Kind = "repaired"
     moves: tuple[Counts, Counts, Counts]
     found = _moves(plan, failures)
-    unrouted = found["unrouted"] is not None or found["unrouted_tree"] is not None
-    if unrouted or _needs_new_vlans(plan, failures):
+    if found["unrouted"] is not None or found["unrouted_tree"] is not None:
         kind, repaired = new_plan(plan, failures, found["promise"])
         moves = path_changes(plan, repaired)
     else:
@@ -130,12 +129,6 @@ def repair(plan: Plan, failures: Failures) -> Repair:
         kind = "none"
     elapsed_ms = 1000 * (time.perf_counter() - began)
     return Repair(plan, replace(repaired, routing_ms=elapsed_ms), kind, *moves, trees)
-
-
-def _needs_new_vlans(plan: Plan, failures: Failures) -> bool:
-    """Tell whether broadcasts need a VLAN for each part of the fabric."""
-    in_parts = len(set(parts(plan.fabric, failures))) > 1
-    return in_parts and bool(plan.broadcast_links)
 
 
 def _moves(plan: Plan, failures: Failures) -> dict[str, Any]:
