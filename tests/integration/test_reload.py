@@ -154,6 +154,7 @@ def test_events_tell_what_happens(controller: LoneController) -> None:
             assert events.until("port") | {"time": 0} == {
                 **{"time": 0, "switch": "s1", "port": 2, "up": False}
             }
+            assert events.until("failures")["failed"] == ["s1:2-s2:3"]
             assert events.until("problem")["text"]
             assert "s1:2-s2:3" in controller.status()["links_down"]
             switch.report_port(2, up=True)
