@@ -94,7 +94,9 @@ class GuardedSocket:
                     raise WireError(f"TLS ended with {error.reason or error}") from error
                 if not data:
                     return b""
+                dropped = self._guard.dropped
                 self._passed = io.BytesIO(self._guard.received(data, time.monotonic()))
+                self._counts.dropped.inc(self._guard.dropped - dropped)
                 part = self._passed.read(size)
                 # A switch that sends without pause must not block the others.
                 hub.sleep(0)
@@ -124,7 +126,6 @@ class GuardedSocket:
     def close(self) -> None:
         """Close the connection; log what was dropped."""
         if self._guard.dropped:
-            self._counts.dropped.inc(self._guard.dropped)
             text = f"sent {self._guard.dropped} packets or echo requests above its rate: dropped"
             self._log.warn(self._address, text)
         self._connection.close()

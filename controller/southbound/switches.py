@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -40,12 +40,20 @@ class Reporter(Protocol):
 
 
 class Switches:
-    """The sessions of all connected switches, by dpid."""
+    """The sessions of all connected switches, by dpid.
 
-    def __init__(self, status: Status, reporter: Reporter) -> None:
+    ``session`` makes the session of a Ryu datapath.
+    """
+
+    def __init__(
+        self, status: Status, reporter: Reporter, session: Callable[[Any], Session] = Session
+    ) -> None:
         self._status = status
         self._reporter = reporter
+        self._session = session
         self._sessions: dict[int, Session] = {}
+        self._failures: frozenset[str] = frozenset()
+        self._comparing = False
         self._transition = Transition(status.desired)
         self._held: dict[int, SwitchRules] = {}
         """The rules that a switch has confirmed on its present connection."""
@@ -56,7 +64,7 @@ class Switches:
 
     def connected(self, datapath: Any) -> None:
         """Serve a switch that has reported its ports."""
-        hub.spawn(self._serve, Session(datapath))
+        hub.spawn(self._serve, self._session(datapath))
 
     def disconnected(self, datapath: Any) -> None:
         """Forget a connection; the switch keeps its rules."""
@@ -73,7 +81,7 @@ class Switches:
             switch.disconnect()
             _LOG.warning("%s has disconnected; it keeps its rules", switch)
             self._reporter.tell("disconnected", switch=switch.name)
-            self._conductor.wake()
+            self._compare_failures()
 
     def ports_changed(self, datapath: Any) -> None:
         """Record the ports of a switch as they are now."""
@@ -88,7 +96,7 @@ class Switches:
             if up != before.get(port, False):
                 _LOG.warning("%s port %d to %s is %s", switch, port, far, "up" if up else "down")
                 self._reporter.tell("port", switch=switch.name, port=port, up=up)
-        self._conductor.wake()
+        self._compare_failures()
 
     def deliver(self, message: Any) -> None:
         """Pass a reply to the session that waits for it."""
@@ -103,6 +111,22 @@ class Switches:
     def _session_of(self, message: Any) -> Session | None:
         session = self._sessions.get(message.datapath.id)
         return session if session and session.datapath is message.datapath else None
+
+    # --- failures ----------------------------------------------------------------------------
+
+    def _compare_failures(self) -> None:
+        """Report links and switches that have failed or returned, once for many events."""
+        if not self._comparing:
+            self._comparing = True
+            hub.spawn(self._report_failures)
+
+    def _report_failures(self) -> None:
+        self._comparing = False
+        found = self._status.observed.failures()
+        if found != self._failures:
+            self._failures = found
+            self._reporter.tell("failures", failed=sorted(found))
+        self._conductor.wake()
 
     # --- changes -----------------------------------------------------------------------------
 
@@ -157,7 +181,7 @@ class Switches:
         self._sessions[datapath.id] = session
         switch.connect(ports_of(datapath))
         self._reporter.tell("connected", switch=switch.name)
-        self._conductor.wake()
+        self._compare_failures()
         self._try_to_install(session, switch)
 
     def _try_to_install(self, session: Session, switch: ObservedSwitch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import resource
 import socket
 import struct
 from collections.abc import Iterator
@@ -89,10 +90,13 @@ def test_endless_lists_of_rules_end_the_connection(controller: LoneController) -
 
 
 def test_connections_that_say_nothing_are_closed(controller: LoneController) -> None:
-    silent = [hostile(controller) for _ in range(500)]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    silent = [hostile(controller) for _ in range(1500)]
     serves_an_honest_switch(controller)
     for connection in silent:
         await_closed(connection)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert controller.rss_bytes() < MAX_RSS_BYTES
 
 

@@ -16,11 +16,13 @@ import pytest
 from tests.fake_switch import FakeSwitch
 from tests.integration.bare_fabric import until
 from tests.integration.lone_controller import LoneController, lone_controller
+from tests.openflow_messages import VALID
 
 pytestmark = pytest.mark.integration
 
 CONFIG = "fabric: ring,4\nengine: updown\nconnect_timeout_s: 1"
 PORTS = 3
+PACKETS = 5000
 
 
 @pytest.fixture
@@ -154,6 +156,7 @@ def test_events_tell_what_happens(controller: LoneController) -> None:
             assert events.until("port") | {"time": 0} == {
                 **{"time": 0, "switch": "s1", "port": 2, "up": False}
             }
+            assert events.until("failures")["failed"] == ["s1:2-s2:3"]
             assert events.until("problem")["text"]
             assert "s1:2-s2:3" in controller.status()["links_down"]
             switch.report_port(2, up=True)
@@ -179,6 +182,9 @@ def test_metrics_count_what_happened(controller: LoneController) -> None:
         assert metric('knotless_rule_changes_total{command="add"}') == switch.changes
         assert metric("knotless_install_seconds_count") == 1
         switch.report_port(2, up=False)
+        switch.socket.sendall(VALID["packet-in"] * PACKETS)
+        dropped = "knotless_dropped_messages_total"
+        until("packets are dropped", lambda: metric(dropped) > 0, 10)
         until("a link is down", lambda: metric('knotless_links{state="down"}') == 1, 10)
     assert metric("knotless_rules") > 0
     assert metric("knotless_problems") > 0
