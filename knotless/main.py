@@ -64,19 +64,37 @@ class Commands(click.Group):
             except SystemExit as end:
                 result = end.code
             sys.stdout.flush()
-        except KnotlessError as error:
-            _end(2, str(error))
-        except click.ClickException as error:
-            _end(2, _one_line(error))
         except (click.Abort, KeyboardInterrupt):
             _end(130, "interrupted")
-        except BrokenPipeError:
-            _end(1)
-        except MemoryError as error:
-            _end(2, f"not enough memory: {error}".removesuffix(": "))
-        except OSError as error:
-            _end(2, _of_the_system(error))
+        except Exception as error:  # noqa: BLE001 - raised again unless it is known
+            if _follows_an_interrupt(error):
+                _end(130, "interrupted")
+            _end_by(error)
         sys.exit(result if isinstance(result, int) else 0)
+
+
+def _follows_an_interrupt(error: BaseException | None) -> bool:
+    """Tell whether an error was raised while Ctrl-C was handled, such as by closing workers."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _end_by(error: Exception) -> NoReturn:
+    """Exit because of a mistake of the user or of what the system refuses; raise other errors."""
+    if isinstance(error, KnotlessError):
+        _end(2, str(error))
+    if isinstance(error, click.ClickException):
+        _end(2, _one_line(error))
+    if isinstance(error, BrokenPipeError):
+        _end(1)
+    if isinstance(error, MemoryError):
+        _end(2, f"not enough memory: {error}".removesuffix(": "))
+    if isinstance(error, OSError):
+        _end(2, _of_the_system(error))
+    raise error
 
 
 def _end(status: int, message: str | None = None) -> NoReturn:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -132,15 +131,13 @@ def test_no_path_depends_on_the_host_at_its_end(fabric: Fabric, select: str) -> 
         assert all(len(paths) == 1 for paths in by_switch.values())
 
 
-def _has_fallback(flow: dict[str, Any]) -> bool:
-    """Without its rule a VLAN uses the other VLANs' path, which may also reach the destination."""
-    return flow["table"] == 1 and "vlan_vid" in [field[0] for field in flow["match"]]
-
-
 @FEW
 @given(FABRICS, st.data())
-def test_a_wound_to_the_rules_never_passes_unseen(fabric: Fabric, data: st.DataObject) -> None:
-    """Remove one rule that carries traffic: something must fail."""
+def test_a_missing_rule_is_noticed(fabric: Fabric, data: st.DataObject) -> None:
+    """Remove one rule that carries traffic: some packet is treated differently.
+
+    It need not be lost: a rule of lower priority may send it to its destination on another path.
+    """
     rules = compile_rules(make_plan(fabric, "updown"))
     with tempfile.TemporaryDirectory() as folder:
         write_dir(fabric, rules, folder)
@@ -150,14 +147,14 @@ def test_a_wound_to_the_rules_never_passes_unseen(fabric: Fabric, data: st.DataO
         (name, place)
         for name, flows in tracer.flows.items()
         for place, flow in enumerate(flows)
-        if flow["hits"] and flow["priority"] > 0 and not _has_fallback(flow)
+        if flow["hits"] and flow["priority"] > 0
     ]
     if not used:
         return
     name, place = data.draw(st.sampled_from(used))
     kept = rules[name].rules[:place] + rules[name].rules[place + 1 :]
     broken = {**rules, name: type(rules[name])(kept, rules[name].groups)}
-    assert check(fabric, broken).undelivered > 0
+    assert state_of_rules(fabric, rules).difference(state_of_rules(fabric, broken))
 
 
 @st.composite

@@ -7,10 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
-from knotless.main import main
+from knotless.main import Commands, main
 from routing.engine import engines
 
 
@@ -159,3 +160,22 @@ def test_comparisons_that_cannot_be_had(arguments: list[str], said: str) -> None
     assert done.exit_code == 2
     assert said in done.stderr
     assert done.stdout == ""
+
+
+def test_an_interrupt_is_not_hidden_by_an_error_of_the_clean_up() -> None:
+    commands = Commands("commands")
+
+    @commands.command()
+    @click.option("--interrupted", is_flag=True)
+    def close(interrupted: bool) -> None:
+        try:
+            if interrupted:
+                raise KeyboardInterrupt
+        finally:
+            raise TimeoutError("a worker has not ended")
+
+    runner = CliRunner(mix_stderr=False)
+    done = runner.invoke(commands, ["close", "--interrupted"], prog_name="knotless")
+    assert (done.exit_code, done.stderr.strip()) == (130, "knotless: interrupted")
+    done = runner.invoke(commands, ["close"], prog_name="knotless")
+    assert (done.exit_code, done.stderr.strip()) == (2, "knotless: a worker has not ended")
