@@ -162,10 +162,10 @@ def test_comparisons_that_cannot_be_had(arguments: list[str], said: str) -> None
     assert done.stdout == ""
 
 
-def test_an_interrupt_is_not_hidden_by_an_error_of_the_clean_up() -> None:
-    commands = Commands("commands")
-
-    @commands.command()
+def test_an_interrupt_is_not_hidden_by_an_error_of_the_clean_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @click.command()
     @click.option("--interrupted", is_flag=True)
     def close(interrupted: bool) -> None:
         try:
@@ -174,8 +174,8 @@ def test_an_interrupt_is_not_hidden_by_an_error_of_the_clean_up() -> None:
         finally:
             raise TimeoutError("a worker has not ended")
 
-    runner = CliRunner(mix_stderr=False)
-    done = runner.invoke(commands, ["close", "--interrupted"], prog_name="knotless")
+    monkeypatch.setattr(Commands, "get_command", lambda *_: close)
+    done = run("close", "--interrupted")
     assert (done.exit_code, done.stderr.strip()) == (130, "knotless: interrupted")
-    done = runner.invoke(commands, ["close"], prog_name="knotless")
+    done = run("close")
     assert (done.exit_code, done.stderr.strip()) == (2, "knotless: a worker has not ended")
