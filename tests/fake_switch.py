@@ -1,4 +1,4 @@
-"""A switch that speaks OpenFlow 1.3 to a controller over loopback, and holds no rules."""
+"""A switch without rules that speaks OpenFlow 1.3 to a controller over loopback."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class FakeSwitch:
         self.socket.close()
 
     def answer_all(self) -> bool:
-        """Answer what has arrived; returns True, when nothing more has come for a moment."""
+        """Answer all messages that have arrived; return True when no more arrive for a moment."""
         while select.select([self.socket], [], [], 0.05)[0]:
             self.answer()
         return True
@@ -41,7 +41,7 @@ class FakeSwitch:
         return kind, self.reply(kind, xid, body)
 
     def reply(self, kind: int, xid: int, body: bytes) -> int:
-        """Answer one message; return the type of list that it asks for, or -1."""
+        """Answer one message; return the type of the requested list, or -1."""
         part = int.from_bytes(body[:2], "big") if kind == MULTIPART_REQUEST else -1
         reply = b""
         match kind:
@@ -61,7 +61,7 @@ class FakeSwitch:
         return part
 
     def multipart_reply(self, part: int, xid: int) -> bytes:
-        """Return what is answered to a request for a list: ports, or nothing."""
+        """Return the reply to a request for a list: the ports, or an empty list."""
         ports = b""
         if part == PORT_DESC:
             for port in range(1, self.ports + 1):
