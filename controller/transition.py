@@ -22,6 +22,7 @@ from routing.repair import Repair, repair
 from topologies.fabric import Fabric
 from topologies.failures import NO_FAILURES, Failures
 from verification.changes.change import Change, Installed, Step
+from verification.changes.proof import Circumstances
 from verification.changes.tiers import plan_change
 from verification.dependencies import longest_chain
 
@@ -86,7 +87,21 @@ def planned(task: Task) -> Planned:
         intact.multicast,
         task.undrained,
     )
-    return Planned(task.goal, repaired, plan_change(before, plan))
+    change = plan_change(before, plan)
+    if task.goal.failures and not _is_safe_if_links_return(change, intact.fabric):
+        change = plan_change(replace(before, fabric=intact.fabric), plan)
+    return Planned(task.goal, repaired, change)
+
+
+def _is_safe_if_links_return(change: Change, fabric: Fabric) -> bool:
+    """Tell whether no step can deadlock if links that are down carry frames again before its end.
+
+    Rules of older generations may still forward to them.
+    """
+    circumstances = Circumstances(fabric, change.before.flow_control, change.before.multicast)
+    return all(
+        circumstances.judge(step.proof.generations).verdict.acyclic for step in change.steps
+    )
 
 
 def usable(fabric: Fabric, failures: Failures) -> Fabric:

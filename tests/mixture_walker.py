@@ -6,6 +6,7 @@ q each switch holds rule set q - 1 or q, and a frame may stay anywhere for any n
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -30,6 +31,8 @@ class MixtureWalker:
     def __init__(self, folders: Sequence[Path]) -> None:
         self.rules = [RuleTracer(folder) for folder in folders]
         self.fabric, self.peer = self.rules[0].fabric, self.rules[0].peer
+        files = [folder / "tags.json" for folder in folders]
+        self.tags = [json.loads(of.read_text()) if of.exists() else None for of in files]
         self.edges: set[tuple[Node, Node]] = set()
         self._known: dict[tuple[object, ...], list[tuple[int, Packet]]] = {}
 
@@ -38,15 +41,22 @@ class MixtureWalker:
         hosts = {host["name"]: host for host in self.fabric["hosts"]}
         sender = hosts[source]
         mac = BROADCAST if destination == "all" else hosts[destination]["mac"]
-        packet = {
-            "eth_dst": _num(mac),
-            "eth_src": _num(sender["mac"]),
-            "eth_type": 0x0806 if destination == "all" else 0x0800,
-            "vlan": None,
-            "pcp": 0,
-        }
-        first = 1 if len(self.rules) > 1 else 0
-        return self._from((sender["switch"], sender["port"]), packet, first, None, frozenset())
+        found: set[Outcome] = set()
+        for phase in range(1, max(2, len(self.rules))):
+            for tags in {id(of): of for of in self.tags[max(0, phase - 1) : phase + 1]}.values():
+                vlan = None
+                if tags is not None:
+                    vlan = tags[source].get(mac, tags[source]["default"])
+                packet = {
+                    "eth_dst": _num(mac),
+                    "eth_src": _num(sender["mac"]),
+                    "eth_type": 0x0806 if destination == "all" else 0x0800,
+                    "vlan": vlan,
+                    "pcp": 0,
+                }
+                place = (sender["switch"], sender["port"])
+                found |= self._from(place, packet, phase, None, frozenset())
+        return found
 
     def _from(
         self,

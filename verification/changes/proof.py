@@ -13,8 +13,9 @@ Each switch must take its new rules all at once (an OpenFlow bundle), and the ne
 be sent only after all switches have confirmed this one (a barrier).
 
 Frames that the switch of their source drops, in some generation, are not lost by the change: that
-generation alone drops them. Neither are packets that some rule sends to a port behind which nothing
-is, because the link is cut. All others must be delivered.
+generation alone drops them. (If hosts change their tags, what they send must be admitted too.)
+Neither are packets that some rule sends to a port behind which nothing is, because the link is cut.
+All others must be delivered.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from forwarding.openflow.reader import Generation, state_of_generations
 from routing.flow_control import Edges
 from routing.multicast import MulticastGroup
 from topologies.fabric import Fabric
+from verification.changes.admission import refused_frames
 from verification.check import Verdict, verdict_of
 from verification.dependencies import edges_of
 
@@ -72,11 +74,14 @@ class Proof:
     """The verdict on all mixtures of some generations, installed one after the other.
 
     ``judge_alone`` returns the verdict on one generation; each is computed when it is needed.
+    ``refused`` are frames with tags that are not admitted, see
+    :func:`verification.changes.admission.refused_frames`.
     """
 
     generations: tuple[Generation, ...]
     mixed: Judged
     judge_alone: Callable[[Generation], Judged]
+    refused: int = 0
 
     @property
     def acyclic(self) -> bool:
@@ -96,10 +101,10 @@ class Proof:
         fails no more than the one that fails most; otherwise the figure is an upper limit.
         """
         if not any(self.mixed.lost):
-            return 0
+            return self.refused
         alone = [self.judge_alone(generation).lost for generation in self.generations]
         most = [max(lost[kind] for lost in alone) for kind in range(len(self.mixed.lost))]
-        return sum(self.mixed.lost) - sum(most)
+        return sum(self.mixed.lost) - sum(most) + self.refused
 
     @property
     def safe(self) -> bool:
@@ -125,4 +130,6 @@ class Prover:
 
     def prove(self, generations: Sequence[Generation]) -> Proof:
         """Return the proof for generations that are installed one after the other."""
-        return Proof(tuple(generations), self.circumstances.judge(generations), self.alone)
+        about = self.circumstances
+        refused = refused_frames(about.fabric, generations, about.multicast)
+        return Proof(tuple(generations), about.judge(generations), self.alone, refused)

@@ -35,7 +35,7 @@ from routing.graphs.channels import PRIORITIES
 from routing.plan import Plan
 from routing.vlans.host_tags import HostTags
 from verification.changes.batches import add_batches
-from verification.changes.change import EVERYTHING, Change, Installed
+from verification.changes.change import EVERYTHING, Change, Installed, Pair
 from verification.changes.proof import Circumstances, Prover
 from verification.changes.steps import Steps
 from verification.changes.stops import pairs_to_stop
@@ -69,8 +69,8 @@ def naive_change(before: Installed, new_plan: Plan) -> Change:
 class _Planes:
     """The new rules and tags in a plane of their own, and the rules of both planes together.
 
-    Of these, ``both`` have the old admission and ``admitted`` the new one. If hosts tag, before or
-    after the change, one set of rules admits the frames of both planes.
+    ``both`` admit what is admitted now, and frames that hosts tag for the new plane. ``admitted``
+    admit frames to the new plane; if hosts tag now, also what they send until they stop doing so.
     """
 
     new: FabricRules
@@ -160,21 +160,18 @@ class _Planner:
         """Return the new rules in a plane next to what is installed; None if these do not fit."""
         old, (new, tags) = self._old, self.in_plane(plane)
         try:
-            if self.before.tags is not None or tags is not None:
-                both = joined(old, new)
-                return _Planes(new, tags, both, both)
             both = joined(old, without_admission(new))
-            return _Planes(new, tags, both, joined(without_admission(old), new))
+            admitted = joined(without_admission(old) if tags is None else old, new)
         except RuleError:
             return None
+        return _Planes(new, tags, both, admitted)
 
     def two_planes(self, planes: _Planes) -> Steps:
         """Tier 2: install the new plane, switch admission over, remove the old plane."""
         steps = Steps(self.prover, self.before)
         steps.add("install the new plane", planes.both, self.before.tags)
         if steps.proven:
-            action = "switch admission over to the new plane"
-            steps.add(action, planes.admitted, planes.tags, drain=True)
+            self._switch_over(steps, planes)
             steps.add("remove the old plane", planes.new, planes.tags)
         return steps
 
@@ -189,11 +186,19 @@ class _Planner:
         steps = Steps(self.prover, self.before)
         action = "install the new plane, stop frames that could close a cycle"
         steps.add(action, planes.both, self.before.tags, drain=True, stopped=stopped)
-        action = "switch admission over to the new plane"
-        steps.add(action, planes.admitted, planes.tags, drain=True, stopped=stopped)
+        self._switch_over(steps, planes, stopped)
         action = "remove the old plane, admit the stopped frames"
         steps.add(action, planes.new, planes.tags)
         return steps
+
+    def _switch_over(self, steps: Steps, planes: _Planes, stopped: tuple[Pair, ...] = ()) -> None:
+        """Add the steps after which all frames are admitted to the new plane, and drain."""
+        old_tags, retagged = self.before.tags, planes.tags != self.before.tags
+        action = "switch admission over to the new plane"
+        steps.add(action, planes.admitted, old_tags, drain=not retagged, stopped=stopped)
+        if retagged:
+            action = "hosts take their new tags"
+            steps.add(action, planes.admitted, planes.tags, drain=True, stopped=stopped)
 
     def stopped_in_place(self) -> Steps:
         """Tier 3 without a free plane: all frames are stopped."""
