@@ -23,11 +23,7 @@ class State:
     undelivered: int
     """Ordered pairs of hosts whose packets are not delivered exactly once and without a label."""
     floods_undelivered: list[int]
-<<<<<<< HEAD
-    """By group, first all hosts: receivers with missing, duplicate or unwanted copies."""
-=======
     """By group (group 0 is all hosts): receivers with missing, duplicate or unwanted copies."""
->>>>>>> wV
     lost: int
     """Undelivered pairs of which some packet is lost after its first switch, see of_rules."""
     lost_pairs: list[tuple[int, int]]
@@ -61,11 +57,7 @@ class State:
         """Return a packet (source, destination, hop) that the states treat differently, or None."""
 
 class Switch:
-<<<<<<< HEAD
-    """One switch's rules (a :class:`forwarding.openflow.rules.SwitchRules`), made ready for use.
-=======
     """One switch's rules (:class:`forwarding.openflow.rules.SwitchRules`), to apply to frames.
->>>>>>> wV
 
     Numbers out of range raise OverflowError.
     """
@@ -121,22 +113,12 @@ def of_rules(
 ) -> State:
     """Return the explored state of rules.
 
-<<<<<<< HEAD
-    Each of ``generations`` has the rules of every switch;
-    ``groups`` are what is flooded: address, EtherType and receivers; ``tags`` are empty, or for
-    each generation an array (hosts, hosts and groups) of the VLAN that a host puts on, 0 for none.
-    A packet may meet rules of several generations, but none older than the one before the newest
-    that it has met. With ``cut_links``, what is sent to a port behind which nothing is does not
-    count as lost. Numbers that fit no field raise OverflowError, arguments that do not
-    fit ValueError.
-=======
     Each of ``generations`` has the rules of every switch; ``groups`` are the flooded addresses,
     each with EtherType and receivers; ``tags`` are empty, or for each generation an array (hosts,
     hosts + groups) of the VLAN with which a host tags, 0 for none. A packet may meet rules of
     several generations, but none older than the one before the newest that it has met. With
     ``cut_links``, what is sent to a port behind which nothing is does not count as lost. Numbers
     out of range raise OverflowError, arguments that do not match ValueError.
->>>>>>> wV
     """
 
 def of_dot1q(
