@@ -8,6 +8,7 @@ from typing import Any
 
 from controller.desired import Desired
 from controller.observed import DUPLICATE_MEMORY_S, Observed, ObservedSwitch
+from controller.transition import Transition
 
 _SHOWN = 3
 
@@ -22,11 +23,13 @@ class Status:
 
     desired: Desired
     observed: Observed = field(init=False)
+    transition: Transition = field(init=False)
     started_s: float = 0.0
     note: str | None = None
 
     def __post_init__(self) -> None:
         self.observed = Observed(self.desired.fabric)
+        self.transition = Transition(self.desired)
 
     def missing_switches(self, now_s: float) -> list[ObservedSwitch]:
         """Return the switches that are not connected although their time is up."""
@@ -60,6 +63,8 @@ class Status:
         ]
         if self.note is not None:
             lines.append(self.note)
+        if self.transition.problem is not None:
+            lines.append(f"the routes stay as they are: {self.transition.problem}")
         return lines + list(self.desired.verdict.problems)
 
     def unknown_dpid(self, dpid: int) -> str:
@@ -90,7 +95,7 @@ class Status:
                     "dpid": switch.dpid,
                     "connected": switch.connected,
                     "installed": switch.installed,
-                    "rules": len(desired.rules[switch.name].rules),
+                    "rules": len(self.transition.wanted(switch.name).rules),
                     "missing_ports": list(switch.missing_ports),
                 }
                 for switch in observed.switches.values()
@@ -98,6 +103,7 @@ class Status:
             "links_down": list(observed.links_down()),
             "hosts_down": list(observed.hosts_down()),
             "switches_down": list(observed.switches_down()),
+            "routes": self.transition.as_json(),
             "problems": self.problems(now_s),
             "plan": desired.summary,
             "check": desired.verdict.as_json(),

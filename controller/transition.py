@@ -198,6 +198,21 @@ class Transition:
         fabric = task.goal.desired.fabric
         return Failures.of(fabric, back) if back else None
 
+    def as_json(self) -> dict[str, object]:
+        """Return where the fabric is, for ``GET /status``.
+
+        ``failed`` are the links and switches that the rules of the last plan avoid.
+        """
+        way = self.planned
+        return {
+            "failed": list(self._reached.failures.names),
+            "repair": way.kind if way else "intact",
+            "tier": way.change.tier if way else None,
+            "changing": not self.is_there,
+            "waiting_for": sorted(self.waiting),
+            "older_rules": self.undrained,
+        }
+
     def task(self) -> Task | None:
         """Return what is to be planned, if the goal is not the one that the steps lead to."""
         if not self.is_due or self.goal in (self._reached, self._failed_goal):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
 from eventlet import tpool
@@ -14,11 +15,25 @@ from common.errors import KnotlessError
 from controller.draining import Counters, Draining, Port, channels_between
 from controller.observed import Observed
 from controller.status import Status
-from controller.transition import Planned, Task, Transition, planned, usable
+from controller.transition import Planned, Task, planned, usable
 from topologies.failures import Failures
 
 _LOG = logging.getLogger("knotless.changes")
-_DRAIN_INTERVAL_S = 0.05
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How the controller waits.
+
+    ``execute`` calls a function that can take long, while green threads go on. Counters are read
+    every ``drain_interval_s`` while packets of older rules leave.
+    """
+
+    execute: Callable[[Callable[[Task], Planned], Task], Planned] = tpool.execute
+    drain_interval_s: float = 0.05
+
+
+DEFAULT_PACE = Pace()
 
 
 class Hands(Protocol):
@@ -45,9 +60,14 @@ class Conductor:
     """A green thread that plans steps and begins them as soon as they are due."""
 
     def __init__(
-        self, status: Status, transition: Transition, hands: Hands, listener: Listener
+        self,
+        status: Status,
+        hands: Hands,
+        listener: Listener,
+        pace: Pace,
     ) -> None:
-        self._status, self._transition = status, transition
+        self._status, self._transition = status, status.transition
+        self._pace = pace
         self._hands, self._listener = hands, listener
         self._woken = hub.Event()
         self._asked_s: float | None = None
@@ -104,7 +124,7 @@ class Conductor:
         if mended := self._transition.mended(task):
             self._count_lost(mended)
         try:
-            way = tpool.execute(planned, task)
+            way = self._pace.execute(planned, task)
         except KnotlessError as error:
             self._transition.refuse(task, str(error))
             _LOG.error("the routes stay as they are: %s", error)
@@ -134,7 +154,7 @@ class Conductor:
                 if draining.see(counters):
                     transition.drained(number)
                     return
-                hub.sleep(_DRAIN_INTERVAL_S)
+                hub.sleep(self._pace.drain_interval_s)
                 counters = {**counters, **self._hands.port_counters()}
         finally:
             self._is_draining = False

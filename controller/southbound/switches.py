@@ -15,11 +15,11 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 from controller.desired import Desired
 from controller.draining import Counters, Port
 from controller.observed import ObservedSwitch
-from controller.southbound.conductor import Conductor
+from controller.southbound.conductor import DEFAULT_PACE, Conductor, Pace
 from controller.southbound.session import Session, SwitchGoneError
 from controller.status import Status
 from controller.steps import Changes, difference, reconcile
-from controller.transition import Planned, Transition
+from controller.transition import Planned
 from forwarding.openflow.rules import SwitchRules
 
 _ALIVE_S = 2.0
@@ -46,7 +46,11 @@ class Switches:
     """
 
     def __init__(
-        self, status: Status, reporter: Reporter, session: Callable[[Any], Session] = Session
+        self,
+        status: Status,
+        reporter: Reporter,
+        session: Callable[[Any], Session] = Session,
+        pace: Pace = DEFAULT_PACE,
     ) -> None:
         self._status = status
         self._reporter = reporter
@@ -54,10 +58,10 @@ class Switches:
         self._sessions: dict[int, Session] = {}
         self._failures: frozenset[str] = frozenset()
         self._comparing = False
-        self._transition = Transition(status.desired)
+        self._transition = status.transition
         self._held: dict[int, SwitchRules] = {}
         """The rules that a switch has confirmed on its present connection."""
-        self._conductor = Conductor(status, self._transition, self, reporter)
+        self._conductor = Conductor(status, self, reporter, pace)
         self._conductor.start()
 
     # --- called by event handlers: they return at once ---------------------------------------

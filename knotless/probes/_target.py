@@ -20,13 +20,15 @@ from scapy.packet import Packet, Raw
 from scapy.utils import rdpcap
 
 from common.errors import EmulationError
-from emulation import namespaces, state, wiring
+from emulation import controller, namespaces, state, wiring
 from emulation.daemon import Daemon
 from emulation.names import MARK, REPOSITORY, Names
 from routing.plan import Plan, make_plan
+from routing.repair import repair
 from routing.request import PlanRequest
 from topologies import load
 from topologies.fabric import Fabric, Host
+from topologies.failures import Failures
 
 PROBE_TYPE = 0x88B6
 """The EtherType of probe frames: 'local experimental 2' of IEEE 802."""
@@ -208,6 +210,10 @@ def target(names: Names, pairs: Sequence[tuple[str, str]], count: int) -> Target
         )
     fabric = load(str(names.fabric_file))
     plan = make_plan(fabric, PlanRequest.from_settings(settings))
+    if failed := controller.status(int(settings.get("rest_port", controller.REST_PORT)))["routes"][
+        "failed"
+    ]:
+        plan = repair(plan, Failures.of(fabric, failed)).plan
     hosts = fabric.hosts
     if len(hosts) < 2:
         raise EmulationError(f"{fabric.name}: a probe needs two hosts")

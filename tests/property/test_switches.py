@@ -7,6 +7,7 @@ all switches are connected, every one holds exactly the rules that are wanted.
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,19 +17,24 @@ from ryu.lib import hub
 
 from controller.config import Config
 from controller.desired import Desired
+from controller.southbound.conductor import Pace, failures_of
 from controller.southbound.session import SwitchGoneError
 from controller.southbound.switches import Switches
 from controller.status import Status
 from controller.steps import Change, Changes, FoundGroup, FoundRule, RuleChange, normal
-from forwarding.openflow.rules import Group, Rule
+from controller.transition import Planned, usable
+from forwarding.openflow.rules import Group, Rule, SwitchRules
 from topologies import load
+from topologies.failures import Failures, host_parts
+from verification.check import check
 
-CASES = 1000
+CASES = 40
 FABRIC = load("ring,4")
 DESIRED = tuple(
     Desired.compute(Config(fabric="ring,4", engine="updown", root=root), FABRIC)
     for root in ("s1", "s2", "s3")
 )
+PACE = Pace(lambda plan, task: plan(task), drain_interval_s=0)
 UP = SimpleNamespace(config=0, state=0)
 DOWN = SimpleNamespace(config=0, state=1)
 
@@ -88,6 +94,18 @@ class ModelSession:
         self.wait()
         return []
 
+    def change_at_once(self, changes: Iterable[Change]) -> list[tuple[Change | None, str]]:
+        together = list(changes)
+        self.wait()
+        for change in together:
+            self.datapath.switch.apply(change)
+        self.wait()
+        return []
+
+    def port_counters(self) -> dict[int, tuple[int, int]]:
+        self.wait()
+        return dict.fromkeys((1, 2, 3), (0, 0))
+
     def answers(self, _timeout_s: float) -> bool:
         try:
             self.wait()
@@ -114,6 +132,16 @@ class Reports:
     def installed(self, _changes: Changes, seconds: float) -> None:
         assert seconds >= 0
 
+    def changed(self, way: Planned, seconds: float) -> None:
+        assert seconds >= 0
+        assert way.change.proven
+
+
+def separated_pairs(failures: Failures) -> int:
+    """Return the ordered pairs of hosts that failures separate."""
+    parts = host_parts(FABRIC, failures)
+    return sum(a != b for a in parts for b in parts)
+
 
 class Case:
     """One controller and its switches."""
@@ -123,8 +151,9 @@ class Case:
         self.status = Status(DESIRED[0])
         self.reports = Reports()
         session: Any = ModelSession
-        self.controller = Switches(self.status, self.reports, session)
+        self.controller = Switches(self.status, self.reports, session, PACE)
         self.switches = [ModelSwitch(switch.dpid) for switch in FABRIC.switches]
+        self.checked: set[str] = set()
         self.connections: dict[int, Any] = {}
         self.unnoticed: list[Any] = []
         """Connections that have ended, of which the controller hears later."""
@@ -173,6 +202,22 @@ class Case:
                 self.controller.disconnected(late)
         for _ in range(self.dice.randrange(8)):
             hub.sleep(0)
+            self.check()
+
+    def check(self) -> None:
+        """Whatever the switches hold at this moment cannot deadlock, and has no loop."""
+        held = {
+            self.status.desired.names[of.dpid]: SwitchRules(
+                tuple(of.rules.values()), tuple(of.groups.values())
+            )
+            for of in self.switches
+        }
+        digest = str(held)
+        if digest not in self.checked:
+            self.checked.add(digest)
+            verdict = check(FABRIC, held)
+            assert verdict.acyclic
+            assert not [line for line in verdict.problems if "for ever" in line]
 
     def settle(self) -> None:
         """Connect every switch that is not connected, until nothing happens any more."""
@@ -184,9 +229,11 @@ class Case:
                 if datapath is None or datapath.state == DEAD_DISPATCHER:
                     self.connect(switch)
             hub.sleep(0)
-            if self.status.observed.ready:
+            self.check()
+            routes = self.status.transition
+            if self.status.observed.ready and routes.is_there and not routes.undrained:
                 return
-        raise AssertionError(f"not ready: {self.status.problems(1e9)}")
+        raise AssertionError(f"not ready: {self.status.problems(1e9)} {routes.as_json()}")
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -196,17 +243,22 @@ def test_in_the_end_every_switch_holds_what_is_wanted(part: int) -> None:
         for _ in range(case.dice.randrange(1, 25)):
             case.step()
         case.settle()
-        wanted = case.status.desired.rules
+        routes, failures = case.status.transition, failures_of(case.status.observed)
+        assert (routes.goal.failures, routes.problem) == (failures, None), f"seed {seed}"
+        held = {}
         for switch in case.switches:
             name = case.status.desired.names[switch.dpid]
-            rules = {rule.key: rule for rule in map(normal, wanted[name].rules)}
+            wanted = held[name] = routes.wanted(name)
+            rules = {rule.key: rule for rule in map(normal, wanted.rules)}
             assert switch.rules == rules, f"seed {seed}: {name}"
-            groups = {group.group_id: group for group in wanted[name].groups}
+            groups = {group.group_id: group for group in wanted.groups}
             assert switch.groups == groups, f"seed {seed}: {name}"
+        verdict = check(usable(FABRIC, failures), held)
+        separated = separated_pairs(failures)
+        assert (verdict.acyclic, verdict.undelivered) == (True, separated), f"seed {seed}"
         for switch in case.switches:
             for port in (2, 3):
                 case.set_port(switch, port, UP)
-        hub.sleep(0)
-        hub.sleep(0)
+        case.settle()
         assert case.reports.failed == [], f"seed {seed}"
         assert case.status.observed.failures() == frozenset(), f"seed {seed}"
