@@ -72,7 +72,7 @@ def test_a_link_that_no_path_uses_moves_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "kind"), [("updown", "repaired"), ("lturn", "replanned"), ("lash", "updown")]
+    ("engine", "kind"), [("updown", "repaired"), ("lturn", "extended"), ("lash", "extended")]
 )
 def test_a_new_plan_is_made_where_paths_cannot_be_moved(engine: str, kind: str) -> None:
     # L-turn and LASH use one virtual channel here, with as many turns as close no cycle.
