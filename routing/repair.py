@@ -28,7 +28,7 @@ from routing.routes import ExplicitRoutes, Routes, TableRoutes
 from routing.vlans.assignment import FIRST_VLAN
 from topologies.failures import Failures, hosts_by_part, parts
 
-Kind = Literal["none", "repaired", "replanned", "updown"]
+Kind = Literal["none", "repaired", "extended", "replanned", "updown"]
 Counts = NDArray[np.int64]
 
 
@@ -37,10 +37,11 @@ class Repair:
     """A repaired plan, and what the repair changed.
 
     ``kind`` is ``none`` if no path or broadcast tree used a failed part; ``repaired`` if only those
-    that did have moved; ``replanned`` if the same engine made a new plan for what remains of the
-    fabric, ``updown`` if up*/down* had to. ``pairs``, ``before`` and ``after`` have an entry for
-    each path that changed: its ordered pairs of hosts, its channels in the intact plan, and now (0:
-    there is no path). ``trees`` is the number of switches whose broadcasts have another tree.
+    that did have moved; ``extended`` if others had to make room; ``replanned`` if the same engine
+    made a new plan for what remains of the fabric, ``updown`` if up*/down* had to. ``pairs``,
+    ``before`` and ``after`` have an entry for each path that changed: its ordered pairs of hosts,
+    its channels in the intact plan, and now (0: there is no path). ``trees`` is the number of
+    switches whose broadcasts have another tree.
     """
 
     intact: Plan
@@ -94,9 +95,11 @@ def repair(plan: Plan, failures: Failures) -> Repair:
     Fabric, channels, rows and VLANs stay those of the intact plan. Paths and broadcast trees that
     use no failed part stay. The others take shortest paths that fit into the VLANs and virtual
     channels of the plan and that close no cycle of dependencies with all others. If the intact
-    plan has a cycle (under its flow control), the repaired plan may have one. If there is no such
-    path, the remaining parts of the fabric get a new plan each, by the same engine or, if it cannot
-    route them, by up*/down*, with the virtual channels of the intact plan.
+    plan has a cycle (under its flow control), the repaired plan may have one. If a path does not
+    fit, dependencies of kept paths that are in its way are given up, those with the fewest paths,
+    and these paths move too. If that does not help, the remaining parts of the fabric get a new
+    plan each, by the same engine or, if it cannot route them, by up*/down*, with the virtual
+    channels of the intact plan.
 
     Paths are moved by destination, then by distance to it, then by row. Among paths that fit, a
     path has the fewest channels, then the fewest new changes of priority, then the fewest kept and
@@ -113,13 +116,14 @@ def repair(plan: Plan, failures: Failures) -> Repair:
     if plan.failures:
         raise ValueError("a repair starts from the intact plan")
     began = time.perf_counter()
-    kind: Kind = "repaired"
+    kind: Kind
     moves: tuple[Counts, Counts, Counts]
     found = _moves(plan, failures)
     if found["unrouted"] is not None or found["unrouted_tree"] is not None:
         kind, repaired = new_plan(plan, failures, found["promise"])
         moves = path_changes(plan, repaired)
     else:
+        kind = "extended" if found["extended"] else "repaired"
         repaired = _with_moves(plan, failures, found)
         pairs = plan.senders[found["row"]].astype(np.int64) * plan.receivers[found["to"]]
         moves = pairs, found["before"].astype(np.int64), found["hops"].astype(np.int64)

@@ -52,7 +52,7 @@ class Figures:
         pairs = len(found.plan.fabric.hosts) * (len(found.plan.fabric.hosts) - 1)
         self.kinds[found.kind] += 1
         self.moved.append(found.moved / max(1, pairs))
-        if found.kind == "repaired" and found.moved:
+        if found.kind in ("repaired", "extended") and found.moved:
             self.stretch.append(found.mean_stretch)
         self.rules.append(outcome.rules_changed)
         self.times_ms.append(found.plan.routing_ms)

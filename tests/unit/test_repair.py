@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from common.errors import PlanError
 from knotless.main import main
 from routing.plan import Plan, make_plan
+from routing.plan_of_parts import new_plan, path_changes
 from routing.repair import Repair, repair
 from routing.routes import TableRoutes
 from tests.repairs import check_repair
@@ -71,15 +72,32 @@ def test_a_link_that_no_path_uses_moves_nothing() -> None:
     assert (found.kind, found.moved, found.trees) == ("none", 0, 0)
 
 
+# L-turn and LASH use one virtual channel here, with as many turns as close no cycle. So further
+# paths must make room, or there is a new plan; for LASH it would need a second virtual channel.
 @pytest.mark.parametrize(
-    ("engine", "kind"), [("updown", "repaired"), ("lturn", "replanned"), ("lash", "updown")]
+    ("engine", "failed", "kind"),
+    [
+        ("updown", "s2-s6", "repaired"),
+        ("lturn", "s2-s6", "extended"),
+        ("lturn", "s2-s3", "replanned"),
+        ("lash", "s6", "updown"),
+    ],
 )
-def test_a_new_plan_is_made_where_paths_cannot_be_moved(engine: str, kind: str) -> None:
-    # L-turn and LASH use one virtual channel here, with as many turns as close no cycle.
-    found = repaired("mesh,4,4", engine, "s2-s6")
+def test_how_much_must_change(engine: str, failed: str, kind: str) -> None:
+    found = repaired("mesh,4,4", engine, failed)
     assert found.kind == kind
     assert found.plan.vcs == 1
     assert found.plan.engine == engine, "what was asked for"
+
+
+def test_fewer_paths_move_to_make_room_than_in_a_new_plan() -> None:
+    plan = make_plan(load("mesh,4,4"), "lturn")
+    failures = Failures.of(plan.fabric, ["s2-s6"])
+    extended = repair(plan, failures)
+    kind, new = new_plan(plan, failures, "pause")
+    pairs, _, after = path_changes(plan, new)
+    assert (extended.kind, kind) == ("extended", "replanned")
+    assert 24 <= extended.moved < pairs[after > 0].sum(), "24 pairs use the link"
 
 
 @pytest.mark.parametrize("engine", ["minimal", "dor"])

@@ -244,10 +244,11 @@ def repair(
 
     promise : what has no cycle, as in the intact plan: dependencies under ``pause``, ``pfc``, or
         ``none``.
+    extended : whether further paths have moved, which were in the way.
     row, to, before, hops : the moved paths, their channels in the intact fabric and now (0: none).
     channels, priorities : those of all moved paths, one path after the other.
-    unrouted, unrouted_tree : a path (row, destination) and a source for which no path or no tree
-        was found, or None; if there is one, the rest is incomplete.
+    unrouted, unrouted_tree : a path (row, destination) and a branch (source, destination) of a tree
+        for which there is no way, or None; if there is one, the rest is incomplete.
     tree_channels, tree_priorities : all trees.
     changes : all changes of priority of unicasts, as in :class:`Tables`.
     next_hop : the repaired tables, flat; empty for paths.

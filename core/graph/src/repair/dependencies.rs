@@ -2,6 +2,7 @@
 
 use crate::acyclic::{closes_none, Growing};
 use crate::channels::Channels;
+use crate::repair::Kept;
 use crate::tables::{first_turns, PRIORITIES};
 
 /// A channel and a priority.
@@ -52,6 +53,16 @@ impl<'a> Turns<'a> {
         }
     }
 
+    /// Whether a path has one of the dependencies of a set.
+    pub fn uses(&self, path: &[Hop], set: &[u64]) -> bool {
+        path.windows(2).any(|pair| self.has(set, pair[0], pair[1]))
+    }
+
+    /// Whether a dependency is in a set.
+    pub fn has(&self, set: &[u64], before: Hop, after: Hop) -> bool {
+        set[self.number(before.0, after.0)] & bit(before.1, after.1) != 0
+    }
+
     /// The dependencies of a set: (before, after).
     pub fn each<'s>(&'s self, set: &'s [u64]) -> impl Iterator<Item = (Hop, Hop)> + 's {
         (0..self.channels.count() as u32).flat_map(move |before| {
@@ -94,7 +105,8 @@ fn bit(p: u8, q: u8) -> u64 {
     1 << (p * PRIORITIES as u8 + q)
 }
 
-fn node((channel, priority): Hop, by_channel: bool) -> u32 {
+/// The node of a virtual channel; with PAUSE, all those of a channel are one.
+pub fn node((channel, priority): Hop, by_channel: bool) -> u32 {
     channel * PRIORITIES as u32 + if by_channel { 0 } else { u32::from(priority) }
 }
 
@@ -121,19 +133,14 @@ pub struct Dependencies<'a> {
 }
 
 impl<'a> Dependencies<'a> {
-    /// Starts from the `present` dependencies, some of which are of unicasts (`rewrites`).
-    pub fn new(
-        turns: &'a Turns<'a>,
-        present: Vec<u64>,
-        rewrites: Vec<u64>,
-        promise: Promise,
-    ) -> Self {
+    /// Starts from those of what is `kept`; the `refused` ones are never added.
+    pub fn new(turns: &'a Turns<'a>, kept: &Kept, refused: Vec<u64>, promise: Promise) -> Self {
         let by_channel = promise == Promise::ByChannel;
+        let (present, rewrites) = (kept.present.clone(), kept.of_unicasts.clone());
         let graph = (promise != Promise::None).then(|| {
             let ends = |(a, b)| (node(a, by_channel), node(b, by_channel));
             Growing::new(turns.nodes(), turns.each(&present).map(ends))
         });
-        let refused = turns.none();
         Self { turns, present, refused, rewrites, graph, by_channel, log: Vec::new() }
     }
 
@@ -159,13 +166,13 @@ impl<'a> Dependencies<'a> {
     }
 
     /// Whether a dependency is not known to close a cycle.
-    pub fn is_open(&self, (before, p): Hop, (after, q): Hop) -> bool {
-        self.refused[self.turns.number(before, after)] & bit(p, q) == 0
+    pub fn is_open(&self, before: Hop, after: Hop) -> bool {
+        !self.turns.has(&self.refused, before, after)
     }
 
     /// Whether a dependency is there.
     pub fn has(&self, before: Hop, after: Hop) -> bool {
-        self.present[self.turns.number(before.0, after.0)] & bit(before.1, after.1) != 0
+        self.turns.has(&self.present, before, after)
     }
 
     /// Whether a dependency is there, or leads forwards in the present topological order. All such
@@ -242,7 +249,14 @@ mod tests {
         let turns = Turns::new(&channels);
         let mut kept = turns.none();
         turns.add_path(&[(0, 0), (3, 0), (4, 0)], &mut kept);
-        let mut all = Dependencies::new(&turns, kept.clone(), kept.clone(), Promise::ByPriority);
+        let kept = Kept {
+            intact: kept.clone(),
+            present: kept.clone(),
+            of_unicasts: kept,
+            load: vec![0; 6],
+            affected: Vec::new(),
+        };
+        let mut all = Dependencies::new(&turns, &kept, turns.none(), Promise::ByPriority);
         assert!(!all.add((4, 0), (0, 0)), "round the triangle");
         assert!(all.is_open((4, 0), (0, 0)), "not known yet");
         assert!(all.refuse_if_closing((4, 0), (0, 0)));

@@ -5,6 +5,7 @@
 //! graph: a new approach to deadlock-free high-performance routing (Nue), 2016.
 
 mod dependencies;
+mod obstacles;
 mod routes;
 mod search;
 mod spanning_tree;
@@ -21,6 +22,11 @@ use dependencies::{Dependencies, Turns};
 
 /// How many channels a way may be longer to avoid one new dependency, if shortest paths do not fit.
 const DETOURS: [u32; 3] = [1, 4, 1000];
+
+/// How often further paths are moved that are in the way, at most.
+const ROUNDS: usize = 16;
+/// How many paths are read for that, at most: on large fabrics a new plan is found sooner.
+const PATHS_READ: usize = 4_000_000;
 
 /// What is to be repaired.
 #[derive(Debug)]
@@ -67,18 +73,53 @@ pub struct Moved {
 pub struct Repaired {
     /// What they keep free of cycles: as much as the intact ones.
     pub promise: Promise,
+    /// Further paths or trees have moved, which were in the way.
+    pub extended: bool,
     /// The paths that have moved, or are gone.
     pub moved: Vec<Moved>,
     /// A path for which no way was found: (row, destination). Then the routes are incomplete.
     pub unrouted: Option<(u32, u32)>,
     /// The trees: channels and priorities.
     pub trees: (Vec<i32>, Vec<u8>),
-    /// A source for whose broadcasts no tree was found. Then the trees are incomplete.
-    pub unrouted_tree: Option<u32>,
+    /// A source for whose broadcasts no tree was found, and a switch that it lacks. Then the trees
+    /// are incomplete.
+    pub unrouted_tree: Option<(u32, u32)>,
     /// All changes of priority of unicasts: (channel before, channel after, priorities).
     pub changes: Vec<[i32; 4]>,
     /// The repaired next-hop tables, if the routes are tables.
     pub next_hop: Vec<i32>,
+}
+
+/// What was not found.
+#[derive(Debug, Clone, Copy)]
+enum Failed {
+    /// A path: row, destination.
+    Path(usize, usize),
+    /// A branch of a tree: source, destination.
+    Branch(usize, usize),
+}
+
+impl Repaired {
+    fn failed(&self) -> Option<Failed> {
+        let path = self.unrouted.map(|(row, to)| Failed::Path(row as usize, to as usize));
+        let branch = |(source, to): (u32, u32)| Failed::Branch(source as usize, to as usize);
+        path.or_else(|| self.unrouted_tree.map(branch))
+    }
+}
+
+/// What stays of the intact routes.
+#[derive(Debug)]
+struct Kept {
+    /// The dependencies of all intact routes.
+    intact: Vec<u64>,
+    /// Those of what stays.
+    present: Vec<u64>,
+    /// Those of the paths that stay.
+    of_unicasts: Vec<u64>,
+    /// By channel: the paths that stay and take it.
+    load: Vec<u32>,
+    /// The paths that cannot stay.
+    affected: Vec<unicast::Affected>,
 }
 
 impl Task<'_> {
@@ -111,47 +152,76 @@ impl Task<'_> {
     pub fn repair(&self) -> Result<Repaired, Malformed> {
         self.check()?;
         let turns = Turns::new(self.channels);
-        let (mut all, mut of_unicasts) = (turns.none(), turns.none());
+        let mut given_up = turns.none();
+        let mut kept = self.kept(&turns, &given_up)?;
+        let promise = turns.promise(&kept.intact, self.by_channel);
+        let mut best = self.move_all(&turns, &kept, &given_up, promise)?;
+        let paths = (self.at.len() * self.part.len()).max(1);
+        for _ in 0..ROUNDS.min(PATHS_READ / paths) {
+            let Some(failed) = best.failed() else { break };
+            let Some(more) = obstacles::find(self, &turns, &kept, promise, failed)? else { break };
+            given_up.iter_mut().zip(&more).for_each(|(all, more)| *all |= more);
+            kept = self.kept(&turns, &given_up)?;
+            best = self.move_all(&turns, &kept, &given_up, promise)?;
+            best.extended = true;
+        }
+        Ok(best)
+    }
+
+    /// What can stay without failed channels and without the dependencies that are `given_up`.
+    fn kept(&self, turns: &Turns<'_>, given_up: &[u64]) -> Result<Kept, Malformed> {
+        let (mut intact, mut of_unicasts) = (turns.none(), turns.none());
         let mut load = vec![0; self.channels.count()];
         let mut affected = Vec::new();
+        let all_stay = given_up.iter().all(|&word| word == 0);
         self.routes.each(self.channels, self.at, self.receives, |row, to, path| {
-            if path.iter().any(|&(channel, _)| self.failed[channel as usize]) {
+            if path.iter().any(|&(channel, _)| self.failed[channel as usize])
+                || (!all_stay && turns.uses(path, given_up))
+            {
                 affected.push((to as u32, row as u32, path.len() as u32));
-                turns.add_path(path, &mut all);
+                turns.add_path(path, &mut intact);
             } else {
                 turns.add_path(path, &mut of_unicasts);
                 path.iter().for_each(|&(channel, _)| load[channel as usize] += 1);
             }
         })?;
         affected.sort_unstable();
-        let mut kept = of_unicasts.clone();
-        all.iter_mut().zip(&kept).for_each(|(all, kept)| *all |= kept);
-        trees::add_dependencies(self, &turns, &mut all, &mut kept);
-        let promise = turns.promise(&all, self.by_channel);
-        // Short paths first; if not all fit, paths that need fewer new dependencies.
-        let start = (&kept[..], &of_unicasts[..], &load[..]);
-        let mut best = self.attempt(&turns, start, &affected, promise, 0)?;
+        let mut present = of_unicasts.clone();
+        intact.iter_mut().zip(&present).for_each(|(intact, present)| *intact |= present);
+        trees::add_dependencies(self, turns, given_up, &mut intact, &mut present);
+        Ok(Kept { intact, present, of_unicasts, load, affected })
+    }
+
+    /// Moves all affected paths and trees: on short paths or, if not all fit, on paths that need
+    /// fewer new dependencies.
+    fn move_all(
+        &self,
+        turns: &Turns<'_>,
+        kept: &Kept,
+        given_up: &[u64],
+        promise: Promise,
+    ) -> Result<Repaired, Malformed> {
+        let mut best = self.attempt(turns, kept, given_up, promise, 0)?;
         for detour in DETOURS {
-            if best.unrouted.is_none() && best.unrouted_tree.is_none() {
+            if best.failed().is_none() {
                 break;
             }
-            best = self.attempt(&turns, start, &affected, promise, detour)?;
+            best = self.attempt(turns, kept, given_up, promise, detour)?;
         }
         Ok(best)
     }
 
-    /// Moves all paths and trees, starting from the dependencies and loads of those that stay.
     fn attempt(
         &self,
         turns: &Turns<'_>,
-        (kept, of_unicasts, load): (&[u64], &[u64], &[u32]),
-        affected: &[unicast::Affected],
+        kept: &Kept,
+        given_up: &[u64],
         promise: Promise,
         detour: u32,
     ) -> Result<Repaired, Malformed> {
-        let mut dependencies =
-            Dependencies::new(turns, kept.to_vec(), of_unicasts.to_vec(), promise);
-        let found = unicast::repair(self, affected, load.to_vec(), detour, &mut dependencies)?;
+        let mut dependencies = Dependencies::new(turns, kept, given_up.to_vec(), promise);
+        let (affected, load) = (&kept.affected, kept.load.clone());
+        let found = unicast::repair(self, affected, load, detour, &mut dependencies)?;
         let trees::Found { trees, unrouted: unrouted_tree } =
             trees::repair(self, &mut dependencies)?;
         let changes = (dependencies.of_unicasts())
@@ -161,7 +231,8 @@ impl Task<'_> {
             })
             .collect();
         let unicast::Found { moved, unrouted, next_hop } = found;
-        Ok(Repaired { promise, moved, unrouted, trees, unrouted_tree, changes, next_hop })
+        let extended = false;
+        Ok(Repaired { promise, extended, moved, unrouted, trees, unrouted_tree, changes, next_hop })
     }
 }
 

@@ -77,7 +77,7 @@ impl SpanningTree {
                 return None;
             }
         }
-        let is_whole = self.connects_all(task);
+        let is_whole = self.connects_all(task) && self.fits(task, dependencies);
         if !is_whole {
             dependencies.undo(mark);
         }
@@ -103,10 +103,21 @@ impl SpanningTree {
 
     /// Adds a link and all turns of the tree; returns false if they do not fit.
     fn add(&mut self, task: &Task<'_>, link: usize, dependencies: &mut Dependencies<'_>) -> bool {
-        let (channels, ends) = (task.channels, [link, task.channels.reverse[link] as usize]);
+        let ends = [link, task.channels.reverse[link] as usize];
         ends.iter().for_each(|&channel| self.has[channel] = true);
         let mark = dependencies.mark();
-        let fits = (0..self.has.len()).filter(|&before| self.has[before]).all(|before| {
+        let fits = self.fits(task, dependencies);
+        if !fits {
+            dependencies.undo(mark);
+            ends.iter().for_each(|&channel| self.has[channel] = false);
+        }
+        fits
+    }
+
+    /// Adds all turns of the tree until one does not fit; returns whether all do.
+    fn fits(&self, task: &Task<'_>, dependencies: &mut Dependencies<'_>) -> bool {
+        let channels = task.channels;
+        (0..self.has.len()).filter(|&before| self.has[before]).all(|before| {
             let leaving = channels.of(channels.head[before] as usize);
             leaving
                 .filter(|&after| self.has[after] && after as i32 != channels.reverse[before])
@@ -114,12 +125,7 @@ impl SpanningTree {
                     let (before, after) = (before as u32, after as u32);
                     dependencies.add((before, self.priority), (after, self.priority))
                 })
-        });
-        if !fits {
-            dependencies.undo(mark);
-            ends.iter().for_each(|&channel| self.has[channel] = false);
-        }
-        fits
+        })
     }
 
     /// The distance of each switch from one of them along the tree.

@@ -61,10 +61,16 @@ impl Tree {
 }
 
 /// Adds the dependencies of all trees to `all`, and of the branches that stay to `kept`.
-pub fn add_dependencies(task: &Task<'_>, turns: &Turns<'_>, all: &mut [u64], kept: &mut [u64]) {
+pub fn add_dependencies(
+    task: &Task<'_>,
+    turns: &Turns<'_>,
+    given_up: &[u64],
+    all: &mut [u64],
+    kept: &mut [u64],
+) {
     for source in 0..task.part.len() {
         let tree = intact(task, source);
-        let stays = attached(task, &tree);
+        let stays = attached(task, &tree, |above, below| !turns.has(given_up, above, below));
         for (switch, &stays) in stays.iter().enumerate() {
             let Some(below) = tree.entering(switch) else { continue };
             let parent = task.channels.tail[below.0 as usize] as usize;
@@ -84,8 +90,8 @@ fn intact(task: &Task<'_>, source: usize) -> Tree {
     Tree { source, enters, priority: task.trees.priorities[range].to_vec() }
 }
 
-/// Which switches the tree reaches over channels that work.
-fn attached(task: &Task<'_>, tree: &Tree) -> Vec<bool> {
+/// Which switches the tree reaches over channels that work and dependencies that may stay.
+fn attached(task: &Task<'_>, tree: &Tree, may_stay: impl Fn(Hop, Hop) -> bool) -> Vec<bool> {
     let mut known: Vec<Option<bool>> = vec![None; tree.enters.len()];
     known[tree.source] = Some(task.part[tree.source] >= 0);
     let mut way = Vec::new();
@@ -99,7 +105,16 @@ fn attached(task: &Task<'_>, tree: &Tree) -> Vec<bool> {
             match usize::try_from(tree.enters[at]) {
                 // A loop would be longer than there are switches.
                 Ok(channel) if !task.failed[channel] && way.len() <= known.len() => {
-                    at = task.channels.tail[channel] as usize;
+                    let parent = task.channels.tail[channel] as usize;
+                    let ends = (tree.entering(parent), tree.entering(at));
+                    let (Some(above), Some(below)) = ends else {
+                        at = parent;
+                        continue;
+                    };
+                    if !may_stay(above, below) {
+                        break false;
+                    }
+                    at = parent;
                 }
                 _ => break false,
             }
@@ -113,8 +128,9 @@ fn attached(task: &Task<'_>, tree: &Tree) -> Vec<bool> {
 pub struct Found {
     /// Channels and priorities.
     pub trees: (Vec<i32>, Vec<u8>),
-    /// The first source for which none was found. The others were not tried.
-    pub unrouted: Option<u32>,
+    /// The first source for which none was found, and a switch that its tree does not reach. The
+    /// others were not tried.
+    pub unrouted: Option<(u32, u32)>,
 }
 
 /// Repairs the trees that use failed channels.
@@ -126,7 +142,7 @@ pub fn repair(task: &Task<'_>, dependencies: &mut Dependencies<'_>) -> Result<Fo
     let shared = SpanningTree::of(task).and_then(|tree| tree.rejoined(task, dependencies));
     for source in (0..switches).filter(|&source| task.receives[source]) {
         let old = intact(task, source);
-        let stays = attached(task, &old);
+        let stays = attached(task, &old, |above, below| dependencies.is_open(above, below));
         if (0..switches).all(|at| stays[at] || !old.has(at)) {
             continue;
         }
@@ -139,7 +155,8 @@ pub fn repair(task: &Task<'_>, dependencies: &mut Dependencies<'_>) -> Result<Fo
             let priority = |&channel: &i32| if channel < 0 { 0 } else { shared.priority };
             tree.priority = tree.enters.iter().map(priority).collect();
         } else if !complete(task, &old, &mut tree, dependencies) {
-            unrouted = Some(source as u32);
+            let lacks = |&to: &usize| is_wanted(task, &tree, to);
+            unrouted = (0..switches).find(lacks).map(|to| (source as u32, to as u32));
             break;
         }
         let range = source * switches..(source + 1) * switches;
@@ -153,6 +170,11 @@ pub fn repair(task: &Task<'_>, dependencies: &mut Dependencies<'_>) -> Result<Fo
     Ok(Found { trees: (channels, priorities), unrouted })
 }
 
+/// Whether a tree should reach a switch, and does not.
+fn is_wanted(task: &Task<'_>, tree: &Tree, to: usize) -> bool {
+    task.receives[to] && !tree.has(to) && task.connects(tree.source, to)
+}
+
 /// Adds branches to all switches with hosts that can be reached; returns false if that fails.
 fn complete(
     task: &Task<'_>,
@@ -160,10 +182,7 @@ fn complete(
     tree: &mut Tree,
     dependencies: &mut Dependencies<'_>,
 ) -> bool {
-    let is_complete = |tree: &Tree| {
-        let mut wanted = (0..tree.enters.len()).filter(|&to| task.receives[to]);
-        wanted.all(|to| tree.has(to) || !task.connects(tree.source, to))
-    };
+    let is_complete = |tree: &Tree| !(0..tree.enters.len()).any(|to| is_wanted(task, tree, to));
     if is_complete(tree) {
         return true;
     }

@@ -7,7 +7,7 @@
 use crate::channels::Channels;
 use crate::error::Malformed;
 use crate::forest::Forest;
-use crate::repair::dependencies::Dependencies;
+use crate::repair::dependencies::{Dependencies, Hop};
 use crate::repair::routes::Routes;
 use crate::repair::search::{Constraints, Distances, Ends, First, Next, Search};
 use crate::repair::{Moved, Task};
@@ -133,20 +133,14 @@ pub fn repair(
             }
             let vlan = task.vlan(row, to);
             let mine = columns.of(vlan, table(task, row));
-            let first = task.routes.first_priority(task.part.len(), row, to);
-            let first = match task.routes {
-                Routes::Paths { .. } => First::Rather(first),
-                Routes::Tables(_) => First::Only(first),
-            };
             let around = Around {
                 channels: task.channels,
                 columns: &columns,
                 mine,
                 forest: forests.get(vlan),
             };
-            let ends = Ends { from: from(task, row), to, first };
             let mark = dependencies.mark();
-            let path = search.path(ends, &distances, &around, dependencies);
+            let path = search.path(ends(task, row, to), &distances, &around, dependencies);
             let path = path.filter(|path| {
                 let links = path.iter().map(|&(channel, _)| channel as usize);
                 forests.get_mut(vlan).is_none_or(|forest| forest.take(task.channels, links))
@@ -174,6 +168,33 @@ fn table(task: &Task<'_>, row: usize) -> Option<usize> {
         Routes::Paths { .. } => None,
         Routes::Tables(tables) => Some(tables.table[row] as usize),
     }
+}
+
+/// Finds the path that would be taken from a row to a destination if it could be taken.
+pub fn wish(
+    task: &Task<'_>,
+    affected: &[Affected],
+    (row, to): (usize, usize),
+    search: &mut Search<'_>,
+    dependencies: &mut Dependencies<'_>,
+) -> Option<Vec<Hop>> {
+    let to_it = affected.partition_point(|of| (of.0 as usize) < to)
+        ..affected.partition_point(|of| of.0 as usize <= to);
+    let columns = kept(task, to, &affected[to_it]);
+    let mine = columns.of(task.vlan(row, to), table(task, row));
+    let around = Around { channels: task.channels, columns: &columns, mine, forest: None };
+    let distances = Distances::to(task.channels, task.failed, to);
+    search.path(ends(task, row, to), &distances, &around, dependencies)
+}
+
+/// Where the path of a row to a destination begins and ends.
+fn ends(task: &Task<'_>, row: usize, to: usize) -> Ends {
+    let first = task.routes.first_priority(task.part.len(), row, to);
+    let first = match task.routes {
+        Routes::Paths { .. } => First::Rather(first),
+        Routes::Tables(_) => First::Only(first),
+    };
+    Ends { from: from(task, row), to, first }
 }
 
 /// The next hops to a destination of all rows but those of which the path must move.

@@ -61,7 +61,9 @@ pub fn repair<'py>(
 }
 
 fn as_dict(py: Python<'_>, repaired: Repaired, switches: usize) -> PyResult<Bound<'_, PyDict>> {
-    let Repaired { promise, moved, unrouted, trees, unrouted_tree, changes, next_hop } = repaired;
+    let Repaired { promise, extended, moved, unrouted, trees, .. } = repaired;
+    let (unrouted_tree, changes, next_hop) =
+        (repaired.unrouted_tree, repaired.changes, repaired.next_hop);
     let found = PyDict::new(py);
     let promise = match promise {
         Promise::None => "none",
@@ -69,6 +71,7 @@ fn as_dict(py: Python<'_>, repaired: Repaired, switches: usize) -> PyResult<Boun
         Promise::ByChannel => "pause",
     };
     found.set_item("promise", promise)?;
+    found.set_item("extended", extended)?;
     let ints = |values: Vec<i32>| values.into_pyarray(py);
     found.set_item("row", ints(moved.iter().map(|of| of.row as i32).collect()))?;
     found.set_item("to", ints(moved.iter().map(|of| of.to as i32).collect()))?;
