@@ -1,4 +1,4 @@
-"""``python -m bench``: channel-hops per second, emulated and plain, in one run."""
+"""``python -m bench``: channel-hops per second over emulated and plain links, in one run."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from runs import machine
 
 RATES_MBPS = (5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0)
 PLAIN_STEPS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
-"""The rates offered to plain links, in multiples of the emulated fabric's best rate."""
+"""The rates offered to plain links, as multiples of the best rate of the emulated fabric."""
 
 
-def emulated(hosts_a_switch: int, delay_us: float, console: Console) -> Iterator[Measurement]:
-    """Raise the links' rate until the fabric cannot keep up in two measurements."""
+def emulated(hosts_per_switch: int, delay_us: float, console: Console) -> Iterator[Measurement]:
+    """Raise the link rate until the fabric does not keep up in two measurements."""
     failures = 0
-    with running(hosts_a_switch, "emulated", delay_us) as lab:
+    with running(hosts_per_switch, "emulated", delay_us) as lab:
         for rate_mbps in RATES_MBPS:
             try:
                 found = measure(lab, rate_mbps, None)
@@ -46,11 +46,11 @@ def emulated(hosts_a_switch: int, delay_us: float, console: Console) -> Iterator
 
 
 def plain(
-    hosts_a_switch: int, delay_us: float, best_mbps: float, console: Console
+    hosts_per_switch: int, delay_us: float, best_mbps: float, console: Console
 ) -> Iterator[Measurement]:
-    """Offer plain links the emulated fabric's best rate, and more until they lose frames."""
-    share = fair_share_mbps(torus(hosts_a_switch), best_mbps)
-    with running(hosts_a_switch, "plain", delay_us) as lab:
+    """Offer plain links the best rate of the emulated fabric, then more until they lose frames."""
+    share = fair_share_mbps(torus(hosts_per_switch), best_mbps)
+    with running(hosts_per_switch, "plain", delay_us) as lab:
         for step in PLAIN_STEPS:
             found = measure(lab, 0.0, share * step)
             _tell(console, found)
@@ -65,24 +65,24 @@ def _tell(console: Console, found: Measurement) -> None:
         if found.lateness_us_p99 is not None
         else ""
     )
-    at = f"{found.rate_mbps:g} Mbit/s links" if found.rate_mbps else "no rate"
+    at = f"{found.rate_mbps:g} Mbit/s links" if found.rate_mbps else "unlimited rate"
     console.print(
         f"{found.links}, {found.hosts} hosts, {at}: {found.hops_per_s:,.0f} channel-hops/s, "
-        f"{found.delivered_mbps:.3f} of {found.offered_mbps:.3f} Mbit/s a host delivered{late}",
+        f"{found.delivered_mbps:.3f} of {found.offered_mbps:.3f} Mbit/s per host delivered{late}",
         highlight=False,
     )
 
 
 def table(found: list[Measurement]) -> Table:
     """Return all measurements as a table."""
-    shown = Table(title="4x4 torus, every host sending", title_justify="left")
+    shown = Table(title="4x4 torus, all hosts send", title_justify="left")
     for column in (
         "links",
         "hosts",
         "link rate",
         "hops/s",
         "of theory",
-        "late p99",
+        "lateness p99",
         "lost",
         "cores",
     ):
@@ -129,16 +129,15 @@ def summary(found: list[Measurement]) -> dict[str, object]:
     type=click.FloatRange(0, 100_000),
     default=DELAY_US,
     show_default=True,
-    help="One-way delay of every emulated link: the time in Open vSwitch hides inside it.",
+    help="One-way delay of every emulated link, which covers the time in Open vSwitch.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 def main(hosts: str, delay_us: float, as_json: bool) -> None:
-    """Measure the emulated fabric against plain links on the same Open vSwitch.
+    """Compare the emulated fabric with plain links on the same Open vSwitch.
 
-    Both carry the same pattern from the same senders. The rate of emulated links is raised
-    until goodput is over 1 % off theory; a rate is good when lateness p99 is under 1 ms too.
-    Plain links have no rate, and are offered the best rate of the emulated ones,
-    and more.
+    Both carry the same traffic. The rate of emulated links is raised until the goodput differs
+    from theory by more than 1 %. A rate is good if lateness p99 is also under 1 ms. Plain links
+    have no rate limit; they are offered the best rate of the emulated links, then more.
     """
     require_root()
     console = Console(stderr=True)
@@ -155,7 +154,7 @@ def main(hosts: str, delay_us: float, as_json: bool) -> None:
         return
     out = Console()
     out.print(table(found))
-    out.print(f"good: within {CLOSE_ENOUGH:.0%} of theory (plain: of what was offered), in time")
+    out.print(f"good: within {CLOSE_ENOUGH:.0%} of theory (plain: of the offered load), in time")
     for name, value in summary(found).items():
         out.print(f"{name.replace('_', ' ')}: {value:,}", highlight=False)
 

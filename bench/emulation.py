@@ -1,8 +1,8 @@
 """Capacity of the emulated fabric, compared with plain veth links on the same Open vSwitch.
 
-The fabric is a 4x4 torus; every host sends to the host of its own number one switch on in x
-and one in y. With one host a switch no two flows share a channel; with four, four flows
-of one switch share each. So the fair share is exact, and all of it is the fabric's to give.
+The fabric is a 4x4 torus. Every host sends to the host with the same number on the switch one
+step ahead in x and in y. With one host per switch, no two flows share a channel; with four, the
+four flows of a switch share each channel. So the fair share is exact and can be reached.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ WINDOW_S = 2.5
 CLOSE_ENOUGH = 0.01
 LATENESS_LIMIT_US = 1000.0
 DELAY_US = 5000.0
-"""One-way delay of every link: the time that a frame may take in Open vSwitch."""
+"""One-way delay of every link, and so the longest time that a frame may take in Open vSwitch."""
 
 
 @dataclass(frozen=True)
 class Measurement:
     """One window of steady traffic.
 
-    ``hops_per_s`` counts each delivered frame once for every channel on its way, the hosts'
-    two included. ``of_theory`` is delivered to fair share (emulated), or to offered (plain).
-    ``cpu`` is in cores: of the emulator, Open vSwitch, sender and receiver together, and
-    all else, which is mostly kernel work that belongs to no process.
+    ``hops_per_s`` counts each delivered frame once per channel on its path, including the two
+    channels of hosts. ``of_theory`` is the ratio of delivered to fair share (emulated) or to
+    offered (plain). ``cpu`` is in cores: of the emulator, of Open vSwitch, of sender and receiver
+    together, and of the rest, which is mostly kernel work that belongs to no process.
     """
 
     links: str
@@ -58,7 +58,7 @@ class Measurement:
 
     @property
     def full(self) -> bool:
-        """Whether all datagrams were delivered."""
+        """Whether all datagrams were delivered, within CLOSE_ENOUGH."""
         return abs(self.of_theory - 1) <= CLOSE_ENOUGH
 
     @property
@@ -68,17 +68,17 @@ class Measurement:
         return in_time and self.full
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as a value for :func:`json.dumps`."""
+        """Return the measurement as a value for :func:`json.dumps`."""
         return {**asdict(self), "good": self.good}
 
 
-def torus(hosts_a_switch: int, delay_us: float = DELAY_US) -> Fabric:
-    """The fabric that is measured."""
-    return load(f"torus,4,4,hosts={hosts_a_switch},delay={delay_us:g}")
+def torus(hosts_per_switch: int, delay_us: float = DELAY_US) -> Fabric:
+    """Return the fabric to measure."""
+    return load(f"torus,4,4,hosts={hosts_per_switch},delay={delay_us:g}")
 
 
 def pairs(fabric: Fabric) -> list[tuple[int, int]]:
-    """Each host and the host of its number on the switch one step ahead in x and in y."""
+    """Return each host with the host of its number on the switch one step ahead in x and y."""
     assert fabric.grid is not None  # noqa: S101 - a torus has one
     x, y = fabric.grid.dims
     each = len(fabric.hosts) // (x * y)
@@ -91,7 +91,7 @@ def pairs(fabric: Fabric) -> list[tuple[int, int]]:
 
 
 def hops(fabric: Fabric) -> float:
-    """The mean number of channels on a flow's way, the hosts' two included."""
+    """Return the mean number of channels on a flow's path, including the two of hosts."""
     plan = make_plan(fabric, ROUTING)
     names = [host.name for host in fabric.hosts]
     lengths = [len(plan.path(names[a], names[b])) + 1 for a, b in pairs(fabric)]
@@ -99,13 +99,13 @@ def hops(fabric: Fabric) -> float:
 
 
 def fair_share_mbps(fabric: Fabric, rate_mbps: float) -> float:
-    """A flow's goodput when every host sends at full rate."""
+    """Return the goodput of a flow when every host sends at full rate."""
     sharing = len(fabric.hosts) // len(fabric.switches)
     return rate_mbps / sharing / theory.load_per_payload("udp", tagged=True)
 
 
 class Traffic:
-    """The sender and the receiver, running."""
+    """The running sender and receiver processes."""
 
     def __init__(self, lab: EmulatedFabric, offered_mbps: float | None) -> None:
         hosts = lab.fabric.hosts
@@ -130,13 +130,13 @@ class Traffic:
             assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018
             process.stdin.write(json.dumps(flows).encode())
             process.stdin.close()
-            # The first report says that its sockets are open.
+            # The first report means that the sockets are open.
             if not process.stdout.readline():
                 self.close()
-                raise RuntimeError(f"the traffic's {what} does not start")
+                raise RuntimeError(f"python -m bench.traffic {what} did not start")
 
     def close(self) -> list[list[dict[str, float]]]:
-        """End both; returns the reports of the receiver and of the sender."""
+        """End both; return the reports of the receiver and of the sender."""
         reports = []
         for process in reversed(self.processes):
             process.kill()
@@ -150,7 +150,7 @@ class Traffic:
 
 
 def _counted(reports: Sequence[Mapping[str, float]], begin: float, end: float) -> float:
-    """Datagrams a second between the reports nearest to both ends."""
+    """Return datagrams per second between the reports nearest to ``begin`` and ``end``."""
     first = min(reports, key=lambda report: abs(report["t"] - begin))
     last = min(reports, key=lambda report: abs(report["t"] - end))
     return (last["datagrams"] - first["datagrams"]) / max(1e-9, last["t"] - first["t"])
@@ -167,7 +167,7 @@ def _cpu_s(groups: Mapping[str, Sequence[int]]) -> dict[str, float]:
 
 
 def measure(lab: EmulatedFabric, rate_mbps: float, offered_mbps: float | None) -> Measurement:
-    """Send for a while on a running fabric, and measure the window after the warm-up."""
+    """Send on a running fabric, and measure the window after the warm-up."""
     fabric, emulated = lab.fabric, lab.links == "emulated"
     if emulated:
         names = [link["name"] for link in json.loads(lab.names.emulator_file.read_text())["links"]]
@@ -217,7 +217,7 @@ def measure(lab: EmulatedFabric, rate_mbps: float, offered_mbps: float | None) -
 
 
 def _processes(lab: EmulatedFabric, traffic: Traffic) -> dict[str, list[int]]:
-    """The processes whose CPU time is reported separately."""
+    """Return the processes whose CPU time is reported separately."""
     state = json.loads(lab.names.state_file.read_text(encoding="utf-8"))
     pids = {role: int(process["pid"]) for role, process in state["processes"].items()}
     groups = {"ovs": [pids["ovs-vswitchd"]], "traffic": [p.pid for p in traffic.processes]}
@@ -227,10 +227,10 @@ def _processes(lab: EmulatedFabric, traffic: Traffic) -> dict[str, list[int]]:
 
 
 @contextmanager
-def running(hosts_a_switch: int, links: str, delay_us: float) -> Iterator[EmulatedFabric]:
-    """Run the torus with this number of hosts per switch, with emulated or plain links."""
+def running(hosts_per_switch: int, links: str, delay_us: float) -> Iterator[EmulatedFabric]:
+    """Run the torus with this many hosts per switch, with emulated or plain links."""
     lab = EmulatedFabric(
-        torus(hosts_a_switch, delay_us),
+        torus(hosts_per_switch, delay_us),
         ROUTING,
         name=f"bench-{secrets.token_hex(2)}",
         links="emulated" if links == "emulated" else "plain",

@@ -25,8 +25,8 @@ from emulation.names import REPOSITORY
 from runs import machine
 
 PINGPONG = REPOSITORY / "core" / "target" / "release" / "knotless-pingpong"
-LOOK_US = 100
-"""Polling time before messages sleep (the default), also used for UDP."""
+POLL_US = 100
+"""The polling time of messages before they sleep (their default), also used for UDP."""
 LIMIT_S = 60
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 IPS = ("10.99.0.1", "10.99.0.2")
@@ -34,18 +34,18 @@ IPS = ("10.99.0.1", "10.99.0.2")
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of messages: its name in knotless-pingpong (none for MPI), and its polling time."""
+    """A way to send messages: its name here and in knotless-pingpong, and its polling time."""
 
     name: str
     kind: str
-    look_us: int = 0
+    poll_us: int = 0
 
 
 KINDS = (
     Kind("UDP sockets", "udp"),
-    Kind("UDP sockets, polling before they sleep", "udp", LOOK_US),
-    Kind("messages", "message", LOOK_US),
-    Kind("messages, acknowledged", "acknowledged", LOOK_US),
+    Kind("UDP sockets, polling before they sleep", "udp", POLL_US),
+    Kind("messages", "message", POLL_US),
+    Kind("messages, acknowledged", "acknowledged", POLL_US),
     Kind("messages without polling", "message"),
     Kind("Open MPI over TCP", "mpi"),
 )
@@ -55,7 +55,7 @@ _KEY = {"latency": "median_us", "rate": "messages_per_s"}
 
 @dataclass(frozen=True)
 class Row:
-    """One way and one case: the median over rounds, and every round."""
+    """One kind in one case: the median over rounds, and the value of each round."""
 
     kind: str
     mode: str
@@ -75,7 +75,7 @@ def on_core(side: int, command: list[str]) -> list[str]:
 
 @contextmanager
 def pair() -> Iterator[tuple[str, str]]:
-    """Two namespaces with a veth between their interfaces ``e0``; their names."""
+    """Yield the names of two namespaces whose interfaces ``e0`` are a veth pair."""
     secret = secrets.token_hex(3)
     names = (f"kp-{secret}-a", f"kp-{secret}-b")
     try:
@@ -92,16 +92,16 @@ def pair() -> Iterator[tuple[str, str]]:
 
 
 def pingpong(names: tuple[str, str], kind: Kind, mode: str, size: int, count: int) -> float:
-    """Run it between two namespaces; one-way microseconds, or messages a second."""
+    """Run knotless-pingpong between namespaces; return one-way microseconds or messages/s."""
     own, peer = IPS if kind.kind == "udp" else MACS
-    case = [str(size), str(count), mode, str(kind.look_us)]
+    case = [str(size), str(count), mode, str(kind.poll_us)]
     serve = on_core(1, [str(PINGPONG), "serve", kind.kind, "e0", peer, own, *case])
     ask = on_core(0, [str(PINGPONG), "ask", kind.kind, "e0", own, peer, *case])
     with subprocess.Popen(
         namespaces.enter(names[1], serve), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as server:
         try:
-            assert server.stdout is not None  # noqa: S101 - it was asked for
+            assert server.stdout is not None  # noqa: S101 - a pipe, as requested
             server.stdout.readline()
             done = subprocess.run(
                 namespaces.enter(names[0], ask),
@@ -130,7 +130,7 @@ def mpi_missing() -> str | None:
 
 
 def mpi(names: tuple[str, str], program: Path, mode: str, size: int, count: int) -> float:
-    """Run the same over MPI: one process in each namespace, which meet by their veth alone."""
+    """Run the same over MPI: one process in each namespace, connected by the veth pair only."""
     process = [str(program), str(size), str(count), mode]
     only = ["btl_tcp_if_include", "oob_tcp_if_include"]
     command = ["mpirun", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
@@ -176,7 +176,7 @@ def measure(rounds: int, scale: float) -> list[Row]:
 
 
 def ratios(rows: list[Row]) -> Mapping[str, float]:
-    """The ratio of messages to the better of the UDP rows, by case."""
+    """Return how many times better messages are than the better of the UDP rows, by case."""
     better: dict[str, float] = {}
     for mode, size, _ in CASES:
         of_case = {row.kind: row.value for row in rows if (row.mode, row.bytes) == (mode, size)}
@@ -189,16 +189,16 @@ def ratios(rows: list[Row]) -> Mapping[str, float]:
 
 def _cell(row: Row) -> str:
     digits = 0 if row.mode == "rate" else 2
-    least, most = min(row.rounds), max(row.rounds)
-    return f"{row.value:,.{digits}f} ({least:,.{digits}f} to {most:,.{digits}f})"
+    low, high = min(row.rounds), max(row.rounds)
+    return f"{row.value:,.{digits}f} ({low:,.{digits}f} to {high:,.{digits}f})"
 
 
 @click.command()
-@click.option("--rounds", default=5, show_default=True, help="How often each is measured.")
+@click.option("--rounds", default=5, show_default=True, help="Number of measurements of each case.")
 @click.option("--quick", is_flag=True, help="A tenth of the messages, two rounds.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 def main(rounds: int, quick: bool, as_json: bool) -> None:
-    """Latency and rate of small messages between two processes, side by side in one run."""
+    """Compare latency and rate of small messages between two processes, in one run."""
     try:
         rows = measure(2 if quick else rounds, 0.1 if quick else 1.0)
     except KnotlessError as error:
@@ -208,7 +208,7 @@ def main(rounds: int, quick: bool, as_json: bool) -> None:
         measured = {"machine": machine.machine(), "rows": [asdict(row) for row in rows]}
         click.echo(json.dumps({**measured, "times_udp": ratios(rows)}))
         return
-    table = Table(title="Two processes over one veth: median of rounds (least to most)")
+    table = Table(title="Two processes over one veth pair: median of rounds (minimum to maximum)")
     table.add_column("")
     for mode, size, _ in CASES:
         unit = "one way, us" if mode == "latency" else "messages/s"
@@ -221,7 +221,7 @@ def main(rounds: int, quick: bool, as_json: bool) -> None:
     console = Console()
     console.print(table)
     for case, ratio in ratios(rows).items():
-        console.print(f"messages, {case}: {ratio:.2f} times the better of UDP")
+        console.print(f"messages, {case}: {ratio:.2f} times as good as the better UDP")
 
 
 if __name__ == "__main__":

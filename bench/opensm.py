@@ -1,7 +1,8 @@
-"""OpenSM on a simulated InfiniBand network of the shape of a fabric: time, virtual lanes, loads.
+"""OpenSM on a simulated InfiniBand network with the topology of a fabric.
 
-The Debian packages opensm and ibsim-utils. Nothing is read or written outside a
-temporary directory, and no port is opened: the simulator listens on an abstract Unix socket.
+Measures routing time, virtual lanes and channel loads. Needs the Debian packages opensm and
+ibsim-utils. Files are read and written in a temporary directory only, and no port is opened: the
+simulator listens on an abstract Unix socket.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from topologies import Fabric
 
 PRELOAD = "umad2sim/libumad2sim.so"
 _FIRST_SWITCH_GUID = 0x200000
-"""ibsim numbers switches from there, in the order of its file."""
+"""ibsim numbers switches from this GUID, in the order of its file."""
 _READY_S = 60
 _DAY_US = 24 * 3600 * 1_000_000
-# OpenSM stamps its log in microseconds. Logging is off but for what stands round the routing:
-# 'building routing with' before it, and the first table that is written after it.
+# OpenSM's log has time stamps in microseconds. Only the lines around the routing are logged:
+# 'building routing with' before it, and the first table written after it.
 _TIMED = "osm_ucast_mgr.c 0x07\nosm_req.c 0x0B\n"
-# Writing its tables to files is a part of the routing callbacks: a run for that is not timed.
+# OpenSM dumps its tables within the routing callbacks, so a run with dumps is not timed.
 _DUMPED = f"{_TIMED}osm_dump.c 0x43\n"
 _STAMP = re.compile(r"^\w+ +\d+ (\d\d):(\d\d):(\d\d) (\d{6}) ")
 
@@ -38,11 +39,11 @@ _STAMP = re.compile(r"^\w+ +\d+ (\d\d):(\d\d):(\d\d) (\d{6}) ")
 class Routed:
     """The result of OpenSM on a fabric.
 
-    routing_ms : the time of its routing callbacks alone: discovery and the programming of
-        tables are not in it. None where it did not come to the end of them.
-    virtual_lanes : how many it says that it used, where it says so.
+    routing_ms : the time of its routing callbacks, without discovery and programming of tables.
+        None if it did not complete them.
+    virtual_lanes : the number that it reports, or None.
     max_channel_load : the most paths between hosts over one channel between switches.
-    failure : why there are no routes, or an empty text.
+    failure : why there are no routes, or an empty string.
     """
 
     routing_ms: float | None
@@ -62,7 +63,7 @@ def _preload() -> Path | None:
 
 
 class Network:
-    """A fabric as OpenSM sees it, in a directory of its own: see :func:`network`."""
+    """A simulated InfiniBand network with its own directory; see :func:`network`."""
 
     def __init__(self, fabric: Fabric, folder: Path) -> None:
         self.fabric = fabric
@@ -77,7 +78,7 @@ class Network:
         self.write("net", net_file(fabric))
 
     def write(self, name: str, text: str) -> Path:
-        """Write a file into the network's directory, and return its path."""
+        """Write a file to the network's directory and return its path."""
         path = self._folder / name
         path.write_text(text)
         return path
@@ -106,9 +107,9 @@ class Network:
         return simulator
 
     def route(self, engine: str, settings: str, limit_s: float, dump: bool) -> Routed:
-        """Run OpenSM once with ``engine`` and further lines of configuration, for a time.
+        """Run OpenSM once with ``engine`` and the configuration lines ``settings``.
 
-        With ``dump`` its tables are read too, and the time is not that of the routing alone.
+        With ``dump`` its tables are also read; then the time includes writing them.
         """
         folder = self._folder
         log, tables = folder / "osm.log", folder / "opensm-lfts.dump"
@@ -133,7 +134,7 @@ class Network:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return Routed(None, failure=f"not ready after {limit_s:g} s")
+            return Routed(None, failure=f"not finished after {limit_s:g} s")
         if done.returncode < 0:
             return Routed(None, failure=f"crashed by signal {-done.returncode}")
         return self._read(log.read_text(errors="replace").splitlines(), tables)
@@ -141,7 +142,7 @@ class Network:
     def _read(self, log: list[str], tables: Path) -> Routed:
         begins = [i for i, line in enumerate(log) if "building routing with" in line]
         if not begins:
-            return Routed(None, failure="no routing in its log")
+            return Routed(None, failure="its log shows no routing")
         routing = log[begins[0] + 1 :]
         ends = (i for i, line in enumerate(routing) if " Setting " in line or "cannot" in line)
         end = next(ends, len(routing) - 1)
@@ -159,7 +160,7 @@ class Network:
 
 @contextmanager
 def network(fabric: Fabric) -> Iterator[Network]:
-    """Simulate ``fabric`` in a temporary directory, as long as the context lasts."""
+    """Simulate ``fabric`` in a temporary directory until the context ends."""
     with tempfile.TemporaryDirectory(prefix="knotless-opensm-") as folder:
         made = Network(fabric, Path(folder))
         simulator = made.start()
@@ -171,7 +172,7 @@ def network(fabric: Fabric) -> Iterator[Network]:
 
 
 def net_file(fabric: Fabric) -> str:
-    """Return ``fabric`` as ibsim reads it."""
+    """Return ``fabric`` in the format of ibsim."""
     records = []
     for host in fabric.hosts:
         records.append(f'Hca 1 "{host.name}"\n[1] "{host.switch}"[{host.port}]\n')
@@ -185,13 +186,13 @@ def net_file(fabric: Fabric) -> str:
 
 
 def roots_file(switches: list[int]) -> str:
-    """Return what ``root_guid_file`` names: the root switches of up*/down*."""
+    """Return the text of ``root_guid_file``: the root switches of up*/down*."""
     return "".join(f"{_FIRST_SWITCH_GUID + switch:#x}\n" for switch in switches)
 
 
 def torus_file(fabric: Fabric) -> str:
-    """Return what ``torus_config`` names for a torus of two or three dimensions."""
-    assert fabric.grid is not None  # noqa: S101 - asked of tori only
+    """Return the text of ``torus_config`` for a torus of two or three dimensions."""
+    assert fabric.grid is not None  # noqa: S101 - called for tori only
     dims = fabric.grid.dims
     lines = ["torus " + " ".join(map(str, [*dims, *[1] * (3 - len(dims))]))]
     for d, (axis, size) in enumerate(zip("xyz", dims, strict=False)):
@@ -212,7 +213,7 @@ def _stamp_us(line: str) -> int:
 
 
 def _virtual_lanes(log: str) -> int | None:
-    """Return how many virtual lanes lash or dfsssp says that it needs."""
+    """Return the number of virtual lanes that lash or dfsssp reports, or None."""
     needed = re.findall(r"Virtual Lanes needed: (\d+)", log)
     layers = [int(layer) + 1 for layer in re.findall(r"Lanes in layer (\d+)", log)]
     if needed:
@@ -221,7 +222,7 @@ def _virtual_lanes(log: str) -> int | None:
 
 
 def _loads(fabric: Fabric, tables: Path) -> tuple[int, int]:
-    """Follow the tables for all pairs: (largest load of a channel, pairs that do not arrive)."""
+    """Follow the tables for all pairs; return (largest channel load, undelivered pairs)."""
     out: dict[str, dict[str, int]] = defaultdict(dict)
     name = ""
     for line in tables.read_text(errors="replace").splitlines():

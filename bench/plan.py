@@ -1,9 +1,9 @@
 """``make bench-plan``: time and memory of planning, compiling and checking large fabrics.
 
 Each case runs in its own process, so that peak memory is measured per case. Times are wall-clock
-seconds of one run: of loading the fabric, the routes and VLANs, the forwarding state with its
-verdict, the compilation to OpenFlow, and reading those rules back with their verdict. The last
-three cases check 1,024 switches that hold no rules, half of the rules, or rules of two engines.
+seconds of one run, for: loading the fabric; routes and VLANs; the forwarding state and its verdict;
+compilation to OpenFlow; reading those rules back, and their verdict. The last three cases check
+1,024 switches that hold no rules, half of the rules, or rules of two engines.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from verification.checked_plan import CheckedPlan
 
 @dataclass(frozen=True)
 class Case:
-    """One row. ``rules``, ``seconds`` and ``gb`` are what the project aims at.
+    """One row. ``rules``, ``seconds`` and ``gb`` are targets.
 
-    These are the rules on the switch with the most, and time and memory of the whole; the aims for
-    dfsssp are for planning and compiling alone.
+    ``rules`` is for the switch with the most rules; ``seconds`` and ``gb`` are for the whole case,
+    with dfsssp for planning and compiling only.
     """
 
     spec: str
@@ -60,7 +60,7 @@ CASES = (
 
 
 def damaged(plan: Plan, rules: FabricRules, damage: str) -> FabricRules:
-    """Return what is left of ``rules``."""
+    """Return ``rules`` with the damage."""
     if damage == "no rules":
         return {}
     if damage == "half of the switches":
@@ -70,7 +70,7 @@ def damaged(plan: Plan, rules: FabricRules, damage: str) -> FabricRules:
 
 
 def measure(case: Case) -> dict[str, Any]:
-    """Run one case in this process; return its figures."""
+    """Run one case in this process, and return its figures."""
     marks = [time.perf_counter()]
 
     def mark() -> None:
@@ -128,10 +128,12 @@ def in_its_own_process(number: int) -> dict[str, Any]:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@click.option("--table", type=click.Path(exists=True, path_type=Path), help="Print a stored run.")
+@click.option(
+    "--table", type=click.Path(exists=True, path_type=Path), help="Print the table of a stored run."
+)
 @click.option("--case", "number", type=click.IntRange(0, len(CASES) - 1), hidden=True)
 def main(as_json: bool, table: Path | None, number: int | None) -> None:
-    """Measure what planning, compiling and checking take; minutes.
+    """Measure planning, compiling and checking of large fabrics (takes minutes).
 
     Example: python -m bench.plan --json; python -m bench.plan --table docs/benchmarks/plan.json
     """
@@ -152,7 +154,7 @@ def main(as_json: bool, table: Path | None, number: int | None) -> None:
 
 
 def table_of(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the rows of the table in docs/performance.md, of the cases without damage."""
+    """Return the rows of the table in docs/performance.md: the cases without damage."""
     return [
         "| {fabric}, {engine} | {switches:,} | {hosts:,} | {routes_s:g} | {state_s:g}"
         " | {compile_s:g} | {check_s:g} | {peak_gb:g} | {rules_max_switch} |".format(**row)
@@ -167,7 +169,7 @@ def _show(row: dict[str, Any]) -> None:
     row = {
         **row,
         "damage": f", {row['damage']}" if row["damage"] else "",
-        "verdict": "sound" if good else f"not sound, {row['problems']} problems named,",
+        "verdict": "sound" if good else f"not sound, {row['problems']} problems,",
         "targets": f"; targets: {targets}" if targets else "",
     }
     click.echo(

@@ -53,15 +53,15 @@ ROWS: dict[str, list[tuple[str, str]]] = {
     "lsft,17": _TREE,
     "random,128,degree=4,hosts=4": [*_GRID[1:], ("dl", "nue")],
 }
-"""Fabric -> our engine and OpenSM's of the same kind (nue has none: dl comes nearest)."""
+"""Fabric -> our engine and OpenSM's of the same kind (for nue: dl, the most similar)."""
 
 
 @dataclass(frozen=True)
 class Ours:
     """The result of one of our engines on a fabric.
 
-    routing_ms : from numbered channels and hosts to every path and broadcast tree, the median.
-    numbering_ms : from the fabric to numbered channels and hosts (OpenSM: discovery).
+    routing_ms : median time from numbered channels and hosts to all paths and broadcast trees.
+    numbering_ms : median time from the fabric to numbered channels and hosts (OpenSM: discovery).
     """
 
     routing_ms: float
@@ -74,7 +74,7 @@ class Ours:
 
 @dataclass(frozen=True)
 class Row:
-    """Both engines on one fabric; the fabric's bound of the load with it."""
+    """Both engines on one fabric, and the lower bound of the largest channel load."""
 
     fabric: str
     engine: str
@@ -90,16 +90,16 @@ class Row:
 
 
 def measure_ours(fabric: Fabric, engine: str, repeat: int) -> Ours:
-    """Route ``fabric`` several times: the medians, and what the last time made.
+    """Route ``fabric`` several times; return median times and properties of the plan.
 
     Raises
     ------
     PlanError
-        The engine cannot route the fabric, with 8 virtual channels at most.
+        The engine cannot route the fabric with at most 8 virtual channels.
 
     """
     chosen = engine_named(engine)
-    make_plan(fabric, engine)  # refuses what cannot be had, and warms up
+    make_plan(fabric, engine)  # raises PlanError, and warms up
     numbering: list[float] = []
     routing: list[float] = []
     while len(routing) < repeat or (sum(routing) < QUICK_MS and len(routing) < 20 * repeat):
@@ -108,13 +108,13 @@ def measure_ours(fabric: Fabric, engine: str, repeat: int) -> Ours:
         began = time.perf_counter()
         channels = channels_of(fabric)
         task = Task(fabric, channels, None, "spread", None)
-        task.host_ranks, task.receivers  # noqa: B018 - worked out when first asked for
+        task.host_ranks, task.receivers  # noqa: B018 - computed at first access
         numbered = time.perf_counter()
         routes = chosen.route(task)
         routing.append(1000 * (time.perf_counter() - numbered))
         numbering.append(1000 * (numbered - began))
     plan = make_plan(fabric, engine)
-    assert np.array_equal(plan.routes.channels, routes.channels)  # noqa: S101 - what was timed
+    assert np.array_equal(plan.routes.channels, routes.channels)  # noqa: S101 - the timed code made this plan
     checked = CheckedPlan(plan)
     summary = checked.summary()
     return Ours(
@@ -128,7 +128,7 @@ def measure_ours(fabric: Fabric, engine: str, repeat: int) -> Ours:
 
 
 def measure_opensm(made: Network, spec: str, engine: str, repeat: int) -> Routed:
-    """Let OpenSM route the network several times; the median of the times."""
+    """Let OpenSM route the network several times; return its result with the median time."""
     settings = "nue_max_num_vls 8" if engine == "nue" else ""
     if engine in ("updn", "ftree"):
         switches = made.fabric.switches
@@ -150,7 +150,7 @@ def measure_opensm(made: Network, spec: str, engine: str, repeat: int) -> Routed
 def rows(
     specs: list[str], engines: tuple[str, ...], repeat: int, with_opensm: bool, console: Console
 ) -> Iterator[Row]:
-    """Measure both on each fabric, one after the other; all engines, or those named."""
+    """Measure both engines on each fabric; ``engines`` empty means all."""
     for spec in specs:
         pairs = [pair for pair in ROWS[spec] if not engines or pair[0] in engines]
         fabric = load(spec)
@@ -171,7 +171,7 @@ def rows(
 
 
 def bound(fabric: Fabric) -> float:
-    """Return the mean load of a channel on shortest paths, which no largest load is under."""
+    """Return the mean channel load of shortest paths, a lower bound of any largest load."""
     plan = make_plan(fabric, "minimal", select="low-port")
     return float(CheckedPlan(plan).loads.sum() / max(1, len(plan.channels)))
 
@@ -197,15 +197,17 @@ def table(found: list[Row]) -> Table:
 
 
 @click.command(epilog="Example: .venv/bin/python -m bench.routing --only torus,8,8,hosts=4")
-@click.option("--only", multiple=True, type=click.Choice(list(ROWS)), help="These fabrics only.")
-@click.option("--engine", "engines", multiple=True, help="These engines of ours only.")
+@click.option(
+    "--only", multiple=True, type=click.Choice(list(ROWS)), help="Measure these fabrics only."
+)
+@click.option("--engine", "engines", multiple=True, help="Measure these of our engines only.")
 @click.option("--repeat", default=5, show_default=True, type=click.IntRange(1, 1000))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 def main(only: tuple[str, ...], engines: tuple[str, ...], repeat: int, as_json: bool) -> None:
-    """Time our routing engines and OpenSM's on the same fabrics, in one run.
+    """Compare routing times of our engines and OpenSM's on the same fabrics, in one run.
 
-    Ours are timed from numbered channels to paths and broadcast trees; OpenSM's by its own log,
-    from before its routing callbacks to the first table that it writes. Both are medians.
+    Our times are from numbered channels to paths and broadcast trees. OpenSM's are from its log,
+    from the start of its routing callbacks to the first table that it writes. Both are medians.
     """
     console = Console(stderr=True)
     lacking = missing()

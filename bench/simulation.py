@@ -1,7 +1,7 @@
-"""``make bench-sim``: speed of the simulator on one core, in data packets put on links.
+"""``make bench-sim``: speed of the simulator on one core, in data packets transmitted on links.
 
 Each case runs in its own process, so that peak memory is measured per case. The hash of each result
-is printed: it must not change from machine to machine.
+is printed; it must be the same on every machine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LINKS = "rate=10000,delay=1"
 
 @dataclass(frozen=True)
 class Case:
-    """One row. ``target`` is what the project promises, in packet-link-hops a second."""
+    """One row. ``target`` is the project's target in packet-link-hops per second."""
 
     name: str
     spec: str
@@ -55,7 +55,7 @@ CASES = (
 
 
 def measure(case: Case) -> dict[str, Any]:
-    """Run one case in this process; return its figures, the median over its runs."""
+    """Run one case in this process, and return its figures; rates are medians over runs."""
     began = time.perf_counter()
     plan = make_plan(load(f"{case.spec},{LINKS}"), case.engine)
     plan_s = time.perf_counter() - began
@@ -96,7 +96,11 @@ def in_its_own_process(number: int, limit_s: float) -> dict[str, Any]:
 
 
 @click.command()
-@click.option("--slow", is_flag=True, help="Thousands of switches and hosts, too: minutes.")
+@click.option(
+    "--slow",
+    is_flag=True,
+    help="Also run cases with thousands of switches and hosts (takes minutes).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @click.option("--case", "number", type=click.IntRange(0, len(CASES) - 1), hidden=True)
 def main(slow: bool, as_json: bool, number: int | None) -> None:

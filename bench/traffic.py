@@ -1,9 +1,9 @@
-"""A light sender and receiver of UDP datagrams for many hosts: one process each.
+"""A lightweight sender and receiver of UDP datagrams for many hosts, one process each.
 
-``python -m bench.traffic send|receive`` reads its flows as JSON on standard input and works
-until it is ended. It opens its sockets in the hosts' network namespaces and stays one
-process, because sixty-four of iperf3 would use up the machine that is to be measured.
-Twice a second it prints its counts: ``{"t": seconds, "datagrams": n}`` (CLOCK_MONOTONIC).
+``python -m bench.traffic send|receive`` reads its flows as JSON from standard input and runs until
+it is killed. One process opens sockets in the network namespaces of all hosts, because 64 iperf3
+processes would take most of the CPU time of the machine that is measured. Twice a second it prints
+its count: ``{"t": seconds, "datagrams": n}`` (CLOCK_MONOTONIC).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REPORT_EVERY_S = 0.5
 SEND_BUFFER_BYTES = 32 * 1024
 RECEIVE_BUFFER_BYTES = 1 << 20
 LONGEST_BURST_S = 0.02
-"""A paced sender that was delayed catches up at most this much."""
+"""A delayed paced sender sends at most this much of its backlog."""
 
 
 class Reporter:
@@ -43,7 +43,7 @@ class Reporter:
 
 
 def send(flows: Sequence[dict[str, Any]]) -> None:
-    """Send for ever: each flow as fast as its socket takes it, or at ``datagrams_per_s``."""
+    """Send until killed: each flow at ``datagrams_per_s``, or as fast as its socket accepts."""
     sockets = []
     for flow in flows:
         with inside(flow["source_namespace"]):
@@ -55,7 +55,7 @@ def send(flows: Sequence[dict[str, Any]]) -> None:
     payload = bytes(PAYLOAD_BYTES)
     rates = [flow.get("datagrams_per_s") for flow in flows]
     start = time.monotonic()
-    # Spread over one interval, so that paced senders do not all send at the same instant.
+    # Start times are spread over one interval, so that paced senders do not send in bursts.
     due = [start + (i / len(flows) / rate if rate else 0.0) for i, rate in enumerate(rates)]
     reporter = Reporter()
     while True:
@@ -77,7 +77,7 @@ def send(flows: Sequence[dict[str, Any]]) -> None:
 
 
 def receive(flows: Sequence[dict[str, Any]]) -> None:
-    """Receive for ever, and count."""
+    """Receive and count until killed."""
     poll = select.epoll()
     sockets = {}
     for flow in flows:
@@ -99,7 +99,7 @@ def receive(flows: Sequence[dict[str, Any]]) -> None:
             except BlockingIOError:
                 continue
         reporter.report(time.monotonic())
-        time.sleep(TICK_S)  # so that datagrams come in batches, not one a wake-up
+        time.sleep(TICK_S)  # so that one wake-up handles a batch of datagrams
 
 
 if __name__ == "__main__":

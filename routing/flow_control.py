@@ -12,16 +12,19 @@ The choices none, host and switch are from Otsuka et al., VLAN routing with swit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import PlanError
 from common.flow_control import AUTO, CHOICES, FLOW_CONTROLS, NAMES, normalised
+from knotless_core import simulator
 from routing.graphs.channels import PRIORITIES
 
 Edges = NDArray[np.int64]
+LinkMode = Literal["off", "pause", "pfc"]
+_LINK_MODES: tuple[LinkMode, ...] = get_args(LinkMode)
 
 
 def resolved(choice: str, vcs: int) -> str:
@@ -41,16 +44,13 @@ def resolved(choice: str, vcs: int) -> str:
     return name
 
 
-def of_link(flow_control: str, *, to_host: bool) -> Literal["off", "pause", "pfc"]:
+def of_link(flow_control: str, *, to_host: bool) -> LinkMode:
     """Return the flow control of one link. Raises PlanError if it is not in FLOW_CONTROLS."""
-    if flow_control == "pfc":
-        return "pfc"
-    pausing = {"none": False, "host": to_host, "switch": not to_host, "pause": True}
-    if flow_control not in pausing:
+    if flow_control not in FLOW_CONTROLS:
         raise PlanError(
             f"flow control must be one of {', '.join(FLOW_CONTROLS)}, not {flow_control[:40]!r}"
         )
-    return "pause" if pausing[flow_control] else "off"
+    return _LINK_MODES[simulator.link_flow_control(flow_control, to_host)]
 
 
 def is_lossless(flow_control: str) -> bool:

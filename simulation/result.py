@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless_core.replay import Ends
-from knotless_core.simulator import DROP_CAUSES, Histogram, Report
+from knotless_core.simulator import DROP_CAUSES, GAP_BYTES, Histogram, Report
 from simulation.channels import PICOSECONDS_PER_US, ChannelTable
 from simulation.scenario import Scenario
-from traffic.theory import GAP_BYTES
 
 _ARRAYS = (
     "flow_packets",

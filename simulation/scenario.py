@@ -99,8 +99,6 @@ class Scenario:
         for name, value in vars(limits).items():
             if value is not None and not 0 <= value < 2**40:
                 raise SimulationError(f"{name}: {value} bytes are not in 0..2**40 - 1")
-        if limits.xon is not None and limits.xoff is not None and limits.xon >= limits.xoff:
-            raise SimulationError(f"xon {limits.xon} must be below xoff {limits.xoff}")
         if self.state is not None and self.state.fabric != self.plan.fabric:
             raise SimulationError(f"the state is of {self.state.fabric.name}, another fabric")
         if self.duration_us is None and not self.ends:

@@ -1,4 +1,4 @@
-"""Exports that tests verify from their files, and carry out on a real kernel."""
+"""Exports that tests verify from their files and apply on a real kernel."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ EXPORTS = [
 
 
 def export_to(folder: Path, arguments: str) -> dict[str, Any]:
-    """Run ``knotless export`` and return what it says."""
+    """Run ``knotless export`` and return its output."""
     words = ["export", *arguments.split(), "--to", "l2", "--out", str(folder), "--json"]
     done = CliRunner(mix_stderr=False).invoke(main, words)
     assert done.exit_code == 0, done.stderr
@@ -54,11 +54,11 @@ def export_to(folder: Path, arguments: str) -> dict[str, Any]:
 
 
 def verdicts_of(exported: L2Fabric) -> dict[str, Verdict]:
-    """Return the verdicts under PAUSE on what hosts send untagged and, if they tag, tagged."""
+    """Return the verdicts under PAUSE for hosts' untagged and, if they tag, tagged frames."""
     states = states_of_dot1q(exported)
     return {how: verdict_of(state, "pause") for how, state in states.items()}
 
 
 def is_good(exported: L2Fabric) -> bool:
-    """Return whether all is delivered, tagged and untagged, and nothing can deadlock."""
+    """Return whether all tagged and untagged frames are delivered, and nothing can deadlock."""
     return all(verdict.good for verdict in verdicts_of(exported).values())

@@ -1,9 +1,9 @@
 """An 802.1Q bridge with a static MAC table, written as OpenFlow rules.
 
-It is made from nothing but the file that ``knotless export`` writes for the switch, and does what
-any ordinary switch does with it: take the port's PVID for what comes in untagged, drop what
-is in a VLAN that the port is not a member of, forward by (VLAN, MAC), flood the VLAN where the
-MAC is not in the table, and send with or without the tag as the port's membership says.
+It uses only the file that ``knotless export`` writes for the switch, as an ordinary switch does:
+assign the port's PVID to untagged frames, drop frames in a VLAN of which the port is not a member,
+forward by (VLAN, MAC), flood the VLAN if the MAC is not in the table, and send with or without the
+tag according to the port's membership.
 """
 
 from __future__ import annotations

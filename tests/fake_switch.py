@@ -1,4 +1,4 @@
-"""A switch that speaks OpenFlow 1.3 to a controller over loopback, and holds no rules."""
+"""A switch without rules that speaks OpenFlow 1.3 to a controller over loopback."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FakeSwitch:
         self.socket.close()
 
     def answer_all(self) -> bool:
-        """Answer what has arrived; returns True, when nothing more has come for a moment."""
+        """Answer all messages that have arrived; return True when no more arrive for a moment."""
         # Not select.select(): the test may have more than 1,024 files open.
         arrived = select.poll()
         arrived.register(self.socket, select.POLLIN)
@@ -60,7 +60,7 @@ class FakeSwitch:
         return kind, self.reply(kind, xid, body)
 
     def reply(self, kind: int, xid: int, body: bytes) -> int:
-        """Answer one message; return the type of list that it asks for, or -1."""
+        """Answer one message; return the type of the requested list, or -1."""
         part = int.from_bytes(body[:2], "big") if kind == MULTIPART_REQUEST else -1
         reply = b""
         match kind:
@@ -85,7 +85,7 @@ class FakeSwitch:
         self.socket.sendall(message(12, bytes([2]) + bytes(7) + port_description(port, up=up)))
 
     def multipart_reply(self, part: int, xid: int) -> bytes:
-        """Return what is answered to a request for a list: ports, or nothing."""
+        """Return the reply to a request for a list: the ports, or an empty list."""
         ports = b""
         if part == PORT_DESC:
             ports = b"".join(map(port_description, range(1, self.ports + 1)))

@@ -1,7 +1,7 @@
-"""Command lines that users, or those who wish them ill, may write, and the files that they name.
+"""Command lines that users or attackers may write, and the files that they name.
 
-All is drawn from the case's own random stream. The options come from the commands themselves, so
-that new ones are forged too. What is valid is small: that valid requests end in time is no promise.
+Everything is drawn from the random stream of the case. The options are read from the commands, so
+new options are included. Valid requests are small, because large ones may take any time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COMMANDS = (
     + ["schedule"] * 2 + ["simulate"] * 5 + ["export"] * 2 + ["sweep"] * 3 + ["report"]
     + ["reproduction"] + ["run"] * 2 + ["status"]
 )  # fmt: skip
-"""Those that need no root, some more often than others."""
+"""Subcommands that need no root; some are drawn more often than others."""
 WHOLE = ["0", "1", "2", "3", "7", "8", "-1", "4093", "65536", str(2**31), str(2**64), "9" * 40]
 NUMBERS = ["0", "0.5", "1", "2", "10", "300", "-1", "1e-9", "1e14", "1e300", "nan", "inf", "-inf"]
 USUAL = ["0", "1", "2", "3", "0.5", "10"]
@@ -83,7 +83,7 @@ def command_named(name: str) -> click.Command:
 
 
 def spec(rng: random.Random) -> str:
-    """Return a spec of a small fabric, or of one that is wrong or far too large."""
+    """Return a spec of a small fabric, or one that is invalid or far too large."""
     family = families()[rng.choice(list(families()))]
     least, most = family.sizes
     count = rng.randint(least, min(most, least + 1)) + (
@@ -164,7 +164,7 @@ def _other_value(rng: random.Random) -> Any:
 
 
 def _other_json(rng: random.Random, data: bytes) -> bytes:
-    """Return JSON with a value replaced, removed or doubled."""
+    """Return JSON with a value replaced, removed or duplicated."""
     at = top = json.loads(data)
     while True:
         keys = list(at) if isinstance(at, dict) else list(range(len(at)))
@@ -182,7 +182,7 @@ def _other_json(rng: random.Random, data: bytes) -> bytes:
 
 
 def damaged(rng: random.Random, data: bytes) -> bytes:
-    """Return a file's content with something wrong, or as it is."""
+    """Return a file's content, damaged or unchanged."""
     how = rng.random()
     if how < 0.1:
         return data
@@ -210,7 +210,7 @@ def damaged(rng: random.Random, data: bytes) -> bytes:
 
 
 def _odd_file(rng: random.Random, path: Path) -> None:
-    """Make something that is no ordinary file."""
+    """Make something that is not a regular file."""
     kind = rng.randrange(7)
     if kind == 0:
         os.mkfifo(path)
@@ -231,7 +231,7 @@ def _odd_file(rng: random.Random, path: Path) -> None:
 
 
 def _file(rng: random.Random, name: str) -> str:
-    """Make an input file in the current folder; returns what names it."""
+    """Make an input file in the current folder; return its name as an argument."""
     path = Path(name)
     if rng.random() < 0.08:
         _odd_file(rng, path)
@@ -241,7 +241,7 @@ def _file(rng: random.Random, name: str) -> str:
 
 
 def _output(rng: random.Random, name: str) -> str:
-    """Return a path to write to, where there may be something already."""
+    """Return an output path, at which something may exist already."""
     path = Path(name)
     chance = rng.random()
     if chance < 0.2:
@@ -254,7 +254,7 @@ def _output(rng: random.Random, name: str) -> str:
 
 
 def _folder(rng: random.Random, name: str, files: Mapping[str, bytes]) -> str:
-    """Make a folder of files, of which one is wrong; returns its name."""
+    """Make a folder of files, one of them damaged; return its name."""
     folder = Path(name)
     if rng.random() < 0.05:
         _odd_file(rng, folder)

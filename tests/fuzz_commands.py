@@ -1,9 +1,9 @@
-"""Runs forged command lines and reports those that do not end as they should.
+"""Run forged command lines and report those that do not end as they should.
 
-Each ends with status 0, 1 or 2, without a traceback, within 20 s and 2 GiB, with one line of
-complaint where the status is 2, and leaves no temporary file behind. The 20 s are of CPU time:
-others may be at work on the machine; what blocks is given up after two minutes. Cases run in
-processes that are forked after everything has been imported, some hundred in each.
+Each must end with status 0, 1 or 2, without a traceback, within 20 s and 2 GiB, with one error line
+if the status is 2, and leave no temporary file. The 20 s are CPU time, because the machine may be
+busy; a command that blocks is killed after two minutes. Cases run in processes that are forked
+after all imports, some hundred in each.
 
 Example: .venv/bin/python -m tests.fuzz_commands --cases 100000 --seed 1
 """
@@ -47,7 +47,7 @@ STATUSES = (0, 1, 2)
 
 @dataclass(frozen=True)
 class Ended:
-    """How a case ended; ``wrong`` says what should not have been, None if all is well."""
+    """How a case ended; ``wrong`` describes the violation, or is None."""
 
     number: int
     words: Sequence[str]
@@ -56,7 +56,7 @@ class Ended:
 
 
 def run_cases(first: int, end: int, seed: int, workers: int) -> Iterator[Ended]:
-    """Run the cases from ``first`` to before ``end``, and yield how they ended, in order."""
+    """Run the cases from ``first`` up to ``end`` (exclusive); yield how they ended, in order."""
     for name in set(forged_inputs.COMMANDS):
         forged_inputs.command_named(name)
     forged_inputs.originals(), forged_inputs.rules(), forged_inputs.experiments()
@@ -78,7 +78,7 @@ def _run_batch(cases: range, seed: int) -> list[Ended]:
 
 
 def _in_worker(cases: range, seed: int, folder: Path) -> Iterator[Ended]:
-    """Yield how each of the cases ended, up to one that does not end or ends its process."""
+    """Yield how each case ended, up to one that hangs or ends its process."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -104,7 +104,7 @@ def _in_worker(cases: range, seed: int, folder: Path) -> Iterator[Ended]:
 
 
 def _work(cases: range, seed: int, folder: Path, writer: int) -> NoReturn:
-    """Run cases in a folder of their own each, and write a line for each; never returns."""
+    """Run each case in its own folder and write a line for it; never returns."""
     try:
         _prepare(folder)
         for number in cases:
@@ -126,7 +126,7 @@ def _work(cases: range, seed: int, folder: Path, writer: int) -> NoReturn:
 
 
 def _prepare(folder: Path) -> None:
-    """Bound the process's memory, and have commands start nothing that outlives them."""
+    """Limit memory, and prevent commands from starting processes that outlive them."""
     resource.setrlimit(resource.RLIMIT_DATA, (LIMIT_BYTES, LIMIT_BYTES))
     errors = os.open(folder / "errors", os.O_WRONLY | os.O_CREAT, 0o600)
     os.dup2(errors, 2)
@@ -160,7 +160,7 @@ def _points_here(folder: Any, _client: Any, left: Sequence[int], watch: Any) -> 
 
 
 def _judged(words: Sequence[str], place: Path) -> tuple[int, str | None]:
-    """Run a command line; returns its exit status, and what is wrong about how it ended."""
+    """Run a command line; return its exit status and the violation, or None."""
     out, errors = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     status, wrong = 0, None
     try:
@@ -168,7 +168,7 @@ def _judged(words: Sequence[str], place: Path) -> tuple[int, str | None]:
             main(list(words), prog_name="knotless")
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
-    except BaseException as error:  # noqa: BLE001 - whatever it is, it is to be told
+    except BaseException as error:  # noqa: BLE001 - any exception is reported
         at = traceback.extract_tb(error.__traceback__)[-1]
         wrong = f"{type(error).__name__}: {error} ({at.filename}:{at.lineno})"
     said = errors.buffer.getvalue().decode(errors="replace")

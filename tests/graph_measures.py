@@ -32,7 +32,7 @@ def search(start: Hashable, onward: Callable[[State], Iterable[State]]) -> dict[
 
 
 def hops_between(graph: Graph) -> list[list[int]]:
-    """Return the hops of a shortest path between each two switches."""
+    """Return the hops of a shortest path between each pair of switches."""
     return _nearest(graph, lambda state: ((far, 0) for far in graph[state[0]]))
 
 
@@ -50,7 +50,7 @@ def minimal_paths(graph: Graph, hops: list[list[int]]) -> float:
 
 
 def updown_hops(graph: Graph, drops: int) -> list[list[int]]:
-    """Return the hops of up*/down* from switch 0, with ``drops`` turns from down to up allowed.
+    """Return the hops of up*/down* from switch 0 with at most ``drops`` turns from down to up.
 
     With no such turn it is up*/down*; N - 1 of them is what descending layers can do with
     N virtual channels.
@@ -70,7 +70,7 @@ def updown_hops(graph: Graph, drops: int) -> list[list[int]]:
 
 
 def prefix_hops(graph: Graph) -> list[list[int]]:
-    """Return the hops of tree paths from switch 0 with at most one cross link, at their turn."""
+    """Return the hops of tree paths from switch 0 with at most one cross link, where they turn."""
     parent = {0: -1}
     for u in (order := [0]):
         for v in graph[u]:

@@ -151,7 +151,7 @@ class RuleTracer:
         return delivered
 
     def all_pairs(self) -> tuple[float, int, int]:
-        """Send between all pairs: (mean switches, most switches, largest load of a channel)."""
+        """Send between all pairs; return (mean switches, most switches, largest channel load)."""
         lengths = []
         for source in self.fabric["hosts"]:
             for target in self.fabric["hosts"]:
@@ -165,7 +165,7 @@ class RuleTracer:
         return sum(lengths) / len(lengths), max(lengths), max(self.load.values(), default=0)
 
     def broadcasts(self) -> None:
-        """Broadcast from every host: each other host gets it once, untagged."""
+        """Broadcast from every host; assert that every other host gets one untagged copy."""
         for source in self.fabric["hosts"]:
             delivered = self.send(source, "ff:ff:ff:ff:ff:ff")
             names = sorted(name for name, _, _ in delivered)
@@ -174,7 +174,7 @@ class RuleTracer:
             assert all(packet["vlan"] is None for _, packet, _ in delivered)
 
     def has_cycle(self) -> bool:
-        """Whether the waits form a cycle: peel off what waits for nothing until nothing is left."""
+        """Return whether the dependencies have a cycle: remove nodes without successors."""
         waits = set(self.waits)
         while True:
             busy = {a for a, _ in waits}

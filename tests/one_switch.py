@@ -1,4 +1,4 @@
-"""Single frames through the rules of one switch, and one by one through those of a fabric."""
+"""Forwards single frames by the rules of one switch, or of all switches of a fabric."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Frame(NamedTuple):
 
 
 class Pipeline:
-    """One switch's rules. ``problems`` grows as frames pass."""
+    """The rules of one switch. ``problems`` collects the problems that frames encounter."""
 
     def __init__(self, name: str, rules: SwitchRules) -> None:
         self.name = name
@@ -46,7 +46,7 @@ class Pipeline:
 
 
 class OneByOne:
-    """Follows every frame for itself: slow, and simple. Hosts send untagged."""
+    """Follow every frame separately: slow and simple. Hosts send untagged."""
 
     def __init__(self, fabric: Fabric, rules: FabricRules) -> None:
         self.fabric, self.channels = fabric, channels_of(fabric)
@@ -62,7 +62,7 @@ class OneByOne:
         self._macs = [mac_value(host.mac) for host in fabric.hosts]
 
     def pairs(self) -> None:
-        """Send between every two hosts."""
+        """Send between all pairs of hosts."""
         for source in range(len(self._at)):
             for target in range(len(self._at)):
                 if source != target:
@@ -96,7 +96,7 @@ class OneByOne:
                 self.floods_undelivered += len(wrong) or int(looped)
 
     def _send(self, source: int, frame: Frame) -> tuple[list[tuple[int, Frame]], list[int], bool]:
-        """Follow all copies: deliveries, channels taken, whether one comes back."""
+        """Follow all copies; return deliveries, channels used, and whether there is a loop."""
         delivered: list[tuple[int, Frame]] = []
         passed: list[int] = []
         looped = False

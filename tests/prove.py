@@ -1,4 +1,4 @@
-"""``python -m tests.prove``: what every engine promises, on 1,000 generated fabrics each.
+"""``python -m tests.prove``: the guarantees of every engine, on 1,000 generated fabrics each.
 
 The tests draw 40. Each fabric's plan is compiled, and its rules are walked for every pair of
 hosts and every broadcast; fabrics that an engine must refuse are not counted.
@@ -15,7 +15,7 @@ from tests.property.test_every_engine import PROMISES, Promise, promise_holds
 
 
 def prove(promise: Promise, wanted: int) -> int:
-    """Walk ``wanted`` fabrics or more; return how many. AssertionError where one fails."""
+    """Check at least ``wanted`` fabrics; return how many. AssertionError if one fails."""
     walked = 0
     number = 0
     while walked < wanted:
@@ -38,7 +38,7 @@ def prove(promise: Promise, wanted: int) -> int:
 
 
 def main() -> None:
-    """Prove every engine, or those named, on as many fabrics as the first argument says."""
+    """Check every engine, or those named, on the number of fabrics in the first argument."""
     wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     for promise in PROMISES:
         if len(sys.argv) < 3 or promise.engine in sys.argv[2:]:

@@ -12,12 +12,12 @@ KNOTLESS = str(ROOT / ".venv/bin/knotless")
 
 
 def limited(what: int, count: int) -> Callable[[], None]:
-    """Return what sets a limit of a process that is about to start."""
+    """Return a function that sets a limit in a process before it starts its program."""
     return lambda: resource.setrlimit(what, (count, count))
 
 
 def refused(*words: str, limit: Callable[[], None]) -> str:
-    """Run the command under a limit; returns the one line that it ends with."""
+    """Run the command under a limit; return its error line."""
     done = subprocess.run(
         [KNOTLESS, *words], preexec_fn=limit, capture_output=True, text=True, timeout=120
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from knotless_core import simulator
+
 Protocol = Literal["udp", "tcp"]
 
 UDP_PAYLOAD_BYTES = 1472
@@ -20,10 +22,6 @@ UDP_HEADER_BYTES = 8
 ETHERNET_HEADER_BYTES = 14
 VLAN_TAG_BYTES = 4
 FCS_BYTES = 4
-GAP_BYTES = 8 + 12
-"""Preamble with start delimiter, and inter-frame gap of IEEE 802.3."""
-MIN_FRAME_BYTES = 64
-"""Minimum frame size of IEEE 802.3, including the FCS."""
 HEADER_BYTES: Mapping[str, int] = {
     "udp": ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES,
     "tcp": ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES + 20 + 12,
@@ -49,7 +47,7 @@ def message_packets(message_bytes: int) -> list[int]:
 def packet_wire_bytes(packet_bytes: int, *, tagged: bool) -> int:
     """Return the bytes that an IP packet occupies on the line as an Ethernet frame."""
     frame = ETHERNET_HEADER_BYTES + packet_bytes + (VLAN_TAG_BYTES if tagged else 0)
-    return max(frame + FCS_BYTES, MIN_FRAME_BYTES) + GAP_BYTES
+    return simulator.wire_bytes(frame + FCS_BYTES)
 
 
 def load_per_payload(protocol: Protocol, *, tagged: bool, ack: bool = False) -> float:

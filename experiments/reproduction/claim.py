@@ -1,7 +1,7 @@
-"""A figure of a paper, and how ours is computed.
+"""A figure of a paper, and the computation of ours.
 
-The papers' figures are stored here, with the place where they are printed; ours are always computed
-from stored runs.
+The papers' figures are stored in this folder, with the place where they are printed. Ours are
+always computed from stored runs.
 """
 
 from __future__ import annotations
@@ -29,4 +29,4 @@ class Claim:
     why: str
     digits: int = 2
     places: tuple[str, ...] = (EMULATION, SIMULATION)
-    """The places where it can be measured; elsewhere the page shows a dash."""
+    """Where ours can be measured; in the other columns the page shows a dash."""

@@ -14,7 +14,7 @@ Test = Callable[[Row], bool]
 
 
 def where(**wanted: Any) -> Test:
-    """Return a test for rows with these values; a tuple means any of its values."""
+    """Return a test for rows with these values; a tuple allows any of its values."""
 
     def test(row: Row) -> bool:
         return all(
@@ -30,8 +30,8 @@ def ratios(
 ) -> dict[tuple[Any, ...], list[float]]:
     """Return ``value`` of rows ``above`` divided by that of rows ``below``, grouped by ``paired``.
 
-    The n-th row of a case is divided by the n-th row of the other, so there is one ratio per
-    repeat of both.
+    The n-th row above is divided by the n-th row below with the same ``paired`` values, so there
+    is one ratio per repeat.
     """
     upper: dict[tuple[Any, ...], list[float]] = defaultdict(list)
     lower: dict[tuple[Any, ...], list[float]] = defaultdict(list)

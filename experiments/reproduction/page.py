@@ -1,4 +1,4 @@
-"""The page: every claim with the paper's figure, ours, their ratio, and why they differ."""
+"""The page: for every claim the paper's figure, ours, their ratio, and why they differ."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAPERS = {
 }
 MISSING = "not stored"
 NOWHERE = "-"
-"""Shown where a figure does not exist; the reasons below the table say why."""
+"""Shown where a figure does not exist."""
 
 
 def shown(spread: Spread | None, digits: int) -> str:
@@ -52,13 +52,13 @@ def lines(stored: Stored) -> Iterator[str]:
     yield "    knotless reproduction results/paths-TIME-ID"
     yield ""
     yield (
-        "`knotless reproduction` writes this page from the [stored runs](runs); none of our "
-        "figures was typed."
+        "`knotless reproduction` writes this page and computes all our figures from the [stored "
+        "runs](runs)."
     )
     yield ""
     yield (
-        "The papers' machines are from 2003 to 2016 and their absolute times cannot be repeated, "
-        "so most figures are ratios. An emulated figure is the mean of the valid runs, with "
+        "The papers' machines are from 2003 to 2016. Their absolute times cannot be repeated, so "
+        "most figures are ratios. An emulated figure is the mean of the valid runs, with "
         "minimum, maximum and number of runs. A simulated figure is the same in every repeat. "
         "'Ours / theirs' uses the emulated figure if there is one, else the simulated one, else "
         "that of path analysis. A dash means that the figure does not exist: the simulator has "

@@ -11,8 +11,8 @@ from runs.spread import Spread, spread_of
 
 ENGINES_WHY = (
     "The paper shows irregular fabrics A and B only as pictures. Ours have the properties that "
-    "its text states. Our links are slow, so the time of a message is serialisation and delay at "
-    "each switch; on RHiNET-2 most of it was spent in the hosts."
+    "its text states. Our links are slow, so the time of a message is mostly serialisation and "
+    "delay at each switch. On RHiNET-2 it was mostly time in the hosts."
 )
 
 
@@ -54,7 +54,7 @@ def _flood(above: Test, below: Test) -> Compute:
 
 FLOOD_WHY = (
     "The paper quotes its earlier simulation of uniform traffic. Ours is the pattern with the "
-    "largest gain. Which of several equal paths 'spread' takes is our own choice."
+    "largest gain. The rule by which 'spread' chooses among equal paths is our own."
 )
 A, B, MESH, TORUS = FOUR = ("irregular-a", "irregular-b", "mesh,4,4,hosts=4", "torus,4,4,hosts=4")
 PROPERTIES_WHY = "A and B are our own fabrics, with the properties that the paper's text states."
@@ -63,7 +63,7 @@ PAPER_000 = [
     Claim(
         "000",
         "Section 4.1",
-        f"Virtual channels that structured buffer pools need, {name}",
+        f"Virtual channels needed by structured buffer pools, {name}",
         theirs,
         "paths",
         _of_plans((fabric,), "vcs", "sbp"),
@@ -113,7 +113,7 @@ PAPER_000 += [
         1.0,
         "traffic",
         _gain(_engine("dl", 2), _engine("sbp"), typical),
-        "Both are minimal here. They differ only in which minimal paths they take.",
+        "Both are minimal here and differ only in the minimal paths that they choose.",
     ),
     Claim(
         "000",
@@ -122,8 +122,8 @@ PAPER_000 += [
         1.0,
         "traffic",
         _gain(_engine("updown", 4), UPDOWN, typical),
-        "A sender waits for its acknowledgement. So queues stay short, and there is little that a "
-        "virtual channel could overtake.",
+        "Each sender waits for its acknowledgement, so queues stay short and additional virtual "
+        "channels avoid little blocking.",
     ),
     Claim(
         "000",
@@ -136,7 +136,7 @@ PAPER_000 += [
             where(engine=("dl", "sbp", "dor"), select="low-port"),
             best,
         ),
-        "Which of several equal paths 'spread' takes is our own choice.",
+        "The rule by which 'spread' chooses among equal paths is our own.",
     ),
     Claim(
         "000",
@@ -186,7 +186,7 @@ def _barrier(fabric: str, engine: str, vcs: int) -> Compute:
 
 
 def _worst_list(fabric: str, engine: str) -> Compute:
-    """Return times over those of up*/down* by the visiting list where that is least."""
+    """Return the smallest ratio to the time of up*/down* over all visiting lists, per repeat."""
 
     def compute(rows: Sequence[Row]) -> Spread | None:
         here = [r for r in rows if r["fabric"] == fabric and len(r.get("list_means_us", [])) > 1]
@@ -204,8 +204,8 @@ def _worst_list(fabric: str, engine: str) -> Compute:
 
 BARRIER_WHY = (
     "A and B are our own graphs, with the diameters and the properties of the paper's. The length "
-    "of simulated links is from figure 10 (an additional switch adds 0.7 us to a barrier). The "
-    "share of time spent outside the network differs from RHiNET-2."
+    "of simulated links is derived from figure 10 (an additional switch adds 0.7 us to a barrier). "
+    "The share of time spent outside the network differs from RHiNET-2."
 )
 TABLE_3 = {
     "A": (
@@ -224,7 +224,7 @@ TABLE_3 = {
         45.78,
     ),
 }
-"""Barrier times in microseconds by the engine, and those of up*/down* with one virtual channel."""
+"""Barrier times in microseconds by engine, and with up*/down* and one virtual channel."""
 WORDS = {
     "prefix": ("prefix", 1),
     "updown:2": ("up\\*/down\\*, 2 VCs", 2),
@@ -250,12 +250,12 @@ PAPER_000 += [
     Claim(
         "000",
         "Table 3, A, in brackets",
-        f"Barrier time of {WORDS[engine][0]} over up\\*/down\\*, the visiting list of most gain",
+        f"Barrier time of {WORDS[engine][0]} over up\\*/down\\*, best visiting list",
         theirs_us / 59.77,
         "barrier",
         _worst_list(A, engine.partition(":")[0]),
-        "The paper selects that list from ten of its own, each with 100,000 barriers. Ours are "
-        "different lists: ten in simulation and five in emulation.",
+        "The paper selects the visiting list with the largest gain from ten, with 100,000 "
+        "barriers each. Ours are different lists: ten in simulation, five in emulation.",
         3,
     )
     for engine, theirs_us in (("sbp", 44.58), ("dl:2", 44.60))

@@ -37,9 +37,9 @@ ONE_SWITCH, ONE_HUB = "Barrier, one switch", "Barrier, one repeater hub"
 GROUNDS = {
     ONE_SWITCH: (
         "flat,32",
-        "The simulated processors have the paper's LogP parameters. Its measurements are 13 to 19 "
-        "% above the model for every algorithm. The emulated fabric has slower lines and longer "
-        "delays, so only the order of the algorithms can be compared with it.",
+        "The simulated processors have the paper's LogP parameters. For every algorithm, the "
+        "paper measures 13 to 19 % more than its model predicts. The emulated fabric has slower "
+        "lines and longer delays, so only the order of the algorithms can be compared.",
     ),
     ONE_HUB: (
         "hub,32",
@@ -53,13 +53,13 @@ ALGORITHMS = (
     ("3-way tree and multicast", "tree3", 31, 200.0, 675.0),
     ("Concurrent", "concurrent", 32, 309.0, 1059.0),
 )
-"""With the times on a switch and on a hub, in microseconds."""
+"""Words, name, hosts, and the times on a switch and on a hub in microseconds."""
 
 PAPER_001 = [
     Claim(
         "001",
         "Figure 2, section 5.1.1",
-        "A short message one way, o_s + L + o_r, us",
+        "One-way time of a short message, o_s + L + o_r, us",
         30.0,
         "barrier",
         _one_way,
@@ -94,8 +94,8 @@ PAPER_001 += [
         theirs_us / ALGORITHMS[0][3],
         "barrier",
         _over_shuffle(name, hosts),
-        "On emulated lines of 0.5 Mbit/s a message spends its time on the line, not in "
-        "processors. Messages that arrive together at one host wait for its line.",
+        "On emulated lines of 0.5 Mbit/s, a message takes most of its time on the line, not in "
+        "processors. Messages to the same host wait for its line.",
     )
     for words, name, hosts, theirs_us, _ in ALGORITHMS[1:]
 ]
@@ -127,9 +127,9 @@ PAPER_001 += [
             "tree3",
             15,
             169 / 159,
-            "Two messages through two interfaces interrupt the processor twice, as the paper "
-            "says. The cost of an interrupt in the simulation is derived from this figure. "
-            "Emulated processes have no interrupts.",
+            "Two messages on two interfaces cause two interrupts, as the paper says. The cost of "
+            "an interrupt in the simulation is derived from this figure. Emulated processes have "
+            "no interrupts.",
         ),
         (
             "Concurrent",
@@ -137,9 +137,9 @@ PAPER_001 += [
             16,
             147 / 179,
             "While one interface is served, messages accumulate at the other, as the paper says. "
-            "Here, one network already delivers a frame every 6.7 us (the paper's: 8.3), nearly "
-            "as fast as the master's processor takes them. In emulation the lines are the "
-            "bottleneck, and two lines deliver twice as much.",
+            "Here, one network already delivers a frame every 6.7 us (8.3 us in the paper), "
+            "nearly as fast as the master's processor can receive them. In emulation the lines "
+            "are the bottleneck, and two lines deliver twice as much.",
         ),
     )
 ]

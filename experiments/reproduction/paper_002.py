@@ -1,4 +1,4 @@
-"""Shimizu, Nakashima, all-to-all communication on Latin-square fat-trees."""
+"""Shimizu and Nakashima, all-to-all communication on Latin-square fat-trees."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def _ratio(configuration: str, share: int, schedule: str) -> Compute:
 def _large_parts(rows: Sequence[Row]) -> Spread | None:
     large = [row for row in rows if row["configuration"].startswith("L")]
     test = where(schedule="contention-free")
-    # What paths say is not what a simulation has shown, though its rows tell it, too.
+    # Rows of a simulation also hold the ratio from path analysis; the measured share is used.
     key = "of_line" if any(row["of_line"] is not None for row in large) else "throughput_ratio"
     return values(large, lambda row: float(row[key]), test)
 
 
 def _of_line(configuration: str, schedule: str) -> Compute:
-    """Return what hosts had of their lines; by paths alone, the throughput ratio."""
+    """Return the hosts' share of their line rate; from path analysis, the throughput ratio."""
 
     def compute(rows: Sequence[Row]) -> Spread | None:
         test = where(configuration=configuration, schedule=schedule)
@@ -60,9 +60,9 @@ def _over_fat_tree(name: str) -> Compute:
 
 
 LIMIT_MIB_S = 3717
-"""What the paper's lines carried at most, between two hosts."""
+"""The largest throughput that the paper measured between two hosts."""
 EXCHANGED_MIB_S = {"S1": (1400, 3700), "S2": (2700, 3700), "S3": (1500, 3700)}
-"""By the shift and by the proposed schedule."""
+"""Throughput with the shift and with the proposed schedule."""
 SCHEDULES = {"shift": "shift", "contention-free": "proposed"}
 
 PAPER_002 = [
@@ -87,9 +87,9 @@ PAPER_002 += [
         "all-to-all",
         _over_fat_tree(name),
         "The proposed schedule distributes the messages of hosts to themselves over all phases, "
-        "so each phase has to be waited for. The shift has them in one phase, which takes no "
-        "time. The fewer phases there are, the larger is this difference. The two exchanges also "
-        "have different numbers of hosts.",
+        "so every phase takes time. The shift has them all in one phase, which takes no time. "
+        "The fewer phases, the larger this difference. The two exchanges also have different "
+        "numbers of hosts.",
         places=(EMULATION, SIMULATION, ANALYSIS),
     )
     for name in EXCHANGED_MIB_S
@@ -98,14 +98,14 @@ PAPER_002 += [
     Claim(
         "002",
         "Figures 19 to 22",
-        f"{name}: share of a line that hosts have, {words}",
+        f"{name}: throughput of hosts as a share of the line rate, {words}",
         theirs[number] / LIMIT_MIB_S,
         "all-to-all",
         _of_line(name, schedule),
-        "A phase begins when the previous one has arrived everywhere, so the travel time of its "
-        "last frame counts. With our few full-sized frames, this is a larger part of a phase than "
-        "with messages of megabytes. In the proposed schedule, each host also loses the phase in "
-        "which it sends to itself: one in 21, 8 and 27.",
+        "A phase begins when all messages of the previous one have arrived, so it includes the "
+        "travel time of the last frame. With our few full-sized frames, this is a larger part of "
+        "a phase than with messages of megabytes. In the proposed schedule, each host also loses "
+        "the phase in which it sends to itself: one of 21, 8 and 27.",
         places=(EMULATION, SIMULATION, ANALYSIS),
     )
     for name, theirs in EXCHANGED_MIB_S.items()
@@ -119,11 +119,11 @@ PAPER_002 += [
         proposed / shift,
         "all-to-all",
         _exchange(name),
-        "Path analysis gives the shift a higher throughput than real machines do: on these, a "
-        "phase lasts as long as its slowest flow. In our exchanges the travel time of the last "
-        "frame of each phase counts too, and is a larger part of a phase than on InfiniBand. The "
+        "Path analysis predicts a higher throughput of the shift than real machines reach, where "
+        "a phase lasts as long as its slowest flow. In our exchanges each phase also includes the "
+        "travel time of its last frame, which is a larger part of a phase than on InfiniBand. The "
         "proposed schedule distributes the messages of hosts to themselves over all phases, while "
-        "the shift has one empty phase: with 8 hosts (S2) this is an eighth.",
+        "the shift has one empty phase: one of 8 for 8 hosts (S2).",
         places=(EMULATION, SIMULATION, ANALYSIS),
     )
     for name, (shift, proposed) in EXCHANGED_MIB_S.items()
@@ -156,8 +156,9 @@ PAPER_002.append(
         "all-to-all",
         _large_parts,
         "No two flows share a channel, in the paper and here. In simulation, a phase begins when "
-        "the previous one has arrived everywhere, so the travel time of its last frame counts: a "
-        "fifth of a phase of 16 full-sized frames that are stored and forwarded three times.",
+        "all messages of the previous one have arrived, so it includes the travel time of the "
+        "last frame: a fifth of a phase of 16 full-sized frames that are stored and forwarded "
+        "three times.",
         3,
         (SIMULATION, ANALYSIS),
     )

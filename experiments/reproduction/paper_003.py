@@ -1,4 +1,4 @@
-"""Yamamoto et al., RHiNET-1: what its primitives of remote memory take."""
+"""Yamamoto et al., RHiNET-1: time and bandwidth of its remote memory primitives."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from experiments.reproduction.figures import Row, values, where
 from runs.spread import Spread
 
 LATENCY_US = 8.1 + 1.0
-"""Of 8 bytes, one way: the interfaces' and, around them, the software's."""
+"""One-way latency of 8 bytes: of the interfaces, plus that of the software."""
 LINE_MBPS, BANDWIDTH_MBPS = 1300.0, 37.0 * 8
-"""Of a link, and of transfers of 4 KiB."""
+"""Rate of a link, and bandwidth of transfers of 4 KiB."""
 ON_THE_LINE_US, WRITTEN_US = 2.21, 8.14
-"""Table 3, a push of 64 bytes: (4), its head is on the line; (12), its data is being written."""
+"""Table 3, a push of 64 bytes: (4) its head is on the line; (12) its data is being written."""
 SENT, ARRIVED = "frame given to the kernel", "area written, answer posted"
 
 
@@ -41,13 +41,13 @@ PAPER_003 = [
     Claim(
         "003",
         "Figure 7, section 4.1",
-        "One way of 8 bytes, us",
+        "One-way time of 8 bytes, us",
         LATENCY_US,
         "pingpong",
         _latency,
-        "In the paper, the network interface reads and writes the memory. Ours are messages that "
-        "the processors send and receive. In simulation, this costs what paper 001 measured on "
-        "its PCs (o_s and o_r, 12.5 us together). The rest is the line and the switch.",
+        "In the paper, the network interface reads and writes memory. Our messages are sent and "
+        "received by the processors. In simulation, this takes the times measured in paper 001 "
+        "(o_s and o_r, 12.5 us together). The rest is the line and the switch.",
         1,
         (SIMULATION,),
     ),
@@ -59,7 +59,7 @@ PAPER_003 = [
         "pingpong",
         _of_line,
         "The paper's interface reads memory 32 bytes at a time over PCI, which limits it to 37 "
-        "MB/s. Ours have no such bus; only headers reduce the bandwidth.",
+        "MB/s. Our messages cross no such bus; only headers reduce their bandwidth.",
         3,
     ),
     Claim(

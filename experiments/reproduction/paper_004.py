@@ -14,14 +14,14 @@ from runs.spread import Spread, spread_of
 from traffic import theory
 
 LINE_MBPS_004 = 958.0
-"""What the paper's UDP had on a line of 1 Gbit/s without other traffic."""
+"""The paper's UDP bandwidth on a 1 Gbit/s line without other traffic."""
 
 
 def _mean_of_line(fabric: str, pattern: str) -> Compute:
-    """The mean over all 16 hosts; those that would send to themselves count as a free line.
+    """Return the mean over all 16 hosts; one that would send to itself counts as a full line.
 
-    That the paper does so too is an inference: only so its prediction for the mesh
-    (521 Mbit/s) can be had.
+    We infer that the paper counts in the same way: otherwise its prediction for the mesh
+    (521 Mbit/s) does not follow.
     """
 
     def mean(row: Row) -> float:
@@ -85,7 +85,7 @@ def _fullest(fabric: str, pattern: str) -> Compute:
 
 
 def _over_the_tree(patterns: tuple[str, ...]) -> Compute:
-    """Return the bandwidth of looped topologies over that of the M-tree, pattern by pattern."""
+    """Return the ratio of bandwidth on looped topologies to that on the M-tree, over patterns."""
 
     def compute(rows: Sequence[Row]) -> Spread | None:
         test = where(part="open-loop", protocol="udp", pattern=patterns)
@@ -100,14 +100,15 @@ def _over_the_tree(patterns: tuple[str, ...]) -> Compute:
 
 
 LINES_WHY = (
-    "The papers print no slope that could be compared: the switches of paper 000 cut through, "
-    "ours store and forward. 1 means that the time grows by exactly line and delay."
+    "The papers print no slope that can be compared: the switches of paper 000 use cut-through, "
+    "ours store-and-forward. 1 means that a switch adds exactly one transmission time and "
+    "one link delay."
 )
 TAG_WHY = "A tag takes 4 bytes on each link between switches."
 LOOPED = tuple(name for name in TABLE_1 if not name.startswith(("mtree", "flat")))
 
 CP_OF_MESH = ("mesh 4x4", "max_channel_load")
-"""Figure 6 shows what this figure of table 1 comes from."""
+"""Figure 6 shows the paths that are counted by this figure of table 1."""
 FIGURES = {
     "vlans": "VLANs",
     "mean_switches": "Switches on a path, mean (AH)",
@@ -133,10 +134,10 @@ PAPER_004 = [
         "paths",
         _of_table_1(spec, figure),
         "Ours are computed from the rules. The paper's loads of the two 4x2 grids are exchanged. "
-        "Two steps in one dimension and one in the other pass four switches on any route. The "
-        "four VLANs of the torus contain rings, in which ordinary switches flood for ever; with "
-        "trees, 16 are needed. The 12 of the Clos excludes the pairs at the ends of its own link "
-        "(see [table-1.md](table-1.md)).",
+        "On the 4x2 torus, every routing has paths through four switches (two steps in one "
+        "dimension and one in the other). The paper's four VLANs of the torus contain rings, in "
+        "which ordinary switches flood for ever; loop-free VLANs need 16. The paper's 12 for the "
+        "Clos excludes the pairs at the ends of the link itself (see [table-1.md](table-1.md)).",
         2 if figure == "mean_switches" else 0,
         (ANALYSIS,),
     )
@@ -151,7 +152,7 @@ PAPER_004 += [
         3,
         "traffic",
         _fullest("mesh,4,4", "bit-reversal"),
-        "A path shares a channel with at most two others, in the paper and here.",
+        "At most three paths share a channel, in the paper and here.",
         0,
     ),
     Claim(
@@ -167,12 +168,12 @@ PAPER_004 += [
     Claim(
         "004",
         "Figure 10, mesh 4x4, bit-reversal, UDP",
-        "Mean bandwidth of 16 hosts as a share of a line",
+        "Mean bandwidth of 16 hosts as a share of the line rate",
         533.6 / LINE_MBPS_004,
         "traffic",
         _mean_of_line("mesh,4,4", "bit-reversal"),
-        "Hosts that would send to themselves count as a line of their own. We infer that the "
-        "paper counts in the same way from its prediction of 521 Mbit/s for this pattern.",
+        "A host that would send to itself counts as a full line. From the paper's prediction of "
+        "521 Mbit/s for this pattern we infer that it counts in the same way.",
         3,
     ),
     Claim(
@@ -192,7 +193,7 @@ PAPER_004 += [
         1.0,
         "traffic",
         _of_prediction(TABLE_1, ("bit-reversal", "transpose")),
-        "Queues are FIFO: on the M-tree, flows wait behind others that are blocked further on, "
+        "Queues are FIFO: on the M-tree, flows wait behind others that are blocked downstream, "
         "and get less than their fair shares.",
         3,
     ),

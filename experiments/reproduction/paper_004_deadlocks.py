@@ -33,22 +33,24 @@ def _paused(pattern: str, tagging: str) -> Compute:
 
 FROZEN_WHY = (
     "The paper only draws (c) to (f); ours are our own fabrics. Where the paper's cyclic routes "
-    "nearly stop, ours stop for good after the deadlock, and the measurement starts after that. A "
+    "nearly stop, ours stop permanently at the deadlock, and the measurement starts after that. A "
     "real switch drops frames that wait too long, so its flows continue slowly. The paper's (c) "
-    "did not freeze with PAUSE on all links; ours does. In our (e), only the transfers that wait "
-    "for the knot stop; the others continue with the remaining bandwidth. (In table 4, the scan "
-    "shows 209 Mbit/s for (a), UDP, all links. The text says nearly zero, and this is used here.)"
+    "did not deadlock with PAUSE on all links; ours does. In our (e), only the flows that wait "
+    "for the deadlocked channels stop; the others continue with the remaining bandwidth. (In table "
+    "4, the scan shows 209 Mbit/s for (a), UDP, all links. The text says nearly zero, which is "
+    "used here.)"
 )
 LOSSY_WHY = (
-    "Without flow control between switches nothing can freeze. Which flow loses more depends on "
-    "queues and timing."
+    "Without flow control between switches there is no deadlock. Queues and timing determine "
+    "which flow loses more."
 )
 TCP_WHY = (
-    "Ours is TCP Reno. (BBR, the default of the machine, keeps buffers empty and never froze.) "
-    "With PAUSE between switches, Reno fills the links and freezes for good, as UDP does; the "
-    "paper's continues slowly, as its UDP does. (On (e) with PAUSE between switches only, this "
-    "takes longer than most of these windows.) Without PAUSE between switches, Reno reduces its "
-    "rate when frames are lost, and in so short a window the fairness varies by chance."
+    "Ours is TCP Reno. (BBR, the default of the machine, keeps buffers empty and never "
+    "deadlocked.) With PAUSE between switches, Reno fills the links and deadlocks permanently, as "
+    "UDP does; the paper's TCP continues slowly, as its UDP does. (On (e) with PAUSE between "
+    "switches only, the deadlock takes longer to form than most of these windows last.) Without "
+    "PAUSE between switches, Reno reduces its rate when frames are lost, and the fairness varies "
+    "randomly in so short a window."
 )
 
 
@@ -80,7 +82,7 @@ TABLES: dict[str, dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ..
         ("mesh-3x3", "tcp"): ((465.6, 47.8, 447.0, 153.9), (472.4, 158.3, 416.6, 227.5)),
     },
 }
-"""Tables 3 and 4, Mbit/s of a path: of cyclic and of acyclic routes, in the order of CONTROLS."""
+"""Tables 3 and 4, Mbit/s per path: cyclic routes, then acyclic, in the order of CONTROLS."""
 WORDS = {"none": "no flow control", "pause": "PAUSE on all links", "host": "PAUSE on host links"}
 WORDS |= {"switch": "PAUSE between switches"}
 DEADLOCKS_004 = [
@@ -107,9 +109,9 @@ DEADLOCKS_004 += [
         acyclic[1] / acyclic[0],
         "deadlock",
         _paused(pattern, tagging),
-        "A lossless line is full even if other flows wait. The paper does not describe its "
-        "switches in this respect. On (d), paused senders synchronise, and two flows then get "
-        "about half of their share: in most emulated runs, and in simulation for most small "
+        "Our lossless lines stay full even while other flows wait; the paper does not describe "
+        "how its switches behave. On (d), paused senders synchronise, and two flows then get "
+        "about half of their share, in most emulated runs and, in simulation, for most small "
         "differences in link length.",
         3,
     )

@@ -1,4 +1,4 @@
-"""The papers' NAS Parallel Benchmarks, and how the same is taken from our runs of ``nas``."""
+"""The papers' NAS Parallel Benchmarks, compared with our runs of ``nas``."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ TABLES = {
         "IS.S.64": (0.11631, 0.11580),
     },
 }
-"""Seconds by descending layers with 2 virtual channels, and by up*/down* with 1."""
+"""Seconds with descending layers and 2 virtual channels, and with up*/down* and 1."""
 
 ENGINES_WHY = (
-    "The paper's times are mostly software on the hosts, which no route changes (as its Table 8 "
-    "and its text say). In simulation, ours are the time of the network alone: computing and "
-    "software take no time. In emulation, slow lines dominate. CG and LU send thousands of "
-    "messages in sequence and take minutes on links with delays of milliseconds; a machine with "
-    "two cores is seldom in time for so long. With an all-to-all of 32 emulated processes, it "
-    "never was. Late runs are not counted."
+    "The paper's times are mostly time in software on the hosts, which does not depend on routes "
+    "(as its Table 8 and its text say). In simulation, ours are times of the network alone: "
+    "computing and software take no time. In emulation, slow lines dominate. CG and LU send "
+    "thousands of messages in sequence and take minutes on links with delays of milliseconds; an "
+    "emulator on two cores is seldom in time for so long. In an all-to-all of 32 emulated "
+    "processes, it never was. Late runs are not counted."
 )
 
 
@@ -72,7 +72,7 @@ def _engines(family: str, program: str) -> Compute:
 
 
 SIMULATED = ("CG.S.16", "LU.W.16", "IS.S.32", "IS.S.64")
-"""Programs that cannot be had on emulated fabrics of a small machine."""
+"""Programs that cannot run in time on fabrics emulated by a small machine."""
 PROGRAMS_000 = [
     Claim(
         "000",
@@ -94,7 +94,7 @@ COMMUNICATING = ("is", "cg", "ft", "mg", "lu")
 
 
 def _speed(over: tuple[str, ...], under: str, kernels: tuple[str, ...]) -> Compute:
-    """Return how fast kernels are on some fabrics, over how fast on another with such links."""
+    """Return the speed of kernels on fabrics ``over``, divided by that on ``under``, same links."""
 
     def compute(rows: Sequence[Row]) -> Spread | None:
         known = [
@@ -118,9 +118,9 @@ def _speed(over: tuple[str, ...], under: str, kernels: tuple[str, ...]) -> Compu
 
 
 NETWORK_ONLY = (
-    "The paper runs class B on lines of 1 Gbit/s. Most of its time is computing, which no network "
-    "changes. Ours are classes S and W, in simulation without computing, in emulation with delays "
-    "a thousand times as long. So the cost of an additional hop is fully visible."
+    "The paper runs class B on lines of 1 Gbit/s, where most of the time is computing. Ours are "
+    "classes S and W, without computing in simulation, and with delays a thousand times as long in "
+    "emulation. So the cost of an additional hop is fully visible."
 )
 PROGRAMS_004 = [
     Claim(

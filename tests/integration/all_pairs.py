@@ -1,4 +1,4 @@
-"""UDP from every host to every other, by sockets that one process opens in their namespaces."""
+"""UDP between all hosts, from sockets that one process opens in their namespaces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def socket_in(namespace: str) -> socket.socket:
 def missing_pairs(
     namespaces: Mapping[str, str], addresses: Mapping[str, str], deadline_s: float
 ) -> set[tuple[str, str]]:
-    """Send between all pairs of hosts until each has heard of each; return the pairs that have not.
+    """Send between all pairs of hosts until all have received; return the pairs that have not.
 
     ``namespaces`` and ``addresses`` are by host. What is under way is asked for again each
     second: hosts must first learn each other's MAC, and a switch may be slow at first.

@@ -1,7 +1,7 @@
 """A fabric without the link emulator, for tests of the controller: OVS switches and plain veths.
 
-Switches, controller and REST live in one network namespace of their own, and every host in
-another, so that nothing outside is met and the usual ports are free.
+Switches, controller and REST are in one network namespace and every host in another, so nothing
+outside is affected and the default ports are free.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DEADLINE_S = 60.0
 
 
 def until(what: str, condition: Callable[[], bool], deadline_s: float = DEADLINE_S) -> None:
-    """Wait for ``condition``; fails the test, saying what it waited for."""
+    """Wait for ``condition``; at the deadline, fail the test with what it waited for."""
     end = time.monotonic() + deadline_s
     while not condition():
         assert time.monotonic() < end, f"waited {deadline_s} s in vain for: {what}"
@@ -83,7 +83,7 @@ class BareFabric:
                 "link set eth0 up",
             ):
                 self.on(host.name, "ip", *command.split())
-            # Frames between namespaces of one kernel carry no checksum unless told to.
+            # Between namespaces of one kernel, frames carry no checksum by default.
             self.on(host.name, "ethtool", "-K", "eth0", "tx", "off")
             self.add_port(host.switch, inner, host.port)
 
@@ -159,7 +159,7 @@ class BareFabric:
         return self.run("ovs-ofctl", "-O", "OpenFlow13", command, where, *argv)
 
     def add_bridge(self, name: str, dpid: int) -> None:
-        """Make a switch that looks for its controller on the usual port."""
+        """Make a switch that connects to its controller on the default port."""
         self.vsctl(
             *("--id=@c", "create", "controller", 'target="tcp:127.0.0.1:6653"'),
             *("max_backoff=1000", "--"),
@@ -169,7 +169,7 @@ class BareFabric:
         )
 
     def add_port(self, bridge: str, interface: str, number: int) -> None:
-        """Give a switch a port."""
+        """Add a port to a switch."""
         self.run("ip", "link", "set", interface, "up")
         self.vsctl(
             *("add-port", bridge, interface, "--"),
@@ -193,7 +193,7 @@ class BareFabric:
         return done.stdout
 
     def flows(self, bridge: str) -> dict[str, float]:
-        """Return what a switch holds: flow without its counters -> its age in seconds."""
+        """Return a switch's flows, without counters -> age in seconds."""
         found = {}
         for line in self.ofctl("dump-flows", bridge).splitlines():
             age = re.search(r"duration=([0-9.]+)s", line)
@@ -213,18 +213,18 @@ class BareFabric:
         )
 
     def kill_controller(self) -> None:
-        """End the controller as a crash would."""
+        """Kill the controller."""
         if self.controller is not None:
             self.controller.kill()
             self.controller.wait()
             self.controller = None
 
     def controller_log(self) -> str:
-        """Return what the controller has said so far."""
+        """Return the controller's output so far."""
         return (self.directory / "controller.log").read_text()
 
     def get(self, path: str) -> Any:
-        """Ask the REST interface; None while it does not answer."""
+        """Query the REST interface; return None while it does not answer."""
         done = subprocess.run(
             [
                 *("ip", "netns", "exec", self.namespace, "curl", "--silent", "--fail"),

@@ -16,7 +16,7 @@ def barrier_jobs(
     patience_us: int,
     faults: Mapping[str, float] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the job of each process, which is on ``networks[rank]``; without a pause between."""
+    """Return the job of each process, on ``networks[rank]``; barriers follow without a pause."""
     work = {"rounds": rounds, "computing_us": 0, "retry_us": retry_us, "patience_us": patience_us}
     made: list[dict[str, Any]] = [
         {"rank": rank, "port": PORT, "networks": own, "work": {"barrier": work}}
@@ -26,5 +26,5 @@ def barrier_jobs(
 
 
 def rounds_of(algorithms: Sequence[str], barriers: int) -> list[dict[str, Any]]:
-    """Return so many barriers by each algorithm, one after the other."""
+    """Return this many barriers by each algorithm, in sequence."""
     return [{"algorithm": name, "order": None, "barriers": barriers} for name in algorithms]

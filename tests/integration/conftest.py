@@ -1,4 +1,4 @@
-"""Integration tests need root: elsewhere they are skipped, and say so.
+"""Integration tests need root; otherwise they are skipped with a message.
 
 Fixtures: a fabric name for each test, the ``knotless`` command, and what a fabric has left on the
 machine.
@@ -25,11 +25,11 @@ _COUNT = itertools.count()
 Knotless = Callable[..., subprocess.CompletedProcess[str]]
 Remains = Callable[[Names], list[str]]
 FREE_PORTS = ("--port", "0", "--rest-port", "0")
-"""Options by which fabrics of several tests never want the same port."""
+"""Options with which fabrics of several tests never use the same port."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what lies in this folder, so that no test of it can be forgotten."""
+    """Mark all tests in this folder."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.integration)
@@ -39,10 +39,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def names() -> Iterator[Names]:
-    """Return the names of a fabric that is this test's alone; it is removed afterwards."""
+    """Return the names of a fabric for this test only; it is removed afterwards."""
     found = names_of(f"test-{os.getpid()}-{next(_COUNT)}")
     yield found
-    # A test that failed may have left it running in this very process.
+    # A failed test may have left it running in this process.
     if left := state.read(found):
         runtime.sweep(found, left)
 
@@ -66,7 +66,7 @@ def knotless() -> Knotless:
 
 @pytest.fixture
 def remains() -> Callable[[Names], list[str]]:
-    """Return a function that lists whatever there is of a fabric on this machine."""
+    """Return a function that lists everything of a fabric that exists on this machine."""
 
     def look(names: Names) -> list[str]:
         found = [f"namespace {space}" for space in state.existing_namespaces(names)]

@@ -1,4 +1,4 @@
-"""Barriers between real processes that lose, double and delay messages, come late, and die.
+"""Barriers between real processes with lost, duplicate and late messages, delays and crashes.
 
 The processes are on a plain network, a bridge and a namespace for each; the faults happen at the
 receiver (``core/programs/src/real/faults.rs``). ``make test-barriers`` runs 10,000 barriers with
@@ -42,7 +42,7 @@ GROUP = "03:00:00:00:00:05"
 
 @contextmanager
 def network(processes: int) -> Iterator[list[dict[str, Any]]]:
-    """Join so many namespaces by a bridge in one more; what the job of each says of its network."""
+    """Connect namespaces to a bridge in another one; yield the network of each for its job."""
     secret = secrets.token_hex(3)
     middle, *others = [f"kb-{secret}-{number}" for number in range(processes + 1)]
     macs = [f"02:00:00:00:01:{number:02x}" for number in range(processes)]
@@ -107,7 +107,7 @@ def test_no_process_leaves_a_barrier_before_all_have_entered_under_faults(
         assert entered.shape == left.shape == (processes, each)
         early = (left.min(axis=0) < entered.max(axis=0)).sum()
         assert early == 0, f"{name}: {early} barriers were left early"
-    # Else it was no test: the faults must have happened, and losses have been asked for.
+    # The faults must have happened, and lost messages must have been requested again.
     if fault != "late processes":
         assert sum(outcome["faults"] for outcome in told) > 0
     if "lost" in FAULTS[fault]:
@@ -138,7 +138,7 @@ def test_a_process_that_dies_among_faults_is_learnt_of_in_time(algorithm: str) -
 
 
 def _until_busy(namespace: str) -> None:
-    """Wait until the process there is in the middle of its barriers: it has received frames."""
+    """Wait until the process in this namespace has received frames: its barriers are running."""
     deadline = time.monotonic() + LIMIT_S
     while _received(namespace) < 300:
         assert time.monotonic() < deadline, "no barriers are passed"

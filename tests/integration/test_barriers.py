@@ -32,7 +32,7 @@ ALGORITHMS = ("shuffle", "tree2", "tree3", "concurrent", "unicast")
 
 @pytest.fixture(scope="module")
 def labs() -> Iterator[list[EmulatedFabric]]:
-    """Two fabrics: the hosts of the same name are one host with two interfaces."""
+    """Run two fabrics; hosts of the same name are one host with two interfaces."""
     found = []
     try:
         for number in range(2):
@@ -105,7 +105,7 @@ def test_a_killed_process_is_learnt_of_by_all_others(labs: list[EmulatedFabric])
     for outcome in told:
         (passed,) = outcome["rounds"]
         assert len(passed["left_ns"]) < 1_000_000
-        # It had entered the barrier that it never left, and waited no longer than is promised.
+        # It entered the barrier that it never left, and did not wait longer than the limit.
         assert outcome["learnt_ns"] - passed["entered_ns"][-1] < bound_ns
 
 
@@ -151,7 +151,7 @@ def test_the_experiment_prints_its_rows(knotless: Any, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_job_that_makes_no_sense_is_refused_in_a_line(job: str, said: str) -> None:
+def test_an_invalid_job_is_refused_in_one_line(job: str, said: str) -> None:
     done = subprocess.run(
         [BINARY], input=job + "\n", capture_output=True, text=True, timeout=20, check=False
     )

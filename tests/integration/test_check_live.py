@@ -1,4 +1,4 @@
-"""``knotless check --live``: what the switches of a running fabric really hold."""
+"""``knotless check --live``: the rules that the switches of a running fabric hold."""
 
 from __future__ import annotations
 

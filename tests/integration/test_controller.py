@@ -25,7 +25,7 @@ def ring() -> Iterator[BareFabric]:
 
 @pytest.fixture
 def ready(ring: BareFabric) -> BareFabric:
-    """The ring with its rules installed; a test that ends the controller may leave it so."""
+    """Return the ring with its rules installed; a test may leave the controller stopped."""
     if ring.controller is None:
         ring.start_controller(CONFIG)
     ring.await_ready()
@@ -37,7 +37,7 @@ def all_flows(fabric: BareFabric) -> dict[str, dict[str, float]]:
 
 
 def changed(fabric: BareFabric) -> set[str]:
-    """What the controller says that it changed in each switch."""
+    """Return the changes that the controller reports for each switch."""
     pattern = r"rules as wanted; (\d+ added, \d+ modified, \d+ deleted)"
     return set(re.findall(pattern, fabric.controller_log()))
 
@@ -125,7 +125,7 @@ def test_rules_outlive_the_controller_and_are_left_alone_by_the_next(ready: Bare
     after = all_flows(ready)
     for name, flows in before.items():
         assert after[name].keys() == flows.keys()
-        # A flow that had been written again would be younger than it was.
+        # A flow that was written again would be younger than before.
         assert all(after[name][flow] >= age for flow, age in flows.items())
 
 
@@ -133,7 +133,7 @@ def test_repair_loses_no_frame(ready: BareFabric) -> None:
     before = all_flows(ready)
     ready.kill_controller()
     source, target, other = (ready.fabric.hosts[i] for i in (0, 1, 2))
-    # One stale rule, and one that is missing, off the way of the frames that are watched.
+    # One stale and one missing rule, not on the path of the frames that are checked.
     stale = f"table=0,priority=60000,cookie={COOKIE},in_port=4242,actions=drop"
     ready.ofctl("add-flow", "s1", stale)
     lost = next(
@@ -163,7 +163,7 @@ def test_repair_loses_no_frame(ready: BareFabric) -> None:
         ping.kill()
     answered = [int(number) for number in re.findall(r"icmp_seq=(\d+) ttl", text)]
     assert len(answered) > 10
-    # The very last one may still have been on its way.
+    # The last one may still have been in flight.
     assert answered == list(range(1, answered[-1] + 1))
     assert {name: flows.keys() for name, flows in all_flows(ready).items()} == {
         name: flows.keys() for name, flows in before.items()
@@ -225,14 +225,14 @@ def test_the_second_of_two_switches_with_one_dpid_is_turned_away(ready: BareFabr
         assert ready.get("/status")["ready"]
     finally:
         ready.vsctl("del-br", "twin")
-        # It remembers the twin for a while.
+        # It remembers the duplicate dpid for a while.
         ready.kill_controller()
 
 
 def test_a_switch_that_comes_back_is_repaired(ready: BareFabric) -> None:
     before = ready.flows("s1")
     controller = ready.vsctl("get", "bridge", "s1", "controller").strip().strip("[]")
-    # Nobody listens there. (Without any controller OVS would empty its tables.)
+    # No process listens there. (Without a controller setting, OVS would empty its tables.)
     ready.vsctl("set", "controller", controller, 'target="tcp:127.0.0.1:9"')
     until("s1 to leave", lambda: not ready.get("/status")["switches"]["s1"]["connected"])
     until("the report", lambda: "s1 (dpid 1) is not connected" in ready.get("/status")["problems"])
@@ -280,7 +280,7 @@ def test_intruders_on_the_openflow_port_have_no_effect(ready: BareFabric) -> Non
     assert {n: f.keys() for n, f in all_flows(ready).items()} == {
         n: f.keys() for n, f in before.items()
     }
-    # One claimed to be s3 while s3 was there; that is remembered for a while.
+    # Another switch had claimed to be s3 while s3 was connected; that is remembered for a while.
     until("the report", lambda: "two switches say they are s3" in ready.controller_log(), 10)
     ready.kill_controller()
 

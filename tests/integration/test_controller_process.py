@@ -1,4 +1,4 @@
-"""The controller's process: a mistake gets one clear line and exit status 2."""
+"""The controller's process: an error is reported in one line, with exit status 2."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.integration.lone_controller import free_port, lone_controller
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port of the loopback address on which somebody listens, sharing allowed."""
+    """Yield a loopback port on which another socket listens with address sharing."""
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind(("127.0.0.1", 0))
@@ -29,7 +29,7 @@ def taken() -> Iterator[int]:
 
 
 def fails(config: str | None, *flags: str, directory: Path) -> str:
-    """Start the controller, which must end with status 2; return its own line."""
+    """Start the controller, which must end with status 2; return its error line."""
     environment = {key: value for key, value in os.environ.items() if key != "KNOTLESS_CONFIG"}
     if config is not None:
         path = directory / "lab.yaml"
@@ -143,7 +143,7 @@ def test_with_no_configuration_it_serves_the_defaults_on_loopback_alone(tmp_path
             }
 
         until("its sockets", lambda: len(listening()) >= 2)
-        # Not on every address, and not on the old OpenFlow port besides, as Ryu by itself.
+        # Unlike plain Ryu, not on every address, and not also on the old OpenFlow port.
         assert listening() == {("127.0.0.1", openflow), ("127.0.0.1", rest)}
         with urlopen(f"http://127.0.0.1:{rest}/status", timeout=60) as answer:
             status = json.load(answer)

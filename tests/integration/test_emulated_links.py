@@ -52,14 +52,14 @@ def eventually(condition: Callable[[], bool], within_s: float = 20) -> bool:
 
 
 def pings(fabric: EmulatedFabric, *, wait_s: int = 5) -> bool:
-    """Whether h2 reaches h1."""
+    """Return whether h2 reaches h1."""
     words = ("ping", "-c", "1", "-W", str(wait_s), "10.0.1.1")
     _, _, status = fabric.host("h2").pexec(*words)
     return bool(status == 0)
 
 
 def pause(fabric: EmulatedFabric, quanta: int) -> None:
-    """Let h1 send one 802.3x PAUSE frame, as any program may."""
+    """Send one 802.3x PAUSE frame from h1, as any program can."""
     out, error, status = fabric.host("h1").pexec(sys.executable, "-c", PAUSE, str(quanta))
     assert status == 0, out + error
 
@@ -109,7 +109,7 @@ def test_no_frame_is_faster_than_its_line(fabric: EmulatedFabric) -> None:
         "ping", "-c", "2", "-i", "0.2", "-s", "1416", "10.0.1.1"
     )
     assert status == 0, out
-    # There and back on h1's link alone: 1,458 bytes at 1 Mbit/s, and its delay.
+    # Round trip on h1's link alone: 1,458 bytes at 1 Mbit/s, and the delay.
     least_ms = 2 * (1458 * 8 / 1000 + 3)
     times = [float(ms) for ms in re.findall(r"time=([0-9.]+) ms", out)]
     assert len(times) == 2
@@ -131,7 +131,7 @@ def test_a_killed_controller_may_come_back_without_a_frame_lost(fabric: Emulated
         out, _ = ping.communicate(timeout=30)
     answered = [int(number) for number in re.findall(r"icmp_seq=(\d+)", out)]
     sent = re.search(r"(\d+) packets transmitted", out)
-    # The last may still be on its way when ping is told to end; none before it is missing.
+    # The last may be in flight when ping is stopped; all earlier ones have arrived.
     assert answered == list(range(1, len(answered) + 1)), out
     assert sent, out
     assert int(sent[1]) - len(answered) <= 1, out

@@ -1,4 +1,4 @@
-"""A fabric ends without a trace, however it ends, and touches nothing that is not its own.
+"""A fabric leaves nothing behind, however it ends, and touches nothing else.
 
 Links here are plain and there is no controller: neither has a part in what is tested, and
 so it can be tested without them.
@@ -57,7 +57,7 @@ def inodes_in_use() -> set[int]:
 
 @pytest.fixture
 def other_process(names: Names) -> Iterator[Callable[[], subprocess.Popen[str]]]:
-    """Return a function that runs a fabric in a process of its own, which we may kill."""
+    """Return a function that runs a fabric in its own process, which the test may kill."""
     code = (
         "import sys; from emulation.network import EmulatedFabric; from topologies import load\n"
         "from emulation.signals import end_at_signal; end_at_signal()\n"

@@ -1,4 +1,4 @@
-"""The link emulator by itself: static rules, no controller, real frames and unmodified iperf3."""
+"""The link emulator alone: static rules, no controller, real frames and unmodified iperf3."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def running(names: Names, fabric: Fabric, **settings: Any) -> EmulatedFabric:
 
 
 def add_rules(fabric: EmulatedFabric, switch: str, outputs: dict[str, int]) -> None:
-    """Send frames for each host out of a port: the whole of a switch, without tags."""
+    """Add rules that send frames for each host to a port, without tags."""
     macs = {host.name: host.mac for host in fabric.fabric.hosts}
     text = "".join(f"dl_dst={macs[host]},actions={port}\n" for host, port in outputs.items())
     subprocess.run(
@@ -53,9 +53,9 @@ def add_rules(fabric: EmulatedFabric, switch: str, outputs: dict[str, int]) -> N
 
 
 def add_ring_rules(fabric: EmulatedFabric, ways: dict[str, str]) -> None:
-    """Each host's frames go two hops clockwise (port 2) or the other way (port 3) to the far host.
+    """Add rules: frames go two hops clockwise (port 2) or anticlockwise (port 3).
 
-    ``ways`` says which way for each destination.
+    ``ways`` is the direction for each destination.
     """
     for place in range(4):
         outputs = {}
@@ -71,7 +71,7 @@ ACYCLIC = {"h3": "clockwise", "h4": "clockwise", "h1": "anticlockwise", "h2": "a
 
 
 def flood(fabric: EmulatedFabric, sender: str, receiver: str) -> subprocess.Popen[bytes]:
-    """Send UDP datagrams as fast as the socket takes them, without a connection to set up."""
+    """Send UDP datagrams as fast as the socket accepts them, without a connection."""
     address = next(host.ip for host in fabric.fabric.hosts if host.name == receiver)
     code = (
         "import socket, sys\n"
@@ -98,7 +98,7 @@ def end(flows: list[subprocess.Popen[bytes]]) -> None:
 
 
 def rates_mbps(fabric: EmulatedFabric, names: list[str], seconds: float) -> list[float]:
-    """Bits a second, gaps included, that the channels carry over a while of daemon time."""
+    """Return bits per second, gaps included, on the channels during a period of daemon time."""
     first = fabric.daemon.counters()
     until(
         "time to pass",
@@ -163,7 +163,7 @@ def test_a_cyclic_ring_freezes_and_its_cycle_is_named(ring: EmulatedFabric) -> N
     assert rates_mbps(ring, ["s1:1", "s2:1", "s3:1", "s4:1"], 0.5) == [0, 0, 0, 0]
     assert ring.daemon.counters()["lost_frames"] == 0
 
-    # Without PAUSE the very same flows move again, and lose frames.
+    # Without PAUSE the same flows continue, and lose frames.
     ring.daemon.reset(flow_control="none")
     until("losses", lambda: ring.daemon.counters()["lost_frames"] > 100)
     assert min(rates_mbps(ring, ["s1:1", "s2:1", "s3:1", "s4:1"], 1)) > 1
@@ -201,12 +201,12 @@ def test_bad_lines_do_not_end_the_daemon(pair: EmulatedFabric) -> None:
             answer = json.loads(reader.readline())
             assert answer["ok"] is False
             assert "\n" not in answer["error"]
-        # It answers, and hangs up, before all of this has been sent.
+        # It answers and closes the connection before all of this has been sent.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             connection.sendall(b"x" * (2 << 20))
         assert json.loads(reader.readline())["ok"] is False
         reader.close()
-    # Its clock goes on: it is the same daemon, and it answers.
+    # Its clock continues: it is the same daemon, and it answers.
     assert pair.daemon.counters()["now_us"] > before
 
 

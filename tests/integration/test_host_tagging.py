@@ -26,7 +26,7 @@ def test_all_talk_in_the_vlans_that_are_planned(knotless: Knotless, names: Names
     try:
         spaces = {host.name: names.host_namespace(host.name) for host in fabric.hosts}
         addresses = {host.name: host.ip for host in fabric.hosts}
-        # Switches admit nothing that is untagged, or in another VLAN than is planned.
+        # Switches admit no untagged frames and no frames in other VLANs than planned.
         assert missing_pairs(spaces, addresses, deadline_s=60) == set()
         live = knotless("check", "--live", "--name", names.name, "--json")
         assert live.returncode == 0, live.stderr + live.stdout
@@ -47,7 +47,7 @@ def test_plain_links_have_no_interface_that_tags(knotless: Knotless, names: Name
 
 
 def test_no_second_tag_comes_in_under_the_planned_one(knotless: Knotless, names: Names) -> None:
-    """And with VLANs that are trees: the plan that is probed by is the one that is running."""
+    """The same with tree VLANs: probes use the plan that is running."""
     up = ("up", "mesh,2,2", "--engine", "dor", "--tagging", "host", "--vlans", "tree")
     started = knotless(*up, "--port", "0", "--rest-port", "0", "--name", names.name)
     assert started.returncode == 0, started.stderr

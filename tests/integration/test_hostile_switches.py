@@ -1,4 +1,4 @@
-"""Switches that mean harm: the controller outlives them and serves the honest ones."""
+"""Malicious switches: the controller survives them and serves the other switches."""
 
 from __future__ import annotations
 
@@ -107,5 +107,5 @@ def test_many_attacks_are_few_lines_in_the_log(controller: LoneController) -> No
         attacker.sendall(message(77))
         await_closed(attacker)
     assert len(controller.log()) - before < 20_000
-    # One line in ten seconds: another test's attack may have the line.
+    # At most one line in ten seconds, which may be about another test's attack.
     assert "is closed: " in controller.log()

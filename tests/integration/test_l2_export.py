@@ -1,4 +1,4 @@
-"""Exported plans on switches that know nothing of OpenFlow plans: only what the files say.
+"""Exported plans on switches configured from the exported files alone.
 
 An 802.1Q bridge written as OpenFlow rules from the exported file, in Open vSwitch. Linux bridges
 are in tests/kernel.
@@ -48,7 +48,7 @@ def test_sixteen_hosts_talk_over_a_bridge_made_from_the_file(exported: Path) -> 
             fabric.ofctl("add-flows", switch.name, str(rules))
         spaces = {h.name: fabric.host_namespace(h.name) for h in fabric.fabric.hosts}
         all_talk(spaces, exported)
-        # ARP was no table entry of anybody: broadcasts have flooded, without going round.
+        # No table had entries for ARP: broadcasts were flooded, without loops.
         replies = fabric.on("h1", "ping", "-c", "1", "-W", "5", fabric.fabric.hosts[15].ip)
         assert "1 received" in replies
         assert "duplicates" not in replies

@@ -1,4 +1,4 @@
-"""``knotless lab``, as a user has it at a terminal."""
+"""``knotless lab`` on a terminal."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Lab:
         os.write(self._terminal, text.encode())
 
     def wait(self, within_s: float = 60) -> int:
-        """Read on until it ends, and return its exit status."""
+        """Read until it ends, and return its exit status."""
         deadline = time.monotonic() + within_s
         while self.process.poll() is None:
             assert time.monotonic() < deadline, self.seen

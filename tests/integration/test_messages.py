@@ -1,4 +1,4 @@
-"""Messages between processes of hosts: through a veth, and an emulated fabric that pauses."""
+"""Messages between processes on hosts, over a veth pair and over an emulated fabric with PAUSE."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def end(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 @pytest.fixture
 def veth() -> Iterator[tuple[list[str], list[str]]]:
-    """Two namespaces with a veth between them, ``e0`` in each; how to run a command in them."""
+    """Yield the command prefixes of two namespaces whose interfaces ``e0`` are a veth pair."""
     secret = secrets.token_hex(3)
     found = [f"km-{secret}-{side}" for side in "ab"]
     try:
@@ -202,7 +202,7 @@ def test_primitives_from_python(veth: tuple[list[str], list[str]]) -> None:
 
 
 def test_a_paused_interface_blocks_the_sender_and_loses_nothing(names: Names) -> None:
-    """Two hosts at full speed to a third: their switch pauses them, and every datagram arrives."""
+    """Two hosts send at full speed to a third: the switch pauses them, all datagrams arrive."""
     count = 300
     with EmulatedFabric(load("flat,3"), name=names.name, openflow_port=0, rest_port=0) as fabric:
         hosts = {host.name: host for host in fabric.fabric.hosts}

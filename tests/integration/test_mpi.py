@@ -1,4 +1,4 @@
-"""Open MPI in the hosts of a fabric: kernels come to the official results, and nothing is left."""
+"""Open MPI on the hosts of a fabric: kernels get the official results, no process is left."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def leftovers() -> list[str]:
-    """Processes of jobs: their command names the job's folder."""
+    """Return the processes of jobs, whose command line names the job's folder."""
     commands = (" ".join(each.info["cmdline"] or ()) for each in psutil.process_iter(["cmdline"]))
     return [command for command in commands if "knotless-mpi-" in command]
 

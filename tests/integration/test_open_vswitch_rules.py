@@ -1,4 +1,4 @@
-"""Open vSwitch takes our rule files, gives the same rules back, and does what the check says.
+"""Open vSwitch accepts our rule files, dumps the same rules, and forwards as the check predicts.
 
 It runs on dummy devices, joined by patch ports, in a directory of its own: no network device
 of this machine is touched, and one ofproto/trace follows a frame through the whole fabric.
@@ -130,7 +130,7 @@ class DummyFabric:
         shutil.rmtree(self.folder)
 
     def trace(self, switch: str, in_port: int, frame: Frame) -> list[str]:
-        """Return the hosts that get the frame by ofproto/trace, all of them untagged."""
+        """Return the hosts that get the frame by ofproto/trace; all copies are untagged."""
         flow = f"in_port={in_port},dl_src={mac_text(frame.eth_src)}"
         flow += f",dl_dst={mac_text(frame.eth_dst)},dl_type={frame.eth_type:#x}"
         if frame.tags:
@@ -145,7 +145,7 @@ class DummyFabric:
 
 
 def _follow(fabric: Fabric, rules: FabricRules, switch: str, port: int, frame: Frame) -> list[str]:
-    """Return the hosts that get the frame by our own interpreter."""
+    """Return the hosts that get the frame according to our own interpreter."""
     pipelines = {name: Pipeline(name, of_switch) for name, of_switch in rules.items()}
     hosts = []
     going = [(switch, port, frame)]

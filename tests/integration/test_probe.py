@@ -1,4 +1,4 @@
-"""``knotless probe`` on running fabrics: what it finds right, and what it finds wrong."""
+"""``knotless probe`` on running fabrics, with correct and with wrong rules."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_fabric_as_planned(knotless: Knotless, names: Names, flow_control: str
 
 
 def _other_rules_are_seen(names: Names) -> None:
-    """Rules put in by hand: frames leave their path, and tagged ones of hosts get in."""
+    """Rules added by hand: frames leave their path, and tagged frames from hosts are admitted."""
     probed = target(names, [("h1", "h3")], 1)
     switch = probed.fabric.hosts[0].switch
     (before,) = named("path")(probed)

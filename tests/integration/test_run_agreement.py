@@ -1,4 +1,4 @@
-"""The emulator and the simulator run one description, and show the same."""
+"""The emulator and the simulator run the same description with the same results."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def test_both_deliver_the_same(rows: list[dict[str, Any]]) -> None:
     assert shared["ratio"] == pytest.approx(1, abs=0.01)
     assert shared["agrees"]
     assert (shared["emulated_lost"], shared["simulated_lost"]) == (0, 0)
-    # One model: the accounts fill as far, and senders are stopped as often.
+    # The same model: equal peaks of ingress buffer occupancy, equal numbers of pauses.
     assert shared["emulated_account_peak_bytes"] == shared["simulated_account_peak_bytes"]
     assert shared["pauses_apart"] <= 1

@@ -1,4 +1,4 @@
-"""The experiment on a real fabric: what freezes, and what cannot."""
+"""The deadlock experiment on an emulated fabric: routes that deadlock, and routes that cannot."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def printed_by(*args: str, out: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What ``run deadlock --quick --json`` prints."""
+    """Return the output of ``run deadlock --quick --json``."""
     return printed_by("--quick", out=tmp_path_factory.mktemp("results"))
 
 

@@ -1,4 +1,4 @@
-"""The papers' experiments on running fabrics, in a small form."""
+"""Small versions of the papers' experiments on running fabrics."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_messages_come_back_over_every_distance_and_tagging(tmp_path: Path) -> N
     for row in found["rows"]:
         assert row["messages"] > 5
         assert row["lost_frames"] == 0
-        # No message is there before lines and delays allow it, however busy the machine is.
+        # No message arrives before lines and delays allow it, however busy the machine is.
         soonest = row["mean_us"] if row["measure"] == "barrier" else row["min_us"]
         assert soonest >= 0.99 * row["theory_us"]
 

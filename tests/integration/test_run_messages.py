@@ -1,4 +1,4 @@
-"""The experiments on messages between two hosts, on a running fabric."""
+"""The experiments with messages between two hosts, on a running fabric."""
 
 from __future__ import annotations
 

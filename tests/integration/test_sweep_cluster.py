@@ -17,7 +17,7 @@ LIMIT_S = 120
 
 @contextmanager
 def running(*words: str, says: str) -> Iterator[str]:
-    """Run a program of Dask; yield the first line it writes that has ``says`` in it."""
+    """Run a Dask program; yield the first output line that contains ``says``."""
     process = subprocess.Popen(
         [sys.executable, "-m", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )

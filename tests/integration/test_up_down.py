@@ -1,4 +1,4 @@
-"""``knotless up``, ``status`` and ``down``, as a user types them."""
+"""``knotless up``, ``status`` and ``down`` as commands."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_a_controller_of_the_users_own_is_used(
 
 
 def free() -> int:
-    """Return a port that nobody listens on."""
+    """Return a port on which no process listens."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return int(probe.getsockname()[1])
 
@@ -231,5 +231,5 @@ def free() -> int:
         (limited(resource.RLIMIT_AS, 150_000 << 10), "needs 256 MiB, ulimit -v allows 146 MiB"),
     ],
 )
-def test_a_fabric_that_may_not_take_what_it_needs(limit: Callable[[], None], said: str) -> None:
+def test_a_fabric_beyond_a_limit_is_refused(limit: Callable[[], None], said: str) -> None:
     assert said in refused("up", "ring,4", "--name", "scarce", limit=limit)

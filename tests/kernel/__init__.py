@@ -1,1 +1,1 @@
-"""A real Linux kernel for tests, whatever the kernel of this machine can do."""
+"""A real Linux kernel for tests, independent of the kernel of this machine."""

@@ -1,8 +1,8 @@
 """An exported fabric of real Linux bridges, through which every frame is sent and counted.
 
-Runs by itself in an empty network namespace, knows nothing of Knotless but the exported files,
-and prints one line of JSON. All hosts send from here, each by its own interface, and whatever
-comes out of any of these is counted.
+Runs in an empty network namespace, uses only the exported files, and prints one line of JSON. All
+hosts send from this process, each through its own interface, and all frames that arrive there are
+counted.
 
     unshare --net python3 bridges.py FOLDER
 """
@@ -91,7 +91,7 @@ def frame(to: str, source: str, vlan: int, number: int) -> bytes:
 
 
 class Counted:
-    """What has come out of each interface: (number of the frame, receiver) -> copies."""
+    """The frames that left each interface: (number of the frame, receiver) -> copies."""
 
     def __init__(self, sockets: list[socket.socket]) -> None:
         self.sockets = sockets
@@ -104,7 +104,7 @@ class Counted:
             self.poll.register(one, select.POLLIN)
 
     def take(self, wait_s: float = 0.0) -> int:
-        """Count what is there, waiting for the first; return how much it was."""
+        """Wait for the first frame, then count all that have arrived; return the number."""
         before = self.copies.total()
         for file, _ in self.poll.poll(1000 * wait_s):
             receiver = self.receiver[file]

@@ -1,4 +1,4 @@
-"""Run a command on a Linux kernel of its own: Debian's user-mode-linux, a kernel as a process.
+"""Run a command on its own Linux kernel: Debian's user-mode-linux, a kernel as a process.
 
 It has what this machine's kernel may lack: bridge VLAN filtering, 802.1Q devices, tc flower, netem,
 Open vSwitch, NFQUEUE. The command runs as root in it, whoever runs the test, and sees this
@@ -26,11 +26,11 @@ DEADLINE_S = 300.0
 
 
 class NoKernel(Exception):  # noqa: N818
-    """The kernel did not come up, or did not run the command to its end; says what it printed."""
+    """The kernel did not start, or did not complete the command; holds the output."""
 
 
 def installed() -> bool:
-    """Return whether there is such a kernel: package user-mode-linux, which tools/setup.sh adds."""
+    """Return whether the kernel is installed: package user-mode-linux, from tools/setup.sh."""
     return shutil.which(KERNEL) is not None
 
 
@@ -85,7 +85,7 @@ def _text(path: Path) -> str:
 
 
 def main() -> int:
-    """Run the command given as arguments; its output, its exit status."""
+    """Run the command given as arguments, with its output and its exit status."""
     with tempfile.TemporaryDirectory(prefix="knotless-kernel-") as folder:
         status, printed = run(*sys.argv[1:], shared=Path(folder))
     sys.stdout.write(printed)

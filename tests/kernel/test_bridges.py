@@ -1,4 +1,4 @@
-"""Exports carried out by Linux bridges with VLAN filtering: every frame arrives, once.
+"""Exports on Linux bridges with VLAN filtering: every frame arrives exactly once.
 
 Each fabric has a kernel of its own; see machine.py. The bridges get the exported scripts and
 nothing else, their ports come up after that, and real frames are counted where they come out.
@@ -56,7 +56,7 @@ def _hosts(folder: Path) -> int:
 
 
 def test_bridges_with_wrong_tables_behave_as_verified(tmp_path: Path) -> None:
-    """A switch without static entries floods: the same unicasts go wrong in both."""
+    """A switch without static entries floods: the same unicasts fail here and in the check."""
     folder = tmp_path / "export"
     export_to(folder, "ring,4 --engine prefix")
     script = folder / "s1.bridge"

@@ -33,7 +33,7 @@ def prod(numbers: list[int]) -> int:
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Fabric:
-    """Connected graphs: a random tree, more links (parallel ones too), hosts here and there.
+    """Connected graphs: a random tree with more links (also parallel ones) and some hosts.
 
     Ports are in no order and have gaps, dpids are any, some MACs follow no numbering.
     """
@@ -66,7 +66,7 @@ def graphs(draw: st.DrawFn) -> Fabric:
 
 @st.composite
 def shuffled(draw: st.DrawFn, fabric: Fabric) -> Fabric:
-    """The same fabric, read from lists in another order, links turned round.
+    """The same fabric from lists in another order, with the ends of links exchanged.
 
     The order of the switches of a grid says where they are; it is kept.
     """

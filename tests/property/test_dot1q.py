@@ -1,4 +1,4 @@
-"""Exports of generated fabrics: what is read back is what was meant, and what it does is found."""
+"""Exports of generated fabrics: files are read back as planned, and verdicts are correct."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ENGINES = ["updown", "prefix", "lturn", "rturn", "lash --vcs 1", "dl --vcs 1", "
 
 
 def planned(fabric: Fabric, engine: str, tagging: str) -> tuple[Plan, L2Fabric]:
-    """A plan that ordinary switches can carry out, and what they are given for it."""
+    """A plan that ordinary switches can implement, and its export."""
     name, *one_vc = engine.split(" --vcs ")
     vcs = 1 if one_vc else None
     try:
@@ -51,7 +51,7 @@ def test_compiled_rules_read_back_equal_the_plan_and_deliver(
     for verdict in verdicts_of(meant).values():
         assert verdict.failed == 0
         assert verdict.good or engine == "minimal"
-    # Unicasts take the plan's paths; a broadcast may take other links of its VLAN's tree.
+    # Unicasts use the plan's paths; a broadcast may use other links of its VLAN's tree.
     difference = state_of_dot1q(meant, meant.tags).difference(state_of_plan(plan))
     assert difference == "" or " to all," in difference
 

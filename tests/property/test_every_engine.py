@@ -1,4 +1,4 @@
-"""What each engine promises, on generated fabrics, walked on the compiled rules."""
+"""The guarantees of each engine on generated fabrics, checked by following the compiled rules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from verification.checked_plan import CheckedPlan
 
 @dataclass(frozen=True)
 class Promise:
-    """What an engine promises.
+    """The guarantees of an engine.
 
     ``needs`` is what fabrics it takes: any, grids (with all their links), trees (by levels),
     whole trees (with all their links) or lsft. ``one_vc`` engines never use another.
@@ -90,7 +90,7 @@ def squares(draw: st.DrawFn) -> Fabric:
 
 @st.composite
 def cut(draw: st.DrawFn, fabrics: st.SearchStrategy[Fabric]) -> Fabric:
-    """A fabric with links taken away, as many as it can do without of those that are drawn."""
+    """A fabric without some drawn links, as far as it stays connected."""
     fabric = draw(fabrics)
     for link in draw(st.lists(st.sampled_from(fabric.links), max_size=8)) if fabric.links else []:
         without = replace(fabric, links=tuple(kept for kept in fabric.links if kept != link))
@@ -116,7 +116,7 @@ def thinned(draw: st.DrawFn, fabrics: st.SearchStrategy[Fabric]) -> Fabric:
 
 
 def joined_by_going_up_and_down(fabric: Fabric) -> bool:
-    """Tell whether all switches with hosts share, two by two, one above them both (or are one)."""
+    """Return whether every two switches with hosts have a common switch above (or are the same)."""
     level = {name: 0 for name, hosts in fabric.hosts_at.items() if hosts}
     for distance in range(1, len(fabric.switches)):
         for name, ports in fabric.neighbours.items():
@@ -154,7 +154,7 @@ def test_there_is_a_row_for_every_engine() -> None:
 
 
 def promise_holds(promise: Promise, data: st.DataObject) -> bool:
-    """Draw a fabric and walk the rules of its plan; False where the engine must refuse it."""
+    """Draw a fabric and follow the rules of its plan; return False if the engine must refuse it."""
     fabric = data.draw(FABRICS[promise.needs])
     select = data.draw(st.sampled_from(["spread", "low-port"]))
     root = None

@@ -1,4 +1,4 @@
-"""What holds for every fabric of the tree and random families."""
+"""Properties of all fabrics of the tree and random families."""
 
 from __future__ import annotations
 

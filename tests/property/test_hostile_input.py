@@ -1,4 +1,4 @@
-"""Whatever is thrown at the parsers, they answer with a value or one line of complaint."""
+"""For any input, parsers return a value or raise an error of one line."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ PLACES = _places(to_json(FABRIC))
 
 
 @given(st.sampled_from(PLACES), JSON, st.booleans())
-def test_a_fabric_with_one_thing_wrong(path: tuple[Any, ...], value: Any, drop: bool) -> None:
+def test_a_fabric_with_one_invalid_value(path: tuple[Any, ...], value: Any, drop: bool) -> None:
     obj: Any = copy.deepcopy(to_json(FABRIC))
     at = obj
     for key in path[:-1]:

@@ -1,4 +1,4 @@
-"""Groups of any members, on generated fabrics, by every engine that takes them."""
+"""Multicast groups with any members on generated fabrics, with every engine that supports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile GraphML and ibnetdiscover output: a fabric or one line, never anything else."""
+"""Hostile GraphML and ibnetdiscover output: a fabric or an error of one line."""
 
 from __future__ import annotations
 

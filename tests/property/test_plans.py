@@ -1,4 +1,4 @@
-"""What every engine promises on every fabric."""
+"""Guarantees of every engine on every fabric."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FEW = settings(max_examples=30)
 
 
 def _plan_is_sound(plan: Plan) -> None:
-    """The rules deliver everything, by the check and by the second tracer; figures agree."""
+    """The rules deliver everything, according to the check and the second tracer; figures agree."""
     rules = compile_rules(plan)
     verdict = check(plan.fabric, rules)
     assert verdict.problems == []
@@ -133,14 +133,14 @@ def test_no_path_depends_on_the_host_at_its_end(fabric: Fabric, select: str) -> 
 
 
 def _has_fallback(flow: dict[str, Any]) -> bool:
-    """Without its rule a VLAN goes the way of the others, which may well lead there too."""
+    """Without its rule a VLAN uses the other VLANs' path, which may also reach the destination."""
     return flow["table"] == 1 and "vlan_vid" in [field[0] for field in flow["match"]]
 
 
 @FEW
 @given(FABRICS, st.data())
 def test_a_wound_to_the_rules_never_passes_unseen(fabric: Fabric, data: st.DataObject) -> None:
-    """Take one rule away that carries traffic: something must fail."""
+    """Remove one rule that carries traffic: something must fail."""
     rules = compile_rules(make_plan(fabric, "updown"))
     with tempfile.TemporaryDirectory() as folder:
         write_dir(fabric, rules, folder)
@@ -162,7 +162,7 @@ def test_a_wound_to_the_rules_never_passes_unseen(fabric: Fabric, data: st.DataO
 
 @st.composite
 def wounded(draw: st.DrawFn, rules: FabricRules) -> FabricRules:
-    """Rules of which some are lost, doubled, sent elsewhere, retagged or of another priority."""
+    """Rules, some of them lost, duplicated, redirected, retagged or with another priority."""
     wounds = st.sampled_from(["lose", "output", "push", "pop", "vid", "pcp", "group", "priority"])
     for _ in range(draw(st.integers(0, 4))):
         name = draw(st.sampled_from(sorted(rules)))

@@ -1,4 +1,4 @@
-"""Whatever a switch holds, reconciling ends with the wanted rules and never opens a gap."""
+"""From any rules of a switch, reconciling ends with the desired rules and without gaps."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ FOREIGN = 0x1234
 
 
 class FakeSwitch:
-    """A switch as OpenFlow 1.3 has it, as far as adding and deleting goes.
+    """A model of adding and deleting on an OpenFlow 1.3 switch.
 
-    A rule that uses an absent group is refused, and deleting a group deletes what uses it.
+    A rule that uses an absent group is refused; deleting a group deletes the rules that use it.
     """
 
     def __init__(self, rules: list[FoundRule], groups: list[FoundGroup]) -> None:
@@ -117,7 +117,7 @@ def wanted_rules(draw: st.DrawFn) -> SwitchRules:
 
 @st.composite
 def held(draw: st.DrawFn, wanted: SwitchRules) -> tuple[list[FoundRule], list[FoundGroup]]:
-    """Some of the wanted rules, right or wrong, stale ones, and rules of somebody else."""
+    """Some of the desired rules, correct or not, stale rules, and rules of others."""
     groups: dict[int, FoundGroup] = {}
     for group in draw(st.lists(GROUPS)):
         content = draw(st.sampled_from([None, Group(group.group_id, tuple(group.buckets))]))
@@ -148,7 +148,7 @@ def cases(draw: st.DrawFn) -> tuple[SwitchRules, list[FoundRule], list[FoundGrou
 
 
 def apply(changes: Changes, switch: FakeSwitch, order: int) -> list[RuleChange | GroupChange]:
-    """Make all changes; inside a step the switch may take any order, here one by ``order``."""
+    """Make all changes; within a step the switch may use any order, here that of ``order``."""
     made: list[RuleChange | GroupChange] = []
     for step in changes.steps:
         turn = order % len(step)

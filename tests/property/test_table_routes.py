@@ -1,4 +1,4 @@
-"""Next-hop tables give the same paths, loads, dependencies and VLANs as paths written out."""
+"""Next-hop tables give the same paths, loads, dependencies and VLANs as explicit paths."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def thinned(draw: st.DrawFn, fabrics: st.SearchStrategy[Fabric]) -> Fabric:
 
 
 def plan_or_skip(fabric: Fabric, engine: str, select: str) -> Plan:
-    """Return the plan; a tree that has lost hosts may have no ways up and down any more."""
+    """Return the plan; a tree without some hosts may have no up-down paths."""
     try:
         return make_plan(fabric, engine, select=select)
     except PlanError:
@@ -58,9 +58,7 @@ def written_out(routes: TableRoutes) -> ExplicitRoutes:
 
 @pytest.mark.parametrize("engine", FABRICS)
 @given(data=st.data())
-def test_everything_found_along_tables_is_what_written_paths_say(
-    engine: str, data: st.DataObject
-) -> None:
+def test_tables_and_explicit_paths_give_equal_results(engine: str, data: st.DataObject) -> None:
     fabric = data.draw(thinned(FABRICS[engine]))
     select = data.draw(st.sampled_from(["spread", "low-port"]))
     plan = plan_or_skip(fabric, engine, select)
@@ -121,7 +119,7 @@ def test_dimension_order_goes_round_each_ring_the_short_way(
 def dimension_order(
     fabric: Fabric, channels: Channels, source: int, destination: int, parity: int | None
 ) -> Path:
-    """Walk the grid hop by hop; ``parity`` None: ties go the positive way."""
+    """Follow the grid hop by hop; with ``parity`` None, ties go in the positive direction."""
     grid = fabric.grid
     assert grid is not None
     path, here, stride = [], source, 1
@@ -160,7 +158,7 @@ def test_fat_trees_count_ways_by_the_digits_of_the_destination(spec: str, select
 def d_mod_k(
     channels: Channels, leaves: list[int], source: int, destination: int, number: int
 ) -> list[int]:
-    """Go up by the digits of ``number`` while no way leads down, then down by the same digits."""
+    """Go up by the digits of ``number`` until a path leads down, then down by the same digits."""
     level = distances(channels, leaves)
     below = distances(channels, [destination], level)
     above: dict[int, int] = {}  # the fewest hops by going up, then down
@@ -195,7 +193,7 @@ def rising(channels: Channels, level: list[int], switch: int) -> list[tuple[int,
 
 
 def distances(channels: Channels, to: list[int], level: list[int] | None = None) -> list[int]:
-    """Return the hops from each switch, by ``level`` falling only; 1,000 if there is no way."""
+    """Return the hops from each switch going down in ``level``; 1,000 if there is no path."""
     hops = [1000] * len(channels.names)
     queue = deque(to)
     for switch in to:

@@ -1,4 +1,4 @@
-"""Verdicts against the simulator: what is called safe never deadlocks, known rings do."""
+"""Verdicts against the simulator: safe plans never deadlock, known rings do."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ONE_WAY = {"vcs": 1, "select": "low-port"}
 
 
 def overloaded(plan: Plan, flow_control: str, pattern: str, seed: int) -> Result:
-    """Return what comes of hosts that send as much as their lines carry."""
+    """Return the result if hosts send at full line rate."""
     everybody = tuple((host.name, GROUP) for host in plan.fabric.hosts)
     return simulate(
         Scenario(

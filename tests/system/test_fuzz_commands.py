@@ -1,4 +1,4 @@
-"""Some hundred of the command lines that ``make fuzz-commands`` forges, and the fuzzer itself."""
+"""Some hundred command lines of ``make fuzz-commands``, and tests of the fuzzer."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_case_is_the_same_whenever_it_is_run(
         (SystemExit(0), None),
     ],
 )
-def test_what_the_fuzzer_objects_to(
+def test_the_fuzzer_reports_violations(
     ending: BaseException, wrong: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def end(*_words: object, **_options: object) -> None:

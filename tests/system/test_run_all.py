@@ -1,4 +1,4 @@
-"""``knotless run all``: every experiment there is, in the simulator."""
+"""``knotless run all``: every experiment, in the simulator."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_limits_are_raised_where_they_may_be() -> None:
         ["flows", "ring,1000", "--engine", "minimal", "--out", "/proc/nowhere"],
     ],
 )
-def test_what_will_not_fit_is_refused_before_it_is_built(words: list[str]) -> None:
+def test_a_fabric_too_large_for_memory_is_refused(words: list[str]) -> None:
     line = refused(*words, limit=limited(resource.RLIMIT_DATA, GIB))
     assert "GiB are free" in line
 
@@ -116,7 +116,7 @@ def test_a_delay_beyond_all_sense() -> None:
 
 
 def test_ctrl_c_at_any_moment(tmp_path: Path) -> None:
-    """Before Python can answer it ends without a word, later with one line; never a traceback."""
+    """While Python starts it ends without output, later with one line, never a traceback."""
 
     def heard() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -62,7 +62,7 @@ def test_one_worker_and_two_give_the_same_bytes(tmp_path: Path) -> None:
 def test_ctrl_c_and_kill_lose_no_finished_point(tmp_path: Path) -> None:
     file = write(tmp_path, SMALL.replace("2000", "60000").replace("[1, 2]", "[1, 2, 3, 4, 5]"))
     out = tmp_path / "out"
-    # As from a terminal: everything that runs hears of it.
+    # As from a terminal: the signal goes to all processes.
     first = start(file, out, "--workers", "2")
     until_parts(first, out, 2)
     os.killpg(first.pid, signal.SIGINT)
@@ -82,7 +82,7 @@ def test_ctrl_c_and_kill_lose_no_finished_point(tmp_path: Path) -> None:
     second.kill()
     _, said = second.communicate(timeout=LIMIT_S)
     assert f"20 points, {len(kept)} of them done before" in said
-    # The workers go with it.
+    # The workers end with it.
     _, alive = psutil.wait_procs(children, timeout=LIMIT_S)
     assert alive == []
 
@@ -127,7 +127,7 @@ def test_a_point_that_fails_is_a_row_and_the_exit_status(tmp_path: Path) -> None
     assert bad[ERROR].startswith("lsft needs")
 
 
-def test_nobody_at_the_scheduler_is_one_line(tmp_path: Path, monkeypatch: Any) -> None:
+def test_an_absent_scheduler_is_reported_in_one_line(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr("sweeps.cluster.CONNECT_LIMIT_S", 1)
     file = write(tmp_path, SMALL)
     done = invoke(file, "--out", tmp_path / "out", "--scheduler", "tcp://127.0.0.1:9")
@@ -144,7 +144,7 @@ def test_the_example_of_the_documentation_runs_and_draws(tmp_path: Path) -> None
     assert axes_of(asked) == ("load", "latency_mean_us")
     lines = lines_of(asked, rows, "load", "latency_mean_us")
     assert set(lines) == {"dor", "updown"}
-    # More load, more latency; and each mean is of two seeds.
+    # Latency grows with load; each mean is over two seeds.
     for by_load in lines.values():
         means = [spread.mean for spread in by_load.values()]
         assert means == sorted(means)

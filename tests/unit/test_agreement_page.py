@@ -1,4 +1,4 @@
-"""The page that puts the emulator beside the simulator."""
+"""The page that compares the emulator with the simulator."""
 
 from __future__ import annotations
 

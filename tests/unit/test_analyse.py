@@ -29,7 +29,7 @@ CASES = [
 
 
 def walked(plan: Plan, flows: list[tuple[int, int]]) -> list[list[str]]:
-    """The channels of each flow, by the plan's own account of its paths."""
+    """Return the channels of each flow, from the plan's paths."""
     paths = []
     for source, to in flows:
         a, b = plan.fabric.hosts[source].name, plan.fabric.hosts[to].name
@@ -83,7 +83,7 @@ def test_fair_rates_agree_with_filling_flow_by_flow(spec: str, engine: str, patt
 
 
 def filled(loads: list[dict[str, float]], capacity: dict[str, float]) -> list[float]:
-    """Fair rates by raising those of all flows together until a channel of theirs is full."""
+    """Return fair rates: all rise together, and a flow stops when one of its channels is full."""
     left, rates, rising = dict(capacity), [0.0] * len(loads), set(range(len(loads)))
     while rising:
         used = Counter[str]()

@@ -1,4 +1,4 @@
-"""What the benchmark counts on: who sends to whom, how far, and what is fair."""
+"""Assumptions of the benchmark: the pairs, the hops between them, and the fair share."""
 
 from __future__ import annotations
 

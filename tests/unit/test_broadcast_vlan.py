@@ -1,4 +1,4 @@
-"""With tagging by hosts and tree VLANs, broadcasts go in a VLAN that reaches everybody."""
+"""With host tagging and tree VLANs, broadcasts use a VLAN that reaches all hosts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from topologies import load
 from verification.check import check
 from verification.checked_plan import CheckedPlan
 
-# Broadcasts that are missing where each host's go in the VLAN of most of its paths.
+# Missing broadcasts if each host's used the VLAN of most of its paths.
 MISSED = [
     ("clos,4,hosts=2", 6),
     ("mesh,3,3", 1),

@@ -1,4 +1,4 @@
-"""Cycles: found when there, the shortest, told in one way."""
+"""Cycles: found if they exist, the shortest one, in a canonical form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that need no running fabric: their output, exit status and complaints."""
+"""The commands that need no running fabric: their output, exit status and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled rules are few, and say what the state says that they are made from."""
+"""Compiled rules are few and equivalent to the state from which they are compiled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GROUP_BIT = 1 << 40
 
 
 def with_any_macs(fabric: Fabric) -> Fabric:
-    """Return the fabric with addresses in no order, hosts of a switch far apart."""
+    """Return the fabric with unordered addresses; those of hosts on one switch are far apart."""
     random = Random(3)  # noqa: S311 - it only has to be repeatable
     macs = [mac_text(random.getrandbits(48) & ~GROUP_BIT) for _ in fabric.hosts]
     hosts = zip(fabric.hosts, macs, strict=True)

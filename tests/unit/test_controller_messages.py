@@ -1,4 +1,4 @@
-"""Every value goes out as OpenFlow bytes and comes back from statistics as the same value."""
+"""Every value is encoded as OpenFlow bytes, and decoded from statistics as the same value."""
 
 import struct
 from types import SimpleNamespace
@@ -186,7 +186,7 @@ def stats_of(match: Any, instructions: list[Any] | None = None, **other: int) ->
     ],
     ids=["idle", "hard", "flags", "metadata-mask", "write-actions", "mpls"],
 )
-def test_what_we_never_write_is_no_rule_of_ours(stats: Any) -> None:
+def test_rules_that_we_never_write_are_foreign(stats: Any) -> None:
     assert found_rule(as_stats(stats)).rule is None
 
 

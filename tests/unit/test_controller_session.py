@@ -1,4 +1,4 @@
-"""A session's talk with a switch, the switch being played by the test."""
+"""The messages of a session with a switch, which the test simulates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from forwarding.openflow.rules import COOKIE, Field, Output, Rule
 
 
 class FakeDatapath(ProtocolDesc):  # type: ignore[misc]  # Ryu is not typed
-    """What a session uses of Ryu's datapath; all that is sent is kept."""
+    """The part of Ryu's datapath that a session uses; keeps all messages sent."""
 
     def __init__(self) -> None:
         super().__init__(version=ofp.OFP_VERSION)
@@ -64,7 +64,7 @@ def rules(count: int) -> tuple[RuleChange, ...]:
 
 
 def until_sent(datapath: FakeDatapath, kind: int) -> int:
-    """Let others run until a message of ``kind`` has been sent; return its xid."""
+    """Yield to other greenlets until a message of ``kind`` has been sent; return its xid."""
     while True:
         for sent, xid in datapath.sent():
             if sent == kind:

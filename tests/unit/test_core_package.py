@@ -13,7 +13,7 @@ MODULES = sorted(path.stem for path in FOLDER.glob("[!_]*.pyi"))
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_the_types_name_what_is_there(name: str) -> None:
+def test_the_types_name_exactly_the_public_objects(name: str) -> None:
     module = importlib.import_module(f"knotless_core.{name}")
     typed = set()
     for part in ast.parse((FOLDER / f"{name}.pyi").read_text()).body:
@@ -21,6 +21,6 @@ def test_the_types_name_what_is_there(name: str) -> None:
             typed.add(part.name)
         elif isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
             typed.add(part.target.id)
-    # What a stub names with an underscore is its own, and not the module's.
+    # Names with an underscore exist in the stub only, not in the module.
     public = {key for key in typed if not key.startswith("_")}
     assert public == {key for key in vars(module) if not key.startswith("_")}

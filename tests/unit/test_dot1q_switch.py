@@ -1,4 +1,4 @@
-"""What one 802.1Q switch does with a frame, port by port."""
+"""How one 802.1Q switch forwards a frame, port by port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong in tables is found, and named; and files that cannot be meant are refused."""
+"""Mistakes in tables are found and named; invalid files are refused."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_frame_that_is_delivered_with_a_tag(ring: Path) -> None:
 
 
 def test_a_vlan_with_a_loop_is_found_and_named(ring: Path) -> None:
-    """And the channels of the loop wait for each other."""
+    """The channels of the loop also depend on each other."""
 
     def edit(values: Values) -> None:
         for port in values["ports"][1:]:
@@ -89,7 +89,7 @@ def test_a_vlan_with_a_loop_is_found_and_named(ring: Path) -> None:
 
 
 def test_tagged_and_untagged_frames_wait_for_each_other() -> None:
-    """VLAN 2 lacks one link of a ring, VLAN 3 another: only both together close it."""
+    """VLAN 2 lacks one link of a ring, VLAN 3 another: only both together form a cycle."""
     fabric = load("ring,4")
     members = {"s1": ([2, 3], [3]), "s2": ([2], [2, 3]), "s3": ([2, 3], [2]), "s4": ([3], [2, 3])}
     switches = tuple(
@@ -128,7 +128,7 @@ def test_tagged_and_untagged_frames_wait_for_each_other() -> None:
         (lambda v: v["macs"].append({**v["macs"][0], "port": 2}), "is at two ports"),
     ],
 )
-def test_files_that_cannot_be_meant(ring: Path, edit: Callable[[Values], None], says: str) -> None:
+def test_invalid_files_are_refused(ring: Path, edit: Callable[[Values], None], says: str) -> None:
     with pytest.raises(KnotlessError, match=says):
         change(ring, "s1", edit)
 
@@ -153,7 +153,7 @@ def test_files_that_cannot_be_meant(ring: Path, edit: Callable[[Values], None], 
         ("\nEND\nip", "\nip", "line 27: unsupported command"),
     ],
 )
-def test_scripts_that_are_not_understood_or_do_something_else(
+def test_unsupported_or_changed_scripts_are_refused(
     ring: Path, old: str, new: str, says: str
 ) -> None:
     script = ring / "s1.bridge"

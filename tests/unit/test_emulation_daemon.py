@@ -76,13 +76,13 @@ def test_settings_are_sent_only_where_given(serve: Serve, tmp_path: Path) -> Non
     "reply",
     [b"", b"\n", b"nonsense\n", b"[]\n", b"3\n", b'{"no":1}\n', b'{"ok":false,"error":"bad"}\n'],
 )
-def test_a_refusal_or_nonsense_is_one_line(reply: bytes, serve: Serve, tmp_path: Path) -> None:
+def test_a_refusal_or_invalid_reply_is_one_line(reply: bytes, serve: Serve, tmp_path: Path) -> None:
     serve(reply)
     with pytest.raises(KnotlessError) as caught:
         client(tmp_path).status()
     assert "\n" not in str(caught.value)
 
 
-def test_an_emulator_that_is_away_is_one_line(tmp_path: Path) -> None:
+def test_an_absent_emulator_is_reported_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(KnotlessError, match="does not answer"):
         Daemon(tmp_path / "none", {}).status()

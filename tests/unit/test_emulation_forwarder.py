@@ -1,4 +1,4 @@
-"""The way from a switch's Unix socket to a controller's TCP port."""
+"""The forwarder from a switch's Unix socket to a controller's TCP port."""
 
 from __future__ import annotations
 

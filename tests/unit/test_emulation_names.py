@@ -1,4 +1,4 @@
-"""Names of running fabrics: no two may meet, and none may leave its place."""
+"""Names of running fabrics: they do not collide, and stay in their folder and namespaces."""
 
 from pathlib import Path
 
@@ -39,10 +39,10 @@ def test_sockets_fit_in_a_unix_address() -> None:
     assert len(str(names.ovs_directory / "ovs-vswitchd.4194304.ctl")) < 108
 
 
-def test_what_lies_beside_the_fabrics_is_none(
+def test_other_files_beside_the_fabrics_are_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The link emulators' credit is in .nic: neither 'status' shows it nor 'down' removes it."""
+    """The link emulators' credit is in .nic: 'status' does not show it, 'down' keeps it."""
     monkeypatch.setattr(naming, "RUN_DIRECTORY", tmp_path)
     for name in ("lab", ".nic"):
         (tmp_path / name).mkdir()

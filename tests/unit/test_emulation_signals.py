@@ -1,4 +1,4 @@
-"""Signals that end a fabric are neither lost nor acted on twice."""
+"""Signals that end a fabric are neither lost nor handled twice."""
 
 from __future__ import annotations
 

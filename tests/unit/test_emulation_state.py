@@ -1,4 +1,4 @@
-"""What is written down of a running fabric, and who is believed to be alive."""
+"""The state file of a running fabric, and which of its processes count as alive."""
 
 import os
 import subprocess

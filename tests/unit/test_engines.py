@@ -1,4 +1,4 @@
-"""What the engines promise, by the figures of the papers, walked independently."""
+"""The guarantees of the engines and the figures of the papers, checked independently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the agreement of emulator and simulator calls the same, and what not."""
+"""Which results of emulator and simulator the agreement experiment treats as equal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def result(case: Case) -> Result:
 
 
 def row(case: Case, **changed: Any) -> dict[str, Any]:
-    """Return the row of an emulator that has shown what the simulator does, but for changes."""
+    """Return the row of an emulator whose results equal the simulator's, except for the changes."""
     found = result(case)
     seen = replace(simulated(found), **changed)
     live = Emulated(seen, WINDOW_US, 100.0, IN_TIME, [])

@@ -1,4 +1,4 @@
-"""The all-to-all experiment: paper 002's figures by paths, and what the simulator makes of them."""
+"""The all-to-all experiment: paper 002's figures from paths and from the simulator."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_simulated_exchanges_are_faster_without_contention_and_repeatable() -> N
     assert 2.0 < gains(rows)["S1"] < 3.0
     assert len({row["result_sha256"] for row in rows}) == 2
     free = [row for row in rows if row["schedule"] == "contention-free"]
-    # Of 21 phases one is spent on oneself; the last frame's way takes part of each other one.
+    # In one of 21 phases a host sends to itself; the others include the last frame's travel time.
     assert 0.8 < free[0]["of_line"] < 20 / 21 + 0.001
     assert all(row["lost_frames"] == 0 for row in rows)
 

@@ -1,4 +1,4 @@
-"""The barrier experiment in simulation: what the papers say of algorithms and routings."""
+"""The barrier experiment in simulation: the papers' statements on algorithms and routings."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ def test_logp_predicts_barriers_of_every_size_and_on_two_networks(tmp_path: Path
 def test_a_second_network_costs_trees_interrupts_and_saves_the_master_of_many(
     tmp_path: Path,
 ) -> None:
-    """Section 5.2: the 3-way tree of 15 is slower by it, the concurrent barrier of 16 faster."""
+    """Section 5.2: two networks delay the 3-way tree of 15 and speed up the concurrent of 16."""
     what = ["--algorithms", "tree3,concurrent", "--hosts", "15,16", "--networks", "1,2"]
     found = rows(tmp_path, *SWITCH_OF_001, *what, "--barriers", "5")
     mean = {(row["algorithm"], row["hosts"], row["networks"]): row["mean_us"] for row in found}
-    # Three phases, each with one interrupt more: 10 us there, too.
+    # Three phases, each with one more interrupt: 10 us, as in the paper.
     assert mean["tree3", 15, 2] == pytest.approx(mean["tree3", 15, 1] + 10, abs=0.1)
     assert mean["concurrent", 16, 2] < mean["concurrent", 16, 1]
 
@@ -116,7 +116,7 @@ def test_algorithms_on_the_papers_repeater_hub(tmp_path: Path) -> None:
 def test_routings_rank_as_in_the_paper(fabric: str, tmp_path: Path) -> None:
     """Table 3 of Koibuchi et al.: prefix > up*/down* > DL = structured buffer pool."""
     links = ["--rate", "6000", "--delay", "0.2", "--cut-through", "40", "--bytes", "118"]
-    # RHiNET-2's hosts poll: nothing interrupts them.
+    # RHiNET-2's hosts poll: they have no interrupts.
     costs = ["--send", "0.3", "--receive", "0.5", "--gap", "0.3", "--interrupt", "0"]
     costs += ["--computing", "1"]
     what = ["--engines", "prefix,updown,sbp,dl:2", "--algorithms", "unicast"]
@@ -230,7 +230,7 @@ def test_a_dual_plane_is_two_fabrics() -> None:
         side = (25 if both.leaves[number] >= 0 else -50) if mark else 0
         assert both.leaves[number] == table.leaves[old] + side
     assert (np.diff(np.where(both.leaves >= 0, both.leaves, 100 - both.leaves)) >= 0).all()
-    # The same flows on both planes take the same channels, and no others.
+    # The same flows on both planes use the same channels, and no others.
     hosts = np.arange(50, dtype=np.uint32)
     sources, targets = np.concatenate([hosts, hosts + 50]), np.roll(hosts, 7).astype(np.int64)
     simulation = simulator.Simulation(

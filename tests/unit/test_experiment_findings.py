@@ -1,4 +1,4 @@
-"""What the report says of a run: it must say so when things are not as they should be."""
+"""The findings in the report of a run: it must state when results are not as expected."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_runs_that_did_not_freeze_are_counted() -> None:
     assert "did not freeze" in said(moving)
 
 
-def test_the_acyclic_routes_are_praised_only_for_what_they_did() -> None:
+def test_findings_on_acyclic_routes_follow_the_rows() -> None:
     good = said(row("acyclic", "pause"))
     assert "did not freeze" in good
     assert "lost no frame" in good

@@ -1,4 +1,4 @@
-"""What theory says of flows and messages, worked out by hand."""
+"""Theoretical figures of flows and messages, against values computed by hand."""
 
 from __future__ import annotations
 

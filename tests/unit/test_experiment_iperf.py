@@ -1,4 +1,4 @@
-"""What is read of iperf3 and of the emulator's counters."""
+"""Reading the output of iperf3 and the emulator's counters."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_listening_sees_this_namespaces_sockets() -> None:
 
 
 class FakeDaemon:
-    """A daemon whose ring delivers ``mbps`` a flow, until it freezes after ``freeze_us``."""
+    """A daemon whose ring delivers ``mbps`` per flow, and deadlocks after ``freeze_us``."""
 
     def __init__(self, mbps: float, freeze_us: int | None = None) -> None:
         self.now_us, self.mbps, self.freeze_us = 0, mbps, freeze_us

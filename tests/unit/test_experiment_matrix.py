@@ -1,4 +1,4 @@
-"""Which cases are run, and what is refused before anything is built."""
+"""Which cases are run, and which options are refused before anything is built."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_simulator_has_no_tcp() -> None:
     assert {case.protocol for case in made(Common(on=SIMULATION))} == {"udp"}
 
 
-def test_what_freezes_in_the_simulator_is_what_was_predicted() -> None:
+def test_the_simulator_deadlocks_where_predicted() -> None:
     options = {"pattern": "a,b,c,d,e,f", "flow_control": "none,pause"}
     rows = rows_of(EXPERIMENT, Common(on=SIMULATION, duration_s=1.0), **options)
     assert len(rows) == 12

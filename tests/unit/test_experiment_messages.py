@@ -1,4 +1,4 @@
-"""Messages between two simulated hosts, against what can be counted by hand."""
+"""Messages between two simulated hosts, against times computed by hand."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pair() -> SimulatedPair:
 
 
 def latency_us(pair: SimulatedPair, payload: int) -> float:
-    """Return L of a frame: two lines, each of which it passes whole."""
+    """Return L of a frame, stored and forwarded over two lines."""
     host = pair.client
     bits = 8 * (max(payload, LEAST_PAYLOAD) + ON_LINE_BYTES)
     return 2 * (host.delay_us + bits / host.rate_mbps)

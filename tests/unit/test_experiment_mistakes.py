@@ -1,4 +1,4 @@
-"""Every option of every experiment, given what it cannot be: a line, and nothing is built."""
+"""Invalid values for every option of every experiment: an error of one line, nothing is built."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_simulated_measurements_take_what_lines_and_delays_take() -> None:
     times = {row["measurement"]: row["time_us"] for row in rows}
     assert [row["time_us"] for row in rows[::2]] == [row["time_us"] for row in rows[1::2]]
     # 1,000 bytes: 1,038 of line at a byte/us, host to switch and on, and two delays; the
-    # all-to-all sends three, which go out one behind the other.
+    # all-to-all sends three, one after the other.
     assert times["pingpong"] == pytest.approx(2 * 1138, rel=0.01)
     assert times["sendrecv"] == pytest.approx(2 * 1138, rel=0.01)
     assert 2 * 1138 + 2 * 1038 <= times["alltoall"] <= 3 * 2 * 1138

@@ -1,4 +1,4 @@
-"""The paths experiment: what plans come to, and the reports of it."""
+"""The paths experiment: figures of plans, and their report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_small_set_is_the_papers_seven_topologies() -> None:
     assert all(row["undelivered"] == 0 and row["valid"] for row in rows)
 
 
-def test_engines_differ_in_what_they_need_and_give() -> None:
+def test_engines_differ_in_channels_and_paths() -> None:
     rows = rows_of(EXPERIMENT, HERE, fabric=("irregular-a",), engine="updown,prefix,sbp,dl:2")
     by_engine = {row["engine"]: row for row in rows}
     assert by_engine["sbp"]["vcs"] == 6

@@ -1,4 +1,4 @@
-"""The stages of a push: which stamps belong together."""
+"""The stages of a push: which time stamps belong together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from experiments.studies.primitives.stages import STAGES, stage_times_us
 
 
 def push(start: int) -> tuple[list[int], list[int]]:
-    """A push that takes 1,000 ns a stage: what the client noted, and what the server did."""
+    """Return the time stamps of client and server for a push of 1,000 ns per stage."""
     stamps = [start + 1000 * stage for stage in range(len(STAGES))]
     return stamps[:4] + stamps[8:], stamps[4:8]
 

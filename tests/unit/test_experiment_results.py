@@ -1,4 +1,4 @@
-"""A run's folder: whole when it ends well, readable whatever ends it."""
+"""A run's folder: complete after success, readable however the run ends."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_the_report_needs_no_other_file(tmp_path: Path) -> None:
     path, shown = report.make(directory, EXPERIMENT)
     page = path.read_text()
     assert page.count("<svg") == len(shown.plots) == 3
-    # What a browser would fetch: attributes that load, style sheets, scripts.
+    # Everything that a browser would fetch: attributes with URLs, style sheets, scripts.
     assert not re.search(r"<(link|script|iframe|img|object|embed)\b", page)
     assert not re.search(r"(src|href)=\"(?!#)", page)
     assert not re.search(r"url\((?!#|&quot;#|\"#)", page)

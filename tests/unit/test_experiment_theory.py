@@ -1,4 +1,4 @@
-"""Wire bytes and fair shares, against sums done by hand."""
+"""Wire bytes and fair shares, against values computed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans for ordinary switches, carried out by an 802.1Q bridge that knows only the export."""
+"""Plans for ordinary switches, executed by an 802.1Q bridge that has only the export."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_plans_beyond_ordinary_switches_are_refused(
 def test_tables_that_do_not_deliver_are_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without static entries every unicast is flooded: it arrives, but not there alone."""
+    """Without static entries every unicast is flooded: it arrives, but also elsewhere."""
 
     def without_macs(plan: Plan) -> L2Fabric:
         meant = export(plan)
@@ -166,7 +166,7 @@ def test_tables_that_do_not_deliver_are_not_written(
 
 
 def test_paths_that_part_by_their_source_are_refused() -> None:
-    """No assignment of ours puts them into one VLAN; somebody else's might."""
+    """None of our assignments puts them into one VLAN; a foreign one may."""
     plan = make_plan(load("clos,4,hosts=2"), "minimal")
     assert plan.vlan_count > 1
     with pytest.raises(PlanError, match="split by source"):

@@ -1,4 +1,4 @@
-"""Fabric JSON: what goes out comes back, and what is wrong is said."""
+"""Fabric JSON: written fabrics are read back equal, and errors are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts that tag their own frames: what switches admit of them, and what check makes of it."""
+"""Hosts that tag their own frames: which frames switches admit, and the verdict."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_host_may_use_just_the_vlan_that_is_planned_for_the_destination() -> N
                 frame = Frame(mac_value(target.mac), mac_value(host.mac), 0x0800, (7 << 13 | vlan,))
                 out = pipeline.outputs(host.port, frame)
                 assert len(out) == (vlan == right)
-                # Whatever priority the host asks for, it gets the path's own.
+                # Whatever the host's priority, the frame gets that of the path.
                 assert all(copy.priority == 0 for _, copy in out)
             untagged = Frame(mac_value(target.mac), mac_value(host.mac), 0x0800)
             forged = Frame(mac_value(target.mac), mac_value(target.mac), 0x0800, (right,))

@@ -1,4 +1,4 @@
-"""What is no ordinary file, as input or output of any command: one line, soon, and no harm done."""
+"""Special files as input or output of any command: one error line, quickly, and no damage."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SWEEP = "do: analyse\ngrid: {fabric: 'ring,3', pattern: shift}\n"
 
 
 def complaint(*words: str) -> str:
-    """Run a command line that is to be refused; returns the one line."""
+    """Run a command line that must be refused; return its error line."""
     done = CliRunner(mix_stderr=False).invoke(main, list(words), prog_name="knotless")
     assert done.exit_code == 2, done.output
     assert done.stderr.count("\n") == 1
@@ -32,7 +32,7 @@ def complaint(*words: str) -> str:
 
 @pytest.fixture
 def run_folder(tmp_path: Path) -> Path:
-    """A folder of results of an experiment that has nothing measured."""
+    """A folder of results of an experiment without measurements."""
     with Results("deadlock", {}, 1, {"time_s": "float64"}, tmp_path) as results:
         pass
     return results.directory

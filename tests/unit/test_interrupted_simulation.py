@@ -1,4 +1,4 @@
-"""Ctrl-C while a simulation runs in the Rust core: heard at once, and nothing half-written."""
+"""Ctrl-C while a simulation runs in the Rust core: it ends at once, with no partial output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ except KeyboardInterrupt:
 def test_ctrl_c_ends_the_command_with_one_line_and_no_file(tmp_path: Path) -> None:
     out = tmp_path / "all.json"
     words = ["ring,4", "--engine", "updown", "--pattern", "shift:1", "--duration", ENDLESS_US]
-    # The command says nothing while it runs where nobody looks: here it also says when it begins.
+    # The command prints nothing while it runs without a terminal; here it prints when it starts.
     tell = """
 import sys
 from knotless.commands.simulate import Bar

@@ -1,4 +1,4 @@
-"""Generated pages keep to 100 columns and divide no code and no link."""
+"""Generated pages wrap at 100 columns, but not within code or links."""
 
 from __future__ import annotations
 

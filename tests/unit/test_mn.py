@@ -1,4 +1,4 @@
-"""``mn --custom topologies/mn.py``: executed as Mininet does it, by the system's own Python."""
+"""``mn --custom topologies/mn.py``, executed as Mininet does, by the system's Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
     not Path("/usr/lib/python3/dist-packages/mininet").exists(), reason="needs Debian's Mininet"
 )
 
-# What mn's parseCustomFile and buildTopo do, from another directory and without site extras.
+# The same as mn's parseCustomFile and buildTopo, from another directory, without our packages.
 AS_MININET = """
 import json, sys
 from mininet.util import buildTopo

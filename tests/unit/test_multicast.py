@@ -1,4 +1,4 @@
-"""Multicast groups: declared, compiled, walked, and what is wrong with them found."""
+"""Multicast groups: declaration, compilation, delivery, and mistakes in them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_group_costs_only_the_way_to_its_members(tmp_path: Path) -> None:
     assert len(tracer.send(h5, mac_text(group_mac(2)))) == 15  # nobody declared it
 
 
-def test_the_group_of_all_adds_nothing_to_what_waits_for_what() -> None:
+def test_the_group_of_all_hosts_closes_no_cycle() -> None:
     fabric = load("torus,4,4")
     plan = make_plan(fabric, "dor", multicast=GROUPS)
     rules = compile_rules(plan)

@@ -1,4 +1,4 @@
-"""The NAS kernels, by the official verification values, on processes that are threads here."""
+"""The NAS kernels against the official verification values; processes are threads here."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_derivatives_are_those_of_the_equations(
 @pytest.mark.parametrize("size", [1, 4])
 @pytest.mark.parametrize("side", [LOWER, UPPER])
 def test_a_wavefront_solves_the_triangular_system(size: int, side: int) -> None:
-    """Checked by putting the solution into the system, the points being 3 x 4 x 4 in all."""
+    """Substitute the solution into the system, for 3 x 4 x 4 points."""
     near = np.random.default_rng(2).normal(size=(3, 4, 4, 2, 6))
     right = np.random.default_rng(3).normal(size=(3, 4, 4, 2))
 
@@ -102,7 +102,7 @@ def test_a_wavefront_solves_the_triangular_system(size: int, side: int) -> None:
     np.testing.assert_allclose(again, right, rtol=1e-9)
 
 
-def test_a_wrong_value_does_not_pass() -> None:
+def test_a_wrong_value_fails_verification() -> None:
     assert not Verification([1.0 + 1e-7], [1.0], 1e-8).passed
     assert Verification([1.0 + 1e-9], [1.0], 1e-8).passed
     assert not Verification([1.0], [0.0], 0.0).passed
@@ -159,14 +159,14 @@ def test_messages_of_another_size_are_refused() -> None:
 @pytest.mark.parametrize(
     ("name", "problem_class", "processes", "message"),
     [
-        ("lu-hp", "S", 4, "there is cg, ep, ft, is, lu, mg"),
-        ("cg", "A", 4, "there is S, W"),
+        ("lu-hp", "S", 4, "must be one of cg, ep, ft, is, lu, mg, not 'lu-hp'"),
+        ("cg", "A", 4, "class must be one of S, W, not 'A'"),
         ("cg", "S", 3, "must be a power of two"),
-        ("ft", "W", 64, "it has work for 32"),
-        ("lu", "S", 32, "it has work for 16"),
+        ("ft", "W", 64, "at most 32 processes, not 64"),
+        ("lu", "S", 32, "at most 16 processes, not 32"),
     ],
 )
-def test_what_cannot_run_is_refused(
+def test_invalid_kernels_are_refused(
     name: str, problem_class: str, processes: int, message: str
 ) -> None:
     with pytest.raises((KernelError, CommunicatorError), match=message):

@@ -1,4 +1,4 @@
-"""What processes said to each other, written down, read again, and replayed in the simulator."""
+"""Messages between processes: recorded, read back, and replayed in the simulator."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_wrong_lines_are_reported(tmp_path: Path, line: str, message: str) -> No
     ("changed", "common", "message"),
     [
         ({"kernels": "cg,xy"}, {}, "--kernels: 'xy' is none of"),
-        ({"problem_class": "Z"}, {}, "class 'Z': there is S, W"),
+        ({"problem_class": "Z"}, {}, "class must be one of S, W, not 'Z'"),
         ({"processes": 3}, {}, "must be a power of two"),
         ({"processes": 16, "fabric": ("ring,4",)}, {}, "has 4 hosts"),
         ({"engines": "updown:99"}, {}, "1 to 8"),

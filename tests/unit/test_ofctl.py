@@ -1,4 +1,4 @@
-"""ovs-ofctl text: written and read back; dumps of Open vSwitch read; nonsense refused."""
+"""ovs-ofctl text: written and read back; dumps of Open vSwitch read; invalid text refused."""
 
 from __future__ import annotations
 

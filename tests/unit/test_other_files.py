@@ -169,7 +169,7 @@ def test_ibnetdiscover_keeps_ports_and_guids(tmp_path: Path) -> None:
     assert fabric.name == "cluster"
     guids = [("s1", 0x5442BA00003080), ("s2", 0x8F10400410015)]
     assert [(s.name, s.dpid) for s in fabric.switches] == guids
-    # The second adapter has no block of its own: its switch tells of it.
+    # The second adapter has no block of its own: it is listed in its switch's block.
     hosts = [(h.name, h.mac, h.switch, h.port) for h in fabric.hosts]
     assert hosts == [
         ("h1", "02:00:00:00:02:06", "s2", 6),

@@ -1,4 +1,4 @@
-"""The pages that people read: their links lead somewhere, and the commands in them exist."""
+"""The pages of the documentation: their links are valid, and the commands in them exist."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), r
 
 
 def code_of(page: Path) -> Iterator[str]:
-    """Yield what stands in code: fenced and indented lines, and words between backticks."""
+    """Yield the code on a page: fenced and indented lines, and words between backticks."""
     fenced, joined = False, ""
     for line in page.read_text().splitlines():
         if line.startswith("```"):
@@ -61,7 +61,7 @@ def test_commands_exist_with_their_options(page: Path) -> None:
 
 
 def check(words: list[str], code: str) -> None:
-    """Walk from group to command as the words do; what looks like an option must be one."""
+    """Follow the words from group to command; every word like an option must be one."""
     command: click.Command = main
     context = click.Context(main)
     while isinstance(command, click.Group) and words and re.fullmatch(r"[a-z][a-z-]*", words[0]):

@@ -1,4 +1,4 @@
-"""Traffic patterns: each sends where its definition says, and refuses what it does not fit."""
+"""Traffic patterns: each follows its definition, and refuses fabrics that it does not fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from traffic.patterns import PatternError, pattern_named, patterns
 
 
 def sent(name: str, spec: str, seed: int = 1) -> dict[int, int]:
-    """Destination by source, of a pattern in which each host sends to one at most."""
+    """Return destination by source, for a pattern in which each host sends to at most one."""
     flows = pattern_named(name).flows(load(spec), seed)
     assert len({source for source, _ in flows}) == len(flows)
     return dict(flows)
@@ -84,7 +84,7 @@ def test_the_schedule_of_a_latin_square_fat_tree() -> None:
     assert len({(a, b) for phase in phases for a, b in phase}) == 21 * 21
 
 
-def test_patterns_are_no_experiments_and_say_what_they_are() -> None:
+def test_patterns_are_not_experiments_and_have_summaries() -> None:
     assert "patterns" not in names()
     wanted = "bit-reversal butterfly complement neighbour permutation schedule shift shuffle"
     assert list(patterns()) == [*wanted.split(), "tornado", "transpose", "uniform"]

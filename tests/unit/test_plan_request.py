@@ -1,4 +1,4 @@
-"""What a plan is asked for: defined once, for commands, files, sweeps and stored settings."""
+"""Plan requests: one definition for commands, files, sweeps and stored settings."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_settings_of_a_running_fabric_give_its_request_back() -> None:
     assert PlanRequest.from_settings({"flow_control": "all"}).flow_control == "pause"
 
 
-def test_a_plan_settles_what_was_left_to_choose() -> None:
+def test_a_plan_settles_automatic_choices() -> None:
     plan = make_plan(load("torus,5,5"), PlanRequest())
     assert plan.settled_request() == PlanRequest(engine="dor", flow_control="pfc")
     again = make_plan(load("torus,5,5"), plan.settled_request())

@@ -1,4 +1,4 @@
-"""``knotless simulate --trace``: recorded programs, and files that make no sense."""
+"""``knotless simulate --trace``: recorded programs, and invalid files."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_hostile_files_are_one_line_and_exit_2(
     assert len(told) < 300
 
 
-def test_computing_that_makes_no_sense_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_computing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["simulate", "ring,4", "--trace", "/dev/null", "--computing", "-1"])
     assert ended.value.code == 2

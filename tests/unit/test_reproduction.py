@@ -1,4 +1,4 @@
-"""Comparing runs, and the page that holds the papers' figures beside ours."""
+"""Comparing runs, and the page that compares the papers' figures with ours."""
 
 from __future__ import annotations
 

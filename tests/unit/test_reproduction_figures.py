@@ -1,4 +1,4 @@
-"""How figures of the papers are taken from rows: those that are more than one ratio."""
+"""Computing the papers' figures from rows: those that are more than one ratio."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_list_of_most_gain_is_the_one_where_the_ratio_is_least() -> None:
         barrier("dl", 2, [48.0, 45.0, 39.0]),
         barrier("updown", 1, [50.0, 60.0, 40.0]),
         barrier("dl", 2, [40.0, 51.0, 40.0]),
-        barrier("dl", 2, [7.0]),  # of one list alone nothing can be chosen
+        barrier("dl", 2, [7.0]),  # with one list there is no choice
     ]
     found = claim("Table 3, A, in brackets", "DL").compute(rows)
     assert found == Spread(0.775, 0.75, 0.8, 2)
@@ -99,12 +99,12 @@ def test_algorithms_are_compared_with_shuffle_exchange_on_one_network() -> None:
     assert mean("Barrier, one switch, ratio", "3-way", rows=rows) == 1.2
 
 
-def test_what_an_exchange_has_of_its_lines_is_by_paths_where_no_time_passes() -> None:
+def test_path_analysis_gives_the_throughput_ratio() -> None:
     row = {"configuration": "S1", "schedule": "shift", "share": 100, "throughput_ratio": 0.5}
     assert mean("Figures 19 to 22", "S1", "shift", rows=[{**row, "of_line": None}]) == 0.5
     assert mean("Figures 19 to 22", "S1", "shift", rows=[{**row, "of_line": 0.4}]) == 0.4
 
 
-def test_of_nothing_there_is_no_ratio() -> None:
+def test_a_ratio_to_zero_is_not_shown() -> None:
     assert page.over(Spread(0.0, 0.0, 0.0, 1), 0.0) == page.NOWHERE
     assert page.over(Spread(3.0, 3.0, 3.0, 1), 2.0) == "1.50"

@@ -1,4 +1,4 @@
-"""The papers' parallel programs beside ours: which rows a figure is taken from."""
+"""The papers' parallel programs compared with ours: which rows are used for a figure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What Koibuchi et al. say of the engines on RHiNET-2's four topologies.
+"""Statements of Koibuchi et al. on the engines on RHiNET-2's four topologies.
 
-The irregular ones are ours, made to have the properties that the paper tells.
+The irregular topologies are ours, with the properties that the paper states.
 """
 
 from __future__ import annotations

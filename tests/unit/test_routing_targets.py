@@ -1,4 +1,4 @@
-"""Loads, virtual channels and rules on the fabrics that other routers were measured on."""
+"""Loads, virtual channels and rules on the fabrics on which other routers were measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the compiled rules admit, and what they do not."""
+"""Which frames the compiled rules admit, and which they drop."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_own_untagged_frames_are_tagged_and_sent_on(s1: Pipeline) -> None:
         (2, Frame(H1, H2, 0x0800, (3,))),
         (2, Frame(H1, H2, 0x0800, (4094,))),
         (2, Frame(PAUSE, H2, 0x8808, (2,))),
-        (7, Frame(H1, H2, 0x0800)),  # a port that the fabric has not
+        (7, Frame(H1, H2, 0x0800)),  # a port that is not in the fabric
         (7, Frame(H1, H2, 0x0800, (2,))),
     ],
 )

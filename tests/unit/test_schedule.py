@@ -31,7 +31,7 @@ from traffic.schedules.schedule import (
 LARGE = [pytest.param(order, marks=pytest.mark.long) for order in (16, 17)]
 ORDERS = [2, 3, 4, 5, 7, 8, 9, 11, 13]
 
-# Order, and the (k, m) with which a part of its hosts take part: the paper's table 5.
+# Order, and the (k, m) with which a part of its hosts participate: the paper's table 5.
 PARTS_OF_TABLE_5 = [
     (3, 3, 3),
     (3, 2, 2),
@@ -62,7 +62,7 @@ def measured(spec: str, schedule: Schedule) -> Contention:
 
 
 def ratio_by_walking(fabric: Fabric, schedule: Schedule) -> Fraction:
-    """The throughput ratio by plain counting on the fabric's own links."""
+    """Return the throughput ratio by counting on the fabric's links."""
     spines_of = {
         host.switch: {far for far, _ in fabric.neighbours[host.switch].values()}
         for host in fabric.hosts
@@ -86,7 +86,7 @@ def ratio_by_walking(fabric: Fabric, schedule: Schedule) -> Fraction:
 
 
 def sends_all_to_all(schedule: Schedule) -> bool:
-    """Whether every phase is a permutation, and each pair of hosts has one phase."""
+    """Return whether every phase is a permutation, and each pair of hosts is in one phase."""
     phases = np.stack(list(schedule.phases()))
     every = np.arange(len(schedule.hosts))
     return (

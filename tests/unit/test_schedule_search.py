@@ -1,4 +1,4 @@
-"""Schedules for some hosts, for fabrics with failed links, and for any fabric at all."""
+"""Schedules for some hosts, for fabrics with failed links, and for any fabric."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def is_all_to_all(phases: Any, count: int) -> bool:
 
 
 @pytest.mark.parametrize("spec", ["ring,5", "lsft,2,hosts=1", "mesh,3,3"])
-def test_contention_goes_where_none_is_needed(spec: str) -> None:
+def test_the_search_finds_schedules_without_contention(spec: str) -> None:
     lines, found = searched(spec)
     assert found.contention.throughput_ratio == found.ratio_bound == 1.0
     assert is_all_to_all(list(found.schedule.phases()), len(lines.plan.fabric.hosts))

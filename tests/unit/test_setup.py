@@ -1,4 +1,4 @@
-"""The set-up's own promises, as far as they can be seen without setting a machine up."""
+"""Properties of the set-up script that can be checked without setting up a machine."""
 
 import re
 import shutil

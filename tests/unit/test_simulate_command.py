@@ -1,4 +1,4 @@
-"""``knotless simulate``: its JSON, its exit statuses, its complaints."""
+"""``knotless simulate``: its JSON, exit status and error messages."""
 
 from __future__ import annotations
 

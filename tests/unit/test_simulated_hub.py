@@ -1,4 +1,4 @@
-"""Repeater hubs: simulated, and refused by all that needs switches."""
+"""Repeater hubs: simulated, and refused by commands that need switches."""
 
 from __future__ import annotations
 

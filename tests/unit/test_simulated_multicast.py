@@ -1,4 +1,4 @@
-"""Multicast on the simulator: along the trees of the plan, as the rules have it."""
+"""Multicast in the simulator follows the trees of the plan, as the rules do."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_frames_take_the_branches_of_the_rules(spec: str, engine: str, members: 
     }
     sent = passed["h2"]
     assert sent > 15
-    # The last may be under way still.
+    # The last may still be in flight.
     assert {name: round(count / sent) for name, count in passed.items()} == expected
     others = len(plan.multicast[0].members) - ("h2" in plan.multicast[0].members)
     assert (sent - 1) * others <= found.report.flow_packets[0] <= sent * others
@@ -84,7 +84,7 @@ def test_senders_that_saturate_their_lines_lose_nothing_on_several_priorities() 
     assert found.lost_frames == 0
     assert found.report.deadlock is None
     assert found.report.flow_packets.min() > 1000
-    # Each host's line carries what the four send: none can be sent faster than it is taken.
+    # Each host's line carries the traffic of all four, which limits the rate of each.
     assert found.summary()["max_channel_load"] > 0.95
 
 

@@ -1,4 +1,4 @@
-"""A state is simulated as it is, whether it comes from a plan or from rules."""
+"""States from a plan and from rules are simulated in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulator shows what theory says: line rate, fair shares, latency, deadlock, loss."""
+"""The simulator agrees with theory: line rate, fair shares, latency, deadlock, loss."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_cyclic_routes_freeze_as_the_check_predicts(flow_control: str) -> None:
     predicted = check(plan.fabric, compile_rules(plan), flow_control=kind).cycle
     assert sorted(found.knot) == sorted(predicted)
     assert found.lost_frames == 0
-    # Who waits in the knot: each channel of the ring is wanted by two flows.
+    # The frames that wait in the deadlock: two flows need each channel of the ring.
     assert all(len(flows) == 2 for flows in found.knot_frames().values())
     later = simulate(Scenario(plan, "shift:2", flow_control=flow_control, duration_us=10e6))
     assert later.report.flow_packets.sum() == found.report.flow_packets.sum()
@@ -105,7 +105,7 @@ def test_zero_load_latency_is_exact(switches: int, header_bytes: int, tmp_path: 
     times_ps = [(frame_bytes + 20) * 8000 for frame_bytes in lines]
     theory_ps = 3_000_000 * (switches + 1) + times_ps[-1]
     for comes_ps, goes_ps in pairwise(times_ps):
-        # A switch holds the frame up for its header, and must not run dry where it gets shorter.
+        # A switch delays the frame by its header, and must not underrun if the frame gets shorter.
         held_ps = max(header_bytes * 8000, comes_ps - goes_ps)
         theory_ps += comes_ps if header_bytes == 0 else min(comes_ps, held_ps)
     assert found.report.latency.max_ps == theory_ps
@@ -129,13 +129,13 @@ def test_waiting_on_one_link_is_that_of_an_m_d_1_queue(load_share: float) -> Non
     )
     service_us = line_us(1518, 1000)
     waiting_us = load_share * service_us / (2 * (1 - load_share))
-    # Two links one after the other at one rate: only the first makes frames wait.
+    # Two consecutive links of one rate: frames wait at the first only.
     mean_us = found.report.latency.mean_ps / 1e6
     assert mean_us - 2 * service_us == pytest.approx(waiting_us, rel=0.05)
 
 
 def test_one_byte_less_than_the_headroom_loses_a_frame() -> None:
-    """What is under way when a sender is paused at the worst moment is measured, then cut."""
+    """Measure the bytes in flight when a sender is paused at the worst moment, then allow fewer."""
     plan = make_plan(load("flat,3,rate=1000,delay=5"), "updown")
     base = Scenario(plan, "complement", flow_control="pause", duration_us=50_000)
     lines = "\n".join(f"0,h{h},h1,3000000" for h in (2, 3))
@@ -146,7 +146,7 @@ def test_one_byte_less_than_the_headroom_loses_a_frame() -> None:
         xoff = 40_000
         roomy = simulate(replace(base, buffers=Buffers(xoff=xoff, headroom=100_000)))
         peak = int(roomy.report.channel_ingress_peak_bytes.max())
-        # 2 x (1000 Mbit/s x 5 us) under way and two frames: the formula is an upper bound.
+        # 2 x (1000 Mbit/s x 5 us) in flight and two frames: the formula is an upper bound.
         assert peak - xoff <= headroom_bytes(1_000_000_000, 5_000_000, 1518)
         exact = simulate(replace(base, buffers=Buffers(xoff=xoff, headroom=peak - xoff)))
         assert exact.lost_frames == 0
@@ -160,16 +160,24 @@ def test_a_deadlock_that_a_watchdog_ends_is_reported() -> None:
     found = simulate(Scenario(plan, "shift:2", watchdog_us=100_000, duration_us=5e6))
     assert found.summary()["drops"]["watchdog"] > 0
     assert found.report.flow_packets.sum() > 1000
-    # The first forms as it does without a watchdog, which breaks it when it has stood for so long.
+    # The first forms as it does without a watchdog, which ends it after its limit.
     first, standing = found.report.deadlock, without.report.deadlock
     assert first is not None
     assert standing is not None
     assert (first.cycle, first.since_ps) == (standing.cycle, standing.since_ps)
     assert standing.broken_ps is None
     assert first.broken_ps is not None
-    # It looks every eighth of its limit.
+    # It checks every eighth of its limit.
     assert 90_000e6 < first.broken_ps - first.since_ps < 115_000e6
     assert without.report.deadlocks == 1 < found.report.deadlocks
+
+
+def test_a_host_sends_again_after_the_watchdog_has_emptied_its_line() -> None:
+    usual = run("mesh,2,1,hosts=2", "dor", "shift:2", duration_us=1e6)
+    found = run("mesh,2,1,hosts=2", "dor", "shift:2", watchdog_us=5_000, duration_us=1e6)
+    assert found.summary()["drops"]["watchdog"] > 0
+    # The line between the switches is never idle, with or without losses.
+    assert sum(found.flows_mbps) == pytest.approx(sum(usual.flows_mbps), rel=0.01)
 
 
 def test_a_deadlock_that_a_cut_ends_is_reported() -> None:
@@ -229,7 +237,7 @@ def test_acknowledged_messages_take_a_round_trip(tmp_path: Path) -> None:
         ({"pattern": "uniform"}, "uniform traffic needs a load"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_one_line(change: dict[str, Any], message: str) -> None:
+def test_invalid_values_are_refused_in_one_line(change: dict[str, Any], message: str) -> None:
     plan = make_plan(load("ring,4"), "updown")
     with pytest.raises(KnotlessError, match=message) as refused:
         simulate(replace(Scenario(plan, "shift:1", duration_us=10.0), **change))

@@ -1,4 +1,4 @@
-"""What a simulation is said to take of memory is what it takes, within a factor of two."""
+"""The estimate of the memory of a simulation is correct within a factor of two."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simulation import Load, Scenario, SimulationError, simulate
 from simulation.memory import estimated_bytes
 from topologies import load
 
-# In a process of its own: memory that tests before it have given back would be used again.
+# In its own process, because memory freed by earlier tests would be used again.
 MEASURE = """
 import gc, sys
 import psutil
@@ -52,7 +52,7 @@ def test_the_estimate_is_within_a_factor_of_two(arguments: list[str]) -> None:
     assert taken / 2 < estimated < 2 * taken
 
 
-def test_what_will_not_fit_is_refused_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_simulation_too_large_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan(load("mesh,4,4"), "dor")
     scenario = Scenario(plan, "shift", Load(barrier=False))
     needed = estimated_bytes(plan.fabric, vlans=plan.vlan_count, in_phases=True)

@@ -31,7 +31,7 @@ def pattern_of(pairs: list[tuple[int, int]]) -> Pattern:
 
 @pytest.mark.parametrize("flow_control", ["pause", "pfc"])
 def test_unequal_bottlenecks_give_max_min_shares(flow_control: str) -> None:
-    """Three flows share a link; what one of them leaves of its last line, a fourth one gets."""
+    """Three flows share a link; a fourth gets what one of them leaves on its last line."""
     plan = make_plan(load("mesh,3,1,hosts=3,rate=1000,delay=1"), "dor")
     pairs = [(0, 3), (1, 4), (2, 5), (6, 5)]
     names = [host.name for host in plan.fabric.hosts]
@@ -59,14 +59,14 @@ def test_unequal_bottlenecks_give_max_min_shares(flow_control: str) -> None:
 def test_one_byte_less_than_the_worst_case_needs_loses_a_frame(
     flow_control: str, rate_mbps: float, delay_us: float, tmp_path: Path
 ) -> None:
-    """Nothing leaves while the sender is stopped at the worst moment.
+    """The sender is paused at the worst moment, and the receiver forwards nothing meanwhile.
 
-    An account that stands at XOFF exactly lets one more frame come, which crosses it. Until the
-    stop, sent then, has come to the sender and what left before that has arrived, two delays
-    pass; the frame begun at their end comes, too.
+    If the ingress buffer occupancy is exactly XOFF, one more frame is accepted and exceeds it. The
+    PAUSE frame and the last frame sent before it takes effect need one delay each. A frame whose
+    transmission starts just before the end of these two delays arrives as well.
     """
     fabric = load(f"flat,2,rate={rate_mbps},delay={delay_us}")
-    # The receiver's line is so slow that its queue keeps all that comes.
+    # The receiver's line is so slow that its queue holds everything that arrives.
     slow = replace(fabric.hosts[0], rate_mbps=0.001)
     plan = make_plan(replace(fabric, hosts=(slow, fabric.hosts[1])), "updown")
     trace = tmp_path / "trace.csv"
@@ -88,8 +88,8 @@ def test_one_byte_less_than_the_worst_case_needs_loses_a_frame(
     frames = int(2 * delay_us / line_us) + 2
     assert lost(frames * FRAME_BYTES) == 0
     assert lost(frames * FRAME_BYTES - 1) > 0
-    # The formula counts in bytes of line. It is more by the gaps, which no buffer holds, and by the
-    # part of a frame that two delays are more than whole frames.
+    # The formula counts bytes on the wire. It exceeds this number by the gaps, which are not
+    # buffered, and by the partial frame that two delays contain.
     formula = headroom_bytes(round(rate_mbps * 1e6), round(delay_us * 1e6), FRAME_BYTES)
     part = round((2 * delay_us / line_us) % 1 * LINE_BYTES)
     gaps = frames * (LINE_BYTES - FRAME_BYTES)

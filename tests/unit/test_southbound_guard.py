@@ -1,4 +1,4 @@
-"""What the guard in front of Ryu's parsers lets pass, and what it refuses."""
+"""Which messages the guard in front of Ryu's parsers passes, and which it refuses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DATAPATH = ofproto_protocol.ProtocolDesc(version=4)
 
 
 def parsed(text: bytes) -> Any:
-    """Return what Ryu makes of a message; None where it cannot read it."""
+    """Return the message as Ryu parses it, or None if Ryu cannot parse it."""
     version, kind, length, xid = ofproto_parser.header(text)
     return ofproto_parser.msg(DATAPATH, version, kind, length, xid, bytearray(text))
 
@@ -57,7 +57,7 @@ def test_what_switches_send_passes_and_ryu_reads_it(name: str) -> None:
         ("04130010000000070009000000000000", "nobody asked for"),
     ],
 )
-def test_what_would_harm_is_refused(text: str, reason: str) -> None:
+def test_harmful_messages_are_refused(text: str, reason: str) -> None:
     with pytest.raises(WireError, match=reason):
         wire.check(bytearray.fromhex(text))
 
@@ -82,7 +82,7 @@ def test_actions_of_other_makers_stay_opaque() -> None:
     ]
 
 
-def test_whatever_passes_ryu_can_read(caplog: pytest.LogCaptureFixture) -> None:
+def test_ryu_can_parse_every_message_that_passes(caplog: pytest.LogCaptureFixture) -> None:
     passed = 0
     for text in forged(seed=1, count=FORGED):
         made = bytearray(text)
@@ -141,7 +141,7 @@ def test_what_comes_too_fast_is_dropped_or_ends_the_connection() -> None:
     assert new.received(packet * 8, 0.0) == packet * 5
     assert new.dropped == 3
     assert new.received(packet * 8, 0.2) == packet * 2
-    # Packets do not use up what other messages may take.
+    # Packets do not use up the limit of other messages.
     status = VALID["port status"]
     assert new.received(status * 5, 0.2) == status * 5
     with pytest.raises(WireError, match="type 12 above the allowed rate"):

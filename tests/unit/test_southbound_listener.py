@@ -1,4 +1,4 @@
-"""The listener between switches and Ryu: what Ryu reads, how many connections, what is logged."""
+"""The listener between switches and Ryu: the bytes passed on, connection limits, log lines."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ Module = tuple[str, ...]
 
 @cache
 def sources() -> list[Path]:
-    """Return every Rust and Python file of the repository, generated folders left out."""
+    """Return every Rust and Python file of the repository, except in generated folders."""
     found: list[Path] = []
     for folder, inner, files in os.walk(REPOSITORY):
         inner[:] = [name for name in inner if name[0] != "." and name not in GENERATED]

@@ -1,4 +1,4 @@
-"""``knotless sweep``: what its file may say, what it keeps, and that it goes on where it was."""
+"""``knotless sweep``: its file, its results, and continuing an interrupted sweep."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_several_grids_follow_one_another() -> None:
     ],
     ids=count(),
 )
-def test_what_makes_no_sense_is_one_line_before_anything_starts(
+def test_invalid_values_are_reported_before_anything_starts(
     text: str, message: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -84,7 +84,7 @@ def test_what_makes_no_sense_is_one_line_before_anything_starts(
     assert not out.exists()
 
 
-def test_whatever_goes_wrong_in_a_point_is_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_in_a_point_becomes_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: object) -> None:
         raise MemoryError("of all things")
 
@@ -98,7 +98,7 @@ def test_a_folder_holds_one_grid_and_one_sweep_at_a_time(tmp_path: Path) -> None
     with Folder(tmp_path / "out", mine):
         with pytest.raises(SweepError, match="another sweep is using this folder"):
             Folder(tmp_path / "out", mine)
-        # A file that means the same is the same grid.
+        # A file with the same meaning is the same grid.
         assert grid.parse(SMALL.replace("[0.2, 0.4]", "[0.20, 0.40]")).sha256 == mine.sha256
     with pytest.raises(SweepError, match="another grid; name another folder"):
         Folder(tmp_path / "out", grid.parse(SMALL.replace("0.4", "0.5")))

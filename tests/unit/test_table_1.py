@@ -1,4 +1,4 @@
-"""Table 1 of Otsuka et al.: plans of ours with ``--vlans tree``, their compiled rules walked.
+"""Table 1 of Otsuka et al., from the compiled rules of plans with ``--vlans tree``.
 
 Where the printed table says something else, that stands beside it, and what we can say
 of why is in docs/table-1.md.
@@ -34,10 +34,10 @@ class Row:
     load: int
 
 
-# Ties in the torus all go the positive way, on one virtual channel.
+# All ties in the torus go in the positive direction, on one virtual channel.
 ONE_WAY: dict[str, Any] = {"vcs": 1, "select": "low-port"}
 
-# Fabric, engine and its options, what the plan comes to, and the row as printed.
+# Fabric, engine and its options, the computed row, and the printed row.
 TABLE: list[tuple[str, str, dict[str, Any], Row, Row]] = [
     (
         *("mesh,2,4,hosts=2", "dor", {}),
@@ -112,7 +112,7 @@ def test_table_1(number: int) -> None:
 
 @pytest.mark.parametrize("number", ROWS, ids=[row[0] for row in TABLE])
 def test_the_vlans_are_trees(number: int) -> None:
-    """So ordinary switches can have them; floods close no cycle that paths do not."""
+    """Ordinary switches can use them; floods close no cycle that paths do not close."""
     plan = planned(number)
     assert verdicts_of(export(plan))["untagged"].cycle == CheckedPlan(plan).cycle
     assert bool(CheckedPlan(plan).cycle) == plan.fabric.name.startswith("torus")
@@ -126,7 +126,7 @@ def rows_as_vlans() -> Plan:
 
 
 def test_the_printed_vlans_of_the_square_torus_are_no_trees() -> None:
-    """Unicasts are forwarded right by (VLAN, destination), but floods would go round."""
+    """Unicasts are forwarded correctly by (VLAN, destination), but floods would loop."""
     plan = rows_as_vlans()
     verdict = check(plan.fabric, compile_rules(plan))
     assert (plan.vlan_count, verdict.undelivered, verdict.max_channel_load) == (4, 0, 12)

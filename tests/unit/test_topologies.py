@@ -49,7 +49,7 @@ def test_numbering() -> None:
     assert [s.name for s in fabric.switches[:2]] == ["s1", "s2"]
     assert [s.dpid for s in fabric.switches[:2]] == [1, 2]
     host = fabric.hosts_at["s300"][2]
-    # At (19, 14), five bits for each.
+    # At (19, 14), five bits for each coordinate.
     assert (host.mac, host.ip, host.name) == ("02:00:00:01:d3:02", "10.1.211.2", "h899")
 
 

@@ -38,7 +38,7 @@ def mean(hops: list[list[int]]) -> float:
 
 
 def mean_switches(fabric: Fabric) -> float:
-    """Mean switches on a shortest path over all ordered pairs of hosts, itself included."""
+    """Return mean switches on a shortest path over ordered host pairs, a host with itself too."""
     hops = hops_between(graph_of(len(fabric.switches), edges(fabric)))
     at = [fabric.switch_index[host.switch] for host in fabric.hosts]
     return sum(hops[a][b] + 1 for a in at for b in at) / len(at) ** 2

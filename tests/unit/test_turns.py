@@ -1,4 +1,4 @@
-"""Sets of turns, layers made of them, and paths that must not come back."""
+"""Sets of turns, layers of turns, and paths that must not visit a switch twice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _turns(pairs: list[tuple[int, int]]) -> Turns:
 
 
 def is_acyclic(channels: int, turns: Turns) -> bool:
-    """Tell whether turns between so many channels close no cycle."""
+    """Return whether turns between this many channels close no cycle."""
     return core.is_acyclic(channels, turns.before, turns.after)
 
 
@@ -52,7 +52,7 @@ def test_growing_gives_a_largest_set_without_a_cycle(seed: int) -> None:
         more = taken.copy()
         more[turn] = True
         assert not is_acyclic(nodes, turns.only(more))
-    # whatever is refused closes a cycle with what came before it
+    # every refused turn closes a cycle with earlier ones
     place = {turn: i for i, turn in enumerate(order.tolist())}
     for turn in np.nonzero(~taken)[0].tolist():
         earlier = np.array([t for t in np.nonzero(taken)[0] if place[t] < place[turn]] + [turn])
@@ -119,7 +119,7 @@ def test_layers_are_few_where_opensm_needs_many() -> None:
 def _roundabout() -> Fabric:
     """s1 to s2 to s5, but s1-s2-s5 is no legal turn; s2-s3-s4-s2 then s5 is; s1-s6-..-s5 is long.
 
-    The shortest legal walk comes back to s2; the shortest legal path goes by s6, s7, s8, s9.
+    The shortest legal walk returns to s2; the shortest legal path is by s6, s7, s8, s9.
     """
     pairs = [(1, 2), (2, 5), (2, 3), (3, 4), (4, 2), (1, 6), (6, 7), (7, 8), (8, 9), (9, 5)]
     ports = {i: iter(range(2, 10)) for i in range(1, 10)}

@@ -1,4 +1,4 @@
-"""The check finds what is wrong with rules: each kind of damage is done and must be told."""
+"""The check finds damaged rules: each kind of damage must be reported."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _with(rules: FabricRules, switch: str, *more: Rule) -> FabricRules:
 
 
 def _to(rules: FabricRules, switch: str, *actions: Action) -> FabricRules:
-    """Do ``actions`` with everything to h2 that passes ``switch``."""
+    """Return the rules with one more on ``switch``, which applies ``actions`` to frames to h2."""
     return _with(rules, switch, Rule(FORWARD, 900, (TO_H2,), actions))
 
 

@@ -1,4 +1,4 @@
-"""Who may share a VLAN, and what happens when there are not enough."""
+"""Which paths may share a VLAN, and the error if there are too few VLANs."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def _parallel(count: int) -> Channels:
 
 
 def _vlans(channels: Channels, paths: Ints, **options: Any) -> list[int]:
-    """The VLAN of each source's path to s2."""
+    """Return the VLAN of each source's path to s2."""
     vlans: list[int] = assign_vlans(channels, paths, **options)[:, 1].tolist()
     return vlans
 
 
 def _by(*channels: int) -> Ints:
-    """One row a source at s1, each going to s2 by the channel given, -1: not at all."""
+    """One row per source at s1; each goes to s2 through the given channel, -1 for none."""
     paths = np.full((len(channels), 2, 1), -1, dtype=np.int32)
     paths[:, 1, 0] = channels
     return paths
@@ -107,7 +107,7 @@ def test_tree_vlans_have_no_loop_and_hold_every_path(
 
 
 def _is_forest(links: list[tuple[str, ...]]) -> bool:
-    """Take leaves off until nothing is left, or nothing but loops."""
+    """Remove leaves until nothing or only loops are left."""
     while links:
         degree = Counter(name for link in links for name in link)
         left = [link for link in links if min(degree[name] for name in link) > 1]
@@ -127,7 +127,7 @@ def test_paths_that_loop_are_refused_and_named() -> None:
 
 
 def test_hosts_that_tag_need_fewer_vlans() -> None:
-    """Of each host, paths to different destinations may be in different VLANs."""
+    """Paths of one host to different destinations may be in different VLANs."""
     fabric = load("torus,4,4,hosts=4")
     assert make_plan(fabric, "minimal", tagging="host").vlan_count <= 4
     assert make_plan(fabric, "minimal").vlan_count >= 4
@@ -150,7 +150,7 @@ def test_choices_that_cannot_be_had(options: dict[str, Any], says: str) -> None:
 
 @pytest.fixture(scope="module")
 def trunk(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A file: two switches joined by 4,095 links, by each of which one host's paths go."""
+    """Write a fabric: two switches with 4,095 links, each used by the paths of one host."""
     few, count = load("mesh,2,1"), 4095
     hosts = tuple(
         replace(

@@ -1,7 +1,8 @@
 //! Writing a link's frames to a pcap file.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use switch_model::Time;
@@ -22,12 +23,20 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Start a capture; `epoch_ns` is virtual time 0 in Unix time.
+    /// Start a capture; `epoch_ns` is virtual time 0 in Unix time. A file that exists is replaced.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file cannot be written, or is not a regular file: opening or writing a FIFO or a device
+    /// can block, which would stop all links.
     pub fn create(path: &Path, epoch_ns: u64) -> io::Result<Capture> {
-        let mut file = BufWriter::new(File::create(path)?);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).custom_flags(libc::O_NONBLOCK);
+        let file = options.open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        file.set_len(0)?;
+        let mut file = BufWriter::new(file);
         file.write_all(&MAGIC_NANOSECONDS.to_le_bytes())?;
         file.write_all(&[2, 0, 4, 0])?;
         file.write_all(&[0; 8])?;

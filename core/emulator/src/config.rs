@@ -70,7 +70,7 @@ pub struct LinkConfig {
     pub delay_us: f64,
     /// What both ends do when a buffer fills.
     #[serde(default)]
-    pub flow_control: FlowMode,
+    pub flow_control: FlowControl,
     /// Limits of both ends.
     #[serde(default)]
     pub buffer: BufferConfig,
@@ -100,29 +100,6 @@ pub struct EndConfig {
     pub nfqueue: Option<u16>,
 }
 
-/// Flow control of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FlowMode {
-    /// None.
-    #[default]
-    Off,
-    /// IEEE 802.3x.
-    Pause,
-    /// IEEE 802.1Qbb.
-    Pfc,
-}
-
-impl From<FlowMode> for FlowControl {
-    fn from(mode: FlowMode) -> Self {
-        match mode {
-            FlowMode::Off => FlowControl::Off,
-            FlowMode::Pause => FlowControl::Pause,
-            FlowMode::Pfc => FlowControl::Pfc,
-        }
-    }
-}
-
 /// Limits in bytes; absent ones get a default that loses nothing at the link's rate and delay.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -145,7 +122,7 @@ pub struct Settings {
     /// One-way delay, microseconds.
     pub delay_us: f64,
     /// Flow control.
-    pub flow_control: FlowMode,
+    pub flow_control: FlowControl,
     /// Limits.
     pub buffer: BufferConfig,
     /// Watchdog, microseconds.

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{json, Value};
-use switch_model::Time;
+use switch_model::{FabricFlowControl, FlowControl, Time};
 
 use crate::capture::Capture;
-use crate::config::{BufferConfig, FlowMode};
+use crate::config::BufferConfig;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::report;
@@ -22,7 +22,7 @@ enum Request {
     Reset {
         #[serde(default)]
         links: Vec<LinkChange>,
-        flow_control: Option<FabricFlow>,
+        flow_control: Option<FabricFlowControl>,
     },
     Link {
         name: String,
@@ -45,36 +45,11 @@ enum Request {
 #[serde(deny_unknown_fields)]
 struct LinkChange {
     name: String,
-    flow_control: Option<FlowMode>,
+    flow_control: Option<FlowControl>,
     rate_mbps: Option<f64>,
     delay_us: Option<f64>,
     buffer: Option<BufferConfig>,
     watchdog_us: Option<f64>,
-}
-
-/// Flow control of all links at once: PAUSE on no link, on links to hosts, on links between
-/// switches or on all links; or PFC on all links.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum FabricFlow {
-    None,
-    Host,
-    Switch,
-    #[serde(alias = "all")]
-    Pause,
-    Pfc,
-}
-
-impl FabricFlow {
-    fn of_link(self, is_host_link: bool) -> FlowMode {
-        match self {
-            FabricFlow::Pause => FlowMode::Pause,
-            FabricFlow::Pfc => FlowMode::Pfc,
-            FabricFlow::Host if is_host_link => FlowMode::Pause,
-            FabricFlow::Switch if !is_host_link => FlowMode::Pause,
-            _ => FlowMode::Off,
-        }
-    }
 }
 
 /// The state of the daemon that requests read and change.
@@ -152,7 +127,7 @@ impl Control {
     fn reset(
         &mut self,
         changes: &[LinkChange],
-        flow_control: Option<FabricFlow>,
+        flow_control: Option<FabricFlowControl>,
         engine: &mut Engine,
     ) -> Result<(), Error> {
         let mut fabric = engine.state().fabric.clone();

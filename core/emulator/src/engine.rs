@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use switch_model::{ChannelId, DropCause, EntryId, Frame as Queued, Model, Time};
+use switch_model::{ChannelConfig, ChannelId, DropCause, EntryId, Frame as Queued, Model, Time};
 
 use crate::detector::Detector;
 use crate::event_queue::Event;
@@ -40,7 +40,7 @@ impl Engine {
     /// An idle fabric. `tick` is the usual time between two calls of [`Engine::advance`]; a
     /// deadlock is reported when it has lasted for `patience`.
     pub fn new(fabric: Fabric, seed: u64, tick: Time, patience: Time) -> Engine {
-        let model = Model::new(fabric.channel_configs(), seed);
+        let model = Model::new(channel_configs(&fabric, tick), seed);
         let nics = fabric
             .ends
             .iter()
@@ -190,11 +190,12 @@ impl Engine {
 
     /// Remove all frames and set all counters to zero; `fabric` may have other settings.
     pub fn reset(&mut self, fabric: Fabric) {
-        self.model = Model::new(fabric.channel_configs(), self.seed);
+        self.model = Model::new(channel_configs(&fabric, self.tick), self.seed);
         for (end, nic) in &mut self.nics {
             nic.reset(nic_limit(&fabric, fabric.ends[*end].link, self.tick));
         }
         self.state.reset(fabric);
+        self.control_free.clear();
         self.detector.reset();
     }
 
@@ -227,6 +228,18 @@ impl Engine {
     pub fn nics(&self) -> impl Iterator<Item = (EndId, &Nic)> {
         self.nics.iter().map(|(end, nic)| (*end, nic))
     }
+}
+
+/// The channels of a fabric. A host's own queue has room for the packets that its NIC releases and,
+/// at the same time, for the messages that it grants credit for: the limit of each is
+/// [`nic_limit`], and with tag, FCS and padding a packet is at most twice as long.
+fn channel_configs(fabric: &Fabric, tick: Time) -> Vec<ChannelConfig> {
+    let mut configs: Vec<ChannelConfig> = fabric.channel_configs().collect();
+    for end in fabric.ends.iter().filter(|end| matches!(end.owner, Owner::Host { .. })) {
+        let queue_bytes = &mut configs[end.outgoing.index()].buffer.queue_bytes;
+        *queue_bytes = (*queue_bytes).max(4 * nic_limit(fabric, end.link, tick));
+    }
+    configs
 }
 
 /// Size of a NIC's queue in bytes: what the line sends in eight ticks, so that it cannot run empty.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use switch_model::{
-    channel_order, default_jitter, ChannelConfig, ChannelId, ChannelSource, FlowControl,
-    VirtualChannel, LONGEST_FRAME_BYTES, MICROSECOND,
+    channel_order, default_jitter, ChannelConfig, ChannelId, ChannelSource, VirtualChannel,
+    LONGEST_FRAME_BYTES, MICROSECOND,
 };
 
 use crate::config::{Config, EndConfig, Settings};
@@ -233,7 +233,7 @@ impl Fabric {
     pub fn channel_configs(&self) -> impl Iterator<Item = ChannelConfig> + '_ {
         self.channels.iter().enumerate().map(|(index, info)| {
             let settings = self.links[info.link].settings;
-            let flow_control = FlowControl::from(settings.flow_control);
+            let flow_control = settings.flow_control;
             let rate_bps = settings.rate_bps();
             ChannelConfig {
                 rate_bps,

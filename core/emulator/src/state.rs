@@ -132,8 +132,7 @@ impl Effects<Vec<u8>> for State {
         let channel = signal.target.channel;
         let link = self.fabric.channels[channel.index()].link;
         if self.captures.contains_key(&link) {
-            let pfc = FlowControl::from(self.fabric.links[link].settings.flow_control)
-                == FlowControl::Pfc;
+            let pfc = self.fabric.links[link].settings.flow_control == FlowControl::Pfc;
             let quanta = if signal.stop { u16::MAX } else { 0 };
             let request = if pfc {
                 let mut classes = [None; PRIORITIES];

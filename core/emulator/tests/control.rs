@@ -13,7 +13,7 @@ fn a_reset_changes_settings_or_nothing() {
     let mut bench = Bench::new("pause");
     let flow =
         |bench: &Bench, link: usize| bench.engine.state().fabric.links[link].settings.flow_control;
-    use emulator::config::FlowMode::{Off, Pause};
+    use switch_model::FlowControl::{Off, Pause};
     assert_eq!(bench.ask(json!({"do": "reset", "flow_control": "switch"}))["ok"], true);
     assert_eq!((flow(&bench, 0), flow(&bench, 3)), (Off, Pause));
     let bad = json!([{"name": "h1", "rate_mbps": 20}, {"name": "h2", "rate_mbps": -1}]);
@@ -45,6 +45,21 @@ fn bad_requests_are_answered_in_one_line() {
         assert!(!parsed["error"].as_str().unwrap().is_empty());
         assert!(!answer.contains('\n'));
     }
+}
+
+#[test]
+fn captures_go_to_regular_files_only() {
+    let folder = std::env::temp_dir().join(format!("emulator-capture-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let fifo = folder.join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success());
+    let mut bench = Bench::new("pause");
+    for file in [fifo.as_path(), std::path::Path::new("/dev/null"), folder.as_path()] {
+        let answer = bench.ask(json!({"do": "capture", "link": "h1", "file": file}));
+        assert_eq!(answer["ok"], false, "{answer}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

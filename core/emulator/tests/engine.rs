@@ -3,8 +3,10 @@
 mod harness;
 
 use emulator::config::Config;
+use emulator::engine::Engine;
 use emulator::fabric::Fabric;
 use emulator::frame::{pause_frame, PauseRequest};
+use emulator::nfqueue::Held;
 use harness::{configuration, frame, Bench, MS, TICK};
 use proptest::prelude::*;
 use serde_json::{json, Value};
@@ -198,6 +200,48 @@ fn one_direction_of_a_link_is_cut_alone() {
     bench.send("ah1", &frame(3, 500));
     bench.run_for(20 * MS);
     assert_eq!((bench.drops("down"), bench.delivered.len()), (1, 1));
+}
+
+#[test]
+fn a_reset_forgets_the_pauses_that_wait_for_a_hosts_line() {
+    let mut bench = Bench::new("pause");
+    for _ in 0..1000 {
+        bench.send("ah2", &pause_frame([2; 6], PauseRequest::All(1)));
+    }
+    assert!(bench.ask(json!({"do": "status"}))["pauses_ignored"].as_u64().unwrap() > 900);
+    bench.ask(json!({"do": "reset"}));
+    bench.send("ah2", &pause_frame([2; 6], PauseRequest::All(1)));
+    let status = bench.ask(json!({"do": "status"}));
+    assert_eq!((&status["pauses_obeyed"], &status["pauses_ignored"]), (&json!(1), &json!(0)));
+}
+
+#[test]
+fn a_host_never_drops_what_its_own_nic_releases() {
+    let mut settings = configuration("pause");
+    settings["links"][0]["rate_mbps"] = json!(1000);
+    settings["links"][0]["a"]["host_namespace"] = json!("/nowhere");
+    settings["links"][0]["a"]["nfqueue"] = json!(1);
+    let mut bench = Bench::of(&settings);
+    let end = bench.end("ah1");
+    // At 1 Gbit/s the queue that a line needs for eight ticks is longer than the default limit.
+    let fabric = bench.engine.state().fabric.clone();
+    bench.engine = Engine::new(fabric, 1, 2 * MS, 500 * MS);
+    for (bytes, count) in [(1500, 3000), (20, 60_000)] {
+        let held = (0..count).map(|id| Held { id, bytes });
+        bench.engine.nic(end).unwrap().held().extend(held);
+        let mut sent = 0;
+        while let Some(last) = bench.engine.release(0, end) {
+            for _ in sent..=last {
+                bench.engine.receive(0, end, frame(3, bytes as usize + 14));
+            }
+            sent = last + 1;
+        }
+        let held = bench.engine.nic(end).unwrap().held();
+        assert!(!held.is_empty(), "more than the queue holds");
+        held.clear();
+        assert_eq!(bench.drops("queue"), 0);
+        bench.ask(json!({"do": "reset"}));
+    }
 }
 
 #[test]

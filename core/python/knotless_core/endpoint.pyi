@@ -1,7 +1,7 @@
 """Messages between processes on different hosts: a user-level network interface (docs/messages.md).
 
-An address is ``(mac, port)``, such as ``("02:00:00:00:00:01", 7)``. Arguments that make no sense
-raise ValueError, a wait that was too long TimeoutError, the machine's refusals EndpointError.
+An address is ``(mac, port)``, such as ``("02:00:00:00:00:01", 7)``. Invalid arguments raise
+ValueError, time limits TimeoutError, errors of the operating system EndpointError.
 """
 
 Address = tuple[str, int]
@@ -10,7 +10,7 @@ class EndpointError(Exception):
     """The interface does not exist or disappeared, the port is in use, or permission is missing."""
 
 class Message:
-    """A message that has arrived. ``to_address`` is the endpoint's, or that of a group."""
+    """A received message. ``to_address`` is the address of the endpoint or of a group."""
 
     @property
     def from_address(self) -> Address: ...
@@ -22,7 +22,7 @@ class Message:
     def data(self) -> bytes: ...
 
 class Shape:
-    """The bytes of an area that an operation reads or writes, and their order."""
+    """The bytes of an area that an operation reads or writes, in order."""
 
     @staticmethod
     def contiguous(offset: int, bytes: int) -> Shape:
@@ -30,24 +30,24 @@ class Shape:
 
     @staticmethod
     def strided(offset: int, block: int, stride: int, count: int) -> Shape:
-        """``count`` ranges of ``block`` bytes, at intervals of ``stride`` bytes."""
+        """``count`` ranges of ``block`` bytes; their starts are ``stride`` bytes apart."""
 
     @staticmethod
     def bitmap(offset: int, element: int, elements: int, bits: bytes) -> Shape:
-        """Elements of ``element`` bytes: those whose bit ``i % 8`` of byte ``i // 8`` is set."""
+        """The elements i, of ``element`` bytes, whose bit ``i % 8`` of byte ``i // 8`` is set."""
 
     @staticmethod
     def runs(runs: list[tuple[int, int]]) -> Shape:
-        """Ranges (offset, bytes), ascending and without overlap."""
+        """Ranges (offset, bytes), in ascending order and without overlap."""
 
 class Twin:
-    """A copy of an area, with which only changes are sent, so that several writers can share it."""
+    """A copy of an area. Only changes to it are sent, so several writers can share an area."""
 
     def __init__(self, offset: int, data: bytes) -> None:
-        """Copy ``data``, which begins at ``offset`` of its area."""
+        """Copy ``data``, which starts at ``offset`` in its area."""
 
 class Outcome:
-    """How an operation ended, as text; ``data`` is what was read or received."""
+    """The result of an operation; ``data`` is what was read or received."""
 
     @property
     def done(self) -> bool: ...
@@ -59,7 +59,7 @@ class Outcome:
     def from_address(self) -> Address | None: ...
 
 class Endpoint:
-    """A port of an interface of this network namespace, claimed until this is garbage."""
+    """A port of an interface in this network namespace, released when the object is deleted."""
 
     def __init__(
         self,
@@ -72,18 +72,18 @@ class Endpoint:
         give_up_s: float | None = None,
         spin_us: float | None = None,
     ) -> None:
-        """Claim one of the ports 0..255. Needs CAP_NET_RAW.
+        """Open one of the ports 0..255. Needs CAP_NET_RAW.
 
-        ``receive_buffers`` are posted at the start; ``repost`` posts a message's buffer
-        again when it is taken. A peer silent for ``give_up_s`` is given up. ``spin_us`` (100)
-        looks for a frame for so long before sleeping until one comes, where that pays.
+        ``receive_buffers`` buffers are posted at the start; with ``repost`` each is posted again
+        when its message is taken. Operations fail if the peer is silent for ``give_up_s``. Waits
+        poll for ``spin_us`` (default 100) before they sleep, less often if polling fails.
         """
 
     @property
     def address(self) -> Address: ...
     @property
     def held_back_by_emulator(self) -> bool:
-        """Whether the interface belongs to a link emulator, which blocks the sender when paused."""
+        """Whether a link emulator serves the interface; it blocks the sender while paused."""
 
     def fileno(self) -> int:
         """Return a descriptor that is readable when a frame has arrived; then call ``progress``."""
@@ -99,10 +99,10 @@ class Endpoint:
         acknowledged: bool = False,
         timeout_s: float | None = None,
     ) -> int:
-        """Post a message and return its number; wait while all send descriptors are in use."""
+        """Post a message and return its number; waits while all send descriptors are in use."""
 
     def receive(self, timeout_s: float | None = None) -> Message | None:
-        """Return the oldest message, or None if none arrives in time. 0 does not wait."""
+        """Return the oldest message, or None if none arrives in time. With 0, do not wait."""
 
     def post_receive(self, count: int) -> None:
         """Post receive buffers, each for one message of any length."""
@@ -111,22 +111,22 @@ class Endpoint:
         """Process pending work without waiting."""
 
     def completion(self) -> tuple[int, str | None] | None:
-        """Return a posted message that is complete, and why it failed, or None if it did not."""
+        """Return (number, None or why it failed) of a completed message; None if there is none."""
 
     def flush(self, timeout_s: float = 10.0) -> bool:
         """Wait until all posted messages are complete; return whether they are."""
 
     def register(self, area: int, size: int, *, read: bool = True, write: bool = True) -> None:
-        """Register an area of zeroes that others may read, or write, or both."""
+        """Register an area of ``size`` zero bytes that others may read, write or both."""
 
     def area(self, area: int) -> bytes:
         """Return a copy of an area of this process."""
 
     def write_area(self, area: int, offset: int, data: bytes) -> None:
-        """Write into an area of this process."""
+        """Write to an area of this process."""
 
     def push(self, to: Address, area: int, shape: Shape, data: bytes) -> int:
-        """Post a write into an area of another process; return the operation's number."""
+        """Post a write to an area of another process; return the operation's number."""
 
     def pull(self, to: Address, area: int, shape: Shape) -> int:
         """Post a read of an area of another process."""
@@ -137,10 +137,10 @@ class Endpoint:
     def mcast(
         self, group: Address, members: list[Address], area: int, shape: Shape, data: bytes
     ) -> int:
-        """Post a write into the same area of all members, who have joined the group."""
+        """Post a write to the same area of all members; each must have joined the group."""
 
     def isend(self, to: Address, tag: int, data: bytes) -> int:
-        """Post a message that the receiver asks for by sender and tag."""
+        """Post a message that the receiver matches by sender and tag."""
 
     def irecv(self, from_address: Address | None = None, tag: int | None = None) -> int:
         """Post a receive of such a message; None matches any sender, or any tag."""
@@ -152,13 +152,13 @@ class Endpoint:
         """Release a lock."""
 
     def is_pending(self, operation: int) -> bool:
-        """Return whether an operation is in progress; makes no progress itself."""
+        """Return whether an operation is in progress, without processing any work."""
 
     def outcome(self, operation: int, timeout_s: float | None = None) -> Outcome | None:
-        """Wait for an operation, serving requests of others; None if it is still in progress."""
+        """Wait for an operation and serve others' requests; None if it is still in progress."""
 
     def serve(self, timeout_s: float) -> None:
-        """Serve requests of others for this time."""
+        """Serve others' requests for this time."""
 
     def counters(self) -> dict[str, int]:
         """Return counters of completed and refused operations (docs/messages.md)."""

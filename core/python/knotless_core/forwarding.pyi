@@ -9,35 +9,35 @@ from numpy.typing import NDArray
 End = tuple[int, int]
 """A switch (its index) and a port."""
 Hop = tuple[int, int, int]
-"""A link (channels, then hosts' links), and the label and priority that a packet has there."""
+"""A link (channels, then hosts' links), and the packet's label and priority on it."""
 Trace = tuple[list[Hop], list[tuple[int, int]], list[int], list[int], bool]
 """See :class:`forwarding.state.Trace`."""
 
 class State:
-    """The forwarding state of a fabric, filled in by following everything that hosts can send.
+    """The forwarding state of a fabric, with the results of exploring it from all hosts.
 
     Made by :func:`of_plan`, :func:`of_rules` or :func:`of_dot1q`. Destinations are the hosts, then
     the floods.
     """
 
     undelivered: int
-    """Ordered pairs of hosts whose packets are not delivered exactly once and unlabelled."""
+    """Ordered pairs of hosts whose packets are not delivered exactly once and without a label."""
     floods_undelivered: list[int]
-    """By group, first all hosts: receivers with missing, duplicate or unwanted copies."""
+    """By group (group 0 is all hosts): receivers with missing, duplicate or unwanted copies."""
     loads: NDArray[np.float64]
-    """(channels,) the delivered pairs that take each."""
+    """(channels,) the number of delivered pairs that use each."""
     switches_passed: float
-    """Over the packets of all delivered pairs."""
+    """The switches on the paths of all delivered pairs, summed."""
     max_switches: int
-    """On a path of a delivered pair."""
+    """The most switches on a path of a delivered pair."""
     edges: NDArray[np.int64]
-    """(edges, 6) dependencies: held channel and priority, wanted ones, source, destination."""
+    """(edges, 6) dependencies: held channel and priority, requested ones, source, destination."""
     failed: list[tuple[int, int]]
     """Some of the undelivered pairs, (source, destination)."""
     failed_floods: list[tuple[int, int]]
     """Some of the floods that fail, (source, destination)."""
     problems: list[tuple[int, str]]
-    """Problems of the rules that packets meet, sorted."""
+    """(switch, text): problems in the rules that packets use, sorted."""
     floods: list[tuple[int, list[int]]]
     """The destinations after the hosts: (group, sources); group 0 is all hosts."""
 
@@ -48,16 +48,16 @@ class State:
         """Trace a packet from a host; ValueError for an unknown host or destination."""
 
     def difference(self, other: State) -> tuple[int, int, Hop] | None:
-        """Return a packet (source, destination, where) that two states treat differently."""
+        """Return a packet (source, destination, hop) that the states treat differently, or None."""
 
 class Switch:
-    """One switch's rules (a :class:`forwarding.openflow.rules.SwitchRules`), for single frames."""
+    """One switch's rules (:class:`forwarding.openflow.rules.SwitchRules`), to apply to frames."""
 
     def __new__(cls, rules: object) -> Switch: ...
     def outputs(
         self, in_port: int, eth_dst: int, eth_src: int, eth_type: int, tags: Sequence[int]
     ) -> tuple[list[tuple[int, list[int]]], list[str]]:
-        """Return the copies that leave, (port, tags), and problems of the rules met."""
+        """Return the copies that leave as (port, tags), and problems in the rules used."""
 
 def of_plan(
     switches: int,
@@ -68,15 +68,15 @@ def of_plan(
     host_tags: bool,
     arrays: Mapping[str, Any],
 ) -> State:
-    """Return the state of a plan, explored.
+    """Return the explored state of a plan.
 
-    ``members`` are the receivers of all hosts' floods, then of each group's. ``arrays``:
+    ``members`` are the receivers of broadcasts, then those of each group. ``arrays``:
 
     row : (hosts,) uint32, the row of each host.
-    vlan : (rows,) or (rows * switches,) uint16, the VLAN to all switches, or to each.
+    vlan : (rows,) or (rows * switches,) uint16, the VLAN to all switches or to each switch.
     flood_vlan : (rows,) uint16, the VLAN of floods.
-    tree, tree_priority : (switches, switches) int32 and uint8, the channel by which what a switch
-        floods enters another (-1: it does not), and its priority.
+    tree, tree_priority : (switches, switches) int32 and uint8, the channel through which a flood
+        from one switch enters another (-1: none), and its priority.
     channels, priorities, longest : (rows, switches, longest) int32 and uint8, explicit paths; or
     table_vlan, next_hop : (tables,) uint16 and (tables, switches, switches) int32;
     first, first_priority : (rows,) uint32 and (distinct rows, switches) uint8;
@@ -85,10 +85,10 @@ def of_plan(
     Raises
     ------
     ValueError
-        Arrays that do not fit.
+        The shapes of the arrays do not match.
     LookupError
         ``("next hop", switch, VLAN, destination switch, two channels)`` or ``("priority", channel
-        before, channel after, priority, two priorities)``: no switch can do both.
+        before, channel after, priority, two priorities)``: a switch cannot implement both.
 
     """
 
@@ -101,12 +101,12 @@ def of_rules(
     groups: Sequence[tuple[int, int, Sequence[bool]]],
     tags: NDArray[np.uint16] | None,
 ) -> State:
-    """Return the state that rules make, explored.
+    """Return the explored state of rules.
 
     ``rules`` are a :class:`forwarding.openflow.rules.SwitchRules` for each switch; ``groups`` are
-    what is flooded: address, EtherType and receivers; ``tags`` (hosts, hosts and groups) is the
-    VLAN that a host puts on. Numbers that fit no field raise OverflowError, arguments that do not
-    fit ValueError.
+    the flooded addresses, each with EtherType and receivers; ``tags`` (hosts, hosts + groups) is
+    the VLAN with which a host tags. Numbers out of range raise OverflowError, arguments that do not
+    match ValueError.
     """
 
 def of_dot1q(
@@ -117,27 +117,28 @@ def of_dot1q(
     macs: Sequence[str],
     tags: NDArray[np.uint16] | None,
 ) -> State:
-    """Return the state that the tables of 802.1Q switches make, explored.
+    """Return the explored state of the tables of 802.1Q switches.
 
-    ``switches`` are :class:`forwarding.dot1q.model.L2Switch`; ``macs`` the addresses of the hosts,
-    as in their tables; ``tags`` (hosts, hosts and the broadcast) is the VLAN that a host puts on.
-    Numbers that fit no field raise OverflowError, arguments that do not fit ValueError.
+    ``switches`` are :class:`forwarding.dot1q.model.L2Switch`; ``macs`` the addresses of the hosts
+    as in the switches' tables; ``tags`` (hosts, hosts + 1 for broadcasts) is the VLAN with which a
+    host tags. Numbers out of range raise OverflowError, arguments that do not match ValueError.
     """
 
 class Compiled:
     """The OpenFlow rules of all switches, made by :func:`compile_rules`."""
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return them in columns, with an entry for each rule, -1 where nothing is matched or set.
+        """Return the rules as columns, one entry per rule; -1 if a field is not matched or set.
 
         table, priority, in_port, metadata, eth_type, vlan_pcp, write_metadata, goto
-        eth_dst, eth_src, vlan_vid, each with NAME_mask: the bits that count, 0 for none
-        actions : the number of a list of actions
+        eth_dst, eth_src, vlan_vid, each with NAME_mask: the bits that are matched, 0 for none
+        actions : the number of an action list
 
-        And ``rule_ends`` and ``group_ends`` (switches,), ``bucket_ends`` (groups,) into
-        ``buckets``, which are lists of actions again, ``list_ends`` (lists,) into ``action_kind``
-        and ``action_argument``: 0 output to a port, 1 push a tag, 2 pop it, 3 set the VLAN, 4 set
-        the priority, 5 hand to a group of the switch, which are numbered from 1.
+        Further columns: ``rule_ends`` and ``group_ends`` (switches,) are where the rules and groups
+        of each switch end; ``bucket_ends`` (groups,) where those of each group end in ``buckets``,
+        which are numbers of action lists; ``list_ends`` (lists,) where each list ends in
+        ``action_kind`` and ``action_argument``. Kinds: 0 output to a port, 1 push a tag, 2 pop it,
+        3 set the VLAN, 4 set the priority, 5 apply a group of the switch, numbered from 1.
         """
 
 def compile_rules(
@@ -145,12 +146,12 @@ def compile_rules(
 ) -> Compiled:
     """Return the OpenFlow rules of all switches.
 
-    ``macs`` are the addresses of the hosts, ``groups`` those of the multicast groups in the order
-    of the state's.
+    ``macs`` are the addresses of the hosts, ``groups`` those of the multicast groups, in the order
+    of the state.
 
     Raises
     ------
     LookupError
-        ``(switch, reason)``: its tables cannot express the state.
+        ``(switch, reason)``: the tables of this switch cannot express the state.
 
     """

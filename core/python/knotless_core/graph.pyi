@@ -1,8 +1,8 @@
 """Graph algorithms of routing. Arrays must be contiguous; ValueError if shapes do not match.
 
-Paths are arrays (rows, switches, longest) of channels, then -1, and of the priority of each, 0
-where none.
-A row is the hosts of one rank (plane) on one switch; rows are ordered by plane.
+Paths are two arrays (rows, switches, longest): channels, padded with -1, and their priorities,
+padded with 0. A row is the set of hosts of one rank (plane) on one switch; rows are ordered by
+plane.
 """
 
 import numpy as np
@@ -13,20 +13,20 @@ Mask = NDArray[np.bool_]
 Paths = tuple[Ints, NDArray[np.uint8]]
 
 class Channels:
-    """The channels of a fabric, ordered by the switch that they leave, ``tail``.
+    """The channels of a fabric, ordered by ``tail``, the switch that they leave.
 
     ``head`` is the switch that each enters, ``reverse`` the other channel of its link. A tree is
-    given by its root and, for each switch, the channel that enters it (``parent``) and its level.
+    its root and, for each switch, the tree channel that enters it (``parent``) and its level.
     """
 
     def __init__(self, tail: Ints, head: Ints, reverse: Ints, switches: int) -> None:
         """Check and index them."""
 
     def graph(self) -> StateGraph:
-        """Return the graph in which every path is legal: a state is a switch, an edge a channel."""
+        """Return the graph in which every path is legal: states are switches, edges channels."""
 
     def rises(self, level: Ints) -> Mask:
-        """Return whether each channel goes up: to the lower (level, switch)."""
+        """Return whether each channel goes up, which is to the lower (level, switch)."""
 
     def breadth_first(self, roots: Ints) -> tuple[Ints, Ints]:
         """Return parents (-1: none) and levels in the breadth-first forest of the roots."""
@@ -38,16 +38,16 @@ class Channels:
         """Return the position of each switch in preorder, parents before children."""
 
     def flood(self, root: int, parent: Ints, level: Ints) -> Ints:
-        """Return (sources, switches): the channel that enters each switch when a source floods."""
+        """Return (sources, switches): the channel through which a flood enters each switch."""
 
     def up_then_down(self, rises: Mask, falls: Mask) -> Ints:
-        """Return (sources, switches): the same on paths that first go up, then down."""
+        """Return (sources, switches): the same, with paths that first go up, then down."""
 
     def all_turns(self) -> tuple[Ints, Ints]:
         """Return the channels before and after each turn, sorted; without U-turns."""
 
     def along_tree(self, before: Ints, after: Ints, parent: Ints) -> Mask:
-        """Return which turns are on paths up the tree and then down."""
+        """Return which turns occur on paths up the tree and then down."""
 
     def legal_turns(
         self,
@@ -59,16 +59,17 @@ class Channels:
         into: str | None,
         out_of: str | None,
     ) -> Mask:
-        """Return which turns the two-dimensional turn model makes legal on a tree.
+        """Return which turns are legal in the two-dimensional turn model on a tree.
 
         Turns ``into`` and ``out_of`` a direction (left-up, left-down, right-up, right-down) are
-        the last to be made legal.
+        made legal last, if they close no cycle.
         """
 
     def turn_graph(self, before: Ints, after: Ints, legal: Mask) -> StateGraph:
-        """Return the walks that choose a layer with their first channel, and keep it as priority.
+        """Return the graph of paths that choose a layer at the first channel and keep it.
 
-        ``legal`` is (layers, turns). The states are (layer, channel), then one for each start.
+        ``legal`` is (layers, turns). The layer is the priority. The states are (layer, channel),
+        then one start state for each switch.
         """
 
     def shortest_paths(
@@ -79,19 +80,20 @@ class Channels:
     def dimension_order_tables(
         self, dims: Ints, wrap: bool, at: Ints, table: Ints, spread: bool, dateline: bool
     ) -> tuple[Ints, Ints, Ints, NDArray[np.uint8]]:
-        """Return dimension order; ``at`` and ``table`` are the switch and the table of each row.
+        """Return the tables of dimension-order routing.
 
-        The next hops (tables, switches, destinations), the changes (.., 4) as :class:`Tables`
-        has them, the trees (switches, switches) that paths by table 0 make, their priorities.
-        With ``spread``, table t takes the positive way of two equal ones if t plus the coordinate
-        is even. LookupError(from, to) if a link is missing.
+        ``at`` and ``table`` are the switch and the table of each row. Returns the next hops
+        (tables, switches, destinations), the changes (.., 4) as in :class:`Tables`, the trees
+        (switches, switches) formed by the paths of table 0, and the priorities of the trees. With
+        ``spread``, table t breaks a tie in the positive direction if t plus the coordinate is
+        even. LookupError(from, to) if a link is missing.
         """
 
     def pruned(self, trees: Ints, sources: Mask, wanted: Mask) -> Ints:
-        """Return ``trees`` (sources, switches) without branches that lead to no wanted switch."""
+        """Return ``trees`` (sources, switches) without branches that reach no wanted switch."""
 
     def total_hops(self, senders: Ints, receivers: Ints) -> int:
-        """Return the hops of shortest paths between all hosts; both are the hosts of a switch."""
+        """Return the sum of shortest-path hops; the arguments are the hosts of each switch."""
 
 class Tables:
     """Next-hop tables and the rows that use them: see ``routing.routes.TableRoutes``."""
@@ -105,7 +107,7 @@ class Tables:
         first_priority: NDArray[np.uint8],
         changes: Ints,
     ) -> None:
-        """Keep the arrays, which must not be changed; they are checked when they are used."""
+        """Keep the arrays, which must not change; they are checked when they are used."""
 
     def longest(self) -> int:
         """Return the number of channels of the longest path."""
@@ -114,31 +116,31 @@ class Tables:
         """Return the paths of every row to every switch, ``longest`` as above."""
 
     def row_vlans(self, receives: Mask, limit: int) -> Ints:
-        """Return the number from 0 on of each row's VLAN; OverflowError: more than ``limit``."""
+        """Return the VLAN of each row, numbered from 0; OverflowError: more than ``limit``."""
 
     def pair_vlans(self, receives: Mask, limit: int) -> Ints:
-        """Return (rows, switches): the same of each path, -1 where there is none."""
+        """Return (rows, switches): the VLAN of each path, -1 if there is no path."""
 
 class ShortestPaths:
     """All shortest paths between switches with hosts: :meth:`Channels.shortest_paths`."""
 
     def turns(self) -> tuple[Ints, Ints]:
-        """Return the channels before and after each turn that they, or the tree, take."""
+        """Return the channels before and after each turn of these paths or of the tree."""
 
     def wanted(self) -> Mask:
-        """Return (destinations, sources): whether both have hosts, and are different."""
+        """Return (destinations, sources): whether the two differ and both have hosts."""
 
     def fitting(self, legal: Mask) -> Mask:
-        """Return (destinations, sources): whether a shortest path takes only legal turns."""
+        """Return (destinations, sources): whether a shortest path has only legal turns."""
 
     def layers(self, root: int, parent: Ints, level: Ints) -> Mask:
-        """Return (layers, turns): layers without a cycle, in one of which each pair fits."""
+        """Return (layers, turns): acyclic layers, at least one of which has a path of each pair."""
 
     def graph(self, layers: Mask) -> StateGraph:
-        """Return the walks that keep to one of the layers; all, where nothing is prohibited."""
+        """Return the graph of paths within one layer; of all paths if no turn is prohibited."""
 
 class StateGraph:
-    """States and edges, each of which takes one channel; edges are sorted by (tail, channel)."""
+    """States and edges. Each edge uses one channel; edges are sorted by (tail, channel)."""
 
     def __init__(
         self,
@@ -150,17 +152,17 @@ class StateGraph:
         channels: int,
         priority: NDArray[np.uint8] | None = None,
     ) -> None:
-        """Sort and index edges: the states that they leave and enter, the channel they take.
+        """Sort and index edges: the states that they leave and enter, the channel they use.
 
-        ``switch`` is that of each state, ``start`` the state where a path starts at each switch,
-        ``priority`` that of the channel that leads to each state (default 0).
+        ``switch`` is the switch of each state, ``start`` the state in which paths start at each
+        switch, ``priority`` the priority of the channel that leads to each state (default 0).
         """
 
     def states(self) -> tuple[Ints, Ints]:
-        """Return the switch of each state, and the state where a path starts at each switch."""
+        """Return the switch of each state, and the state in which paths start at each switch."""
 
     def edges(self) -> tuple[Ints, Ints, Ints]:
-        """Return the state that each edge leaves, the one that it enters, its channel."""
+        """Return the state that each edge leaves, the state that it enters, and its channel."""
 
     def hops(self) -> Ints:
         """Return (destinations, sources): hops between switches, 2**20 if unreachable."""
@@ -177,7 +179,7 @@ class StateGraph:
         rounds: int,
         most_hops: int,
     ) -> Paths:
-        """Return shortest paths that avoid loaded channels, each tree chosen ``rounds`` times.
+        """Return shortest paths that avoid loaded channels; each tree is chosen ``rounds`` times.
 
         ValueError if there is no path; OverflowError(longest) if rows * switches * longest exceeds
         ``most_hops``. With 0 rounds, the first channel is taken at every state. ``senders`` are
@@ -187,41 +189,44 @@ class StateGraph:
     def counted_tables(
         self, level: Ints, number: NDArray[np.int64], receives: Mask, tables: int
     ) -> Ints:
-        """Return (tables, switches, destinations): next hops by the digits of ``number``.
+        """Return (tables, switches, destinations): next hops chosen by the digits of ``number``.
 
-        The graph's paths rise by ``level``, then fall. One table if there is no choice.
-        LookupError(from, to) where there is no way between two that receive.
+        The paths of the graph go up by ``level``, then down. One table if there is no choice.
+        LookupError(from, to) if there is no path between two switches that receive.
         """
 
 def rows(switch: Ints, rank: Ints, planes: int, switches: int) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return the row of each host; the plane, the switch and the number of hosts of each row.
+    """Return the row of each host; plane, switch and number of hosts of each row.
 
-    ``switch`` and ``rank`` are each host's; its plane is the rank modulo ``planes``.
+    ``switch`` and ``rank`` have an entry for each host; its plane is its rank modulo ``planes``.
     """
 
 def last_hops(paths: Ints, priorities: NDArray[np.uint8], at: Ints) -> Paths:
     """Return (sources, switches): the last channel of each path and its priority, -1 and 0 if none.
 
-    ``paths`` are (rows, switches, longest), row i that of the switch ``at[i]``.
+    ``paths`` are (rows, switches, longest); row i is at switch ``at[i]``.
     """
 
 def is_acyclic(nodes: int, before: Ints, after: Ints) -> bool:
-    """Return whether the edges close no cycle."""
+    """Return whether the edges form no cycle."""
 
 def grow_acyclic(nodes: int, before: Ints, after: Ints, order: Ints, given: Mask) -> Mask:
-    """Return a largest set of edges without a cycle: ``given`` first, then in ``order``."""
+    """Return a maximal acyclic set of edges: those of ``given``, then edges in ``order``."""
 
 def shortest_cycle(before: NDArray[np.int64], after: NDArray[np.int64]) -> list[int]:
-    """Return the shortest cycle with the smallest members, from the smallest on, or nothing."""
+    """Return the shortest cycle, starting at its smallest node; empty if there is none.
+
+    Among cycles of equal length, the one with the smallest nodes is returned.
+    """
 
 def assign_vlans(channels: Channels, paths: Ints, trees: bool, by_pair: bool, limit: int) -> Ints:
-    """Return (rows, switches): the number from 0 on of each path's VLAN, -1 where there is none.
+    """Return (rows, switches): the VLAN of each path, numbered from 0; -1 if there is no path.
 
     Paths share a VLAN if their links together form no loop (``trees``), or if, at every switch,
-    they use the same next hop to the same destination. In the order of the rows, each row, or
-    ``by_pair`` each path, takes the first VLAN into which it fits. LookupError(row): the paths of
-    that row close a loop among themselves. OverflowError: it takes more than ``limit``.
+    they use the same next hop to the same destination. In the order of the rows, each row (each
+    path if ``by_pair``) gets the first VLAN that it can share. LookupError(row): the paths of that
+    row form a loop. OverflowError: more than ``limit`` VLANs are needed.
     """
 
 def first_loop(channels: Channels, wanted: Ints) -> int | None:
-    """Return the place of the first channel whose link closes a loop with those before it."""
+    """Return the index of the first channel whose link closes a loop with the earlier ones."""

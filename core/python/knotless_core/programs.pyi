@@ -1,4 +1,4 @@
-"""Programs of hosts as the traffic of a simulation: barriers, on processors after LogP.
+"""Programs of hosts as the traffic of a simulation: barriers, on LogP processors.
 
 Times are picoseconds where a name ends in ``_ps``, nanoseconds where it ends in ``_ns``.
 Invalid arguments raise a ValueError of one line.
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from knotless_core.simulator import Traffic
 
 class Outcome:
-    """What came of the barriers of a simulation, so far."""
+    """The results of the barriers of a simulation so far."""
 
     @property
     def asked(self) -> int:
-        """Messages that were asked for because they were late: 0 where nothing is lost."""
+        """Number of requests for late messages; 0 if nothing is lost."""
 
     def passages(self) -> tuple[NDArray[np.uint32], NDArray[np.uint64], NDArray[np.uint64]]:
-        """Return (process, when it entered, when it left) of all passages, in ps, as they ended."""
+        """Return process, entry time and exit time (ps) of all passages, in order of exit."""
 
 def barrier_traffic(
     algorithm: str,
@@ -36,16 +36,16 @@ def barrier_traffic(
     retry_ns: int,
     patience_ns: int,
 ) -> tuple[Traffic, Outcome]:
-    """Return processes that pass ``barriers`` barriers, computing ``computing_ps`` between two.
+    """Return processes that pass ``barriers`` barriers and compute ``computing_ps`` in between.
 
     Process r runs on host ``places[r]`` of ``hosts``. With 2 ``networks`` the fabric has every
     host twice: host ``places[r] + hosts`` is the process's second interface. ``algorithm`` is
     shuffle, tree2, tree3, tree4, concurrent or unicast; ``order`` the visiting list of unicast,
-    or None. ``send_ps``, ``receive_ps`` and ``gap_ps`` are LogP's o_s, o_r and g (of
-    sendings); ``interrupt_ps`` is the part of o_r that messages do without which are there
-    before the one before them, by the same interface, is received. The master's multicast is
-    tree 0 of the simulation's tables.
+    or None. ``send_ps``, ``receive_ps`` and ``gap_ps`` are LogP's o_s, o_r and g (between sends).
+    ``interrupt_ps`` is the part of o_r that is saved if a message arrives before the processor has
+    received the previous one from the same interface. The master's multicast is tree 0 of the
+    simulation's tables.
     """
 
 def random_order(size: int, seed: int) -> list[int]:
-    """Return a visiting list in random order, process 0 first; equal seeds, equal lists."""
+    """Return a random visiting list, process 0 first; equal seeds give equal lists."""

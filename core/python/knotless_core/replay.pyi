@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from knotless_core.simulator import Traffic
 
 class Ends:
-    """When the processes came to their ends, so far."""
+    """The end times of the processes so far."""
 
     def times_ps(self) -> list[int | None]:
-        """Return the time of each host's process; None where it has not ended."""
+        """Return the end time of each host's process, or None if it has not ended."""
 
 def replay_traffic(
     hosts: int,
@@ -21,8 +21,8 @@ def replay_traffic(
     peer: NDArray[np.uint32],
     amount: NDArray[np.uint64],
 ) -> tuple[Traffic, Ends]:
-    """Return processes that do what the rows say, those of one host in their order.
+    """Return processes that do the steps in the rows, the steps of each host in order.
 
-    ``kind`` 0 sends ``amount`` bytes to host ``peer`` and goes on at once, 1 waits for one
-    more message of ``peer``, 2 computes for ``amount`` picoseconds.
+    ``kind`` 0 sends ``amount`` bytes to host ``peer`` and continues at once, 1 waits for one more
+    message from ``peer``, 2 computes for ``amount`` picoseconds.
     """

@@ -11,25 +11,41 @@ from numpy.typing import NDArray
 from knotless_core.forwarding import State
 
 DROP_CAUSES: tuple[str, ...]
-"""Names of the reasons for which frames are lost."""
+"""Names of the causes of frame loss."""
+
+GAP_BYTES: int
+"""Bytes on the wire of preamble, start delimiter and inter-frame gap."""
 
 _Numbers = NDArray[np.uint64]
 
+def wire_bytes(frame_bytes: int) -> int:
+    """Return the bytes that a frame occupies on the wire, gap included.
+
+    ``frame_bytes`` is its length with FCS; shorter frames are padded to 64 bytes.
+    """
+
+def link_flow_control(fabric: str, is_host_link: bool) -> int:
+    """Return the flow control of a link as in ``_Channels.flow_control``.
+
+    ``fabric`` is the flow control of the fabric: none, host, switch, pause or pfc; others raise
+    ValueError.
+    """
+
 def headroom_bytes(rate_bps: int, delay_ps: int, longest_frame_bytes: int) -> int:
-    """Return the headroom: the bytes that an input buffer needs above XOFF to lose nothing."""
+    """Return the headroom: bytes that an input buffer needs above XOFF to lose no frame."""
 
 def number_channels(
     links: NDArray[np.uint32], hosts: NDArray[np.uint32]
 ) -> tuple[
     NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]
 ]:
-    """Number the channels of a fabric, in the order of the emulator.
+    """Number the channels of a fabric, in the same order as the emulator.
 
-    Those that leave switches come first, by (switch, port), then those that leave hosts.
+    Channels that leave switches come first, by (switch, port), then those that leave hosts.
     ``links`` (links, 4) are the links between switches: switch and port of both ends. ``hosts``
     (hosts, 2) are switch and port of each host. Returns columns with an entry for each channel:
-    ``leaves``, the port there (0 of a host), ``enters``, ``back``, and the link, counting those
-    of ``links`` and then those of ``hosts``. Two links at one port raise ValueError.
+    ``leaves``, the port there (0 for a host), ``enters``, ``back``, and the link, numbered through
+    ``links`` and then ``hosts``. Two links at one port raise ValueError.
     """
 
 def channel_settings(
@@ -51,15 +67,15 @@ def channel_settings(
 ]:
     """Return queue limit, XOFF, XON, headroom and jitter of each channel.
 
-    ``modes`` are flow controls as in ``_Channels.flow_control``. A limit of None becomes a default
-    with which packets of ``packet_bytes`` bytes are not lost. XON not below XOFF raises ValueError.
+    ``modes`` are flow controls as in ``_Channels.flow_control``. A limit of None gets a default
+    that loses no packets of ``packet_bytes`` bytes. XON not below XOFF raises ValueError.
     """
 
 class _Channels(Protocol):
     """The channels of a fabric, one entry per channel.
 
-    Those that leave switch 0 come first, in order, then those of the other switches, then
-    those of hosts.
+    Channels that leave switch 0 come first, then those of the other switches in order, then those
+    of hosts.
     """
 
     @property
@@ -89,13 +105,13 @@ class _Channels(Protocol):
     def headroom_bytes(self) -> NDArray[np.uint64]: ...
     @property
     def watchdog_ps(self) -> NDArray[np.uint64]:
-        """A queue that is paused for longer is emptied; 0 means never."""
+        """The watchdog empties a queue that is paused for longer than this; 0 means never."""
     @property
     def jitter_ps(self) -> NDArray[np.uint64]:
         """Frames arrive up to this much later, at random, in order."""
     @property
     def hubs(self) -> bool:
-        """The switches are repeater hubs: half duplex, with collisions."""
+        """Whether the switches are repeater hubs: half duplex, with collisions."""
 
 class Tables:
     """The forwarding of unicasts: a forwarding state in the form of the simulator."""
@@ -103,9 +119,9 @@ class Tables:
     def __new__(cls, state: State, ports: NDArray[np.uint16]) -> Tables:
         """Convert a state, without the interpreter's lock.
 
-        ``ports`` (the state's channels): which of the channels that leave its switch each is, in
-        the order of the simulator's. A switch that copies unicasts, or does what cannot be
-        followed, is refused.
+        ``ports`` (state's channels,) is the index of each channel among those that leave its
+        switch, in the simulator's order. ValueError if a switch copies unicasts, or if its
+        behaviour is unknown.
         """
 
     def repeated(self, copies: int) -> Tables:
@@ -129,8 +145,8 @@ class Traffic:
         """Flows with the same arrivals.
 
         ``arrivals`` is ``saturate``, ``poisson`` or ``constant`` (``mean_ps`` apart), or
-        ``acknowledged`` (the next when the one before is acknowledged, ``count`` each).
-        A target is a host, or -1 for another host drawn for each message, or -2 - T for
+        ``acknowledged`` (each message is sent when the previous one is acknowledged, ``count`` per
+        flow). A target is a host, or -1 for a random other host for each message, or -2 - T for
         multicast tree T.
         """
 
@@ -152,17 +168,17 @@ class Deadlock:
 
     @property
     def since_ps(self) -> int:
-        """When the last channel of the cycle stopped."""
+        """The time at which the last channel of the cycle stopped."""
     @property
     def members(self) -> list[tuple[int, int]]: ...
     @property
     def cycle(self) -> list[tuple[int, int]]: ...
     @property
     def frames(self) -> list[list[tuple[int, int]]]:
-        """For each channel of the cycle: (source, destination) of the frames that wait there."""
+        """For each channel of the cycle, (source, destination) of the frames that wait there."""
     @property
     def broken_ps(self) -> int | None:
-        """When a watchdog or a link change ended it; None if it has not ended."""
+        """The time at which a watchdog or a link change ended it; None if it has not ended."""
 
 class Histogram:
     """A histogram of times with buckets 3 % wide; mean, minimum and maximum are exact."""
@@ -187,8 +203,8 @@ class Histogram:
 class Report:
     """Counters since the warm-up, unless stated otherwise.
 
-    ``flow_*`` have an entry for each flow (for each host where traffic has no flows of its
-    own), ``channel_*`` for each channel.
+    ``flow_*`` have an entry for each flow (for each host if the traffic defines no flows),
+    ``channel_*`` for each channel.
     """
 
     @property
@@ -200,7 +216,7 @@ class Report:
         """All events, warm-up included."""
     @property
     def packet_hops(self) -> int:
-        """Data packets put on a link, warm-up included."""
+        """Data packets transmitted on links, warm-up included."""
     @property
     def in_network(self) -> int: ...
     @property
@@ -254,13 +270,13 @@ class Report:
         """The number of deadlocks so far."""
     @property
     def station_collisions(self) -> NDArray[np.uint64]:
-        """By host: transmissions that collided; empty where there are no hubs."""
+        """By host: transmissions that collided; empty without hubs."""
     @property
     def station_given_up(self) -> NDArray[np.uint64]:
-        """By host: frames given up after 16 collisions; empty where there are no hubs."""
+        """By host: frames dropped after 16 collisions; empty without hubs."""
 
 class Simulation:
-    """A simulation, initially not started."""
+    """A simulation; :meth:`run` starts and continues it."""
 
     def __init__(
         self,
@@ -278,18 +294,18 @@ class Simulation:
         header_bytes: int,
         link_changes: list[tuple[int, int, bool]],
     ) -> None:
-        """``header_bytes`` 0 is store-and-forward, else cut-through after this number of bytes.
+        """``header_bytes`` 0 means store-and-forward, otherwise cut-through after this many bytes.
 
         ``trees`` are multicast trees: rows of (switch, channel that leaves it, priority).
-        ``link_changes`` are (time, one of the link's channels, up again).
+        ``link_changes`` are (time, one channel of the link, whether it goes up).
         """
 
     def run(self, events: int) -> bool:
-        """Run about this number of events without the interpreter's lock; False if none is left."""
+        """Run about this many events without the interpreter's lock; False if none are left."""
 
     @property
     def now_ps(self) -> int: ...
     @property
     def events(self) -> int: ...
     def report(self) -> Report:
-        """The counters so far."""
+        """Return the counters so far."""

@@ -43,8 +43,9 @@ pub use report::{DeadlockReport, FlowReport, Report, StationCounters};
 pub use settings::{LinkChange, Settings};
 pub use simulation::Simulation;
 pub use switch_model::{
-    default_jitter, longest_frame_bytes, transmission_time, Buffer, ChannelConfig, ChannelCounters,
-    DropCause, FlowControl, Limits, PriorityCounters, Time, VirtualChannel,
+    default_jitter, longest_frame_bytes, transmission_time, wire_bytes, Buffer, ChannelConfig,
+    ChannelCounters, DropCause, FabricFlowControl, FlowControl, Limits, PriorityCounters, Time,
+    VirtualChannel, GAP_BYTES,
 };
 pub use tables::Tables;
 pub use traffic::{Arrivals, Flow, Process, Sending, Target, Traffic, Wish, NOBODY};

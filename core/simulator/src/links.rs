@@ -23,6 +23,8 @@ pub(crate) struct Links {
     /// Data packets whose transmission has begun, over all channels.
     packet_hops: u64,
     dropped: Vec<Packet>,
+    /// Hosts whose line has room again because the watchdog emptied it.
+    emptied: Vec<u32>,
     /// Signals in flight, by number, and the free numbers.
     signals: Vec<Signal>,
     free_signals: Vec<u32>,
@@ -41,6 +43,7 @@ impl Links {
             waiting: vec![0; fabric.hosts()],
             packet_hops: 0,
             dropped: Vec::new(),
+            emptied: Vec::new(),
             signals: Vec::new(),
             free_signals: Vec::new(),
             cut_through: match forwarding {
@@ -89,6 +92,12 @@ impl Links {
     #[inline(always)]
     pub fn take_dropped(&mut self) -> Option<Packet> {
         self.dropped.pop()
+    }
+
+    /// A host whose line the watchdog has emptied since the last call, if there is one.
+    #[inline(always)]
+    pub fn take_emptied(&mut self) -> Option<u32> {
+        self.emptied.pop()
     }
 
     /// The signal of a number, which becomes free.
@@ -140,9 +149,12 @@ impl Effects<Packet> for Links {
         self.events.add(signal.arrives, Event::Signalled(number));
     }
 
-    fn dropped(&mut self, channel: ChannelId, _cause: DropCause, packet: Packet) {
+    fn dropped(&mut self, channel: ChannelId, cause: DropCause, packet: Packet) {
         if let Some(host) = self.sending_host(channel) {
             self.waiting[host as usize] -= 1;
+            if cause == DropCause::Watchdog {
+                self.emptied.push(host);
+            }
         }
         self.dropped.push(packet);
     }

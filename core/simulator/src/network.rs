@@ -116,6 +116,12 @@ impl Network {
         self.links.take_dropped()
     }
 
+    /// A host whose line the watchdog has emptied since the last call, if there is one.
+    #[inline(always)]
+    pub fn take_emptied(&mut self) -> Option<u32> {
+        self.links.take_emptied()
+    }
+
     /// The host that sends on a channel, if a host does.
     #[inline(always)]
     pub fn sending_host(&self, channel: ChannelId) -> Option<u32> {

@@ -110,6 +110,10 @@ impl Simulation {
             while let Some(packet) = self.network.take_dropped() {
                 self.lose(at, &packet);
             }
+            // No transmission ends on an emptied line: nothing else would offer the next packet.
+            while let Some(host) = self.network.take_emptied() {
+                self.feed(at, host);
+            }
             if self.deadlocks.search_due(self.events) {
                 self.search();
             }

@@ -25,7 +25,7 @@ mod numbering;
 mod queue;
 mod units;
 
-pub use config::{Buffer, ChannelConfig, FlowControl};
+pub use config::{Buffer, ChannelConfig, FabricFlowControl, FlowControl};
 pub use counters::{ChannelCounters, DropCause, PriorityCounters};
 pub use deadlock::Deadlock;
 pub use defaults::{default_jitter, Limits};

@@ -22,7 +22,7 @@ from topologies.fabric import Host
 
 PROGRAM = REPOSITORY / "core" / "target" / "release" / "knotless-pingpong"
 LIMIT_S = 300.0
-LOOK_US = 100
+POLL_US = 100
 
 
 class Exchanging(Protocol):
@@ -82,7 +82,7 @@ class Pair:
     ) -> subprocess.Popen[str]:
         of = (own.ip, peer.ip) if kind == "udp" else (own.mac, peer.mac)
         interface = f"{own.name}-eth0"
-        words = [role, kind, interface, *of, str(size), str(count), mode, str(LOOK_US)]
+        words = [role, kind, interface, *of, str(size), str(count), mode, str(POLL_US)]
         return subprocess.Popen(
             namespaces.enter(self.lab.host(own.name).namespace, [str(PROGRAM), *words]),
             stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""The kernels of the NAS Parallel Benchmarks: one module for each."""
+"""The kernels of the NAS Parallel Benchmarks, one module each."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from experiments.workloads.programs.communicator import require_power_of_two
 
 @cache
 def kernels() -> Mapping[str, Kernel]:
-    """Return the kernels by name, in the order of their names."""
+    """Return the kernels by name, sorted."""
     return plugins("experiments.workloads.nas_kernels", Kernel)
 
 
 def find(name: str, problem_class: str, processes: int) -> Kernel:
-    """Return a kernel; raises KernelError unless it has the class and can use the processes."""
+    """Return a kernel; raises KernelError if the name, the class or ``processes`` is invalid."""
     kernel = kernels().get(name)
     if kernel is None:
-        raise KernelError(f"kernel {name!r}: there is {', '.join(kernels())}")
+        raise KernelError(f"kernel must be one of {', '.join(kernels())}, not {name[:40]!r}")
     if problem_class not in kernel.limits:
         raise KernelError(
-            f"kernel {name}: class {problem_class!r}: there is {', '.join(kernel.limits)}"
+            f"kernel {name}: class must be one of {', '.join(kernel.limits)}, "
+            f"not {problem_class[:40]!r}"
         )
     require_power_of_two(processes, f"kernel {name}")
     most = kernel.limits[problem_class]
     if processes > most:
         raise KernelError(
-            f"kernel {name}, class {problem_class}: {processes} processes: it has work for {most}"
+            f"kernel {name}, class {problem_class}: at most {most} processes, not {processes}"
         )
     return kernel

@@ -1,7 +1,7 @@
 """CG: the smallest eigenvalue of a sparse matrix by inverse iteration with conjugate gradients.
 
-Processes form a grid of rows and columns, as in NPB 2: a product of matrix and vector adds
-up along a row and is then exchanged with the transposed process.
+Processes form a grid of rows and columns, as in NPB 2. A matrix-vector product is summed along
+each row of the grid; then each process exchanges its part with the transposed process.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Size:
-    """A class: order of the matrix, non-zeros of each random vector, shift, and the result."""
+    """A class: order of the matrix, non-zeros of each random vector, shift, expected result."""
 
     order: int
     nonzeros: int
@@ -38,34 +38,34 @@ SIZES = {
 
 
 def sparse_vectors(size: Size) -> list[tuple[NDArray[np.int64], Vector]]:
-    """Return (places, values) of each row's random sparse vector; place i of row i is 0.5."""
+    """Return (indices, values) of each row's random sparse vector; entry i of row i is 0.5."""
     power = 1 << (size.order - 1).bit_length()
-    # The first number is drawn before the matrix is made. A number in three is refused, so
-    # six for each place are more than enough.
+    # The benchmark draws one number before it makes the matrix. At most a third of the draws are
+    # rejected, so three draws (six numbers) for each entry are more than enough.
     numbers = uniform(SEED, 1 + 6 * size.order * size.nonzeros)[1:].reshape(-1, 2)
     draws = zip((power * numbers[:, 1]).astype(np.int64).tolist(), numbers[:, 0], strict=True)
     rows = []
     for row in range(size.order):
         found: dict[int, float] = {}
         while len(found) < size.nonzeros:
-            place, value = next(draws)
-            if place < size.order and place not in found:
-                found[place] = value
+            index, value = next(draws)
+            if index < size.order and index not in found:
+                found[index] = value
         found[row] = 0.5
         rows.append((np.array(list(found)), np.array(list(found.values()))))
     return rows
 
 
 def matrix(size: Size) -> tuple[NDArray[np.int64], NDArray[np.int64], Vector]:
-    """Return rows, columns and values of the matrix, in order of row and column.
+    """Return rows, columns and values of the matrix, sorted by row and column.
 
-    It is the sum of w_i x_i x_i^T plus (condition - shift) times the identity, with weights
-    w_i falling geometrically from 1 to the condition.
+    It is the sum of w_i x_i x_i^T plus (condition - shift) times the identity. The weights w_i
+    decrease geometrically from 1 to the condition.
     """
     ratio = CONDITION ** (1.0 / size.order)
     keys, values, weight = [], [], 1.0
-    for places, x in sparse_vectors(size):
-        keys.append((places[:, np.newaxis] * size.order + places).ravel())
+    for indices, x in sparse_vectors(size):
+        keys.append((indices[:, np.newaxis] * size.order + indices).ravel())
         values.append((weight * x[:, np.newaxis] * x).ravel())
         weight *= ratio
     keys.append(np.arange(size.order) * (size.order + 1))
@@ -76,7 +76,7 @@ def matrix(size: Size) -> tuple[NDArray[np.int64], NDArray[np.int64], Vector]:
 
 
 class ConjugateGradient:
-    """The block of the matrix of one process: row ``r`` and column ``c`` of the grid."""
+    """One process's block of the matrix, at row ``r`` and column ``c`` of the grid."""
 
     def __init__(self, communicator: Communicator, problem_class: str) -> None:
         self._communicator = communicator
@@ -97,8 +97,8 @@ class ConjugateGradient:
         self._left = left
         self.zeta = 0.0
 
-    def _across(self, values: Vector) -> Vector:
-        """Add up along the row of the grid, by recursive doubling."""
+    def _row_sum(self, values: Vector) -> Vector:
+        """Return the sum over the row of the grid, by recursive doubling."""
         total = values.copy()
         theirs = np.empty_like(total)
         for distance in distances(self._columns):
@@ -108,15 +108,15 @@ class ConjugateGradient:
         return total
 
     def _dot(self, a: Vector, b: Vector) -> float:
-        return float(self._across(np.array([a @ b]))[0])
+        return float(self._row_sum(np.array([a @ b]))[0])
 
     def _product(self, vector: Vector) -> Vector:
-        """Multiply by the matrix; takes and returns the part of this column of the grid."""
+        """Return the matrix times ``vector``; both are the part of this column of the grid."""
         weights = self._value * vector[self._column]
         part: Vector = np.bincount(self._row, weights, self._height).astype(np.float64)
-        total = self._across(part)
-        # The part of column c is among the rows of grid row c // pieces: there is one process
-        # there that needs a part of ours.
+        total = self._row_sum(part)
+        # Column c's part is computed in grid row c // pieces. One process there needs a part of
+        # ours.
         pieces = self._columns // self._grid_rows
         row, piece = divmod(self._c, pieces)
         partner = row * self._columns + self._r * pieces + piece
@@ -128,7 +128,7 @@ class ConjugateGradient:
         return mine
 
     def _solve(self, x: Vector) -> Vector:
-        """Return z with A z = x, after 25 steps."""
+        """Return an approximate solution z of A z = x, after INNER_ITERATIONS steps."""
         z, r = np.zeros_like(x), x.copy()
         p, rho = r.copy(), self._dot(r, r)
         for _ in range(INNER_ITERATIONS):
@@ -138,23 +138,24 @@ class ConjugateGradient:
             r -= alpha * q
             before, rho = rho, self._dot(r, r)
             p = r + rho / before * p
-        # NPB's residual norm: one product more. It decides nothing, but it is communication.
+        # NPB computes the residual norm with one more product. The result does not need it, but
+        # its communication is part of the benchmark.
         rest = x - self._product(z)
         self.residual = self._dot(rest, rest) ** 0.5
         return z
 
     def run(self) -> None:
-        """Iterate."""
+        """Do all iterations."""
         x = np.zeros(self._width)
         x[: max(0, min(self._width, self._size.order - self._left))] = 1.0
         for _ in range(OUTER_ITERATIONS):
             z = self._solve(x)
-            norms = self._across(np.array([x @ z, z @ z]))
+            norms = self._row_sum(np.array([x @ z, z @ z]))
             self.zeta = self._size.shift + 1.0 / float(norms[0])
             x = z / norms[1] ** 0.5
 
     def verification(self) -> Verification:
-        """The eigenvalue to 1e-10."""
+        """Compare the eigenvalue, with tolerance 1e-10."""
         return Verification([self.zeta], [self._size.zeta], 1e-10)
 
 

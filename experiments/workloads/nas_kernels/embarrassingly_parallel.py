@@ -1,4 +1,4 @@
-"""EP: Gaussian deviates by pairs of random numbers, hardly any communication."""
+"""EP: Gaussian deviates from pairs of random numbers; almost no communication."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ EXPECTED = {
     "S": (-3.247834652034740e3, -6.958407078382297e3),
     "W": (-2.863319731645753e3, -6.320053679109499e3),
 }
-"""Sums of the deviates' first and second parts."""
+"""Sums of the first and of the second deviates of all pairs."""
 
 
 class EmbarrassinglyParallel:
-    """The batches of one process: every ``size``-th."""
+    """One process's batches: every ``size``-th, starting at its rank."""
 
     def __init__(self, communicator: Communicator, problem_class: str) -> None:
         self._communicator = communicator
@@ -32,7 +32,7 @@ class EmbarrassinglyParallel:
         self.counts: Sums = np.zeros(ANNULI)
 
     def run(self) -> None:
-        """Draw all pairs, keep those in the unit circle (Marsaglia's polar method), add up."""
+        """Draw all pairs, keep those in the unit circle (Marsaglia's polar method), and sum up."""
         batches = 2 ** PAIRS_LOG2[self._class] // BATCH_PAIRS
         for batch in range(self._communicator.rank, batches, self._communicator.size):
             numbers = uniform(jump(SEED, 2 * BATCH_PAIRS * batch), 2 * BATCH_PAIRS)
@@ -49,7 +49,7 @@ class EmbarrassinglyParallel:
         self.counts = self._communicator.allreduce(self.counts)
 
     def verification(self) -> Verification:
-        """Both sums to 1e-8."""
+        """Compare both sums, with tolerance 1e-8."""
         return Verification(self.sums.tolist(), EXPECTED[self._class], 1e-8)
 
 

@@ -18,7 +18,7 @@ Field = NDArray[np.complex128]
 
 @dataclass(frozen=True)
 class Size:
-    """A class: points along x, y and z, and the checksum after each iteration."""
+    """A class: points along x, y and z, and the expected checksum after each iteration."""
 
     x: int
     y: int
@@ -58,7 +58,7 @@ def frequencies(points: int) -> NDArray[np.int64]:
 
 
 class FourierTransform:
-    """The planes of one process: of z while x and y are transformed, of y while z is."""
+    """One process's planes: z planes while x and y are transformed, y planes while z is."""
 
     def __init__(self, communicator: Communicator, problem_class: str) -> None:
         self._communicator = communicator
@@ -80,7 +80,7 @@ class FourierTransform:
         self.checksums: list[complex] = []
 
     def run(self) -> None:
-        """Transform once, then let time go on and transform back, six times."""
+        """Transform once; then, in each of six time steps, evolve and transform back."""
         waves = np.fft.fft(self._to_y_planes(np.fft.fft2(self._start, axes=(1, 2))), axis=0)
         for _ in self._size.checksums:
             waves *= self._decay
@@ -88,21 +88,21 @@ class FourierTransform:
             self.checksums.append(self._checksum(field))
 
     def _to_y_planes(self, field: Field) -> Field:
-        """Turn (own z, all y, x) into (all z, own y, x)."""
+        """Transpose (own z, all y, x) to (all z, own y, x)."""
         size = self._communicator.size
         shape = (self._z_planes, self._y_planes, self._size.x)
         parts = np.split(field, size, axis=1)
         return np.concatenate(self._communicator.alltoall(parts, [shape] * size), axis=0)
 
     def _to_z_planes(self, field: Field) -> Field:
-        """Turn (all z, own y, x) into (own z, all y, x)."""
+        """Transpose (all z, own y, x) to (own z, all y, x)."""
         size = self._communicator.size
         shape = (self._z_planes, self._y_planes, self._size.x)
         parts = np.split(field, size, axis=0)
         return np.concatenate(self._communicator.alltoall(parts, [shape] * size), axis=1)
 
     def _checksum(self, field: Field) -> complex:
-        """Add up 1,024 points along a diagonal that winds through the whole field."""
+        """Return the sum of 1,024 points on a diagonal that wraps around the field."""
         j = np.arange(1, SAMPLES + 1)
         x, y, z = j % self._size.x, 3 * j % self._size.y, 5 * j % self._size.z
         z = z - self._communicator.rank * self._z_planes
@@ -111,10 +111,10 @@ class FourierTransform:
         return complex(self._communicator.allreduce(np.array([own]))[0])
 
     def verification(self) -> Verification:
-        """Real and imaginary part of every checksum to 1e-12."""
+        """Compare the real and imaginary part of every checksum, with tolerance 1e-12."""
         values = [part for value in self.checksums for part in (value.real, value.imag)]
-        right = [part for value in self._size.checksums for part in (value.real, value.imag)]
-        return Verification(values, right, 1e-12)
+        expected = [part for value in self._size.checksums for part in (value.real, value.imag)]
+        return Verification(values, expected, 1e-12)
 
 
 KERNEL = Kernel("ft", "Fourier transform", {"S": 64, "W": 32}, FourierTransform)

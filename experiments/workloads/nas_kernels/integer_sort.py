@@ -1,4 +1,4 @@
-"""IS: rank integer keys by a bucket sort; all-to-all of small and of large messages."""
+"""IS: rank integer keys by a bucket sort; all-to-all of small, then of large messages."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ ITERATIONS = 10
 
 @dataclass(frozen=True)
 class Size:
-    """A class: sizes as powers of two, and the ranks of five keys in the first iteration.
+    """A class: sizes as powers of two, and the expected ranks of the keys at five positions.
 
-    In iteration i the ranks of the first ``rising`` keys are ``ranks + i + shift``, those of
+    In iteration i the ranks of the first ``rising`` keys are ``ranks + i + shift``, and those of
     the others ``ranks - i``.
     """
 
     keys_log2: int
     max_key_log2: int
     buckets_log2: int
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     ranks: tuple[int, ...]
     rising: int
     shift: int
@@ -39,7 +39,7 @@ SIZES = {
     "S": Size(16, 11, 9, (48427, 17148, 23627, 62548, 4431), (0, 18, 346, 64917, 65463), 3, 0),
     "W": Size(
         *(20, 16, 10),
-        places=(357773, 934767, 875723, 898999, 404505),
+        positions=(357773, 934767, 875723, 898999, 404505),
         ranks=(1249, 11698, 1039987, 1043896, 1048018),
         rising=2,
         shift=-2,
@@ -48,7 +48,7 @@ SIZES = {
 
 
 class IntegerSort:
-    """The keys of one process: an equal part of the sequence."""
+    """One process's keys: an equal part of the sequence."""
 
     def __init__(self, communicator: Communicator, problem_class: str) -> None:
         self._communicator = communicator
@@ -56,7 +56,7 @@ class IntegerSort:
         self._own = 2**size.keys_log2 // communicator.size
         self._first = communicator.rank * self._own
         numbers = uniform(jump(SEED, 4 * self._first), 4 * self._own).reshape(-1, 4)
-        # Added one by one as specified: rounding decides a few keys.
+        # The specification adds them one by one; another order rounds a few keys differently.
         total = ((numbers[:, 0] + numbers[:, 1]) + numbers[:, 2]) + numbers[:, 3]
         self.keys: Keys = (2**size.max_key_log2 / 4 * total).astype(np.int32)
         self._mine: Keys = self.keys[:0]
@@ -65,7 +65,7 @@ class IntegerSort:
         self._wrong = 0
 
     def run(self) -> None:
-        """Rank all keys ten times, with two keys changed each time; count wrong ranks."""
+        """Rank all keys ten times, changing two keys each time, and count wrong ranks."""
         for iteration in range(1, ITERATIONS + 1):
             if self._communicator.rank == 0:
                 self.keys[iteration] = iteration
@@ -78,11 +78,11 @@ class IntegerSort:
         buckets = 2**size.buckets_log2
         bucket = self.keys >> shift
         here = np.bincount(bucket, minlength=buckets)
-        # The keys whose ranks are known travel with the sizes of the buckets.
-        known: Ranks = np.zeros(len(size.places), np.int64)
-        for i, place in enumerate(size.places):
-            if self._first <= place < self._first + self._own:
-                known[i] = self.keys[place - self._first]
+        # The keys with known ranks are sent together with the bucket sizes.
+        known: Ranks = np.zeros(len(size.positions), np.int64)
+        for i, position in enumerate(size.positions):
+            if self._first <= position < self._first + self._own:
+                known[i] = self.keys[position - self._first]
         everywhere = communicator.allreduce(np.concatenate((here, known)).astype(np.int32))
         sizes, known = everywhere[:buckets].astype(np.int64), everywhere[buckets:].astype(np.int64)
         owner = self._owners(sizes)
@@ -94,24 +94,24 @@ class IntegerSort:
         self._mine = np.concatenate(got)
         self._lowest = int(np.searchsorted(owner, communicator.rank)) << shift
         self._below = int(sizes[: self._lowest >> shift].sum())
-        # A key's rank is how many keys are smaller: ranks[k] is that of lowest + k.
+        # A key's rank is the number of smaller keys; ranks[k] is the rank of key lowest + k.
         span = int((owner == communicator.rank).sum()) << shift
         counted = np.cumsum(np.bincount(self._mine - self._lowest, minlength=span))
         self._ranks = self._below + np.concatenate(([0], counted))
         for i, key in enumerate(known):
             if owner[key >> shift] == communicator.rank:
                 rising = i < size.rising
-                right = size.ranks[i] + (iteration + size.shift if rising else -iteration)
-                self._wrong += int(self._ranks[key - self._lowest] != right)
+                expected = size.ranks[i] + (iteration + size.shift if rising else -iteration)
+                self._wrong += int(self._ranks[key - self._lowest] != expected)
 
     def _owners(self, sizes: Ranks) -> Ranks:
-        """Give neighbouring buckets to a process until it has its share of the keys."""
+        """Return the process of each bucket: consecutive buckets, similar numbers of keys."""
         before = np.cumsum(sizes) - sizes
         owner: Ranks = before * self._communicator.size // 2**self._size.keys_log2
         return np.minimum(owner, self._communicator.size - 1)
 
     def verification(self) -> Verification:
-        """No wrong rank in any iteration; by their ranks, all keys stand in order."""
+        """Compare: no wrong ranks, no keys out of order after the last ranking, no keys missing."""
         ordered = np.sort(self._mine)
         place = self._below + np.arange(len(ordered))
         key = ordered - self._lowest

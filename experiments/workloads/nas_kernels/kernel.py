@@ -1,4 +1,4 @@
-"""What a kernel of the NAS Parallel Benchmarks is to those who run it.
+"""The interface of the kernels of the NAS Parallel Benchmarks.
 
 Sources: D. Bailey et al., The NAS Parallel Benchmarks, NAS report RNR-94-007 (1994): the
 problems; NPB 2 and 3, NAS report NAS-95-020: classes S and W and their verification values.
@@ -15,15 +15,12 @@ from experiments.workloads.programs.communicator import Communicator
 
 
 class KernelError(KnotlessError):
-    """A kernel, class or number of processes that there is not."""
+    """The kernel or its class does not exist, or it cannot use so many processes."""
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What a kernel computed beside the official values; ``limit`` is the specified one.
-
-    ``error`` is the largest relative error among the values.
-    """
+    """Computed values, the official ones, and the specified limit of the relative error."""
 
     values: Sequence[float]
     expected: Sequence[float]
@@ -31,32 +28,32 @@ class Verification:
 
     @property
     def error(self) -> float:
-        """The largest relative error."""
+        """The largest relative error of the values; absolute where the official value is 0."""
         pairs = zip(self.values, self.expected, strict=True)
-        return max(abs(value - right) / (abs(right) or 1.0) for value, right in pairs)
+        return max(abs(value - official) / (abs(official) or 1.0) for value, official in pairs)
 
     @property
     def passed(self) -> bool:
-        """Whether it is within the limit."""
+        """Whether the error is within the limit."""
         return self.error <= self.limit
 
 
 class Work(Protocol):
-    """A kernel that is set up on one process."""
+    """One process of a kernel, ready to run."""
 
     def run(self) -> None:
-        """Do what is timed."""
+        """Do the timed part."""
 
     def verification(self) -> Verification:
-        """Return the result and what it should be; every process gets the same."""
+        """Return the comparison with the official values, the same in every process."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel. ``limits`` gives, for each class, the most processes it can use."""
+    """A kernel. ``limits`` maps each class to the largest number of processes it can use."""
 
     name: str
     title: str
     limits: Mapping[str, int]
     make: Callable[[Communicator, str], Work]
-    """Set up on one process; called by all of them."""
+    """Set up the kernel in one process; every process calls this."""

@@ -1,8 +1,8 @@
-"""LU: a flow in a cube by successive over-relaxation; a wave of many small messages.
+"""LU: flow in a cube by successive over-relaxation; wavefronts of many small messages.
 
-The inner points of the cube are split along x and y, each process having all of z, as in NPB.
-A step solves a lower and then an upper triangular system (section 4.3 of the report), and a
-process gives two layers of its points to its neighbours.
+As in NPB, the inner points of the cube are split along x and y, and each process has all of z.
+A step solves a lower and then an upper triangular system (section 4.3 of the report). Then each
+process sends the two outermost layers of its points to its neighbours.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from experiments.workloads.programs.communicator import Array, Communicator
 
 RELAXATION = 1.2
 DIFFUSION = (1.0, 0.75, 0.75)
-"""Second differences that are added to the equations, along z, y and x."""
+"""Coefficients of the second differences added to the equations, along z, y and x."""
 DAMPING = 0.25
-"""Fourth differences that are taken away."""
+"""Coefficient of the fourth differences subtracted from the equations."""
 HALO = 2
-"""Layers of the neighbours' points, or of the boundary, that a process keeps round its own."""
+"""Layers of neighbours' or boundary points that a process keeps around its own points."""
 Z = 0
 
 
 @dataclass(frozen=True)
 class Size:
-    """A class: points along each edge, steps and their length, and the results.
+    """A class: points along each edge, number and length of steps, and the expected results.
 
-    ``residuals`` and ``errors`` are norms over all points, of each part of the state;
-    ``surface`` is an integral of the pressure.
+    ``residuals`` and ``errors`` are norms over all points, one for each component of the state;
+    ``surface`` is a surface integral of the pressure.
     """
 
     points: int
@@ -72,15 +72,15 @@ SIZES = {
 }
 
 
-def own(field: Array, axis: int = Z, by: int = 0) -> Array:
-    """Return a process's own points of an array with a halo, or those ``by`` further."""
+def own(field: Array, axis: int = Z, offset: int = 0) -> Array:
+    """Return a process's own points of an array with a halo, or those shifted by ``offset``."""
     where = [slice(HALO, -HALO)] * 3
-    where[axis] = slice(HALO + by, field.shape[axis] - HALO + by)
+    where[axis] = slice(HALO + offset, field.shape[axis] - HALO + offset)
     return field[tuple(where)]
 
 
 class LowerUpper:
-    """The points of one process: a rectangle of x and y, and all of z."""
+    """One process's points: a rectangle of x and y, and all of z."""
 
     def __init__(self, communicator: Communicator, problem_class: str) -> None:
         self._communicator = communicator
@@ -92,25 +92,25 @@ class LowerUpper:
         ends = [
             share(inner, parts, place) for parts, place in zip(self._grid, self._place, strict=True)
         ]
-        # Of each own point and its halo, the number along its axis; 0 is on the boundary.
+        # The index of each own and halo point along each axis; 0 is on the boundary.
         self._numbers = [np.arange(a + 1 - HALO, b + 1 + HALO) for a, b in ends]
         rows, columns = (b - a for a, b in ends[Y:])
         self._wavefront = Wavefront(communicator, self._neighbour, rows, columns)
         self._first, self._second = 0.5 / spacing, 1.0 / spacing**2
         self._spacing = spacing
         exact = flow.exact(*self._places())
-        self._forcing = self._slope(exact)
+        self._forcing = self._right_side(exact)
         self._exact = own(exact)
-        self._u = np.where(self._inside(), flow.guess(*self._places()), exact)
+        self._u = np.where(self._inside(), flow.initial(*self._places()), exact)
         self._residual = np.zeros_like(self._exact)
 
     def _places(self) -> list[State]:
-        """Return z, y and x of all points, to be broadcast together."""
+        """Return the coordinates z, y and x of all points, as arrays that broadcast together."""
         numbers = np.meshgrid(*self._numbers, indexing="ij", sparse=True)
         return [self._spacing * each for each in numbers]
 
     def _inside(self) -> NDArray[np.bool_]:
-        """Return which points are inner ones of the cube; with an axis for the state's parts."""
+        """Return which points are inside the cube, with a last axis for the state's components."""
         last = self._size.points - 1
         inside = [(numbers > 0) & (numbers < last) for numbers in self._numbers]
         z, y, x = np.meshgrid(*inside, indexing="ij", sparse=True)
@@ -124,7 +124,7 @@ class LowerUpper:
             return None
         return place[Y] * self._grid[X] + place[X]
 
-    def _slope(self, u: State) -> State:
+    def _right_side(self, u: State) -> State:
         """Return the right side of the equations (without the forcing) at the own points."""
         total = np.zeros_like(own(u))
         for axis in (Z, Y, X):
@@ -140,10 +140,10 @@ class LowerUpper:
         return total
 
     def _mirrored(self, u: State, axis: int) -> State:
-        """Return u continued beyond boundaries as an odd function, 0 on them.
+        """Return u with an odd extension beyond the boundaries, and 0 on them.
 
-        That makes the report's fourth differences at and next to the boundary (5, -4, 1 and
-        -4, 6, -4, 1) the same as everywhere else.
+        Then the report's fourth differences at and next to the boundary (5, -4, 1 and
+        -4, 6, -4, 1) have the same form as everywhere else.
         """
         w = np.moveaxis(u.copy(), axis, 0)
         if self._neighbour(axis, -1) is None:
@@ -152,7 +152,7 @@ class LowerUpper:
             w[-HALO], w[1 - HALO] = 0.0, -w[-HALO - 1]
         return np.moveaxis(w, 0, axis)
 
-    def _surround(self) -> None:
+    def _fill_halo(self) -> None:
         """Fill the halo from the neighbours along y and x."""
         for axis in (Y, X):
             u = np.moveaxis(self._u, axis, 0)
@@ -161,11 +161,11 @@ class LowerUpper:
                 (-1, slice(HALO, 2 * HALO), slice(-HALO, None)),
             ):
                 into = np.empty_like(u[filled], order="C")
-                if self._pass(axis, step, np.ascontiguousarray(u[sent]), into):
+                if self._shift(axis, step, np.ascontiguousarray(u[sent]), into):
                     u[filled] = into
 
-    def _pass(self, axis: int, step: int, data: Array, into: Array) -> bool:
-        """Send to the next process and receive from the one before; whether there is one."""
+    def _shift(self, axis: int, step: int, data: Array, into: Array) -> bool:
+        """Send to the next process, receive from the previous; return whether it exists."""
         to, source = self._neighbour(axis, step), self._neighbour(axis, -step)
         if to is not None and source is not None:
             self._communicator.exchange(to, data, source, into)
@@ -176,16 +176,18 @@ class LowerUpper:
         return source is not None
 
     def _couplings(self) -> tuple[Jacobian, dict[int, Jacobian]]:
-        """Return each point's own block of the system, and those of its neighbours.
+        """Return the diagonal block of each point, and the blocks of its neighbours by triangle.
 
-        The latter are, for both triangles, those of z, y and x side by side.
+        The blocks of the neighbours along z, y and x are side by side.
         """
-        centre = np.zeros((*self._exact.shape, flow.PARTS)) + np.eye(flow.PARTS)
+        centre = np.zeros((*self._exact.shape, flow.COMPONENTS)) + np.eye(flow.COMPONENTS)
         sides: dict[int, list[Jacobian]] = {LOWER: [], UPPER: []}
         for axis in (Z, Y, X):
             along = 3 - axis
             carried = self._first * flow.flux_jacobian(self._u, along)
-            spread = flow.viscous_jacobian(self._u, along) + DIFFUSION[axis] * np.eye(flow.PARTS)
+            spread = flow.viscous_jacobian(self._u, along) + DIFFUSION[axis] * np.eye(
+                flow.COMPONENTS
+            )
             spread *= self._second
             centre += 2.0 * self._size.step * own(spread)
             for side, found in sides.items():
@@ -202,11 +204,11 @@ class LowerUpper:
         own(self._u)[...] += v / (RELAXATION * (2.0 - RELAXATION))
 
     def _refresh(self) -> None:
-        self._surround()
-        self._residual = self._slope(self._u) - self._forcing
+        self._fill_halo()
+        self._residual = self._right_side(self._u) - self._forcing
 
     def run(self) -> None:
-        """Do all steps; then the norms of the residual."""
+        """Do all steps, then compute the norms of the residual."""
         self._refresh()
         for _ in range(self._size.steps):
             self._advance()
@@ -219,7 +221,7 @@ class LowerUpper:
         return norms
 
     def _surface(self) -> float:
-        """Integrate the pressure over the six faces of a box within the cube."""
+        """Return the integral of the pressure over the six faces of a box inside the cube."""
         last = self._size.points - 2
         weights, faces = [], []
         for numbers, ends in zip(self._numbers, ((2, last), (1, last - 1), (1, last)), strict=True):
@@ -238,19 +240,19 @@ class LowerUpper:
         return float(self._communicator.allreduce(np.array([total]))[0])
 
     def verification(self) -> Verification:
-        """Norms of residual and error, and the surface integral, to 1e-8."""
+        """Compare norms of residual and error, and the surface integral, with tolerance 1e-8."""
         values = [*self.residuals, *self._norms(self._exact - own(self._u)), self._surface()]
         size = self._size
         return Verification(values, [*size.residuals, *size.errors, size.surface], 1e-8)
 
 
 def solve(blocks: Jacobian, right: Array) -> Array:
-    """Return what the blocks make ``right`` of, one by one."""
+    """Return the solutions x of block x = right, for each block."""
     return np.linalg.solve(blocks, right)
 
 
 def share(points: int, parts: int, part: int) -> tuple[int, int]:
-    """Return the first point of a part and the one after its last; the first parts have more."""
+    """Return the first and the end (exclusive) point of a part; earlier parts may have one more."""
     least, more = divmod(points, parts)
     first = part * least + min(part, more)
     return first, first + least + (part < more)

@@ -1,9 +1,9 @@
 """MG: four multigrid V-cycles for a Poisson equation; exchanges with near and far neighbours.
 
-The grid is periodic and split in three dimensions. Each process keeps its block with one
-layer of its neighbours' points round it. On the coarsest grids a block would be thinner than
-two points: those are gathered and computed by every process for itself (NPB lets processes
-fall idle instead; the numbers are the same, and so is the algorithm).
+The grid is periodic and split in three dimensions. Each process keeps its block and a halo of one
+layer of its neighbours' points. The coarsest grids, where a block would be thinner than two
+points, are gathered, and every process computes all of them. (In NPB, processes become idle
+instead; algorithm and results are the same.)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from experiments.workloads.programs.communicator import Communicator
 
 Block = NDArray[np.float64]
 Weights = tuple[float, float, float, float]
-"""Weights of a point itself, and of its 6 face, 12 edge and 8 corner neighbours."""
+"""Weights of a point, and of its 6 face, 12 edge and 8 corner neighbours."""
 
 RESIDUAL: Weights = (-8 / 3, 0.0, 1 / 6, 1 / 12)
 SMOOTHER: Weights = (-3 / 8, 1 / 32, -1 / 64, 0.0)
@@ -35,7 +35,7 @@ INNER = (slice(1, -1),) * 3
 
 @dataclass(frozen=True)
 class Grid:
-    """How the 2^level points along each axis are split; ``place`` is this process's block."""
+    """The split of the 2^level points along each axis; ``place`` is this process's block."""
 
     level: int
     split: tuple[int, int, int]
@@ -53,12 +53,12 @@ class Grid:
         return z, y, x
 
     def empty(self) -> Block:
-        """Return zeros, the layer round the block included."""
+        """Return zeros, including the halo."""
         return np.zeros([points + 2 for points in self.shape])
 
 
 def stencil(u: Block, weights: Weights) -> Block:
-    """Return the weighted sums over the 27 points round each inner point."""
+    """Return the weighted sum of the 27 points around each inner point."""
     centre, low, high = slice(1, -1), slice(None, -2), slice(2, None)
     cross = u[low, centre] + u[high, centre] + u[centre, low] + u[centre, high]
     corner = u[low, low] + u[low, high] + u[high, low] + u[high, high]
@@ -70,7 +70,7 @@ def stencil(u: Block, weights: Weights) -> Block:
 
 
 def refine(z: Block) -> Block:
-    """Interpolate to twice the points, layers included: points between two get their mean."""
+    """Interpolate to twice the points, halo included: new points are means of neighbours."""
     for axis in range(3):
         before: Index = (slice(None),) * axis
         low, high = z[(*before, slice(None, -1))], z[(*before, slice(1, None))]
@@ -81,7 +81,7 @@ def refine(z: Block) -> Block:
 
 
 class Multigrid:
-    """The blocks of one process on all levels."""
+    """One process's blocks on all levels."""
 
     def __init__(self, communicator: Communicator, problem_class: str) -> None:
         self._communicator = communicator
@@ -99,7 +99,7 @@ class Multigrid:
         return Grid(level, (1, 1, 1), (0, 0, 0))
 
     def _charges(self) -> Block:
-        """Put -1 at the ten smallest of the random numbers, +1 at the ten largest."""
+        """Return -1 at the ten smallest random numbers, +1 at the ten largest, otherwise 0."""
         grid = self._grids[self._top]
         numbers = uniform(SEED, grid.points**3)
         order = np.argpartition(numbers, (CHARGES, -CHARGES))
@@ -114,8 +114,8 @@ class Multigrid:
         ends = zip(grid.place, grid.shape, strict=True)
         return whole[tuple(slice(at * points, (at + 1) * points) for at, points in ends)]
 
-    def _surround(self, u: Block, grid: Grid) -> Block:
-        """Fill the layer round the block from the neighbours, axis by axis."""
+    def _fill_halo(self, u: Block, grid: Grid) -> Block:
+        """Fill the halo from the neighbours, axis by axis."""
         for axis, parts in enumerate(grid.split):
             before: Index = (slice(None),) * axis
             if parts == 1:
@@ -133,20 +133,20 @@ class Multigrid:
     def _residual(self, u: Block, v: Block, grid: Grid) -> Block:
         r = grid.empty()
         r[INNER] = v[INNER] - stencil(u, RESIDUAL)
-        return self._surround(r, grid)
+        return self._fill_halo(r, grid)
 
     def _smooth(self, u: Block, r: Block, grid: Grid) -> None:
         u[INNER] += stencil(r, SMOOTHER)
-        self._surround(u, grid)
+        self._fill_halo(u, grid)
 
     def _restrict(self, r: Block, grid: Grid, coarse: Grid) -> Block:
-        """Take the weighted sums at every second point."""
+        """Return the weighted sums at every second point."""
         own = stencil(r, RESTRICTION)[1::2, 1::2, 1::2]
         if coarse.split != grid.split:
             own = self._gather(own, grid, coarse)
         s = coarse.empty()
         s[INNER] = own
-        return self._surround(s, coarse)
+        return self._fill_halo(s, coarse)
 
     def _gather(self, own: Block, grid: Grid, coarse: Grid) -> Block:
         whole = np.empty(coarse.shape)
@@ -156,15 +156,15 @@ class Multigrid:
         return whole
 
     def _interpolate(self, z: Block, coarse: Grid, grid: Grid) -> Block:
-        """Return the coarse correction on this grid's block, its layer included."""
+        """Return the coarse correction on this grid's block, including the halo."""
         if coarse.split != grid.split:
             ends = zip(grid.place, grid.shape, strict=True)
-            # In the whole coarse grid with its layer, a block with its own layer.
+            # The part for this block and its halo, from the whole coarse grid and its halo.
             z = z[tuple(slice(at * n // 2, (at + 1) * n // 2 + 2) for at, n in ends)]
         return refine(z)
 
     def _cycle(self, u: Block, r: Block) -> Block:
-        """Do one V-cycle on u for the residual r; returns the new residual."""
+        """Do one V-cycle on u for the residual r, and return the new residual."""
         residuals = {self._top: r}
         for level in range(self._top, 1, -1):
             grid, coarse = self._grids[level], self._grids[level - 1]
@@ -182,7 +182,7 @@ class Multigrid:
         return self._residual(u, self._v, grid)
 
     def run(self) -> None:
-        """Do the cycles from zero."""
+        """Do all cycles, starting from zero."""
         grid = self._grids[self._top]
         u = grid.empty()
         r = self._residual(u, self._v, grid)
@@ -192,12 +192,12 @@ class Multigrid:
         self.norm = float((squares[0] / grid.points**3) ** 0.5)
 
     def verification(self) -> Verification:
-        """The residual's norm to 1e-8."""
+        """Compare the norm of the residual, with tolerance 1e-8."""
         return Verification([self.norm], [EXPECTED[self._class]], 1e-8)
 
 
 def split(processes: int) -> tuple[int, int, int]:
-    """Split along z, y and x, halving one after the other, x first, as NPB does."""
+    """Return the parts along z, y and x: axes are halved in turn, x first, as in NPB."""
     parts = [1, 1, 1]
     for bit in range(processes.bit_length() - 1):
         parts[2 - bit % 3] *= 2
@@ -205,7 +205,7 @@ def split(processes: int) -> tuple[int, int, int]:
 
 
 def place_of(rank: int, parts: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Return the block of a process, x fastest."""
+    """Return the block of a process; x varies fastest."""
     rest, x = divmod(rank, parts[2])
     z, y = divmod(rest, parts[1])
     return z, y, x
@@ -217,7 +217,7 @@ def rank_of(place: tuple[int, int, int], parts: tuple[int, int, int]) -> int:
 
 
 def moved(grid: Grid, axis: int, step: int) -> tuple[int, int, int]:
-    """Return the block ``step`` further along an axis, round the end."""
+    """Return the block ``step`` further along an axis, with wrap-around."""
     place = list(grid.place)
     place[axis] = (place[axis] + step) % grid.split[axis]
     return place[0], place[1], place[2]

@@ -1,8 +1,8 @@
 """The equations of LU: compressible Navier-Stokes flow (NAS report RNR-94-007, section 4.3).
 
-A state is an array whose last axis holds density, momentum along x, y and z, and energy. A
-direction is named by the place of its momentum in it: 1, 2 or 3. Jacobians have two axes at
-the end: what changes, and with which part of the state.
+The last axis of a state holds its components: density, momentum along x, y and z, and energy. A
+direction is the index of its momentum: 1, 2 or 3. The last two axes of a Jacobian are the
+component that is differentiated and the component with respect to which it is.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ Jacobian = NDArray[np.float64]
 
 DENSITY, ENERGY = 0, 4
 MOMENTA = slice(1, 4)
-PARTS = 5
+COMPONENTS = 5
 PRESSURE = 0.4
-"""c2 of the report: pressure over internal energy."""
+"""c2 of the report: the ratio of pressure to internal energy."""
 VISCOSITY = 0.1
-"""c3 c4."""
+"""c3 c4 of the report."""
 CONDUCTION = 1.4 * 1.4
-"""c1 c5."""
+"""c1 c5 of the report."""
 
 EXACT = np.array(
     [
@@ -32,25 +32,25 @@ EXACT = np.array(
         [5.0, 4.0, 3.0, 2.0, 0.1, 0.4, 0.3, 0.05, 0.04, 0.03, 0.1, 0.3, 0.2],
     ]
 )
-"""Of each part: the constant, then the coefficients of x, y, z, of their squares, and so on."""
+"""For each component: the constant, then coefficients of x, y, z, of their squares, and so on."""
 
 
 def exact(z: State, y: State, x: State) -> State:
-    """Return the state that solves the equations at points of the unit cube (these broadcast)."""
+    """Return the exact solution at points of the unit cube; the coordinates are broadcast."""
     total = EXACT[:, 0]
     for power in range(1, 5):
         first = 3 * power - 2
-        for offset, place in enumerate((x, y, z)):
-            total = total + EXACT[:, first + offset] * place[..., np.newaxis] ** power
+        for offset, coordinate in enumerate((x, y, z)):
+            total = total + EXACT[:, first + offset] * coordinate[..., np.newaxis] ** power
     return total
 
 
-def guess(z: State, y: State, x: State) -> State:
-    """Return the state to begin with at the inner points: interpolated between six faces."""
+def initial(z: State, y: State, x: State) -> State:
+    """Return the initial state at the inner points, interpolated between the six faces."""
     near, far = np.zeros(1), np.ones(1)
     a, b, c = (
-        (1.0 - place[..., np.newaxis]) * from_near + place[..., np.newaxis] * from_far
-        for place, from_near, from_far in (
+        (1.0 - coordinate[..., np.newaxis]) * from_near + coordinate[..., np.newaxis] * from_far
+        for coordinate, from_near, from_far in (
             (z, exact(near, y, x), exact(far, y, x)),
             (y, exact(z, near, x), exact(z, far, x)),
             (x, exact(z, y, near), exact(z, y, far)),
@@ -61,18 +61,18 @@ def guess(z: State, y: State, x: State) -> State:
 
 def pressure(u: State) -> State:
     """Return the pressure."""
-    moving = 0.5 * (u[..., MOMENTA] ** 2).sum(-1) / u[..., DENSITY]
-    pushed: State = PRESSURE * (u[..., ENERGY] - moving)
-    return pushed
+    kinetic = 0.5 * (u[..., MOMENTA] ** 2).sum(-1) / u[..., DENSITY]
+    result: State = PRESSURE * (u[..., ENERGY] - kinetic)
+    return result
 
 
 def flux(u: State, along: int) -> State:
-    """Return what flows along a direction, without viscosity."""
+    """Return the inviscid flux along a direction."""
     speed = u[..., along] / u[..., DENSITY]
     found = u * speed[..., np.newaxis]
-    pushed = pressure(u)
-    found[..., along] += pushed
-    found[..., ENERGY] += pushed * speed
+    p = pressure(u)
+    found[..., along] += p
+    found[..., ENERGY] += p * speed
     return found
 
 
@@ -80,7 +80,7 @@ def flux_jacobian(u: State, along: int) -> Jacobian:
     """Return the derivatives of :func:`flux`."""
     w = u / u[..., :1]
     speed = w[..., along]
-    found = np.zeros((*u.shape, PARTS))
+    found = np.zeros((*u.shape, COMPONENTS))
     found[..., DENSITY, along] = 1.0
     of_pressure = np.concatenate((_half_square(w), -w[..., MOMENTA], np.ones_like(w[..., :1])), -1)
     of_pressure *= PRESSURE
@@ -98,7 +98,7 @@ def flux_jacobian(u: State, along: int) -> Jacobian:
 
 
 def viscous(u: State, along: int) -> State:
-    """Return that of which viscosity and conduction add the second derivative along a direction."""
+    """Return the viscous terms, whose second derivative along the direction is in the equations."""
     w = u / u[..., :1]
     w[..., DENSITY] = 0.0
     heat = CONDUCTION * w[..., ENERGY] + (1.0 - CONDUCTION) * _half_square(w)[..., 0]
@@ -110,7 +110,7 @@ def viscous(u: State, along: int) -> State:
 def viscous_jacobian(u: State, along: int) -> Jacobian:
     """Return the derivatives of :func:`viscous`."""
     w = u / u[..., :1]
-    found = np.zeros((*u.shape, PARTS))
+    found = np.zeros((*u.shape, COMPONENTS))
     square = CONDUCTION * w[..., ENERGY] + 2.0 * (1.0 - CONDUCTION) * _half_square(w)[..., 0]
     found[..., ENERGY, DENSITY] = -square - w[..., along] ** 2 / 3.0
     found[..., ENERGY, ENERGY] = CONDUCTION
@@ -123,6 +123,6 @@ def viscous_jacobian(u: State, along: int) -> Jacobian:
 
 
 def _half_square(w: State) -> State:
-    """Return half the square of the speed, with an axis of length 1 at the end."""
+    """Return half the square of the speed, with a last axis of length 1."""
     half: State = 0.5 * (w[..., MOMENTA] ** 2).sum(-1, keepdims=True)
     return half

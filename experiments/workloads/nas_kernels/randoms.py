@@ -1,7 +1,7 @@
 """The pseudo-random numbers of the NAS Parallel Benchmarks (NAS report RNR-94-007, section 2.3).
 
-x' = 5^13 x mod 2^46, and the number is x' / 2^46. Products wrap at 2^64, of which 2^46 is a
-divisor, so 64-bit arithmetic gives exactly the specified numbers.
+x' = 5^13 x mod 2^46, and the number is x' / 2^46. Products wrap modulo 2^64, a multiple of 2^46,
+so 64-bit arithmetic gives exactly the specified numbers.
 """
 
 from __future__ import annotations

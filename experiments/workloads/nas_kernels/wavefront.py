@@ -1,7 +1,7 @@
-"""Triangular systems of LU, solved in a wave over a grid of processes.
+"""Triangular systems of LU, solved by wavefronts over a grid of processes.
 
-Each point needs its neighbours before it along z, y and x. In every plane of z a process waits
-for the edges of two other processes and gives its own to two more: small messages, many.
+Each point depends on its preceding neighbours along z, y and x. In every z plane a process
+receives the edges of two processes and sends its own to two others: many small messages.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from experiments.workloads.programs.communicator import Communicator
 
 Values = NDArray[np.float64]
 LOWER, UPPER = -1, 1
-"""On which side of a point its neighbours lie: the wave begins there."""
+"""The side of a point on which its preceding neighbours are; the wavefront starts there."""
 Y, X = 1, 2
 
 
 class Wavefront:
-    """Solves on ``rows`` x ``columns`` points of y and x, and all of z.
+    """Solver on ``rows`` x ``columns`` points of y and x, and all of z.
 
-    ``neighbour(axis, step)`` is the process next to this one, None where there is none. Points
-    of a plane are computed diagonal by diagonal, each at once.
+    ``neighbour(axis, step)`` returns the process next to this one, or None if there is none. The
+    points of a plane are computed diagonal by diagonal, those of one diagonal together.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Wavefront:
         y, x = np.divmod(np.arange(rows * columns), columns)
         self._order = np.argsort(y + x, kind="stable")
         ends = np.cumsum(np.bincount(y + x))
-        # A plane is kept with one row and one column before its own.
+        # A plane has one more row and column, before its own, for the neighbours' points.
         width = columns + 1
         index = ((y + 1) * width + x + 1)[self._order]
         before = np.stack((index - width, index - 1), axis=1)
@@ -47,22 +47,22 @@ class Wavefront:
         self._diagonals = [(cut, index[cut], before[cut]) for cut in cuts]
 
     def solve(self, v: Values, near: Values, side: int) -> None:
-        """Take from each point of ``v`` in place what its neighbours on a side give it.
+        """Solve in place: subtract from each point the terms of its neighbours on ``side``.
 
-        ``v`` is (z, y, x, parts); ``near`` (z, y, x, parts, 3 parts) has the blocks by which the
-        solution at the neighbours along z, y and x is multiplied.
+        ``v`` is (z, y, x, components); ``near`` (z, y, x, components, 3 components) holds the
+        blocks that multiply the solution at the neighbours along z, y and x.
         """
         rows, columns = self._shape
-        parts = v.shape[-1]
-        along_z, others = near[..., :parts], near[..., parts:]
+        components = v.shape[-1]
+        along_z, others = near[..., :components], near[..., components:]
         if side == UPPER:
             v, along_z, others = (each[::-1, ::-1, ::-1] for each in (v, along_z, others))
-        others = others.reshape(len(v), rows * columns, parts, -1)[:, self._order]
-        plane = np.zeros((rows + 1, columns + 1, parts))
-        inner, points = plane[1:, 1:], plane.reshape(-1, parts)
+        others = others.reshape(len(v), rows * columns, components, -1)[:, self._order]
+        plane = np.zeros((rows + 1, columns + 1, components))
+        inner, points = plane[1:, 1:], plane.reshape(-1, components)
         edges = (
-            (Y, plane[0, 1:], plane[-1, 1:], np.empty((columns, parts))),
-            (X, plane[1:, 0], plane[1:, -1], np.empty((rows, parts))),
+            (Y, plane[0, 1:], plane[-1, 1:], np.empty((columns, components))),
+            (X, plane[1:, 0], plane[1:, -1], np.empty((rows, components))),
         )
         for k in range(len(v)):
             inner[...] = v[k] - (along_z[k] @ inner[..., np.newaxis])[..., 0]

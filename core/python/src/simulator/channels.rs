@@ -3,10 +3,12 @@
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use simulator::{default_jitter, longest_frame_bytes, Buffer, Limits, Node, NumberedChannel};
+use simulator::{
+    default_jitter, longest_frame_bytes, Buffer, FabricFlowControl, Limits, Node, NumberedChannel,
+};
 
 use super::arrays::{column, number};
-use super::convert::{array, flow_control, wrong};
+use super::convert::{array, flow_control, flow_control_code, wrong};
 
 type Column<T> = Py<PyArray1<T>>;
 type Numbered = (Column<i64>, Column<u32>, Column<i64>, Column<u32>, Column<u32>);
@@ -91,8 +93,25 @@ fn headroom_bytes(rate_bps: u64, delay_ps: u64, longest_frame_bytes: u32) -> u64
     Buffer::headroom_needed(rate_bps, delay_ps, longest_frame_bytes)
 }
 
+/// The code of the flow control of one link; see the `.pyi`.
+#[pyfunction]
+fn link_flow_control(fabric: &str, is_host_link: bool) -> PyResult<u8> {
+    let fabric: FabricFlowControl =
+        fabric.parse().map_err(|error| PyValueError::new_err(format!("flow control: {error}")))?;
+    Ok(flow_control_code(fabric.of_link(is_host_link)))
+}
+
+/// Bytes that a frame, its length with FCS, occupies on the wire.
+#[pyfunction]
+fn wire_bytes(frame_bytes: u32) -> u32 {
+    simulator::wire_bytes(frame_bytes)
+}
+
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(number_channels, module)?)?;
     module.add_function(wrap_pyfunction!(channel_settings, module)?)?;
+    module.add_function(wrap_pyfunction!(link_flow_control, module)?)?;
+    module.add_function(wrap_pyfunction!(wire_bytes, module)?)?;
+    module.add("GAP_BYTES", simulator::GAP_BYTES)?;
     module.add_function(wrap_pyfunction!(headroom_bytes, module)?)
 }

@@ -18,6 +18,15 @@ pub fn array<T: numpy::Element>(
     PyArray1::from_vec(py, values.collect()).unbind()
 }
 
+/// The reverse of [`flow_control`].
+pub fn flow_control_code(flow_control: FlowControl) -> u8 {
+    match flow_control {
+        FlowControl::Off => 0,
+        FlowControl::Pause => 1,
+        FlowControl::Pfc => 2,
+    }
+}
+
 /// 0 none, 1 PAUSE, 2 PFC.
 pub fn flow_control(code: u8) -> PyResult<FlowControl> {
     match code {

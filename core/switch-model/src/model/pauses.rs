@@ -87,8 +87,13 @@ impl<P> Model<P> {
         fx.signal(Signal { target, stop, sent: now, arrives, epoch });
     }
 
-    /// Cut or restore a channel. Frames that wait for a cut channel, or arrive on it, are lost.
+    /// Cut or restore a channel. Frames that wait for a cut channel, or arrive on it, are lost. The
+    /// receiver of a restored channel whose ingress buffer is still above XOFF pauses the sender
+    /// again. No effect if the channel is in that state already.
     pub fn set_up(&mut self, now: Time, channel: ChannelId, up: bool, fx: &mut impl Effects<P>) {
+        if self.channels[channel.index()].up == up {
+            return;
+        }
         self.channels[channel.index()].up = up;
         let cold = &mut self.cold[channel.index()];
         cold.epoch = cold.epoch.wrapping_add(1);
@@ -98,6 +103,9 @@ impl<P> Model<P> {
             let ingress = self.ingress_mut(target);
             ingress.xoff_sent = false;
             ingress.signals_in_flight = 0;
+            if up && ingress.bytes > ingress.xoff_bytes {
+                self.send_signal(now, target, true, fx);
+            }
         }
         if !up {
             for priority in 0..PRIORITIES as u8 {
