@@ -99,9 +99,7 @@ def _is_safe_if_links_return(change: Change, fabric: Fabric) -> bool:
     Rules of older generations may still forward to them.
     """
     circumstances = Circumstances(fabric, change.before.flow_control, change.before.multicast)
-    return all(
-        circumstances.judge(step.proof.generations).verdict.acyclic for step in change.steps
-    )
+    return all(circumstances.judge(step.proof.generations).verdict.acyclic for step in change.steps)
 
 
 def usable(fabric: Fabric, failures: Failures) -> Fabric:

@@ -280,7 +280,7 @@ def test_intruders_on_the_openflow_port_have_no_effect(ready: BareFabric) -> Non
     assert {n: f.keys() for n, f in all_flows(ready).items()} == {
         n: f.keys() for n, f in before.items()
     }
-    # One claimed to be s3 while s3 was there; that is remembered for a while.
+    # Another switch had claimed to be s3 while s3 was connected; that is remembered for a while.
     until("the report", lambda: "two switches say they are s3" in ready.controller_log(), 10)
     ready.kill_controller()
 
