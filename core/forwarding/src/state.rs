@@ -29,6 +29,9 @@ pub enum Choice {
     OneOf,
 }
 
+/// The first label of packets that are not sent.
+pub const NOT_SENT: u16 = u16::MAX;
+
 /// Why a packet cannot be followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unsupported;
@@ -102,7 +105,8 @@ pub struct State {
     pub fabric: Fabric,
     /// The floods. Each is a destination of its own, since its tree depends on the source.
     pub floods: Vec<Flood>,
-    /// The label that each host sends with, (hosts, destinations); empty: none.
+    /// The label that each host sends with, (hosts, destinations); empty: none. [`NOT_SENT`]: it
+    /// sends nothing there.
     pub first_labels: Vec<u16>,
     /// By host: the host of the same switch that represents it: their unicasts are treated alike.
     pub stands_for: Vec<u32>,

@@ -1,7 +1,7 @@
 //! Follows what hosts send to each other, one destination (or hosts treated alike) after the other.
 
 use crate::found::{Edges, Found, KEPT_FAILURES};
-use crate::state::{Behaviour, Choice, Hop, HopId, State, Step};
+use crate::state::{Behaviour, Choice, Hop, HopId, State, Step, NOT_SENT};
 
 /// The fate of a packet for the current destination, from a hop on.
 #[derive(Debug, Clone, Copy, Default)]
@@ -136,8 +136,11 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
             let Some(&source) = group.hosts.iter().find(|&&host| host != destination) else {
                 continue;
             };
+            let label = self.state.first_label(source, destination);
+            if label == NOT_SENT {
+                continue;
+            }
             let id = group.start.unwrap_or_else(|| {
-                let label = self.state.first_label(source, destination);
                 let link = self.state.fabric.host_link(group.hosts[0]);
                 self.state.hop_id(Hop { link, label, vc: 0 })
             });
