@@ -31,8 +31,9 @@ def _of_packets(state: ForwardingState) -> Iterator[str]:
     hosts = state.fabric.hosts
     failed = state.core.failed
     for source, target in failed[:MOST_PROBLEMS]:
-        trace = state.trace(hosts[source].name, hosts[target].name)
-        yield f"{hosts[source].name} to {hosts[target].name}: {_fate(state, target, trace)}"
+        name = hosts[source].name
+        trace = state.trace_number(name, target)
+        yield f"{name} to {state.destination_name(target)}: {_fate(state, target, trace)}"
     more = state.core.undelivered - min(len(failed), MOST_PROBLEMS)
     if more > 0:
         yield f"and {more} more pairs of hosts"
@@ -58,7 +59,7 @@ def _fate(state: ForwardingState, target: int, trace: Trace) -> str:
         at = f" at {names[trace.dropped[0]]}" if trace.dropped else ""
         return f"the frame is dropped{at}"
     if [host for host, _ in trace.delivered] != [target]:
-        got = ", ".join(state.fabric.hosts[host].name for host, _ in trace.delivered[:5])
+        got = ", ".join(state.destination_name(host) for host, _ in trace.delivered[:5])
         return f"the frame arrives at {got}"
     if trace.delivered[0][1] != 0:
         return "the frame arrives tagged"

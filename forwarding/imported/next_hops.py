@@ -15,7 +15,9 @@ DROPPED, UNKNOWN = 254, 255
 """Instead of a virtual channel: packets are dropped, or nobody knows."""
 NOT_SENT = 65535
 """The first label of packets that are not sent."""
-_DELIVER, _RELABEL, _UNKNOWN = 2, 3, 4
+HERE = 0xFFFFFFFF
+"""The port to destinations that are attached to the switch by any port."""
+_RELABEL, _UNKNOWN = 2, 3
 
 
 @dataclass
@@ -31,10 +33,6 @@ class Actions:
         """Return the action that sends out of any one of ``ports``; without ports it drops."""
         return self._number(1 if len(ports) > 1 else 0, tuple(ports))
 
-    def deliver(self) -> int:
-        """Return the action for destinations that are attached to the switch."""
-        return self._number(_DELIVER, ())
-
     def relabel(self, label_map: int) -> int:
         """Return the action that relabels by a map and looks at the table again."""
         return self._number(_RELABEL, (label_map,))
@@ -42,6 +40,11 @@ class Actions:
     def unknown(self) -> int:
         """Return the action for destinations of which nobody knows what happens to them."""
         return self._number(_UNKNOWN, ())
+
+    def with_port(self, port: int) -> list[int]:
+        """Return the actions that send out of a port."""
+        listed = self._numbers.items()
+        return [of for (kind, ports), of in listed if kind < _RELABEL and port in ports]
 
     def columns(self) -> dict[str, object]:
         """Return them as arrays; see ``of_tables`` in ``forwarding.pyi``."""

@@ -11,7 +11,7 @@ from common.errors import KnotlessError, RuleError
 from common.files import read_text
 from common.memory import refuse_beyond
 from forwarding.file_kinds import Content, FoundFile, file_kinds, kind_of
-from forwarding.imported import infiniband
+from forwarding.imported import infiniband, routers
 from forwarding.imported.fabric import ImportedFabric
 
 MAX_FILES = 100_000
@@ -19,7 +19,7 @@ MAX_FILE_BYTES = 256 << 20
 MAX_ALL_BYTES = 2 << 30
 MEMORY_PER_BYTE = 12
 """What a byte of JSON becomes in memory."""
-_ASSEMBLERS = {"infiniband": infiniband.assemble}
+_ASSEMBLERS = {"infiniband": infiniband.assemble, "routers": routers.assemble}
 
 
 def read_paths(paths: Sequence[str | Path]) -> ImportedFabric:
@@ -63,7 +63,10 @@ def read_paths(paths: Sequence[str | Path]) -> ImportedFabric:
         raise RuleError(f"{paths[0]}: no file of a known kind in it; known are {known}")
     if len(technologies) > 1:
         raise RuleError(f"{paths[0]}: files of different fabrics: {' and '.join(technologies)}")
-    imported = _ASSEMBLERS[technologies[0]](_name(Path(paths[0])), found)
+    try:
+        imported = _ASSEMBLERS[technologies[0]](_name(Path(paths[0])), found)
+    except KnotlessError as error:
+        raise error.within(str(paths[0])) from None
     return replace(imported, ignored=tuple(ignored))
 
 

@@ -28,7 +28,7 @@ def follow(
             + (groups if state.core.floods else "")
         )
     trace = state.trace_number(source, number)
-    got = [state.fabric.hosts[host].name for host, _ in trace.delivered]
+    got = [state.destination_name(host) for host, _ in trace.delivered]
     key = label.lower()
     links = [_link(state, hop, key) for hop in trace.hops]
     if as_json:

@@ -16,14 +16,14 @@ use crate::state::{Behaviour, Choice, Hop, State, Unsupported};
 pub enum Action {
     /// It sends packets out of these ports; no ports: it drops them.
     Send(Choice, Vec<u32>),
-    /// It hands them to their destination, which is attached to this switch.
-    Deliver,
     /// It gives them the label that this map has for theirs, and looks at its table again.
     Relabel(u32),
     /// Nobody knows.
     Unknown,
 }
 
+/// The port to destinations that are attached to the switch by any port.
+pub const HERE: u32 = u32::MAX;
 /// In rows of virtual channels: packets with this label are dropped.
 pub const DROPPED: u8 = 254;
 /// In rows of virtual channels: nobody knows.
@@ -114,7 +114,7 @@ impl TableSwitches {
         (port, label, destination): (u32, u16, u32),
     ) -> Result<Option<Hop>, Gap> {
         let home = fabric.host_link(destination);
-        if fabric.enters(home) == (at, port) {
+        if port == HERE || fabric.enters(home) == (at, port) {
             return Ok(Some(Hop { link: home, label: 0, vc: 0 }));
         }
         let link = fabric.leaving(at, port).ok_or(Gap::Port(port))?;
@@ -151,10 +151,6 @@ impl Behaviour for TableSwitches {
                     let place = *map as usize * self.labels() + usize::from(label);
                     label = self.tables.relabelled[place];
                     continue;
-                }
-                Action::Deliver => {
-                    out.push(Hop { link: fabric.host_link(destination), label: 0, vc: 0 });
-                    return Ok(Choice::All);
                 }
                 Action::Send(choice, ports) => (*choice, ports),
             };

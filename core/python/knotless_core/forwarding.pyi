@@ -140,8 +140,9 @@ def of_tables(
     first_class : (switches,) uint32, the place of a switch's class 0 in ``action_of``.
     action_of : (classes of all switches,) uint32, the number of each class's action.
     action_kind, port_end : (actions,) uint8 and uint32, what an action does with its part of
-        ``ports`` (uint32), which ends at ``port_end``: 0 sends out of all ports, 1 out of any one,
-        2 delivers, 3 relabels by the map of this number, 4 is unknown.
+        ``ports`` (uint32), which ends at ``port_end``: 0 sends out of all ports, 1 out of any one
+        (port 0xffffffff: to the destination, which is attached here), 2 relabels by the map of this
+        number, 3 is unknown.
     towards : (labels,) int64, the destination that tables are asked for; -1: the packet's own.
     relabelled : (maps, labels) uint16, the new labels.
     vc_in, vc_out, vc_row : uint32, the row for each link in and channel out.

@@ -26,8 +26,7 @@ fn actions(arrays: &Bound<'_, PyDict>, maps: usize) -> PyResult<Vec<Action>> {
         found.push(match kind {
             0 => Action::Send(Choice::All, of_action),
             1 => Action::Send(Choice::OneOf, of_action),
-            2 => Action::Deliver,
-            3 => match of_action[..] {
+            2 => match of_action[..] {
                 [map] if (map as usize) < maps => Action::Relabel(map),
                 _ => return Err(wrong()),
             },

@@ -1,0 +1,144 @@
+"""The virtual channels of routers, and which of them wait for each other under PFC.
+
+The virtual channel of a packet on a link is its queue at the sender and its priority group at the
+receiver. A priority group at an input waits for each queue in which its packets stand; a queue
+waits for each priority group whose pauses stop it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forwarding.imported.next_hops import VcMap
+from forwarding.imported.router_fabric import RouterFabric, channel_ends
+from forwarding.imported.router_files import Router
+from forwarding.imported.router_qos import DSCPS, MAX_QUEUE, PRIORITIES, Map, PortQos, port_qos
+from routing.flow_control import Edges
+
+Qos = Mapping[str, Mapping[str, PortQos]]
+"""By router and port; port ``""`` is that of ports that are not listed."""
+
+
+@dataclass(frozen=True)
+class Priorities:
+    """The virtual channels of packets by label; label i stands for DSCP ``dscps[i]``.
+
+    ``dscps`` are one for each set of DSCPs that all ports treat alike and some port does not drop.
+    ``pausing`` (channels, priority groups, queues) is whether a priority group at the receiver
+    stops a queue of the sender.
+    """
+
+    vcs: VcMap
+    dscps: tuple[int, ...]
+    pausing: NDArray[np.bool_]
+
+    def waits(self, dependencies: Edges) -> tuple[NDArray[np.int64], Edges]:
+        """Return the dependencies of priority groups on each other; see every_vc_waits."""
+        held, held_vc, wanted, wanted_vc = dependencies[:, :4].T
+        group = held_vc % PRIORITIES
+        lossless = np.any(self.pausing[held, group], axis=1)
+        stopping = self.pausing[wanted, :, wanted_vc // PRIORITIES] & lossless[:, None]
+        rows, wanted_group = np.nonzero(stopping)
+        return rows, np.stack([held[rows], group[rows], wanted[rows], wanted_group], axis=1)
+
+
+def priorities_of(
+    made: RouterFabric, routers: Mapping[str, Router], qos: Qos, gaps: list[str]
+) -> Priorities:
+    """Return the virtual channels of the packets that some port does not drop."""
+    sources = {
+        edge: _host_classes(made, routers[edge[0]], edge[1], qos[edge[0]], gaps)
+        for edge in made.edges
+    }
+    every = [port for of in qos.values() for port in of.values()]
+    dscps = _lossless(every, {*sources.values(), *(port.classes for port in every)})
+    count = len(made.channels)
+    pausing = np.zeros((count, PRIORITIES, MAX_QUEUE + 1), dtype=bool)
+    entering: list[list[tuple[int, Map]]] = [[] for _ in made.names]
+    ends = list(channel_ends(made))
+    for channel, (_, (far, port)) in enumerate(ends):
+        at = int(made.channels.head[channel])
+        entering[at].append((channel, port_qos(qos[far], port).classes))
+    index = made.fabric.switch_index
+    for number, (host, edge) in enumerate(zip(made.fabric.hosts, made.edges, strict=True)):
+        entering[index[host.switch]].append((count + number, sources[edge]))
+    numbers: dict[tuple[int, ...], int] = {}
+    columns: list[tuple[int, int, int]] = []
+    for channel, (near, far_end) in enumerate(ends):
+        out, into = port_qos(qos[near[0]], near[1]), port_qos(qos[far_end[0]], far_end[1])
+        for group, sent in enumerate(into.pauses):
+            for priority in sent & out.obeys:
+                pausing[channel, group, out.stopped[priority]] = True
+        by_map: dict[Map, int] = {}
+        for link, classes in entering[int(made.channels.tail[channel])]:
+            if classes not in by_map:
+                row = tuple(_vc(classes, out, into, dscp) for dscp in dscps)
+                by_map[classes] = numbers.setdefault(row, len(numbers))
+            columns.append((link, channel, by_map[classes]))
+    rows = np.array([*numbers], dtype=np.uint8).reshape(-1, len(dscps))
+    link_in, out_channel, of_row = np.array(columns, dtype=np.uint32).reshape(-1, 3).T.copy()
+    return Priorities(VcMap(link_in, out_channel, of_row, rows), dscps, pausing)
+
+
+def _vc(classes: Map, out: PortQos, into: PortQos, dscp: int) -> int:
+    return out.queues[classes[dscp]] * PRIORITIES + into.groups[into.classes[dscp]]
+
+
+def _lossless(ports: list[PortQos], maps: set[Map]) -> tuple[int, ...]:
+    """Return the first of each set of DSCPs alike in all maps, if some port keeps it lossless.
+
+    If no port is lossless, DSCP 0 stands for all packets.
+    """
+    kept = frozenset().union(*(port.lossless_dscps for port in set(ports)))
+    kinds: dict[tuple[int, ...], int] = {}
+    for dscp in range(DSCPS):
+        kinds.setdefault(tuple(of[dscp] for of in sorted(maps)), dscp)
+    return tuple(dscp for dscp in kinds.values() if dscp in kept) or (0,)
+
+
+def _host_classes(
+    made: RouterFabric,
+    router: Router,
+    interface: str,
+    qos: Mapping[str, PortQos],
+    gaps: list[str],
+) -> Map:
+    """Return the map from DSCP to class of what hosts behind an interface send."""
+    ports = set(made.interfaces.ports(router.name, interface))
+    for key in router.table("VLAN_MEMBER"):
+        vlan, _, member = key.partition("|")
+        if vlan == interface:
+            ports.update(made.interfaces.ports(router.name, member))
+    found = {port_qos(qos, port).classes for port in ports}
+    found = found or {of.classes for port, of in qos.items() if port}
+    if len(found) > 1:
+        gaps.append(f"which DSCP_TO_TC_MAP hosts behind {interface} of {router.name} meet")
+    return min(found) if found else qos[""].classes
+
+
+def irregular(made: RouterFabric, qos: Qos) -> Iterator[str]:
+    """Yield what is unusual about PFC on cables between routers."""
+    for near, far in channel_ends(made):
+        out, into = port_qos(qos[near[0]], near[1]), port_qos(qos[far[0]], far[1])
+        deaf = sorted(frozenset().union(*into.pauses) - out.obeys)
+        if deaf:
+            yield (
+                f"{far[0]}:{far[1]} pauses priority {deaf[0]}, which {near[0]}:{near[1]} does not"
+                " obey: its packets can be lost"
+            )
+    for name, of_router in qos.items():
+        for port, of in of_router.items():
+            moved = [
+                d
+                for d in sorted(of.lossless_dscps)
+                if of.queues[of.classes[d]] != of.groups[of.classes[d]]
+            ]
+            if moved and port:
+                queue, group = of.queues[of.classes[moved[0]]], of.groups[of.classes[moved[0]]]
+                yield (
+                    f"{name}:{port}: DSCP {moved[0]} has queue {queue} but priority group {group}"
+                )
