@@ -87,7 +87,8 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
     edges = np.stack([virtual_channel(*ends[:, :2].T), virtual_channel(*ends[:, 2:].T)], 1)
     cycle = find_cycle(edges)
     unknown = sorted({gap for traffic in imported.traffics for gap in _met(imported, traffic)})
-    missing = list(imported.doubts) if cycle else [*imported.gaps, *unknown]
+    findings = imported.findings
+    missing = [*findings.doubts] if cycle else [*findings.gaps, *unknown]
     names = cycle_names(imported.channels, cycle)
     counted = [traffic.state for traffic in imported.traffics if traffic.counted]
     load = float(np.sum([state.loads for state in counted], axis=0).max(initial=0.0))
@@ -104,7 +105,7 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
         witnesses=tuple(_witnesses(imported, edges, causes, cycle, names)),
         vcs=dict(_by_vc(ends, edges)),
         missing=missing,
-        notes=list(imported.notes),
+        notes=[*findings.notes],
         problems=[line for state in counted for line in problems_of(state)],
         ignored=list(imported.ignored),
     )

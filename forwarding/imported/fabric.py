@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from forwarding.imported.findings import Findings
 from forwarding.state import ForwardingState
 from routing.flow_control import Edges
 from routing.graphs.channels import Channels
@@ -44,11 +45,8 @@ class ImportedFabric:
     """A fabric that was read from files.
 
     ``traffics`` are sent at the same time, between ``pairs`` of a host and a destination;
-    ``label`` is what their labels are called (``SL``).
-    ``waits`` turns the dependencies of packets into those of lossless virtual channels. ``gaps``
-    are missing facts, without which nothing can be called safe; ``doubts`` are missing facts
-    without which a cycle is not certain. ``notes`` are
-    assumptions and observations. ``ignored`` are files that no reader recognised.
+    ``label`` is what their labels are called (``SL``). ``waits`` turns the dependencies of packets
+    into those of lossless virtual channels. ``ignored`` are files that no reader recognised.
     """
 
     fabric: Fabric
@@ -57,8 +55,6 @@ class ImportedFabric:
     traffics: tuple[Traffic, ...]
     pairs: int
     label: str
-    gaps: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    findings: Findings = field(default_factory=Findings)
     ignored: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
     waits: Callable[[Edges], tuple[NDArray[np.int64], Edges]] = every_vc_waits

@@ -16,8 +16,17 @@ from numpy.typing import NDArray
 from common.errors import RuleError
 from forwarding.file_kinds import FoundFile
 from forwarding.imported.fabric import ImportedFabric, SentAs, Traffic
+from forwarding.imported.findings import Findings
 from forwarding.imported.infiniband_subnet import Subnet, subnet_of
-from forwarding.imported.next_hops import DROPPED, NOT_SENT, UNKNOWN, Actions, NextHops, VcMap
+from forwarding.imported.next_hops import (
+    DROPPED,
+    NOT_SENT,
+    UNKNOWN,
+    Actions,
+    NextHops,
+    VcMap,
+    classes_at,
+)
 from forwarding.readers.infiniband_lfts import MAX_LID, NO_PORT, ForwardingTables
 from forwarding.readers.path_sls import PathSls
 from forwarding.readers.sl2vl import DROP_VL, SLS, SlTables
@@ -45,29 +54,27 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
         found = ", ".join(str(file.path) for file in cables[:3]) or "none"
         raise RuleError(f"one output of ibnetdiscover is needed, for the cables; there is {found}")
     subnet = subnet_of(name, cables[0].value)
-    gaps: list[str] = []
-    notes: list[str] = []
-    hops = _next_hops(subnet, _tables(files, gaps), gaps, notes)
+    findings = Findings()
+    hops = _next_hops(subnet, _tables(files, findings), findings)
     sls = _path_sls(subnet, files)
-    vcs, doubts = _vcs(subnet, files, sls, notes)
+    vcs = _vcs(subnet, files, sls, findings)
     unknown = np.flatnonzero(subnet.lids < 0)
-    gaps += [f"the LID of {subnet.fabric.hosts[host].name}" for host in unknown[:5]]
+    for host in unknown[:5]:
+        findings.gap(f"the LID of {subnet.fabric.hosts[host].name}")
     if len(cut := [f for f in files if isinstance(f.value, ForwardingTables) and f.value.cut_off]):
-        gaps.append(f"the end of the forwarding tables in {cut[0].path}")
+        findings.gap(f"the end of the forwarding tables in {cut[0].path}")
     return ImportedFabric(
         subnet.fabric,
         subnet.channels,
         CREDITS,
-        tuple(_traffics(subnet, hops, vcs, sls, notes)),
+        tuple(_traffics(subnet, hops, vcs, sls, findings)),
         int(np.count_nonzero(_others(subnet))),
         "SL",
-        tuple(gaps),
-        tuple(notes),
-        doubts=doubts,
+        findings,
     )
 
 
-def _tables(files: Sequence[FoundFile], gaps: list[str]) -> dict[int, NDArray[np.uint8]]:
+def _tables(files: Sequence[FoundFile], findings: Findings) -> dict[int, NDArray[np.uint8]]:
     """Return the output port by LID, by switch GUID; from several files if they agree."""
     tables: dict[int, NDArray[np.uint8]] = {}
     for file in files:
@@ -78,35 +85,37 @@ def _tables(files: Sequence[FoundFile], gaps: list[str]) -> dict[int, NDArray[np
             lids = np.frombuffer(of_switch.lids, dtype=np.uint16)
             ports[lids] = np.frombuffer(of_switch.ports, dtype=np.uint8)
             if not np.array_equal(tables.setdefault(guid, ports), ports):
-                gaps.append(f"which of two forwarding tables of 0x{guid:016x} is right")
+                findings.unclear(f"which of two forwarding tables of 0x{guid:016x} is right")
     return tables
 
 
 def _next_hops(
     subnet: Subnet,
     tables: dict[int, NDArray[np.uint8]],
-    gaps: list[str],
-    notes: list[str],
+    findings: Findings,
 ) -> NextHops:
     fabric, actions = subnet.fabric, Actions()
     classes = np.zeros((len(subnet.lids), len(fabric.switches)), dtype=np.uint16)
     action_of: list[NDArray[np.uint32]] = []
+    homes = np.array([switch for switch, _ in subnet.ends], dtype=np.int32)
     without = [
         s.name for s, guid in zip(fabric.switches, subnet.guids, strict=True) if guid not in tables
     ]
     if without:
-        gaps.append(f"the forwarding tables of {_listed(without)}")
+        findings.gap(f"the forwarding tables of {_listed(without)}")
     for at, (switch, guid) in enumerate(zip(fabric.switches, subnet.guids, strict=True)):
         if guid not in tables:
             action_of.append(np.array([actions.unknown()], dtype=np.uint32))
             continue
         out = tables[guid][np.maximum(subnet.lids, 0)].astype(np.int32)
         out[subnet.lids < 0] = -1
-        ports, classes[:, at] = np.unique(out, return_inverse=True)
+        classes[:, at], ports = classes_at(out, homes == at)
         linked = {*fabric.neighbours[switch.name], *fabric.hosts_at[switch.name]}
-        dark = [port for port in ports.tolist() if 0 < port < NO_PORT and port not in linked]
+        dark = [
+            port for port in np.unique(ports).tolist() if 0 < port < NO_PORT and port not in linked
+        ]
         if dark:
-            notes.append(f"{switch.name}: entries name port {dark[0]}, which has no cable")
+            findings.note(f"{switch.name}: entries name port {dark[0]}, which has no cable")
         action_of.append(
             np.array(
                 [
@@ -118,7 +127,7 @@ def _next_hops(
         )
     strangers = sorted(set(tables) - set(subnet.guids))
     if strangers:
-        notes.append(f"no cable leads to switch 0x{strangers[0]:016x}; its table is not used")
+        findings.note(f"no cable leads to switch 0x{strangers[0]:016x}; its table is not used")
     return NextHops(subnet.channels, subnet.ends, classes, action_of, actions)
 
 
@@ -127,20 +136,19 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _vcs(
-    subnet: Subnet, files: Sequence[FoundFile], sls: NDArray[np.uint16] | None, notes: list[str]
-) -> tuple[VcMap, tuple[str, ...]]:
-    """Return the VL of every turn and SL, and why a cycle would not be certain."""
+    subnet: Subnet, files: Sequence[FoundFile], sls: NDArray[np.uint16] | None, findings: Findings
+) -> VcMap:
+    """Return the VL of every turn and SL; VL 0 without tables."""
     tables: SlTables = {}
     for file in files:
         if file.kind.name == "InfiniBand SL to VL tables":
             for key, vls in file.value.items():
                 if tables.setdefault(key, vls) != vls:
                     raise RuleError(f"{file.path}: contradicts another SL to VL table")
-    doubts: tuple[str, ...] = ()
     if not tables:
-        notes.append("no SL to VL tables: all packets are taken to use VL 0, as without QoS")
+        findings.note("no SL to VL tables: all packets are taken to use VL 0, as without QoS")
         if sls is not None and len(np.unique(sls[sls != NOT_SENT])) > 1:
-            doubts = ("the SL to VL tables: different SLs may use different VLs",)
+            findings.doubt("the SL to VL tables: different SLs may use different VLs")
     numbers: dict[tuple[int, ...], int] = {}
     no_row = (0,) * SLS if not tables else (UNKNOWN,) * SLS
     channels = subnet.channels
@@ -161,7 +169,7 @@ def _vcs(
     rows = np.array([*numbers] or [no_row], dtype=np.uint8).reshape(-1, SLS)
     rows[rows == DROP_VL] = DROPPED
     links, outs, of = np.array(columns, dtype=np.uint32).reshape(-1, 3).T.copy()
-    return VcMap(links, outs, of, rows), doubts
+    return VcMap(links, outs, of, rows)
 
 
 def _path_sls(subnet: Subnet, files: Sequence[FoundFile]) -> NDArray[np.uint16] | None:
@@ -188,7 +196,7 @@ def _traffics(
     hops: NextHops,
     vcs: VcMap,
     sls: NDArray[np.uint16] | None,
-    notes: list[str],
+    findings: Findings,
 ) -> list[Traffic]:
     """Return what is sent: with the known SLs of paths, and with any SL where they are unknown."""
     hosts, count = len(subnet.fabric.hosts), len(subnet.lids)
@@ -201,9 +209,9 @@ def _traffics(
         missing = int(np.count_nonzero(others))
         if not missing:
             return found
-        notes.append(f"{missing} paths without a known SL: they are taken to use any SL")
+        findings.note(f"{missing} paths without a known SL: they are taken to use any SL")
     else:
-        notes.append("no path SLs: every path is taken to use any SL")
+        findings.note("no path SLs: every path is taken to use any SL")
         found = []
     whole = sls is None and count == hosts
     labels = None if whole else np.where(others, 0, NOT_SENT).astype(np.uint16)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from common.errors import RuleError
 from knotless_core import forwarding as core
 from routing.graphs.channels import Channels, End
 
@@ -17,6 +18,7 @@ NOT_SENT = 65535
 """The first label of packets that are not sent."""
 HERE = 0xFFFFFFFF
 """The port to destinations that are attached to the switch by any port."""
+MAX_CLASSES = 65_535
 _RELABEL, _UNKNOWN = 2, 3
 
 
@@ -54,6 +56,29 @@ class Actions:
             "port_end": np.cumsum([len(ports) for ports in lists], dtype=np.uint32),
             "ports": np.array([port for ports in lists for port in ports], dtype=np.uint32),
         }
+
+
+def classes_at(
+    values: NDArray[np.int32], attached: NDArray[np.bool_]
+) -> tuple[NDArray[np.uint16], NDArray[np.int32]]:
+    """Return the class of each destination at a switch, and the value of each class.
+
+    Destinations of equal ``values`` are one class, but those that are ``attached`` to the switch
+    are a class each: the switch sends them on different links.
+
+    Raises
+    ------
+    RuleError
+        There are too many classes.
+
+    """
+    own = int(values.max(initial=0)) + 1 + np.arange(len(values))
+    _, first, classes = np.unique(
+        np.where(attached, own, values), return_index=True, return_inverse=True
+    )
+    if len(first) > MAX_CLASSES:
+        raise RuleError(f"a switch treats more than {MAX_CLASSES} destinations differently")
+    return classes.astype(np.uint16), values[first]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from forwarding.imported.findings import Findings
 from forwarding.imported.prefixes import prefix_of
 from forwarding.imported.router_files import Router, natural
 from forwarding.readers.layer1_topology import NamedEnd
@@ -38,11 +39,11 @@ class Cabling:
     outside: set[NamedEnd] = field(default_factory=set)
     absent: set[str] = field(default_factory=set)
 
-    def join(self, a: NamedEnd, b: NamedEnd, gaps: list[str]) -> None:
+    def join(self, a: NamedEnd, b: NamedEnd, findings: Findings) -> None:
         """Add a cable; one that contradicts another is a gap."""
         for near, far in ((a, b), (b, a)):
             if self.far.setdefault(near, far) != far:
-                gaps.append(
+                findings.gap(
                     f"what port {near[1]} of {near[0]} leads to: {far[0]} or {self.far[near][0]}"
                 )
 
@@ -51,19 +52,18 @@ def cabling_of(
     routers: Sequence[Router],
     routes: Mapping[str, Routes],
     listed: Sequence[tuple[NamedEnd, NamedEnd]],
-    gaps: list[str],
-    notes: list[str],
+    findings: Findings,
 ) -> Cabling:
     """Return the cables between ``routers``; ``listed`` are those of a list of all cables."""
     known = {router.name: router for router in routers}
     found = Cabling()
     meant = [end for router in routers for end in _meant(router)]
-    _by_lldp(routers, known, found, gaps)
+    _by_lldp(routers, known, found, findings)
     silent = {router.name for router in routers if router.heard is None}
     for a, b in listed:
         if a[0] in known and b[0] in known:
             if {a[0], b[0]} & silent and a not in found.far and b not in found.far:
-                found.join(a, b, gaps)
+                found.join(a, b, findings)
         else:
             found.outside.update(end for end in (a, b) if end[0] in known)
     assumed = []
@@ -73,17 +73,17 @@ def cabling_of(
         if far[0] not in known:
             found.outside.add(near)
         elif near[0] in silent:
-            found.join(near, (far[0], _port_called(known[far[0]], far[1], "")), gaps)
+            found.join(near, (far[0], _port_called(known[far[0]], far[1], "")), findings)
             assumed.append(near[0])
         else:
-            notes.append(f"no neighbour is heard on {near[1]} of {near[0]}; meant is {far[0]}")
+            findings.note(f"no neighbour is heard on {near[1]} of {near[0]}; meant is {far[0]}")
     if assumed:
-        notes.append(f"the cables of {assumed[0]} are those that are meant, not seen by LLDP")
+        findings.note(f"the cables of {assumed[0]} are those that are meant, not seen by LLDP")
     inferred = list(_by_prefix(routers, routes, found))
     for a, b in inferred:
-        found.join(a, b, gaps)
+        found.join(a, b, findings)
     if inferred:
-        notes.append(f"{len(inferred)} cables are inferred from prefixes that two ports share")
+        findings.note(f"{len(inferred)} cables are inferred from prefixes that two ports share")
     return found
 
 
@@ -94,7 +94,7 @@ def _meant(router: Router) -> Iterator[tuple[NamedEnd, NamedEnd]]:
 
 
 def _by_lldp(
-    routers: Sequence[Router], known: Mapping[str, Router], found: Cabling, gaps: list[str]
+    routers: Sequence[Router], known: Mapping[str, Router], found: Cabling, findings: Findings
 ) -> None:
     ears: dict[str, set[str]] = {}
     for router in routers:
@@ -107,13 +107,13 @@ def _by_lldp(
             if is_own(heard.interface):
                 continue
             if heard.system in known:
-                found.join(near, (heard.system, _far_port(known, router.name, heard)), gaps)
+                found.join(near, (heard.system, _far_port(known, router.name, heard)), findings)
                 continue
             kind = kinds.get(heard.system, {}).get("type", "")
             routes_too = "Router" in kind or len(ears[heard.system]) > 1 or heard.forwards
             if heard.system and routes_too:
                 found.absent.add(heard.system)
-                found.join(near, (heard.system, heard.port_id or heard.port_description), gaps)
+                found.join(near, (heard.system, heard.port_id or heard.port_description), findings)
             else:
                 found.outside.add(near)
 

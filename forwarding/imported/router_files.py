@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from forwarding.file_kinds import FoundFile
+from forwarding.imported.findings import Findings
 from forwarding.imported.prefixes import prefix_of
 from forwarding.readers.layer1_topology import NamedCables, NamedEnd
 from forwarding.readers.lldp_json import Neighbour, Neighbours
@@ -35,7 +36,7 @@ class Router:
 
 
 def routers_of(
-    files: Sequence[FoundFile], gaps: list[str]
+    files: Sequence[FoundFile], findings: Findings
 ) -> tuple[list[Router], list[tuple[NamedEnd, NamedEnd]]]:
     """Return the routers, by name, and the cables that a file of the whole fabric lists.
 
@@ -51,9 +52,9 @@ def routers_of(
             by_folder.setdefault(file.path.resolve().parent, []).append(file)
     routers: dict[str, Router] = {}
     for folder, of_folder in by_folder.items():
-        router = _router(folder.name, of_folder, gaps)
+        router = _router(folder.name, of_folder, findings)
         if router.name in routers:
-            gaps.append(f"which of two switches called {router.name} is right")
+            findings.unclear(f"which of two switches called {router.name} is right")
         routers[router.name] = router
     return [routers[name] for name in sorted(routers, key=natural)], cables
 
@@ -74,12 +75,12 @@ def natural(name: str) -> list[tuple[int, int, str]]:
     return [*parts, (1, 0, text)]
 
 
-def _router(name: str, files: Iterable[FoundFile], gaps: list[str]) -> Router:
+def _router(name: str, files: Iterable[FoundFile], findings: Findings) -> Router:
     router = Router(name)
     for file in files:
         value = file.value
         if isinstance(value, SonicTables):
-            _merge(router, value, file, gaps)
+            _merge(router, value, file, findings)
         elif isinstance(value, RouteDump):
             router.dumps.append((file.path.name, value))
         elif isinstance(value, Neighbours):
@@ -96,12 +97,12 @@ def _router(name: str, files: Iterable[FoundFile], gaps: list[str]) -> Router:
     return router
 
 
-def _merge(router: Router, value: SonicTables, file: FoundFile, gaps: list[str]) -> None:
+def _merge(router: Router, value: SonicTables, file: FoundFile, findings: Findings) -> None:
     for table, rows in value.tables.items():
         known = router.tables.setdefault(table, {})
         for key, fields in rows.items():
             if known.setdefault(key, fields) != fields:
-                gaps.append(f"which of two files is right about {table}|{key}: {file.path}")
+                findings.unclear(f"which of two files is right about {table}|{key}: {file.path}")
                 return
 
 
@@ -161,7 +162,7 @@ def _hops(prefix: str, given: Fields, found: RouteDump) -> tuple[NextHop, ...]:
     )
 
 
-def chosen_routes(router: Router, gaps: list[str]) -> dict[str, tuple[NextHop, ...]] | None:
+def chosen_routes(router: Router, findings: Findings) -> dict[str, tuple[NextHop, ...]] | None:
     """Return the next hops by prefix in the default VRF; None if there are no routes.
 
     If there are several dumps, the first one counts; they must agree about the prefixes of all.
@@ -170,13 +171,12 @@ def chosen_routes(router: Router, gaps: list[str]) -> dict[str, tuple[NextHop, .
     for name, dump in router.dumps:
         if dump.unclear:
             more = f" and {len(dump.unclear) - 1} more" if len(dump.unclear) > 1 else ""
-            gaps.append(f"the route of {router.name} to {dump.unclear[0]}{more} ({name})")
+            findings.unclear(f"the route of {router.name} to {dump.unclear[0]}{more} ({name})")
         for (vrf, text), hops in dump.routes.items():
             if vrf != DEFAULT_VRF:
-                gaps.append(f"VRF {vrf} of {router.name}: only the default one is followed")
+                findings.unclear(f"VRF {vrf} of {router.name}: only the default one is followed")
                 continue
             prefix = prefix_of(text).text
             if set(found.setdefault(prefix, hops)) != set(hops):
-                gaps.append(f"which route of {router.name} to {prefix} is right ({name})")
-    del gaps[1000:]
+                findings.unclear(f"which route of {router.name} to {prefix} is right ({name})")
     return found if router.dumps else None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from forwarding.imported.findings import Findings
 from forwarding.imported.next_hops import VcMap
 from forwarding.imported.router_fabric import RouterFabric, channel_ends
 from forwarding.imported.router_files import Router
@@ -47,11 +48,11 @@ class Priorities:
 
 
 def priorities_of(
-    made: RouterFabric, routers: Mapping[str, Router], qos: Qos, gaps: list[str]
+    made: RouterFabric, routers: Mapping[str, Router], qos: Qos, findings: Findings
 ) -> Priorities:
     """Return the virtual channels of the packets that some port does not drop."""
     sources = {
-        edge: _host_classes(made, routers[edge[0]], edge[1], qos[edge[0]], gaps)
+        edge: _host_classes(made, routers[edge[0]], edge[1], qos[edge[0]], findings)
         for edge in made.edges
     }
     every = [port for of in qos.values() for port in of.values()]
@@ -105,7 +106,7 @@ def _host_classes(
     router: Router,
     interface: str,
     qos: Mapping[str, PortQos],
-    gaps: list[str],
+    findings: Findings,
 ) -> Map:
     """Return the map from DSCP to class of what hosts behind an interface send."""
     ports = set(made.interfaces.ports(router.name, interface))
@@ -116,7 +117,7 @@ def _host_classes(
     found = {port_qos(qos, port).classes for port in ports}
     found = found or {of.classes for port, of in qos.items() if port}
     if len(found) > 1:
-        gaps.append(f"which DSCP_TO_TC_MAP hosts behind {interface} of {router.name} meet")
+        findings.unclear(f"which DSCP_TO_TC_MAP hosts behind {interface} of {router.name} meet")
     return min(found) if found else qos[""].classes
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from common.errors import RuleError
+from forwarding.imported.findings import Findings
 from forwarding.imported.router_files import Router
 from forwarding.readers.sonic_database import Fields
 
@@ -52,7 +53,7 @@ class PortQos:
         return frozenset(d for d in range(DSCPS) if self.pauses[self.groups[self.classes[d]]])
 
 
-def qos_of(router: Router, gaps: list[str], notes: list[str]) -> dict[str, PortQos] | None:
+def qos_of(router: Router, findings: Findings) -> dict[str, PortQos] | None:
     """Return the settings by port, and for ``""`` those of ports that are not listed.
 
     None if the switch has no table of them.
@@ -61,7 +62,7 @@ def qos_of(router: Router, gaps: list[str], notes: list[str]) -> dict[str, PortQ
     if not of_ports:
         return None
     common = of_ports.get("global", {})
-    reader = _Reader(router, gaps, notes)
+    reader = _Reader(router, findings)
     found = {"": reader.port("", common)}
     for key, fields in of_ports.items():
         for port in key.split(","):
@@ -69,13 +70,13 @@ def qos_of(router: Router, gaps: list[str], notes: list[str]) -> dict[str, PortQ
                 found[port] = reader.port(port, {**common, **fields})
     for name in sorted({of for fields in of_ports.values() for of in fields}):
         if name not in _FIELDS and name not in _OTHER_FIELDS:
-            gaps.append(f"what {name} of PORT_QOS_MAP does at {router.name}")
+            findings.unclear(f"what {name} of PORT_QOS_MAP does at {router.name}")
     return found
 
 
 class _Reader:
-    def __init__(self, router: Router, gaps: list[str], notes: list[str]) -> None:
-        self.router, self.gaps, self.notes = router, gaps, notes
+    def __init__(self, router: Router, findings: Findings) -> None:
+        self.router, self.findings = router, findings
         self.lossy = _lossy_groups(router)
 
     def map(self, fields: Fields, field: str, size: int, most: int, identity: bool) -> Map:
@@ -86,7 +87,7 @@ class _Reader:
             return tuple(found)
         rows = self.router.table(_FIELDS[field]).get(name)
         if rows is None:
-            self.gaps.append(f"{_FIELDS[field]}|{name} of {self.router.name}")
+            self.findings.unclear(f"{_FIELDS[field]}|{name} of {self.router.name}")
             return tuple(found)
         for key, value in rows.items():
             if key.isdecimal() and value.isdecimal() and int(key) < size and int(value) <= most:
@@ -103,7 +104,7 @@ class _Reader:
         for group in range(PRIORITIES):
             sent = frozenset(p for p in enabled if to_group[p] == group)
             if sent and (port, group) in self.lossy:
-                self.notes.append(
+                self.findings.note(
                     f"{self.router.name}: {port} has PFC for priority group {group}, whose buffer"
                     " profile has no xoff"
                 )

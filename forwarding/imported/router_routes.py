@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from forwarding.imported.next_hops import HERE, NOT_SENT, Actions, NextHops
+from forwarding.imported.findings import Findings
+from forwarding.imported.next_hops import HERE, NOT_SENT, Actions, NextHops, classes_at
 from forwarding.imported.prefixes import Prefix, Ranges, prefix_of, ranges_of
 from forwarding.imported.router_cables import Routes, is_own
 from forwarding.imported.router_fabric import RouterFabric
@@ -32,7 +33,7 @@ class Destinations:
 
 
 def destinations_of(
-    made: RouterFabric, routes: Mapping[str, Routes | None], gaps: list[str]
+    made: RouterFabric, routes: Mapping[str, Routes | None], findings: Findings
 ) -> Destinations:
     """Return the tables for every range of addresses that is attached to some router.
 
@@ -51,7 +52,7 @@ def destinations_of(
             continue
         rows = []
         for prefix, hops in parsed[name]:
-            rows.append((prefix, _action(made, at, hops, actions, gaps, prefix)))
+            rows.append((prefix, _action(made, at, hops, actions, findings, prefix)))
             interfaces = {hop.interface for hop in hops if hop.interface}
             attached += [(host[name, i], prefix) for i in interfaces if (name, i) in host]
         table[:, at] = ranges.matched(rows, drop)
@@ -80,7 +81,7 @@ def _action(
     at: int,
     hops: Sequence[NextHop],
     actions: Actions,
-    gaps: list[str],
+    findings: Findings,
     prefix: Prefix,
 ) -> int:
     """Return the action of a route; one with a next hop that nobody knows is unknown."""
@@ -92,12 +93,12 @@ def _action(
             continue
         edge = made.interfaces.is_edge(name, interface, hop.address is not None)
         if edge is None:
-            gaps.append(f"what port {interface} of {name} leads to")
+            findings.gap(f"what port {interface} of {name} leads to")
             return actions.unknown()
         members = made.interfaces.ports(name, interface)
         linked = [port for port in members if (name, port) in made.interfaces.cabling.far]
         if not edge and not linked:
-            gaps.append(f"the next hop of {name} to {prefix.text} by {interface}")
+            findings.gap(f"the next hop of {name} to {prefix.text} by {interface}")
             return actions.unknown()
         ports.update([HERE] if edge else [made.port[name, port] for port in linked])
     return actions.send(sorted(ports))
@@ -142,13 +143,14 @@ def _next_hops(
     classes = np.zeros((len(rows_of), len(made.names)), dtype=np.uint16)
     action_of: list[NDArray[np.uint32]] = []
     rows = np.array(rows_of, dtype=np.int64)
+    here = np.array(actions.with_port(HERE), dtype=np.int32)
     for at in range(len(made.names)):
         of = (
             np.where(rows >= 0, kinds[rows, at], unknown)
             if len(kinds)
             else np.full(len(rows), unknown)
         )
-        found, classes[:, at] = np.unique(of, return_inverse=True)
+        classes[:, at], found = classes_at(of, np.isin(of, here))
         action_of.append(found.astype(np.uint32) if len(found) else np.array([0], np.uint32))
     index = made.fabric.switch_index
     ends: list[End] = [(index[host.switch], host.port) for host in made.fabric.hosts]

@@ -13,6 +13,7 @@ import numpy as np
 from common.errors import RuleError
 from forwarding.file_kinds import FoundFile
 from forwarding.imported.fabric import ImportedFabric, Traffic, every_vc_waits
+from forwarding.imported.findings import Findings
 from forwarding.imported.next_hops import VcMap
 from forwarding.imported.router_cables import Routes, cabling_of
 from forwarding.imported.router_fabric import RouterFabric, interfaces_of, router_fabric
@@ -38,34 +39,37 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
         The cables contradict each other.
 
     """
-    gaps: list[str] = []
-    notes: list[str] = []
-    routers, cables = routers_of(files, gaps)
+    findings = Findings()
+    routers, cables = routers_of(files, findings)
     if not routers:
         raise RuleError("there are cables, but no routes or tables of a router")
-    dumped = {router.name: chosen_routes(router, gaps) for router in routers}
+    dumped = {router.name: chosen_routes(router, findings) for router in routers}
     routes: dict[str, Routes] = {
         router.name: {**_connected(router), **(dumped[router.name] or {})} for router in routers
     }
-    gaps += [f"the routes of {of}" for of, found in dumped.items() if found is None]
-    gaps += [text for router in routers for text in unsupported(router)]
-    cabling = cabling_of(routers, routes, cables, gaps, notes)
-    gaps += [f"the files of {absent}" for absent in sorted(cabling.absent)]
+    for of, known in dumped.items():
+        if known is None:
+            findings.gap(f"the routes of {of}")
+    for text in (text for router in routers for text in unsupported(router)):
+        findings.unclear(text)
+    cabling = cabling_of(routers, routes, cables, findings)
+    for absent in sorted(cabling.absent):
+        findings.gap(f"the files of {absent}")
     made = router_fabric(name, routers, routes, interfaces_of(routers, cabling))
     found = destinations_of(
-        made, {of: routes[of] if dumped[of] is not None else None for of in routes}, gaps
+        made, {of: routes[of] if dumped[of] is not None else None for of in routes}, findings
     )
     if not found.sent.any():
-        gaps.append(f"networks of hosts with routes between them: {len(made.edges)} are known")
-    doubts: list[str] = []
-    qos = _qos(routers, cabling.absent, gaps, doubts, notes)
+        findings.gap(f"networks of hosts with routes between them: {len(made.edges)} are known")
+    qos = _qos(routers, cabling.absent, findings)
     traffics: tuple[Traffic, ...]
     if qos is None:
         traffics, waits = (_one_traffic(made, found),), every_vc_waits
     else:
-        priorities = priorities_of(made, {r.name: r for r in routers}, qos, gaps)
+        priorities = priorities_of(made, {r.name: r for r in routers}, qos, findings)
         traffics, waits = tuple(_traffics(made, found, priorities)), priorities.waits
-        notes += irregular(made, qos)
+        for text in irregular(made, qos):
+            findings.note(text)
     return ImportedFabric(
         made.fabric,
         made.channels,
@@ -73,9 +77,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
         traffics,
         int(np.count_nonzero(found.sent)),
         "DSCP",
-        tuple(dict.fromkeys(gaps)),
-        tuple(dict.fromkeys(notes)),
-        doubts=tuple(doubts),
+        findings,
         waits=waits,
     )
 
@@ -88,22 +90,20 @@ def _connected(router: Router) -> Routes:
 def _qos(
     routers: Sequence[Router],
     absent: Iterable[str],
-    gaps: list[str],
-    doubts: list[str],
-    notes: list[str],
+    findings: Findings,
 ) -> Qos | None:
     """Return the settings of all routers; None if those of one are not known."""
-    found = {router.name: qos_of(router, gaps, notes) for router in routers}
+    found = {router.name: qos_of(router, findings) for router in routers}
     without = [*(of for of, ports in found.items() if ports is None), *absent]
     if without:
-        doubts.append(f"PORT_QOS_MAP of {without[0]}: which priorities it pauses")
-        notes.append(
+        findings.doubt(f"PORT_QOS_MAP of {without[0]}: which priorities it pauses")
+        findings.note(
             f"no PORT_QOS_MAP of {without[0]}: all packets are taken to be lossless, in one"
             " priority everywhere"
         )
     watched = [r.name for r in routers if set(r.table("PFC_WD")) - {"GLOBAL"}]
     if watched:
-        notes.append(
+        findings.note(
             f"{len(watched)} switches have a PFC watchdog, which ends a deadlock by dropping but"
             " does not prevent it"
         )
