@@ -13,10 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from forwarding.imported.findings import Findings
 from forwarding.imported.next_hops import VcMap
 from forwarding.imported.router_fabric import RouterFabric, channel_ends
-from forwarding.imported.router_files import Router
 from forwarding.imported.router_qos import DSCPS, MAX_QUEUE, PRIORITIES, Map, PortQos, port_qos
 from routing.flow_control import Edges
 
@@ -47,16 +45,10 @@ class Priorities:
         return rows, np.stack([held[rows], group[rows], wanted[rows], wanted_group], axis=1)
 
 
-def priorities_of(
-    made: RouterFabric, routers: Mapping[str, Router], qos: Qos, findings: Findings
-) -> Priorities:
+def priorities_of(made: RouterFabric, qos: Qos) -> Priorities:
     """Return the virtual channels of the packets that some port does not drop."""
-    sources = {
-        edge: _host_classes(made, routers[edge[0]], edge[1], qos[edge[0]], findings)
-        for edge in made.edges
-    }
     every = [port for of in qos.values() for port in of.values()]
-    dscps = _lossless(every, {*sources.values(), *(port.classes for port in every)})
+    dscps = _lossless(every, {port.classes for port in every})
     count = len(made.channels)
     pausing = np.zeros((count, PRIORITIES, MAX_QUEUE + 1), dtype=bool)
     entering: list[list[tuple[int, Map]]] = [[] for _ in made.names]
@@ -65,8 +57,10 @@ def priorities_of(
         at = int(made.channels.head[channel])
         entering[at].append((channel, port_qos(qos[far], port).classes))
     index = made.fabric.switch_index
-    for number, (host, edge) in enumerate(zip(made.fabric.hosts, made.edges, strict=True)):
-        entering[index[host.switch]].append((count + number, sources[edge]))
+    for number, host in enumerate(made.fabric.hosts):
+        # Nothing waits for a host's own link, so the map for what enters there does not matter.
+        at = index[host.switch]
+        entering[at].append((count + number, qos[made.names[at]][""].classes))
     numbers: dict[tuple[int, ...], int] = {}
     columns: list[tuple[int, int, int]] = []
     for channel, (near, far_end) in enumerate(ends):
@@ -99,26 +93,6 @@ def _lossless(ports: list[PortQos], maps: set[Map]) -> tuple[int, ...]:
     for dscp in range(DSCPS):
         kinds.setdefault(tuple(of[dscp] for of in sorted(maps)), dscp)
     return tuple(dscp for dscp in kinds.values() if dscp in kept) or (0,)
-
-
-def _host_classes(
-    made: RouterFabric,
-    router: Router,
-    interface: str,
-    qos: Mapping[str, PortQos],
-    findings: Findings,
-) -> Map:
-    """Return the map from DSCP to class of what hosts behind an interface send."""
-    ports = set(made.interfaces.ports(router.name, interface))
-    for key in router.table("VLAN_MEMBER"):
-        vlan, _, member = key.partition("|")
-        if vlan == interface:
-            ports.update(made.interfaces.ports(router.name, member))
-    found = {port_qos(qos, port).classes for port in ports}
-    found = found or {of.classes for port, of in qos.items() if port}
-    if len(found) > 1:
-        findings.unclear(f"which DSCP_TO_TC_MAP hosts behind {interface} of {router.name} meet")
-    return min(found) if found else qos[""].classes
 
 
 def irregular(made: RouterFabric, qos: Qos) -> Iterator[str]:

@@ -66,7 +66,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
     if qos is None:
         traffics, waits = (_one_traffic(made, found),), every_vc_waits
     else:
-        priorities = priorities_of(made, {r.name: r for r in routers}, qos, findings)
+        priorities = priorities_of(made, qos)
         traffics, waits = tuple(_traffics(made, found, priorities)), priorities.waits
         for text in irregular(made, qos):
             findings.note(text)
