@@ -57,6 +57,8 @@ class RouterNet:
     hosts: dict[End, str] = field(default_factory=dict)
     routes: dict[str, dict[str, Hops]] = field(default_factory=dict)
     qos: dict[str, Qos] = field(default_factory=dict)
+    more: dict[str, dict[str, dict[str, Values]]] = field(default_factory=dict)
+    """More tables of CONFIG_DB, by router."""
 
     @property
     def routers(self) -> list[str]:
@@ -98,6 +100,8 @@ class RouterNet:
                 name: {str(key): str(value) for key, value in of.items()}
                 for name, of in maps.items()
             }
+        for table, rows in self.more.get(router, {}).items():
+            used[table] = {**used.get(table, {}), **rows}
         return {table: rows for table, rows in used.items() if rows}
 
     def appl_routes(self, router: str) -> dict[str, Values]:
@@ -119,11 +123,11 @@ class RouterNet:
         """Return what show ip route json prints; older versions escape slashes twice."""
         found = {}
         for prefix, hops in self.routes[router].items():
+            used: Values = {"fib": True, "active": True}
             listed: list[Values] = [
-                {"fib": True, "active": True, "interfaceName": port}
-                | ({"ip": address, "afi": "ipv4"} if address else {"directlyConnected": True})
+                {**used, "interfaceName": port, "ip": address, "directlyConnected": not address}
                 for address, port in hops
-            ] or [{"fib": True, "active": True, "blackhole": True}]
+            ] or [{**used, "blackhole": True}]
             text = prefix.replace("/", "\\/") if older else prefix
             best = {"prefix": text, "protocol": "bgp", "selected": True, "nexthops": listed}
             worse = {"prefix": text, "protocol": "static", "nexthops": [{"ip": "9.9.9.9"}]}
@@ -339,7 +343,7 @@ def shortest_paths(net: RouterNet) -> None:
             if router == home:
                 net.routes[router][prefix] = [("", port)]
                 continue
-            hops = {}
+            hops: dict[str, str] = {}
             for (name, out), (far, _) in sorted(net.far.items()):
                 if name == router and distance.get(far, 99) == distance.get(router, 0) - 1:
                     hops[lag_of.get((name, out), out)] = f"169.254.0.{len(hops) + 1}"

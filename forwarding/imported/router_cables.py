@@ -161,11 +161,10 @@ def _by_prefix(
 
 def ports_of(router: Router, routes: Routes, cabling: Cabling) -> list[str]:
     """Return the physical ports of a router by name, in natural order."""
-    names = set(router.table("PORT"))
-    names.update(end[1] for end in cabling.far if end[0] == router.name)
-    names.update(end[1] for end in cabling.outside if end[0] == router.name)
-    names.update(
-        hop.interface.partition(".")[0] for hops in routes.values() for hop in hops if hop.interface
-    )
-    kept = (name for name in names if not name.startswith(("Vlan", "PortChannel")))
-    return sorted((name for name in kept if not is_own(name)), key=natural)
+    cabled = {end[1] for end in (*cabling.far, *cabling.outside) if end[0] == router.name}
+    used = {
+        hop.interface.partition(".")[0] for of in routes.values() for hop in of if hop.interface
+    }
+    named = {name for name in used if not name.startswith(("Vlan", "PortChannel"))}
+    named = {name for name in named if not is_own(name)}
+    return sorted(cabled | named | set(router.table("PORT")), key=natural)

@@ -7,15 +7,17 @@ waits for each priority group whose pauses stop it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from forwarding.imported.findings import Findings
 from forwarding.imported.next_hops import VcMap
 from forwarding.imported.router_fabric import RouterFabric, channel_ends
 from forwarding.imported.router_qos import DSCPS, MAX_QUEUE, PRIORITIES, Map, PortQos, port_qos
+from forwarding.imported.router_tunnels import Tunnel
 from routing.flow_control import Edges
 
 Qos = Mapping[str, Mapping[str, PortQos]]
@@ -24,16 +26,23 @@ Qos = Mapping[str, Mapping[str, PortQos]]
 
 @dataclass(frozen=True)
 class Priorities:
-    """The virtual channels of packets by label; label i stands for DSCP ``dscps[i]``.
+    """The virtual channels of packets: for each of ``dscps``, by label.
 
-    ``dscps`` are one for each set of DSCPs that all ports treat alike and some port does not drop.
-    ``pausing`` (channels, priority groups, queues) is whether a priority group at the receiver
-    stops a queue of the sender.
+    Label 0 is that of packets in no tunnel, label i + 1 that of tunnel i. ``dscps`` are one for
+    each set of DSCPs that all ports treat alike and some port does not drop. ``pausing``
+    (channels, priority groups, queues) is whether a priority group at the receiver stops a queue
+    of the sender.
     """
 
     vcs: VcMap
     dscps: tuple[int, ...]
+    labels: int
     pausing: NDArray[np.bool_]
+
+    def of_dscp(self, number: int) -> VcMap:
+        """Return the virtual channels of the packets with DSCP ``dscps[number]``."""
+        first = number * self.labels
+        return self.vcs.with_labels(range(first, first + self.labels))
 
     def waits(self, dependencies: Edges) -> tuple[NDArray[np.int64], Edges]:
         """Return the dependencies of priority groups on each other; see every_vc_waits."""
@@ -45,10 +54,13 @@ class Priorities:
         return rows, np.stack([held[rows], group[rows], wanted[rows], wanted_group], axis=1)
 
 
-def priorities_of(made: RouterFabric, qos: Qos) -> Priorities:
+def priorities_of(
+    made: RouterFabric, qos: Qos, tunnels: Sequence[Tunnel], findings: Findings
+) -> Priorities:
     """Return the virtual channels of the packets that some port does not drop."""
     every = [port for of in qos.values() for port in of.values()]
     dscps = _lossless(every, {port.classes for port in every})
+    outer = _outer_dscps(qos, tunnels, dscps, findings)
     count = len(made.channels)
     pausing = np.zeros((count, PRIORITIES, MAX_QUEUE + 1), dtype=bool)
     entering: list[list[tuple[int, Map]]] = [[] for _ in made.names]
@@ -71,16 +83,62 @@ def priorities_of(made: RouterFabric, qos: Qos) -> Priorities:
         by_map: dict[Map, int] = {}
         for link, classes in entering[int(made.channels.tail[channel])]:
             if classes not in by_map:
-                row = tuple(_vc(classes, out, into, dscp) for dscp in dscps)
+                turn = _Turn(classes, out, into, near[0], far_end[0])
+                row = tuple(vc for dscp in dscps for vc in turn.vcs(dscp, tunnels, outer))
                 by_map[classes] = numbers.setdefault(row, len(numbers))
             columns.append((link, channel, by_map[classes]))
-    rows = np.array([*numbers], dtype=np.uint8).reshape(-1, len(dscps))
+    rows = np.array([*numbers], dtype=np.uint8).reshape(-1, len(dscps) * (1 + len(tunnels)))
     link_in, out_channel, of_row = np.array(columns, dtype=np.uint32).reshape(-1, 3).T.copy()
-    return Priorities(VcMap(link_in, out_channel, of_row, rows), dscps, pausing)
+    return Priorities(VcMap(link_in, out_channel, of_row, rows), dscps, 1 + len(tunnels), pausing)
 
 
-def _vc(classes: Map, out: PortQos, into: PortQos, dscp: int) -> int:
-    return out.queues[classes[dscp]] * PRIORITIES + into.groups[into.classes[dscp]]
+@dataclass(frozen=True)
+class _Turn:
+    """From an input port of router ``near`` (its classes) to one of router ``far``."""
+
+    classes: Map
+    out: PortQos
+    into: PortQos
+    near: str
+    far: str
+
+    def vcs(self, dscp: int, tunnels: Sequence[Tunnel], outer: _Outer) -> Iterator[int]:
+        """Yield the virtual channel of packets in no tunnel, then in each."""
+        group = self.into.groups[self.into.classes[dscp]]
+        yield self.out.queues[self.classes[dscp]] * PRIORITIES + group
+        for number, tunnel in enumerate(tunnels):
+            shown = outer[number, dscp]
+            queue = self.out.queues[self.classes[shown]]
+            if self.near == tunnel.source and tunnel.queues is not None:
+                queue = tunnel.queues[self.classes[dscp]]
+            elif self.near == tunnel.source:
+                queue = self.out.queues[self.classes[dscp]]
+            group = self.into.groups[self.into.classes[shown]]
+            if self.far == tunnel.peer and (tunnel.classes or tunnel.groups):
+                kind = (tunnel.classes or self.into.classes)[shown]
+                group = (tunnel.groups or self.into.groups)[kind]
+            yield queue * PRIORITIES + group
+
+
+_Outer = dict[tuple[int, int], int]
+"""The outer DSCP by tunnel and inner DSCP."""
+
+
+def _outer_dscps(
+    qos: Qos, tunnels: Sequence[Tunnel], dscps: Iterable[int], findings: Findings
+) -> _Outer:
+    found = {}
+    for number, tunnel in enumerate(tunnels):
+        maps = {port.classes for name, port in qos[tunnel.source].items() if name}
+        for dscp in dscps:
+            if tunnel.dscps is None:
+                found[number, dscp] = dscp
+                continue
+            shown = sorted({tunnel.dscps[of[dscp]] for of in maps} or {dscp})
+            if len(shown) > 1:
+                findings.unclear(f"the DSCP of DSCP {dscp} in the tunnel from {tunnel.source}")
+            found[number, dscp] = shown[0]
+    return found
 
 
 def _lossless(ports: list[PortQos], maps: set[Map]) -> tuple[int, ...]:

@@ -26,8 +26,25 @@ _FIELDS = {
     "tc_to_pg_map": "TC_TO_PRIORITY_GROUP_MAP",
     "pfc_to_queue_map": "MAP_PFC_PRIORITY_TO_QUEUE",
     "pfc_to_pg_map": "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP",
+    "encap_tc_to_dscp_map": "TC_TO_DSCP_MAP",
+    "encap_tc_color_to_dscp_map": "TC_TO_DSCP_MAP",
+    "encap_tc_to_queue_map": "TC_TO_QUEUE_MAP",
+    "decap_dscp_to_tc_map": "DSCP_TO_TC_MAP",
+    "decap_tc_to_pg_map": "TC_TO_PRIORITY_GROUP_MAP",
 }
-_OTHER_FIELDS = {"pfc_enable", "pfcwd_sw_enable", "scheduler", "dot1p_to_tc_map", "NULL", ""}
+_PORT_FIELDS = {
+    "dscp_to_tc_map",
+    "tc_to_queue_map",
+    "tc_to_pg_map",
+    "pfc_to_queue_map",
+    "pfc_to_pg_map",
+    "pfc_enable",
+    "pfcwd_sw_enable",
+    "scheduler",
+    "dot1p_to_tc_map",
+    "NULL",
+    "",
+}
 
 Map = tuple[int, ...]
 
@@ -69,9 +86,39 @@ def qos_of(router: Router, findings: Findings) -> dict[str, PortQos] | None:
             if port != "global":
                 found[port] = reader.port(port, {**common, **fields})
     for name in sorted({of for fields in of_ports.values() for of in fields}):
-        if name not in _FIELDS and name not in _OTHER_FIELDS:
+        if name not in _PORT_FIELDS:
             findings.unclear(f"what {name} of PORT_QOS_MAP does at {router.name}")
     return found
+
+
+def number_map(
+    router: Router,
+    fields: Fields,
+    field: str,
+    size: int,
+    most: int,
+    findings: Findings,
+    identity: bool = False,
+) -> Map | None:
+    """Return the map that ``field`` names, from 0..size-1 to 0..most; None if it names none.
+
+    Numbers that are not in the map become 0, or stay the same if ``identity``.
+    """
+    name = fields.get(field, "")
+    if not name:
+        return None
+    rows = router.table(_FIELDS[field]).get(name)
+    if rows is None:
+        findings.unclear(f"{_FIELDS[field]}|{name} of {router.name}")
+        return None
+    found = [number if identity else 0 for number in range(size)]
+    for key, value in rows.items():
+        if key.isdecimal() and value.isdecimal() and int(key) < size and int(value) <= most:
+            found[int(key)] = int(value)
+        elif key != "NULL":
+            where = f"{router.name}: {_FIELDS[field]}|{name}"
+            raise RuleError(f"{where}: {key[:20]!r}: {value[:20]!r} is out of range")
+    return tuple(found)
 
 
 class _Reader:
@@ -81,21 +128,8 @@ class _Reader:
 
     def map(self, fields: Fields, field: str, size: int, most: int, identity: bool) -> Map:
         """Return the map that a port names; where it says nothing, 0 or the same number."""
-        found = [number if identity else 0 for number in range(size)]
-        name = fields.get(field, "")
-        if not name:
-            return tuple(found)
-        rows = self.router.table(_FIELDS[field]).get(name)
-        if rows is None:
-            self.findings.unclear(f"{_FIELDS[field]}|{name} of {self.router.name}")
-            return tuple(found)
-        for key, value in rows.items():
-            if key.isdecimal() and value.isdecimal() and int(key) < size and int(value) <= most:
-                found[int(key)] = int(value)
-            elif key != "NULL":
-                where = f"{self.router.name}: {_FIELDS[field]}|{name}"
-                raise RuleError(f"{where}: {key[:20]!r}: {value[:20]!r} is out of range")
-        return tuple(found)
+        named = number_map(self.router, fields, field, size, most, self.findings, identity)
+        return named or (tuple(range(size)) if identity else (0,) * size)
 
     def port(self, port: str, fields: Fields) -> PortQos:
         enabled = self.priorities(port, fields)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,27 +13,36 @@ from forwarding.imported.next_hops import HERE, NOT_SENT, Actions, NextHops, cla
 from forwarding.imported.prefixes import Prefix, Ranges, prefix_of, ranges_of
 from forwarding.imported.router_cables import Routes, is_own
 from forwarding.imported.router_fabric import RouterFabric
+from forwarding.imported.router_tunnels import Server, Tunnel
 from forwarding.route_dump import NextHop
 from routing.graphs.channels import End
 
 _Attached = list[tuple[int, Prefix]]
 """Hosts with a prefix behind their interface."""
+_Parsed = Mapping[str, list[tuple[Prefix, tuple[NextHop, ...]]]]
+"""Routes by router."""
 
 
 @dataclass(frozen=True)
 class Destinations:
     """The next hops of all routers. Destinations are the hosts, then those called ``more``.
 
-    ``sent`` (destinations, destinations) is whether a host sends to a destination.
+    ``sent`` (destinations, destinations) is whether a host sends to a destination. Label 0 is that
+    of packets in no tunnel, label i + 1 that of tunnel i.
     """
 
     hops: NextHops
     more: tuple[str, ...]
     sent: NDArray[np.bool_]
+    labels: int
 
 
 def destinations_of(
-    made: RouterFabric, routes: Mapping[str, Routes | None], findings: Findings
+    made: RouterFabric,
+    routes: Mapping[str, Routes | None],
+    tunnels: Sequence[Tunnel],
+    servers: Sequence[Server],
+    findings: Findings,
 ) -> Destinations:
     """Return the tables for every range of addresses that is attached to some router.
 
@@ -41,39 +50,77 @@ def destinations_of(
     behind its interface; no one sends to a host without one.
     """
     parsed = {of: _parsed(found) for of, found in routes.items() if found is not None}
-    ranges = ranges_of([prefix for found in parsed.values() for prefix, _ in found])
+    prefixes = [prefix for found in parsed.values() for prefix, _ in found]
+    ends = [tunnel.address for tunnel in tunnels] + [server.address for server in servers]
+    ranges = ranges_of([*prefixes, *ends])
     actions = Actions()
-    drop, unknown = actions.send(()), actions.unknown()
+    unknown = actions.unknown()
     table = np.full((len(ranges), len(made.names)), unknown, dtype=np.int32)
-    attached: list[tuple[int, Prefix]] = []
-    host = {edge: number for number, edge in enumerate(made.edges)}
     for at, name in enumerate(made.names):
-        if name not in parsed:
-            continue
-        rows = []
-        for prefix, hops in parsed[name]:
-            rows.append((prefix, _action(made, at, hops, actions, findings, prefix)))
-            interfaces = {hop.interface for hop in hops if hop.interface}
-            attached += [(host[name, i], prefix) for i in interfaces if (name, i) in host]
-        table[:, at] = ranges.matched(rows, drop)
+        if name in parsed:
+            found = [(p, _action(made, at, hops, actions, findings, p)) for p, hops in parsed[name]]
+            table[:, at] = ranges.matched(found, actions.send(()))
+    attached = list(_attached(made, parsed))
+    special = _special_rows(made, tunnels, servers, ranges, table, actions)
     here = np.array(actions.with_port(HERE), dtype=np.int32)
-    used = np.flatnonzero(np.isin(table, here).any(axis=1))
+    delivered: NDArray[np.bool_] = np.isin(table, here)
+    for end in ends:
+        delivered[ranges.of(end)] = False
+    used = np.flatnonzero(delivered.any(axis=1))
     kinds, first, kind = np.unique(table[used], axis=0, return_index=True, return_inverse=True)
     of_range = np.full(len(ranges), -1, dtype=np.int64)
     of_range[used] = kind.reshape(-1)
-    own = _own_kinds(made, attached, ranges, of_range, table, here)
+    own = _own_kinds(made, attached, ranges, of_range, delivered)
     left = [number for number in range(len(kinds)) if number not in set(own)]
-    rows_of = [*own, *left]
     owners = _owners(attached, ranges, used[first[left]])
+    homes = _owners(attached, ranges, np.array([ranges.of(end).start for end in ends], dtype=int))
+    texts = [ranges.text(int(used[first[number]])) for number in left]
+    texts += [f"the tunnel from {tunnel.source}" for tunnel in tunnels]
+    nowhere = np.full((1, len(made.names)), unknown, dtype=np.int32)
+    plain = np.concatenate([kinds, nowhere])[[*own, *left]]
+    rows = np.concatenate([plain, special])
     return Destinations(
-        _next_hops(made, kinds, rows_of, owners, actions, unknown),
-        tuple(ranges.text(int(used[first[number]])) for number in left),
-        _sent(len(own), own, left, owners),
+        _next_hops(made, rows, [*owners, *homes], actions, len(plain), len(tunnels)),
+        (*texts, *(server.text for server in servers)),
+        _sent(own, owners, len(tunnels), len(servers)),
+        1 + len(tunnels),
     )
+
+
+def _special_rows(
+    made: RouterFabric,
+    tunnels: Sequence[Tunnel],
+    servers: Sequence[Server],
+    ranges: Ranges,
+    table: NDArray[np.int32],
+    actions: Actions,
+) -> NDArray[np.int32]:
+    """Return the actions of all routers for the end of each tunnel, then for each server."""
+    rows = np.empty((len(tunnels) + len(servers), len(made.names)), dtype=np.int32)
+    for number, tunnel in enumerate(tunnels):
+        rows[number] = table[ranges.of(tunnel.address).start]
+        rows[number, made.names.index(tunnel.peer)] = actions.relabel(0)
+    encap = {tunnel.source: number for number, tunnel in enumerate(tunnels, 1)}
+    for number, server in enumerate(servers, len(tunnels)):
+        rows[number] = table[ranges.of(server.address).start]
+        for name in (name for name, standby in server.standby.items() if standby):
+            into = actions.relabel(encap[name]) if name in encap else actions.unknown()
+            rows[number, made.names.index(name)] = into
+    return rows
 
 
 def _parsed(routes: Routes) -> list[tuple[Prefix, tuple[NextHop, ...]]]:
     return [(prefix_of(text), hops) for text, hops in routes.items()]
+
+
+def _attached(made: RouterFabric, parsed: _Parsed) -> Iterator[tuple[int, Prefix]]:
+    """Yield the hosts with each prefix that is routed to their interface."""
+    host = {edge: number for number, edge in enumerate(made.edges)}
+    for name, found in parsed.items():
+        for prefix, hops in found:
+            for interface in dict.fromkeys(hop.interface or "" for hop in hops):
+                if (name, interface) in host:
+                    yield host[name, interface], prefix
 
 
 def _action(
@@ -109,17 +156,19 @@ def _own_kinds(
     attached: _Attached,
     ranges: Ranges,
     of_range: NDArray[np.int64],
-    table: NDArray[np.int32],
-    here: NDArray[np.int32],
+    delivered: NDArray[np.bool_],
 ) -> list[int]:
-    """Return for each host the kind of a range behind its interface, -1: it has none."""
+    """Return for each host the kind of a range behind its interface, -1: it has none.
+
+    ``delivered`` (ranges, routers) is whether a router has the range behind some interface.
+    """
     index = {name: at for at, name in enumerate(made.names)}
     own = [-1] * len(made.edges)
     for host, prefix in attached:
         if own[host] < 0:
-            at = index[made.edges[host][0]]
-            places = np.arange(len(ranges))[ranges.of(prefix)]
-            places = places[np.isin(table[places, at], here)]
+            of_prefix = ranges.of(prefix)
+            places = np.arange(of_prefix.start, of_prefix.stop)
+            places = places[delivered[places, index[made.edges[host][0]]]]
             own[host] = int(of_range[places[0]]) if len(places) else -1
     return own
 
@@ -134,40 +183,46 @@ def _owners(attached: _Attached, ranges: Ranges, places: NDArray[np.int64]) -> l
 
 def _next_hops(
     made: RouterFabric,
-    kinds: NDArray[np.int32],
-    rows_of: Sequence[int],
+    rows: NDArray[np.int32],
     owners: Sequence[int],
     actions: Actions,
-    unknown: int,
+    first_tunnel: int,
+    tunnels: int,
 ) -> NextHops:
-    classes = np.zeros((len(rows_of), len(made.names)), dtype=np.uint16)
+    """Return the tables; ``rows`` (destinations, routers) are the actions.
+
+    ``owners`` are the hosts at which destinations after the hosts are, -1: at none.
+    """
+    classes = np.zeros(rows.shape, dtype=np.uint16)
     action_of: list[NDArray[np.uint32]] = []
-    rows = np.array(rows_of, dtype=np.int64)
     here = np.array(actions.with_port(HERE), dtype=np.int32)
     for at in range(len(made.names)):
-        of = (
-            np.where(rows >= 0, kinds[rows, at], unknown)
-            if len(kinds)
-            else np.full(len(rows), unknown)
-        )
-        classes[:, at], found = classes_at(of, np.isin(of, here))
+        classes[:, at], found = classes_at(rows[:, at], np.isin(rows[:, at], here))
         action_of.append(found.astype(np.uint32) if len(found) else np.array([0], np.uint32))
     index = made.fabric.switch_index
     ends: list[End] = [(index[host.switch], host.port) for host in made.fabric.hosts]
-    ends += [ends[owner] for owner in owners]
-    return NextHops(made.channels, ends, classes, action_of, actions)
+    ends += [ends[owner] if owner >= 0 else (0, 0) for owner in owners]
+    towards = np.array([-1, *range(first_tunnel, first_tunnel + tunnels)], dtype=np.int64)
+    labels = np.arange(tunnels + 1, dtype=np.uint16)
+    relabelled = np.repeat(labels[:, None], tunnels + 1, axis=1)
+    return NextHops(
+        made.channels, ends, classes, action_of, actions, towards, np.ascontiguousarray(relabelled)
+    )
 
 
 def _sent(
-    hosts: int, own: Sequence[int], left: Sequence[int], owners: Sequence[int]
+    own: Sequence[int], owners: Sequence[int], tunnels: int, servers: int
 ) -> NDArray[np.bool_]:
-    count = hosts + len(left)
+    """Return who sends to whom: hosts to all others, and to all servers, but to no tunnel."""
+    hosts = len(own)
+    count = hosts + len(owners) + tunnels + servers
     sent = np.zeros((count, count), dtype=bool)
     sent[:hosts] = True
     np.fill_diagonal(sent, False)
     sent[:, [host for host, kind in enumerate(own) if kind < 0]] = False
     for place, owner in enumerate(owners, hosts):
         sent[owner, place] = False
+    sent[:, hosts + len(owners) : hosts + len(owners) + tunnels] = False
     return sent
 
 

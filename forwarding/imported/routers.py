@@ -22,6 +22,7 @@ from forwarding.imported.router_pfc import Priorities, Qos, irregular, prioritie
 from forwarding.imported.router_qos import qos_of
 from forwarding.imported.router_routes import Destinations, connected, destinations_of, first_labels
 from forwarding.imported.router_tables import unsupported
+from forwarding.imported.router_tunnels import servers_of, tunnels_of
 from forwarding.state import ForwardingState
 
 PFC = "pfc"
@@ -56,9 +57,9 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
     for absent in sorted(cabling.absent):
         findings.gap(f"the files of {absent}")
     made = router_fabric(name, routers, routes, interfaces_of(routers, cabling))
-    found = destinations_of(
-        made, {of: routes[of] if dumped[of] is not None else None for of in routes}, findings
-    )
+    tunnels, servers = tunnels_of(routers, findings), servers_of(routers, findings)
+    known_routes = {of: routes[of] if dumped[of] is not None else None for of in routes}
+    found = destinations_of(made, known_routes, tunnels, servers, findings)
     if not found.sent.any():
         findings.gap(f"networks of hosts with routes between them: {len(made.edges)} are known")
     qos = _qos(routers, cabling.absent, findings)
@@ -66,7 +67,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
     if qos is None:
         traffics, waits = (_one_traffic(made, found),), every_vc_waits
     else:
-        priorities = priorities_of(made, qos)
+        priorities = priorities_of(made, qos, tunnels, findings)
         traffics, waits = tuple(_traffics(made, found, priorities)), priorities.waits
         for text in irregular(made, qos):
             findings.note(text)
@@ -121,13 +122,13 @@ def _one_traffic(made: RouterFabric, found: Destinations) -> Traffic:
         leaving[tail].append(channel)
     pairs = [(link, channel) for link, at in enumerate(heads) for channel in leaving[at]]
     links, outs = np.array(pairs, dtype=np.uint32).reshape(-1, 2).T.copy()
-    rows = np.zeros((1, 1), dtype=np.uint8)
+    rows = np.zeros((1, found.labels), dtype=np.uint8)
     return _traffic(made, found, VcMap(links, outs, np.zeros_like(links), rows), 0, True)
 
 
 def _traffics(made: RouterFabric, found: Destinations, priorities: Priorities) -> Iterable[Traffic]:
-    for label, dscp in enumerate(priorities.dscps):
-        yield _traffic(made, found, priorities.vcs.with_labels([label]), dscp, label == 0)
+    for number, dscp in enumerate(priorities.dscps):
+        yield _traffic(made, found, priorities.of_dscp(number), dscp, number == 0)
 
 
 def _traffic(
