@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 DEFAULT_VRF = "default"
@@ -20,6 +21,11 @@ class NextHop:
 
 DROP = NextHop(None, None)
 """A route that drops: blackhole, reject, unreachable."""
+
+
+def distinct(routes: Mapping[str, tuple[NextHop, ...]]) -> Iterable[tuple[NextHop, ...]]:
+    """Return the sets of next hops; routes of the same set mostly share one object."""
+    return {id(hops): hops for hops in routes.values()}.values()
 
 
 @dataclass

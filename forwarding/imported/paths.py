@@ -9,6 +9,7 @@ from pathlib import Path
 
 from common.errors import KnotlessError, RuleError
 from common.files import read_text
+from common.gc_pause import collector_paused
 from common.memory import refuse_beyond
 from forwarding.file_kinds import Content, FoundFile, file_kinds, kind_of
 from forwarding.imported import infiniband, routers
@@ -22,6 +23,7 @@ MEMORY_PER_BYTE = 12
 _ASSEMBLERS = {"infiniband": infiniband.assemble, "routers": routers.assemble}
 
 
+@collector_paused()
 def read_paths(paths: Sequence[str | Path]) -> ImportedFabric:
     """Return the fabric that the files, and the files in the folders, describe together.
 

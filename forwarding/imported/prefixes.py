@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ class Prefix:
         return self.end - self.first
 
 
+@lru_cache(maxsize=1 << 17)
 def prefix_of(text: str) -> Prefix:
     """Return the prefix ``10.0.0.0/24`` or the address ``10.0.0.1``; host bits may be set.
 

@@ -14,7 +14,7 @@ from forwarding.imported.prefixes import prefix_of
 from forwarding.imported.router_files import Router, natural
 from forwarding.readers.layer1_topology import NamedEnd
 from forwarding.readers.lldp_json import Neighbour
-from forwarding.route_dump import NextHop
+from forwarding.route_dump import NextHop, distinct
 
 Routes = Mapping[str, tuple[NextHop, ...]]
 """The next hops by prefix."""
@@ -146,7 +146,7 @@ def _by_prefix(
     sharing: dict[str, set[NamedEnd]] = {}
     for router in routers:
         for text, hops in routes.get(router.name, {}).items():
-            for hop in hops:
+            for hop in hops[:1]:  # directly connected: there is no other
                 end = (router.name, hop.interface or "")
                 bare = hop.address is None and hop.interface and not is_own(hop.interface)
                 if bare and not end[1].startswith("Vlan") and not text.startswith("fe80:"):
@@ -163,7 +163,7 @@ def ports_of(router: Router, routes: Routes, cabling: Cabling) -> list[str]:
     """Return the physical ports of a router by name, in natural order."""
     cabled = {end[1] for end in (*cabling.far, *cabling.outside) if end[0] == router.name}
     used = {
-        hop.interface.partition(".")[0] for of in routes.values() for hop in of if hop.interface
+        hop.interface.partition(".")[0] for of in distinct(routes) for hop in of if hop.interface
     }
     named = {name for name in used if not name.startswith(("Vlan", "PortChannel"))}
     named = {name for name in named if not is_own(name)}

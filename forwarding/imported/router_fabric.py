@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from forwarding.imported.router_cables import Cabling, Routes, is_own, ports_of
 from forwarding.imported.router_files import Router, natural
 from forwarding.readers.layer1_topology import NamedEnd
+from forwarding.route_dump import distinct
 from routing.graphs.channels import Channels, channels_of
 from topologies.fabric import Fabric
 from topologies.numbering import host_ip, mac_text
@@ -118,7 +119,7 @@ def _edges_of(router: Router, routes: Routes, interfaces: Interfaces) -> list[st
     """Return the interfaces of a router that lead to hosts or out of the fabric."""
     found = {
         hop.interface
-        for hops in routes.values()
+        for hops in distinct(routes)
         for hop in hops
         if hop.interface
         and not is_own(hop.interface)

@@ -128,6 +128,7 @@ def _routes_of(router: Router) -> RouteDump:
     """Return the routes of APPL_DB."""
     found = RouteDump()
     groups = router.table("NEXTHOP_GROUP_TABLE")
+    read: dict[tuple[str, str], tuple[NextHop, ...]] = {}
     for key, fields in router.table("ROUTE_TABLE").items():
         vrf, prefix = DEFAULT_VRF, key
         if key.startswith(("Vrf", "mgmt")):
@@ -141,7 +142,10 @@ def _routes_of(router: Router) -> RouteDump:
             found.unclear.append(f"{prefix}: no interface of a next hop is known")
             continue
         else:
-            hops = _hops(prefix, given, found)
+            key_of = (given["ifname"], given.get("nexthop", ""))
+            if key_of not in read:
+                read[key_of] = _hops(prefix, given, found)
+            hops = read[key_of]
         if any(given.get(name, "na") not in ("na", "") for name in ("vni_label", "mpls_nh")):
             found.unclear.append(f"{prefix}: a next hop in a tunnel or with labels")
         found.routes[vrf, prefix] = hops
@@ -177,6 +181,7 @@ def chosen_routes(router: Router, findings: Findings) -> dict[str, tuple[NextHop
                 findings.unclear(f"VRF {vrf} of {router.name}: only the default one is followed")
                 continue
             prefix = prefix_of(text).text
-            if set(found.setdefault(prefix, hops)) != set(hops):
+            known = found.setdefault(prefix, hops)
+            if known is not hops and set(known) != set(hops):
                 findings.unclear(f"which route of {router.name} to {prefix} is right ({name})")
     return found if router.dumps else None

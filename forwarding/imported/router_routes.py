@@ -57,9 +57,14 @@ def destinations_of(
     unknown = actions.unknown()
     table = np.full((len(ranges), len(made.names)), unknown, dtype=np.int32)
     for at, name in enumerate(made.names):
-        if name in parsed:
-            found = [(p, _action(made, at, hops, actions, findings, p)) for p, hops in parsed[name]]
-            table[:, at] = ranges.matched(found, actions.send(()))
+        if name not in parsed:
+            continue
+        of_hops: dict[int, int] = {}
+        for prefix, hops in parsed[name]:
+            if id(hops) not in of_hops:
+                of_hops[id(hops)] = _action(made, at, hops, actions, findings, prefix)
+        found = [(prefix, of_hops[id(hops)]) for prefix, hops in parsed[name]]
+        table[:, at] = ranges.matched(found, actions.send(()))
     attached = list(_attached(made, parsed))
     special = _special_rows(made, tunnels, servers, ranges, table, actions)
     here = np.array(actions.with_port(HERE), dtype=np.int32)
@@ -117,10 +122,13 @@ def _attached(made: RouterFabric, parsed: _Parsed) -> Iterator[tuple[int, Prefix
     """Yield the hosts with each prefix that is routed to their interface."""
     host = {edge: number for number, edge in enumerate(made.edges)}
     for name, found in parsed.items():
+        behind: dict[int, list[int]] = {}
         for prefix, hops in found:
-            for interface in dict.fromkeys(hop.interface or "" for hop in hops):
-                if (name, interface) in host:
-                    yield host[name, interface], prefix
+            if id(hops) not in behind:
+                ends = dict.fromkeys((name, hop.interface or "") for hop in hops)
+                behind[id(hops)] = [host[end] for end in ends if end in host]
+            for number in behind[id(hops)]:
+                yield number, prefix
 
 
 def _action(

@@ -28,16 +28,23 @@ def _recognises(content: Content) -> bool:
 def _read(content: Content) -> RouteDump:
     value = content.json
     found = RouteDump()
+    shared: dict[tuple[NextHop, ...], tuple[NextHop, ...]] = {}
     for vrf, routes in ({DEFAULT_VRF: value} if _is_routes(value) else value).items():
         if not isinstance(routes, dict):
             raise RuleError(f"VRF {vrf[:40]!r}: must be an object")
         for prefix, entries in routes.items():
             # Older versions escape the slash twice.
-            _read_prefix(found, vrf, prefix.replace("\\/", "/"), entries)
+            _read_prefix(found, vrf, prefix.replace("\\/", "/"), entries, shared)
     return found
 
 
-def _read_prefix(found: RouteDump, vrf: str, prefix: str, entries: object) -> None:
+def _read_prefix(
+    found: RouteDump,
+    vrf: str,
+    prefix: str,
+    entries: object,
+    shared: dict[tuple[NextHop, ...], tuple[NextHop, ...]],
+) -> None:
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise RuleError(f"{prefix[:60]}: must be a list of routes")
     for entry in entries:
@@ -48,7 +55,8 @@ def _read_prefix(found: RouteDump, vrf: str, prefix: str, entries: object) -> No
             raise RuleError(f"{prefix[:60]}: nexthops must be a list of objects")
         used = [hop for hop in hops if hop.get("fib") and not hop.get("recursive")]
         of = str(entry.get("vrfName", vrf))
-        found.routes[of, prefix] = tuple(dict.fromkeys(_next_hop(hop) for hop in used)) or (DROP,)
+        next_hops = tuple(dict.fromkeys(_next_hop(hop) for hop in used)) or (DROP,)
+        found.routes[of, prefix] = shared.setdefault(next_hops, next_hops)
         for hop in used:
             if "labels" in hop or "seg6" in hop or "seg6local" in hop:
                 found.unclear.append(f"{prefix}: a next hop with labels or segments")
