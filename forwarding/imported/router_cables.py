@@ -43,7 +43,7 @@ class Cabling:
         """Add a cable; one that contradicts another is a gap."""
         for near, far in ((a, b), (b, a)):
             if self.far.setdefault(near, far) != far:
-                findings.gap(
+                findings.unclear(
                     f"what port {near[1]} of {near[0]} leads to: {far[0]} or {self.far[near][0]}"
                 )
 
@@ -123,7 +123,7 @@ def _far_port(known: Mapping[str, Router], name: str, heard: Neighbour) -> str:
     far = known[heard.system]
     port = _port_called(far, heard.port_id, heard.port_description)
     back = {of.interface for of in far.heard or () if of.system == name}
-    if port not in back and len(back) == 1:
+    if port not in back and port not in far.table("PORT") and len(back) == 1:
         return back.pop()
     return port
 
