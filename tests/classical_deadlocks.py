@@ -11,7 +11,8 @@ dual-ToR (packets in tunnels between two switches).
 
 from __future__ import annotations
 
-from tests.router_dumps import Qos, RouterNet, leaf_spine, plain_qos, shortest_paths
+from tests.router_dumps import Qos, RouterNet, plain_qos
+from tests.router_nets import leaf_spine, shortest_paths
 
 
 def bounce() -> RouterNet:

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from forwarding.imported.paths import read_paths
 from knotless.main import main
 from tests.classical_deadlocks import bounce, dual_tor, routing_loop
-from tests.router_dumps import RouterNet, leaf_spine
+from tests.router_dumps import RouterNet
+from tests.router_nets import leaf_spine
 from verification.imported import ImportedVerdict, verdict_of_imported
 
 FORMS = ("sonic", "redis", "frr", "text")

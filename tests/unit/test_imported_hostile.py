@@ -16,7 +16,7 @@ from forwarding.imported.paths import read_paths
 from knotless.main import main
 from routing.plan import make_plan
 from tests.infiniband_dumps import of_plan
-from tests.router_dumps import leaf_spine
+from tests.router_nets import leaf_spine
 from topologies import load
 from verification.imported import verdict_of_imported
 

@@ -9,7 +9,8 @@ from typing import Any
 from forwarding.imported.fabric import ImportedFabric
 from forwarding.imported.paths import read_paths
 from tests.classical_deadlocks import bounce
-from tests.router_dumps import RouterNet, leaf_spine
+from tests.router_dumps import RouterNet
+from tests.router_nets import leaf_spine
 from verification.imported import verdict_of_imported
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from forwarding.imported.paths import read_paths
-from tests.router_dumps import RouterNet, random_net
+from tests.router_dumps import RouterNet
+from tests.router_nets import random_net
 from verification.imported import ImportedVerdict, verdict_of_imported
 
 FORMS = ("sonic", "flat", "redis", "frr", "older", "text")
