@@ -18,15 +18,24 @@ from topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, c
 from topologies.validate import is_name
 
 _FIRST_MAC = 0x06 << 40
+_LOOPBACKS = ("lo", "Loopback")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 @dataclass(frozen=True)
 class Interfaces:
-    """What is known of the interfaces of routers: members of LAGs, and cables."""
+    """What is known of the interfaces of routers: members of LAGs, and cables.
+
+    With ``loopbacks``, the loopback addresses of routers count as networks of hosts.
+    """
 
     members: Mapping[NamedEnd, tuple[str, ...]]
     cabling: Cabling
+    loopbacks: bool = False
+
+    def is_own(self, interface: str) -> bool:
+        """Tell whether an interface leads neither to other routers nor to hosts."""
+        return is_own(interface) and not (self.loopbacks and interface.startswith(_LOOPBACKS))
 
     def ports(self, router: str, interface: str) -> tuple[str, ...]:
         """Return the physical ports of an interface: of a LAG its members, of a VLAN none."""
@@ -38,7 +47,7 @@ class Interfaces:
 
         A next hop on the interface is a router (``routed``), of which something must be known.
         """
-        if interface.startswith("Vlan"):
+        if interface.startswith(("Vlan", *_LOOPBACKS)):
             return True
         ports = [(router, port) for port in self.ports(router, interface)]
         if any(port in self.cabling.far for port in ports):
@@ -122,7 +131,7 @@ def _edges_of(router: Router, routes: Routes, interfaces: Interfaces) -> list[st
         for hops in distinct(routes)
         for hop in hops
         if hop.interface
-        and not is_own(hop.interface)
+        and not interfaces.is_own(hop.interface)
         and interfaces.is_edge(router.name, hop.interface, hop.address is not None)
     }
     return sorted(found, key=natural)

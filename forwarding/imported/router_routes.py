@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from forwarding.imported.findings import Findings
 from forwarding.imported.next_hops import HERE, NOT_SENT, Actions, NextHops, classes_at
 from forwarding.imported.prefixes import Prefix, Ranges, prefix_of, ranges_of
-from forwarding.imported.router_cables import Routes, is_own
+from forwarding.imported.router_cables import Routes
 from forwarding.imported.router_fabric import RouterFabric
 from forwarding.imported.router_tunnels import Server, Tunnel
 from forwarding.route_dump import NextHop
@@ -144,7 +144,7 @@ def _action(
     ports: set[int] = set()
     for hop in hops:
         interface = hop.interface
-        if interface is None or is_own(interface):
+        if interface is None or made.interfaces.is_own(interface):
             continue
         edge = made.interfaces.is_edge(name, interface, hop.address is not None)
         if edge is None:

@@ -7,6 +7,7 @@ networks behind a port or VLAN that leads to no other router; all of them send t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -56,10 +57,15 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
     cabling = cabling_of(routers, routes, cables, findings)
     for absent in sorted(cabling.absent):
         findings.gap(f"the files of {absent}")
-    made = router_fabric(name, routers, routes, interfaces_of(routers, cabling))
+    interfaces = interfaces_of(routers, cabling)
     tunnels, servers = tunnels_of(routers, findings), servers_of(routers, findings)
     known_routes = {of: routes[of] if dumped[of] is not None else None for of in routes}
+    made = router_fabric(name, routers, routes, interfaces)
     found = destinations_of(made, known_routes, tunnels, servers, findings)
+    if not found.sent.any():
+        made = router_fabric(name, routers, routes, replace(interfaces, loopbacks=True))
+        found = destinations_of(made, known_routes, tunnels, servers, findings)
+        findings.note("no two networks of hosts are known: loopback addresses are taken instead")
     if not found.sent.any():
         findings.gap(f"networks of hosts with routes between them: {len(made.edges)} are known")
     qos = _qos(routers, cabling.absent, findings)

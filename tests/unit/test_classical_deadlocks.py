@@ -132,6 +132,18 @@ def test_a_router_without_files_or_routes_makes_the_verdict_unknown(tmp_path: Pa
     assert "the routes of spine0" in judged(tmp_path).missing
 
 
+def test_loopback_addresses_stand_for_hosts_that_are_not_known(tmp_path: Path) -> None:
+    for name, net, acyclic in (("safe", leaf_spine(4, 2), True), ("bounce", bounce(), False)):
+        for routes in net.routes.values():
+            for prefix, hops in routes.items():
+                routes[prefix] = [("", "lo")] if hops == [("", "Vlan10")] else hops
+        net.hosts.clear()
+        verdict = judged(net.write(tmp_path / name, "frr"))
+        assert verdict.acyclic is acyclic
+        assert (verdict.pairs, verdict.undelivered) == (12, 0)
+        assert any("loopback addresses are taken" in note for note in verdict.notes)
+
+
 def _edit(folder: Path, router: str, table: str, rows: dict[str, dict[str, str]]) -> None:
     file = folder / router / "config_db.json"
     values = json.loads(file.read_text())
