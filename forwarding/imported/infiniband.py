@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import RuleError
+from common.memory import refuse_beyond
 from forwarding.file_kinds import FoundFile
 from forwarding.imported.fabric import ImportedFabric, SentAs, Traffic
 from forwarding.imported.findings import Findings
@@ -34,6 +35,8 @@ from forwarding.state import ForwardingState
 from knotless_core import forwarding as core
 from topologies.formats.ibnetdiscover import Discovered
 
+MEMORY_PER_PAIR = 12
+"""Bytes for a source and a destination, while their SLs are put together."""
 CREDITS = "credits"
 """The flow control of InfiniBand."""
 
@@ -54,6 +57,8 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
         found = ", ".join(str(file.path) for file in cables[:3]) or "none"
         raise RuleError(f"one output of ibnetdiscover is needed, for the cables; there is {found}")
     subnet = subnet_of(name, cables[0].value)
+    count = len(subnet.lids)
+    refuse_beyond("this subnet", MEMORY_PER_PAIR * count * count, RuleError)
     findings = Findings()
     hops = _next_hops(subnet, _tables(files, findings), findings)
     sls = _path_sls(subnet, files)

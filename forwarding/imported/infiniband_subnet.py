@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from common.errors import FabricError
 from forwarding.readers.infiniband_lfts import MAX_LID
 from routing.graphs.channels import Channels, End, channels_of
 from topologies.fabric import Fabric
@@ -38,7 +40,7 @@ class Subnet:
 
 
 def subnet_of(name: str, found: Discovered) -> Subnet:
-    """Return the subnet of an ibnetdiscover output.
+    """Return the subnet of an ibnetdiscover output; raises FabricError if it contradicts itself.
 
     Nodes are called by their descriptions where these are distinct and usable as names, otherwise
     by their ids; the ports of an adapter with several ones have ``-PORT`` appended. They are in
@@ -74,6 +76,9 @@ def subnet_of(name: str, found: Discovered) -> Subnet:
         if of and base[host] > 0
         for lid in range(of.lid + 1, min(of.lid + 2**of.lmc, MAX_LID + 1))
     ]
+    lids = [*(lid for lid in base if lid > 0), *(lid for lid, _ in more)]
+    if twice := [lid for lid, times in Counter(lids).items() if times > 1]:
+        raise FabricError(f"LID {twice[0]} belongs to two ports")
     return Subnet(
         fabric,
         channels_of(fabric),

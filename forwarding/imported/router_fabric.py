@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from common.errors import RuleError
+from common.memory import refuse_beyond
 from forwarding.imported.router_cables import Cabling, Routes, is_own, ports_of
 from forwarding.imported.router_files import Router, natural
 from forwarding.readers.layer1_topology import NamedEnd
@@ -17,6 +19,8 @@ from topologies.numbering import host_ip, mac_text
 from topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, complete
 from topologies.validate import is_name
 
+MEMORY_PER_PAIR = 8
+"""Bytes for a source and a destination."""
 _FIRST_MAC = 0x06 << 40
 _LOOPBACKS = ("lo", "Loopback")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
@@ -95,6 +99,7 @@ def router_fabric(
         for router in routers
         for interface in _edges_of(router, routes[router.name], interfaces)
     ]
+    refuse_beyond("this fabric", MEMORY_PER_PAIR * len(edges) ** 2, RuleError)
     port = _port_numbers(routers, routes, cabling, edges)
     switches = _as_names(names, ())
     hosts = _as_names([f"{switches[index[of]]}-{interface}" for of, interface in edges], switches)
@@ -149,8 +154,8 @@ def _port_numbers(
         if of in cabling.absent:
             ports.setdefault(of, []).append(port)
     for of, interface in edges:
-        if interface not in ports[of]:
-            ports[of].append(interface)
+        ports[of].append(interface)
+    ports = {of: list(dict.fromkeys(names)) for of, names in ports.items()}
     return {(of, port): i for of, names in ports.items() for i, port in enumerate(names, 1)}
 
 

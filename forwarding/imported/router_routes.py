@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from common.errors import RuleError
+from common.memory import refuse_beyond
 from forwarding.imported.findings import Findings
 from forwarding.imported.next_hops import HERE, NOT_SENT, Actions, NextHops, classes_at
 from forwarding.imported.prefixes import Prefix, Ranges, prefix_of, ranges_of
 from forwarding.imported.router_cables import Routes
-from forwarding.imported.router_fabric import RouterFabric
+from forwarding.imported.router_fabric import MEMORY_PER_PAIR, RouterFabric
 from forwarding.imported.router_tunnels import Server, Tunnel
 from forwarding.route_dump import NextHop
 from routing.graphs.channels import End
@@ -55,6 +57,7 @@ def destinations_of(
     ranges = ranges_of([*prefixes, *ends])
     actions = Actions()
     unknown = actions.unknown()
+    refuse_beyond("this fabric", 12 * len(ranges) * len(made.names), RuleError)
     table = np.full((len(ranges), len(made.names)), unknown, dtype=np.int32)
     for at, name in enumerate(made.names):
         if name not in parsed:
@@ -81,6 +84,8 @@ def destinations_of(
     homes = _owners(attached, ranges, np.array([ranges.of(end).start for end in ends], dtype=int))
     texts = [ranges.text(int(used[first[number]])) for number in left]
     texts += [f"the tunnel from {tunnel.source}" for tunnel in tunnels]
+    count = len(own) + len(owners) + len(ends)
+    refuse_beyond("this fabric", MEMORY_PER_PAIR * count * count, RuleError)
     nowhere = np.full((1, len(made.names)), unknown, dtype=np.int32)
     plain = np.concatenate([kinds, nowhere])[[*own, *left]]
     rows = np.concatenate([plain, special])

@@ -190,6 +190,24 @@ def test_impossible_values(keys: tuple[str, ...], value: object, says: str, tmp_
     assert says in complaint(str(folder))
 
 
+def test_addresses_that_occur_twice(tmp_path: Path) -> None:
+    file = infiniband(tmp_path) / "ibnetdiscover.txt"
+    file.write_text(file.read_text().replace("lid 2 lmc 0", "lid 1 lmc 0"))
+    assert "LID 1 belongs to two ports" in complaint(str(tmp_path))
+
+
+def test_a_fabric_that_does_not_fit_into_memory(tmp_path: Path) -> None:
+    folder = leaf_spine(2, 1).write(tmp_path)
+    file = folder / "leaf1" / "config_db.json"
+    values = json.loads(file.read_text())
+    values["VLAN_INTERFACE"] = {
+        f"Vlan{n}|10.{n >> 14}.{n >> 6 & 255}.{n % 64 * 4}/30": {} for n in range(100_000)
+    }
+    file.write_text(json.dumps(values))
+    said = complaint(str(folder))
+    assert "this fabric takes about" in said
+
+
 def test_deep_nesting_and_strange_numbers(tmp_path: Path) -> None:
     file = tmp_path / "config_db.json"
     file.write_text('{"PORT":' + '{"a":' * 200_000 + "1" + "}" * 200_001)
