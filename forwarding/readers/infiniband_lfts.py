@@ -23,7 +23,7 @@ MAX_LID = 0xBFFF
 """The highest unicast LID."""
 _HEADER = re.compile(r"Unicast lids \[\S{1,20}\] of switch .*?guid 0x([0-9A-Fa-f]{1,16})")
 _ROW = re.compile(r"0x([0-9A-Fa-f]{1,8})\s+(\d{1,3})\s*(?:[:#]|$)")
-_END = re.compile(r"(\d{1,6}) (?:valid )?lids dumped")
+_END = re.compile(r"(\d{1,6}) (valid )?lids dumped")
 _TITLE = re.compile(r"(Lid\s+Out\b|Port\s+Info\b|%)")
 
 
@@ -73,7 +73,9 @@ def read_tables(text: str) -> ForwardingTables:
             table.lids.append(lid)
             table.ports.append(port)
         elif end := _END.match(line):
-            if int(end[1]) == len(table.lids):
+            # OpenSM also counts the LIDs to which there is no way and which it does not list.
+            rows, said = len(table.lids), int(end[1])
+            if rows == said or (rows < said and not end[2]):
                 found.cut_off.discard(guid)
         else:
             raise RuleError(f"line {number}: not a line of a forwarding table: {line[:60]!r}")

@@ -146,6 +146,20 @@ def test_wrong_forwarding_tables(text: str, says: str) -> None:
         read_tables(text)
 
 
+def test_tables_that_end_too_early() -> None:
+    """OpenSM counts LIDs that it does not list; dump_fts counts its lines."""
+    head = "Unicast lids [0-3] of switch Lid 2 guid 0x10 ('x'):\n0x0001 001 # (x)\n"
+    for end, cut_off in (
+        ("", True),
+        ("1 lids dumped\n", False),
+        ("3 lids dumped\n", False),
+        ("0 lids dumped\n", True),
+        ("1 valid lids dumped \n", False),
+        ("3 valid lids dumped \n", True),
+    ):
+        assert read_tables(head + end).cut_off == ({16} if cut_off else set()), end
+
+
 @pytest.mark.parametrize(
     ("row", "says"),
     [
