@@ -14,6 +14,9 @@ from routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
 from verification.dependencies import Witness
 from verification.explain import problems_of
 
+SHOWN_MISSING = 3
+"""Missing facts in the text of a verdict."""
+
 
 @dataclass(frozen=True)
 class SentWitness(Witness):
@@ -68,9 +71,11 @@ class ImportedVerdict:
             return f"cannot deadlock under {self.flow_control}"
         if self.acyclic is None:
             possible = f"; possible: {ring}" if self.cycle else ""
+            more = len(self.missing) - SHOWN_MISSING
+            named = "; ".join(self.missing[:SHOWN_MISSING]) + (f"; {more} more" * (more > 0))
             return (
                 f"UNKNOWN whether it can deadlock under {self.flow_control}:"
-                f" missing {'; '.join(self.missing)}{possible}"
+                f" missing {named}{possible}"
             )
         return f"CAN DEADLOCK under {self.flow_control}: {ring}"
 

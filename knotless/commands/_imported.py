@@ -16,11 +16,15 @@ from knotless.commands._trace import follow
 from routing.graphs.channels import Channels
 from topologies.fabric import Fabric
 from verification.imported import (
+    SHOWN_MISSING,
     ImportedVerdict,
     SentWitness,
     state_for,
     verdict_of_imported,
 )
+
+MOST_LINES = 50
+"""Limit of the notes, and of the missing facts, that are printed; JSON has all."""
 
 
 def check_imported(
@@ -72,7 +76,9 @@ def _print(verdict: ImportedVerdict, where: str) -> None:
     for vc, acyclic in verdict.vcs.items():
         values[f"virtual channel {vc}"] = "safe" if acyclic else "has a cycle"
     print_table(f"check of {verdict.fabric}", values)
-    lines = [*verdict.problems, *(f"note: {line}" for line in verdict.notes)]
+    lines = [*verdict.problems, *(f"note: {line}" for line in verdict.notes[:MOST_LINES])]
+    if len(verdict.missing) > SHOWN_MISSING:
+        lines += [f"missing: {line}" for line in verdict.missing[:MOST_LINES]]
     if verdict.ignored:
         shown = ", ".join(verdict.ignored[:5])
         more = f" and {len(verdict.ignored) - 5} more" if len(verdict.ignored) > 5 else ""

@@ -11,6 +11,7 @@ from forwarding.imported.paths import read_paths
 from tests.classical_deadlocks import bounce
 from tests.router_dumps import RouterNet
 from tests.router_nets import leaf_spine
+from topologies.layout import place_switches
 from verification.imported import verdict_of_imported
 
 
@@ -116,6 +117,17 @@ def test_neighbours_that_contradict_each_other_are_named(tmp_path: Path) -> None
     verdict = verdict_of_imported(read_paths([folder]))
     assert verdict.acyclic is None
     assert any(text.startswith("what port Ethernet") for text in verdict.missing)
+
+
+def test_parts_of_a_fabric_can_be_drawn(tmp_path: Path) -> None:
+    """Two leaves, and two spines that are connected with each other but not with them."""
+    net = leaf_spine(2, 1)
+    net.cables = [(("spine0", "Ethernet0"), ("spine9", "Ethernet0"))]
+    net.routes["spine9"] = {}
+    net.qos["spine9"] = net.qos["spine0"]
+    net.write(tmp_path / "net")
+    places = place_switches(read_paths([tmp_path / "net"]).fabric)
+    assert sorted(places) == ["leaf0", "leaf1", "spine0", "spine9"]
 
 
 def test_a_server_that_speaks_lldp_is_no_switch(tmp_path: Path) -> None:
