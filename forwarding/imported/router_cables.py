@@ -7,7 +7,7 @@ as it is meant (DEVICE_NEIGHBOR), or from the prefixes that two ports share.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from forwarding.imported.findings import Findings
 from forwarding.imported.prefixes import prefix_of
@@ -97,6 +97,8 @@ def _by_lldp(
     routers: Sequence[Router], known: Mapping[str, Router], found: Cabling, findings: Findings
 ) -> None:
     ears: dict[str, set[str]] = {}
+    # Some systems call themselves by their name with its domain.
+    short = {name.partition(".")[0]: name for name in known}
     for router in routers:
         for heard in router.heard or ():
             ears.setdefault(heard.system, set()).add(router.name)
@@ -106,11 +108,14 @@ def _by_lldp(
             near = (router.name, heard.interface)
             if is_own(heard.interface):
                 continue
+            if heard.system not in known:
+                name = short.get(heard.system.partition(".")[0], heard.system)
+                heard = replace(heard, system=name)
             if heard.system in known:
                 found.join(near, (heard.system, _far_port(known, router.name, heard)), findings)
                 continue
             kind = kinds.get(heard.system, {}).get("type", "")
-            routes_too = "Router" in kind or len(ears[heard.system]) > 1 or heard.forwards
+            routes_too = "Router" in kind or len(ears.get(heard.system, ())) > 1 or heard.forwards
             if heard.system and routes_too:
                 found.absent.add(heard.system)
                 found.join(near, (heard.system, heard.port_id or heard.port_description), findings)
@@ -130,8 +135,9 @@ def _far_port(known: Mapping[str, Router], name: str, heard: Neighbour) -> str:
 
 def _port_called(router: Router, name: str, description: str) -> str:
     ports = router.table("PORT")
+    used = {heard.interface for heard in router.heard or ()}
     for text in (name, description):
-        if text in ports:
+        if text in ports or text in used:
             return text
         alias = [port for port, fields in ports.items() if text and fields.get("alias") == text]
         if len(alias) == 1:

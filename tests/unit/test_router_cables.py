@@ -107,6 +107,21 @@ def test_a_cable_heard_at_one_end_is_enough(tmp_path: Path) -> None:
     assert links_of(read_paths([folder])) == whole
 
 
+def test_ports_by_mac_address_and_names_with_a_domain(tmp_path: Path) -> None:
+    folder = leaf_spine(3, 2).write(tmp_path, "frr")
+    whole = links_of(read_paths([folder]))
+
+    def edit(_switch: str, values: dict[str, Any]) -> None:
+        for item in values["lldp"]["interface"]:
+            for port in item.values():
+                (name,) = port["chassis"]
+                port["chassis"] = {f"{name}.example.net": port["chassis"][name]}
+                port["port"]["id"] = {"type": "mac", "value": "02:00:00:00:00:09"}
+
+    change(folder, "lldp.json", edit)
+    assert links_of(read_paths([folder])) == whole
+
+
 def test_neighbours_that_contradict_each_other_are_named(tmp_path: Path) -> None:
     folder = leaf_spine(3, 2).write(tmp_path)
     file = folder / "leaf0" / "appl_db.json"
