@@ -34,10 +34,11 @@ TUNNEL_DECAP_TABLE TUNNEL_DECAP_TERM_TABLE TUNNEL_ROUTE_TABLE
 VLAN_TABLE VLAN_MEMBER_TABLE NEIGH_RESOLVE_TABLE FDB_TABLE COPP_TABLE BUFFER_PG_TABLE
 BUFFER_POOL_TABLE BUFFER_PROFILE_TABLE BUFFER_QUEUE_TABLE BUFFER_PORT_EGRESS_PROFILE_LIST_TABLE
 BUFFER_PORT_INGRESS_PROFILE_LIST_TABLE PFC_WD_TABLE SWITCH_TABLE BFD_SESSION_TABLE SFLOW_TABLE
-STORM_CONTROL_TABLE DOT1P_TO_TC_MAP
+STORM_CONTROL_TABLE DOT1P_TO_TC_MAP CLASSIFIER_TABLE POLICY_TABLE POLICY_SECTIONS_TABLE
 """
 """Tables that cannot change where unicasts of hosts go, nor in which priority.
 
+Policies have an effect only where POLICY_BINDING_TABLE binds them.
 MPLS_TC_TO_TC_MAP and DOT1P_TO_TC_MAP have an effect only where another table names them.
 """
 _KNOWN = frozenset(_READ.split()) | frozenset(_HARMLESS.split())
@@ -51,6 +52,13 @@ def unsupported(router: Router) -> Iterator[str]:
                 redirects = "REDIRECT" in fields.get("PACKET_ACTION", "")
                 if redirects or "REDIRECT_ACTION" in fields:
                     yield f"what the redirection ACL_RULE|{key} of {router.name} does"
+        elif table == "NAT_GLOBAL":
+            if any(fields.get("admin_mode") == "enabled" for fields in rows.values()):
+                yield f"what NAT_GLOBAL of {router.name} does"
+        elif table == "POLICY_BINDING_TABLE":
+            bound = [key for key in rows if not key.startswith("CtrlPlane")]
+            if bound:
+                yield f"what the policy of {bound[0]} of {router.name} does"
         elif table == "VRF":
             named = [key for key in rows if key not in ("default", "mgmt")]
             if named:

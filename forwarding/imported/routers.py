@@ -49,9 +49,9 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
     routes: dict[str, Routes] = {
         router.name: {**_connected(router), **(dumped[router.name] or {})} for router in routers
     }
-    for of, known in dumped.items():
-        if known is None:
-            findings.gap(f"the routes of {of}")
+    for router in routers:
+        for text in _missing_routes(router, dumped[router.name]):
+            findings.gap(text)
     for text in (text for router in routers for text in unsupported(router)):
         findings.unclear(text)
     cabling = cabling_of(routers, routes, cables, findings)
@@ -92,6 +92,20 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
 def _connected(router: Router) -> Routes:
     """Return the routes to the networks of the interfaces that are configured."""
     return connected(key for table in _INTERFACES for key in router.table(table))
+
+
+def _missing_routes(router: Router, dumped: Routes | None) -> Iterable[str]:
+    """Yield which routes of a router are missing; a whole dump has the router's own networks."""
+    if dumped is None:
+        yield f"the routes of {router.name}"
+        return
+    own = [text for text in _connected(router) if not text.startswith("fe80:")]
+    for family, of_family in (
+        ("IPv4", [text for text in own if ":" not in text]),
+        ("IPv6", [text for text in own if ":" in text]),
+    ):
+        if of_family and not any(text in dumped for text in of_family):
+            yield f"all {family} routes of {router.name}: those known lack its own {of_family[0]}"
 
 
 def _qos(

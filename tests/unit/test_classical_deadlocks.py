@@ -144,6 +144,18 @@ def test_loopback_addresses_stand_for_hosts_that_are_not_known(tmp_path: Path) -
         assert any("loopback addresses are taken" in note for note in verdict.notes)
 
 
+def test_a_dump_without_a_router_s_own_networks_is_not_whole(tmp_path: Path) -> None:
+    net = leaf_spine(3, 2)
+    net.more["leaf1"] = {"VLAN_INTERFACE": {"Vlan10|2001:db8::1/64": {}}}
+    verdict = judged(net.write(tmp_path / "6"))
+    assert verdict.missing == ["all IPv6 routes of leaf1: those known lack its own 2001:db8::/64"]
+    net.more.clear()
+    del net.routes["leaf2"]["10.2.0.0/24"]
+    verdict = judged(net.write(tmp_path / "4"))
+    assert verdict.acyclic is None
+    assert verdict.missing == ["all IPv4 routes of leaf2: those known lack its own 10.2.0.0/24"]
+
+
 def _edit(folder: Path, router: str, table: str, rows: dict[str, dict[str, str]]) -> None:
     file = folder / router / "config_db.json"
     values = json.loads(file.read_text())
@@ -156,6 +168,8 @@ def _edit(folder: Path, router: str, table: str, rows: dict[str, dict[str, str]]
     [
         ("NEW_FORWARDING_TABLE", {"a": {}}, "what the table NEW_FORWARDING_TABLE of leaf1 does"),
         ("VRF", {"Vrf1": {}}, "VRF Vrf1 of leaf1"),
+        ("NAT_GLOBAL", {"Values": {"admin_mode": "enabled"}}, "what NAT_GLOBAL of leaf1"),
+        ("POLICY_BINDING_TABLE", {"Ethernet0": {}}, "the policy of Ethernet0 of leaf1"),
         ("ACL_RULE", {"T|R": {"PACKET_ACTION": "REDIRECT:Ethernet0"}}, "the redirection"),
         ("PORT_QOS_MAP", {"Ethernet0": {"tc_to_dscp_map": "X"}}, "what tc_to_dscp_map of"),
         ("PORT_QOS_MAP", {"Ethernet0": {"dscp_to_tc_map": "X"}}, "DSCP_TO_TC_MAP|X of leaf1"),
@@ -169,6 +183,25 @@ def test_what_could_matter_is_named(
     verdict = judged(tmp_path)
     assert verdict.acyclic is None
     assert any(named in text for text in verdict.missing)
+
+
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        ("NAT_GLOBAL", {"Values": {"admin_mode": "disabled"}}),
+        ("POLICY_BINDING_TABLE", {"CtrlPlane": {"CONTROL_INGRESS_POLICY": "oob"}}),
+        ("POLICY_TABLE", {"oob": {}}),
+        ("ACL_RULE", {"T|R": {"PACKET_ACTION": "DROP", "PRIORITY": "1"}}),
+        ("SYSLOG_SERVER", {"10.0.0.1": {}}),
+    ],
+)
+def test_what_cannot_matter_does_not_change_the_verdict(
+    table: str, rows: dict[str, dict[str, str]], tmp_path: Path
+) -> None:
+    leaf_spine(3, 2).write(tmp_path)
+    _edit(tmp_path, "leaf1", table, rows)
+    verdict = judged(tmp_path)
+    assert (verdict.acyclic, verdict.missing) == (True, [])
 
 
 def test_the_command_prints_the_verdict_and_the_packets(tmp_path: Path) -> None:
