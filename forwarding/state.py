@@ -22,13 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless_core import forwarding as core
-from routing.graphs.channels import Channels
+from routing.graphs.channels import Channels, End
 from routing.multicast import MulticastGroup
 from topologies.fabric import Fabric
 from topologies.failures import NO_FAILURES, Failures
-
-End = tuple[int, int]
-"""A switch (its index) and a port."""
 
 
 class Hop(NamedTuple):
@@ -91,7 +88,8 @@ class ForwardingState:
     switches without known rules; they drop everything. ``concurrent`` are states whose packets
     are in flight at the same time, on the same channels. ``changing`` says that switches hold
     rules of several generations: a packet has a choice where these differ. ``failures`` separate
-    hosts: what these send to each other is to be dropped.
+    hosts: what these send to each other is to be dropped. ``more`` are the names of destinations
+    after the hosts, in imported fabrics, which have no floods.
     """
 
     fabric: Fabric
@@ -102,6 +100,7 @@ class ForwardingState:
     concurrent: tuple[ForwardingState, ...] = ()
     changing: bool = False
     failures: Failures = NO_FAILURES
+    more: tuple[str, ...] = ()
 
     @property
     def pairs(self) -> int:
@@ -143,15 +142,18 @@ class ForwardingState:
         """Return the name of a destination: a host, ``all`` or ``multicast:N``."""
         if number < len(self.fabric.hosts):
             return self.fabric.hosts[number].name
+        if self.more:
+            return self.more[number - len(self.fabric.hosts)]
         group, _ = self.core.floods[number - len(self.fabric.hosts)]
         return "all" if group == 0 else f"multicast:{self.groups[group - 1].number}"
 
     def destination_number(self, source: str, name: str) -> int | None:
         """Return the number of the destination ``name`` as seen by ``source``, or None."""
         names = {f"multicast:{group.number}": place for place, group in enumerate(self.groups, 1)}
-        group = {"all": 0, **names}.get(name)
+        group = {"all": 0, **names}.get(name) if self.core.floods else None
         if group is None:
-            return self.fabric.host_index.get(name)
+            more = {name: len(self.fabric.hosts) + i for i, name in enumerate(self.more)}
+            return {**more, **self.fabric.host_index}.get(name)
         return self.core.flood_of(self.fabric.host_index[source], group)
 
     def difference(self, other: ForwardingState) -> str:

@@ -1,6 +1,6 @@
 """The channel dependency graph of a forwarding state under a flow control, and its cycles.
 
-A node is a virtual channel: ``channel * 8 + priority``. An edge means that some packet can hold
+A node is a virtual channel: ``channel * 16 + priority``. An edge means that some packet can hold
 the first while it waits for the second. If there is no cycle, no deadlock is possible. Packets
 wait only for links that pause.
 
@@ -12,7 +12,7 @@ Dally and Seitz, Deadlock-free message routing in multiprocessor interconnection
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
@@ -35,7 +35,7 @@ class Witness:
     source: str
     destination: str
 
-    def as_json(self) -> dict[str, str]:
+    def as_json(self) -> Mapping[str, str | int]:
         """Return the witness as a value for :func:`json.dumps`."""
         return asdict(self)
 

@@ -41,12 +41,13 @@ def _of_packets(state: ForwardingState) -> Iterator[str]:
     for source, target in failed:
         if described >= MOST_PROBLEMS:
             break
-        trace = state.trace(hosts[source].name, hosts[target].name)
+        name = hosts[source].name
+        trace = state.trace_number(name, target)
         is_dropped = not (trace.unsupported or trace.repeated or trace.delivered)
-        if is_dropped and part[source] != part[target]:
+        if is_dropped and target < len(part) and part[source] != part[target]:
             continue  # as it has to be
         described += 1
-        yield f"{hosts[source].name} to {hosts[target].name}: {fate(state, target, trace)}"
+        yield f"{name} to {state.destination_name(target)}: {fate(state, target, trace)}"
     more = count - described
     if more > 0:
         yield f"and {more} more pairs of hosts"
@@ -71,7 +72,7 @@ def _fate(state: ForwardingState, target: int, trace: Trace) -> str:
         at = f" at {names[trace.dropped[0]]}" if trace.dropped else ""
         return f"the frame is dropped{at}"
     if [host for host, _ in trace.delivered] != [target]:
-        got = ", ".join(state.fabric.hosts[host].name for host, _ in trace.delivered[:5])
+        got = ", ".join(state.destination_name(host) for host, _ in trace.delivered[:5])
         return f"the frame arrives at {got}"
     if trace.delivered[0][1] != 0:
         return "the frame arrives tagged"

@@ -22,6 +22,9 @@ pub struct Hop {
     pub vc: u8,
 }
 
+/// The first label of packets that are not sent.
+pub const NOT_SENT: u16 = u16::MAX;
+
 /// Why a packet cannot be followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unsupported;
@@ -79,7 +82,8 @@ pub struct State {
     pub fabric: Fabric,
     /// The floods. Each is a destination of its own, since its tree depends on the source.
     pub floods: Vec<Flood>,
-    /// The label that each host sends with, (hosts, destinations); empty: none.
+    /// The label that each host sends with, (hosts, destinations); empty: none. [`NOT_SENT`]: it
+    /// sends nothing there.
     pub first_labels: Vec<u16>,
     /// More such labels: a host may send with any of its labels for a destination.
     pub other_first_labels: Vec<Vec<u16>>,

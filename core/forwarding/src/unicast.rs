@@ -3,7 +3,7 @@
 use crate::fabric::NOWHERE;
 use crate::found::{Edges, Found, KEPT_FAILURES};
 use crate::host_groups::{receivers, senders, Receivers, Senders};
-use crate::state::{Behaviour, Choice, Hop, HopId, State, Step};
+use crate::state::{Behaviour, Choice, Hop, HopId, State, Step, NOT_SENT};
 
 /// The fate of a packet for the current destination, from a hop on.
 #[derive(Debug, Clone, Copy, Default)]
@@ -131,6 +131,9 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
                 continue;
             };
             let starts = self.starts(group, source, destination);
+            if starts.is_empty() {
+                continue;
+            }
             for &id in &starts {
                 self.visit(id, source, destination);
             }
@@ -141,8 +144,11 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         self.count();
     }
 
-    /// The hops on which a host of a group may send to a destination.
+    /// The hops on which a host of a group may send to a destination; none if it sends nothing.
     fn starts(&mut self, group: &Senders, source: u32, destination: u32) -> Vec<HopId> {
+        if self.state.first_label(source, destination) == NOT_SENT {
+            return Vec::new();
+        }
         if let Some(id) = group.start {
             return vec![id];
         }

@@ -16,8 +16,8 @@ Trace = tuple[list[Hop], list[tuple[int, int]], list[int], list[int], bool]
 class State:
     """The forwarding state of a fabric, with the results of exploring it from all hosts.
 
-    Made by :func:`of_plan`, :func:`of_rules` or :func:`of_dot1q`. Destinations are the hosts, then
-    the floods.
+    Made by :func:`of_plan`, :func:`of_rules`, :func:`of_dot1q` or :func:`of_tables`. Destinations
+    are the hosts, then the floods.
     """
 
     undelivered: int
@@ -134,6 +134,40 @@ def of_dot1q(
     ``switches`` are :class:`forwarding.dot1q.model.L2Switch`; ``macs`` the addresses of the hosts
     as in the switches' tables; ``tags`` (hosts, hosts + 1 for broadcasts) is the VLAN with which a
     host tags. Numbers out of range raise OverflowError, arguments that do not match ValueError.
+    """
+
+def of_tables(
+    switches: int,
+    leaves: Sequence[End],
+    enters: Sequence[End],
+    hosts: Sequence[End],
+    arrays: Mapping[str, Any],
+) -> State:
+    """Return the state that next-hop tables make, explored. See core/forwarding/src/tables.rs.
+
+    The state's problems are what packets met that is not known: ``class N`` (of destinations),
+    ``port N`` (what it leads to), ``ports IN OUT`` (the virtual channel). ``arrays``:
+
+    class : (hosts, switches) uint16, the class of each destination at each switch.
+    first_class : (switches,) uint32, the place of a switch's class 0 in ``action_of``.
+    action_of : (classes of all switches,) uint32, the number of each class's action.
+    action_kind, port_end : (actions,) uint8 and uint32, what an action does with its part of
+        ``ports`` (uint32), which ends at ``port_end``: 0 sends out of all ports, 1 out of any one
+        (port 0xffffffff: to the destination, which is attached here), 2 relabels by the map of this
+        number, 3 is unknown.
+    towards : (labels,) int64, the destination that tables are asked for; -1: the packet's own.
+    relabelled : (maps, labels) uint16, the new labels.
+    vc_in, vc_out, vc_row : uint32, the row for each link in and channel out.
+    vcs : (rows, labels) uint8, virtual channels; 254: dropped, 255: unknown.
+    stands_for : (hosts,) uint32, the host whose unicasts are treated alike.
+    first_labels : (hosts, hosts) uint16, the label at the start, 65535: nothing is sent; or
+        (0, hosts): label 0.
+
+    Raises
+    ------
+    ValueError
+        Arrays that do not fit.
+
     """
 
 class Compiled:

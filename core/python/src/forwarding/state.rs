@@ -43,6 +43,12 @@ impl PyState {
         Self { state, found, problems: Vec::new() }
     }
 
+    /// Adds problems found while the state was explored: (switch, text).
+    pub fn with_problems(mut self, problems: Vec<(u32, String)>) -> Self {
+        self.problems = problems;
+        self
+    }
+
     /// The state itself, explored.
     pub fn state(&self) -> &State {
         &self.state
