@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from common.errors import PlanError
 from knotless_core.graph import is_acyclic
 from routing.engine import engine_named
-from routing.graphs.channels import PRIORITIES, Channels, Ints
+from routing.graphs.channels import VCS_PER_CHANNEL, Channels, Ints
 from routing.plan import Plan, make_plan
 from routing.request import PlanRequest
 from routing.routes import ExplicitRoutes, Routes, dependencies
@@ -70,8 +70,8 @@ def _keeps(plan: Plan, promise: str) -> bool:
         return True
     before, after = dependencies(plan.channels, plan.routes, plan.receivers)
     if promise == "pause":
-        before, after = before - before % PRIORITIES, after - after % PRIORITIES
-    return is_acyclic(len(plan.channels) * PRIORITIES, before, after)
+        before, after = before - before % VCS_PER_CHANNEL, after - after % VCS_PER_CHANNEL
+    return is_acyclic(len(plan.channels) * VCS_PER_CHANNEL, before, after)
 
 
 @dataclass(frozen=True)
@@ -179,4 +179,6 @@ def path_changes(before: Plan, after: Plan) -> tuple[Counts, Counts, Counts]:
 def _nodes(routes: Routes, row: int) -> Ints:
     """Return (switches, longest): the virtual channels of the paths of a row, then -1."""
     channels = routes.channels[row]
-    return np.where(channels >= 0, channels * PRIORITIES + routes.priorities[row], np.int32(-1))
+    return np.where(
+        channels >= 0, channels * VCS_PER_CHANNEL + routes.priorities[row], np.int32(-1)
+    )

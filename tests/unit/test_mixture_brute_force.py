@@ -13,7 +13,7 @@ from forwarding.openflow.compiler import compile_rules
 from forwarding.openflow.directory import write_dir
 from forwarding.openflow.reader import Generation, state_of_generations
 from forwarding.openflow.rules import FabricRules, SwitchRules
-from routing.graphs.channels import PRIORITIES
+from routing.graphs.channels import VCS_PER_CHANNEL
 from routing.plan import make_plan
 from tests.mixture_walker import MixtureWalker
 from tests.random_fabrics import small_fabric
@@ -75,7 +75,7 @@ def _agree(fabric: Fabric, generations: list[FabricRules], folder: Path) -> Verd
         )
     }
     walked = {
-        tuple(number[switch, port] * PRIORITIES + priority for switch, port, priority in edge)
+        tuple(number[switch, port] * VCS_PER_CHANNEL + priority for switch, port, priority in edge)
         for edge in walker.edges
     }
     assert {tuple(edge) for edge in np.unique(edges_of(state), axis=0).tolist()} == walked
