@@ -171,6 +171,7 @@ class Transition:
         self._undrained = self._undrained[len(self._undrained) - newer :] if newer else ()
         if not newer and self.is_draining:
             self._step = None
+        self._failed_goal = None  # with fewer generations there may be a proof
 
     @property
     def is_there(self) -> bool:

@@ -198,7 +198,6 @@ class Switches:
 
     def _install(self, session: Session, switch: ObservedSwitch) -> None:
         began_s = time.monotonic()
-        number = self._transition.number
         wanted = self._transition.wanted(switch.name)
         held = self._held.pop(switch.dpid, None)
         if held is None:
@@ -212,7 +211,7 @@ class Switches:
             return
         if not refused:
             self._held[switch.dpid] = wanted
-        if self._transition.number != number:
+        if self._transition.wanted(switch.name) != wanted:
             return  # another step has begun, which waits for the session
         switch.refused = tuple(f"to {change or 'answer'}: {reason}" for change, reason in refused)
         if held is None:

@@ -28,7 +28,7 @@ from topologies import load
 from topologies.failures import Failures, host_parts
 from verification.check import check
 
-CASES = 40
+CASES = 200
 FABRIC = load("ring,4")
 DESIRED = tuple(
     Desired.compute(Config(fabric="ring,4", engine="updown", root=root), FABRIC)

@@ -111,6 +111,8 @@ class _Planner:
             if not add_batches(steps, *self.in_plane(self._plane_in_place())):
                 steps = self.stopped_in_place()
         if not steps.proven:
+            steps = self.stopped_in_place()
+        if not steps.proven:
             raise PlanError("no order of steps could be proven for this change")
         return steps.change(3)
 
