@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from common.errors import PlanError
 from controller.desired import Desired
-from forwarding.openflow.planes import priorities_of
+from forwarding.openflow.planes import VLAN_BITS, plane_of, priorities_of
 from forwarding.openflow.reader import Generation
 from forwarding.openflow.rules import SwitchRules
 from routing.repair import Repair, repair
@@ -200,14 +200,18 @@ class Transition:
     def as_json(self) -> dict[str, object]:
         """Return where the fabric is, for ``GET /status``.
 
-        ``failed`` are the links and switches that the rules of the last plan avoid.
+        ``failed`` are the links and switches that the rules of the last plan avoid. The rules add
+        ``first_vlan`` and ``first_priority`` to VLANs and priorities of the plan: they are in a
+        plane (:mod:`forwarding.openflow.planes`).
         """
-        way = self.planned
+        way, plane = self.planned, plane_of(self._held.rules, self._held.tags)
         return {
             "failed": list(self._reached.failures.names),
             "repair": way.kind if way else "intact",
             "tier": way.change.tier if way else None,
             "changing": not self.is_there,
+            "first_vlan": plane.number << VLAN_BITS,
+            "first_priority": plane.first_priority,
             "waiting_for": sorted(self.waiting),
             "older_rules": self.undrained,
         }

@@ -21,6 +21,7 @@ from controller.steps import Change, FoundGroup, FoundRule
 REPLY_TIMEOUT_S = 30.0
 """Time for a switch to reply. Installing thousands of rules takes seconds, and the barrier reply
 comes after them."""
+COUNTERS_TIMEOUT_S = 2.0
 _WRITE_BYTES = 1 << 16
 
 
@@ -124,7 +125,8 @@ class Session:
     def port_counters(self) -> dict[int, tuple[int, int]]:
         """Return the frames received and sent by each port."""
         request = parser.OFPPortStatsRequest(self.datapath, 0, ofp.OFPP_ANY)
-        return {of.port_no: (of.rx_packets, of.tx_packets) for of in self._ask(request)}
+        replies = self._ask(request, COUNTERS_TIMEOUT_S)
+        return {of.port_no: (of.rx_packets, of.tx_packets) for of in replies}
 
     def barrier(self, timeout_s: float = REPLY_TIMEOUT_S) -> None:
         """Wait until the switch has processed all messages; raises SwitchGoneError."""
@@ -139,8 +141,8 @@ class Session:
             return False
         return True
 
-    def _ask(self, request: Any) -> Iterator[Any]:
-        for reply in self._replies_to(request, REPLY_TIMEOUT_S):
+    def _ask(self, request: Any, timeout_s: float = REPLY_TIMEOUT_S) -> Iterator[Any]:
+        for reply in self._replies_to(request, timeout_s):
             yield from reply.body
             if not reply.flags & ofp.OFPMPF_REPLY_MORE:
                 return

@@ -117,7 +117,10 @@ class Capture:
 
 @dataclass(frozen=True)
 class Target:
-    """A running fabric. ``pairs`` are the hosts whose paths are of interest."""
+    """A running fabric. ``pairs`` are the hosts whose paths are of interest.
+
+    Its rules add ``first_vlan`` and ``first_priority`` to the VLANs and priorities of ``plan``.
+    """
 
     names: Names
     fabric: Fabric
@@ -125,6 +128,8 @@ class Target:
     plan: Plan
     daemon: Daemon
     pairs: Sequence[tuple[Host, Host]]
+    first_vlan: int = 0
+    first_priority: int = 0
 
     def sender(self, host: Host) -> Sender:
         """Return a sender of frames from a host."""
@@ -210,10 +215,9 @@ def target(names: Names, pairs: Sequence[tuple[str, str]], count: int) -> Target
         )
     fabric = load(str(names.fabric_file))
     plan = make_plan(fabric, PlanRequest.from_settings(settings))
-    if failed := controller.status(int(settings.get("rest_port", controller.REST_PORT)))["routes"][
-        "failed"
-    ]:
-        plan = repair(plan, Failures.of(fabric, failed)).plan
+    routes = controller.status(int(settings.get("rest_port", controller.REST_PORT)))["routes"]
+    if routes["failed"]:
+        plan = repair(plan, Failures.of(fabric, routes["failed"])).plan
     hosts = fabric.hosts
     if len(hosts) < 2:
         raise EmulationError(f"{fabric.name}: a probe needs two hosts")
@@ -230,5 +234,12 @@ def target(names: Names, pairs: Sequence[tuple[str, str]], count: int) -> Target
             :count
         ]
     return Target(
-        names, fabric, settings, plan, Daemon(names.emulator_socket, fabric.switch_index), chosen
+        names,
+        fabric,
+        settings,
+        plan,
+        Daemon(names.emulator_socket, fabric.switch_index),
+        chosen,
+        routes["first_vlan"],
+        routes["first_priority"],
     )

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from scapy.layers.l2 import Dot1Q
 from scapy.packet import Packet
 
-from forwarding.openflow.planes import VLAN_BITS
 from knotless.probes import Finding
 from knotless.probes._target import Seen, Target, marked
 from topologies.fabric import Host
@@ -28,26 +27,13 @@ def planned(target: Target, source: Host, destination: Host) -> list[tuple[str, 
     """Return the links that a frame takes, and its tag on each."""
     plan, fabric = target.plan, target.fabric
     row = plan.routes.rows[fabric.host_index[source.name]]
-    vlan = int(plan.pair_vlans[row, fabric.switch_index[destination.switch]])
+    vlan = target.first_vlan + int(plan.pair_vlans[row, fabric.switch_index[destination.switch]])
     hops = plan.path(source.name, destination.name)
     between = [
-        (target.link_of(hop.switch, hop.out_port), (vlan, hop.priority)) for hop in hops[:-1]
+        (target.link_of(hop.switch, hop.out_port), (vlan, target.first_priority + hop.priority))
+        for hop in hops[:-1]
     ]
     return [(source.name, None), *between, (destination.name, None)]
-
-
-def in_plane(right: list[tuple[str, Tag]], steps: list[tuple[str, Tag]]) -> list[tuple[str, Tag]]:
-    """Return the planned steps in the plane of VLANs and priorities that the frame is in.
-
-    A fabric whose routes have changed may use another plane than the plan's own
-    (:mod:`forwarding.openflow.planes`).
-    """
-    pairs = ((a, b) for (_, a), (_, b) in zip(right, steps, strict=False) if a and b)
-    planned_tag, tag = next(pairs, ((0, 0), (0, 0)))
-    vlans, priorities = tag[0] - planned_tag[0], tag[1] - planned_tag[1]
-    if vlans % (1 << VLAN_BITS) or vlans <= 0 or priorities < 0:
-        return right
-    return [(link, of and (of[0] + vlans, of[1] + priorities)) for link, of in right]
 
 
 def shown(steps: list[tuple[str, Tag]]) -> str:
@@ -77,7 +63,6 @@ def probe(target: Target) -> Iterator[Finding]:
             (first, tag), vlan = steps[0], right[1][1] if len(right) > 2 else None
             if tag is not None and (vlan is None or tag[0] == vlan[0]):
                 steps[0] = (first, None)
-        right = in_plane(right, steps)
         subject = f"{source.name} > {destination.name}"
         if steps == right:
             took_ms = 1000 * (seen[-1].at_s - seen[0].at_s)
