@@ -27,20 +27,34 @@ class ConfigError(KnotlessError):
 
 
 class Rest(BaseModel):
-    """Address and port of the REST interface."""
+    """The HTTP interface.
+
+    Attributes
+    ----------
+    host : the address on which it listens.
+    port : its port.
+    token_file : file whose token permits changes; None: nothing can be changed over HTTP. The path
+        is relative to this file; a file that does not exist is created with a new token.
+
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Port = 8080
+    token_file: Annotated[str, Field(min_length=1)] | None = None
 
 
 class Config(PlanRequest):
     """What to install; the defaults route any fabric without deadlock.
 
-    A switch that is not connected after ``connect_timeout_s`` is reported as a problem. With
-    ``allow_deadlock`` a plan is installed even if it can deadlock under its flow control. The
-    other keys are the options of ``knotless plan``.
+    Attributes
+    ----------
+    fabric : a spec, or a file; its path is relative to this file.
+    allow_deadlock : whether to install a plan even if it can deadlock under its flow control.
+    connect_timeout_s : how long a switch may be absent before it is reported as a problem.
+    rest : the HTTP interface.
+
     """
 
     fabric: str = "torus,4,4"
@@ -106,6 +120,14 @@ def load_fabric(config: Config, path: Path | None) -> Fabric:
         return load(spec)
     except KnotlessError as error:
         raise error.within("fabric").within(str(path)) if path else error from error
+
+
+def token_path(config: Config, path: Path | None) -> Path | None:
+    """Return where the token of the configuration in ``path`` is, if it names a file."""
+    name = config.rest.token_file
+    if name is None:
+        return None
+    return path.parent / name if path else Path(name)
 
 
 def _first(error: ValidationError) -> str:

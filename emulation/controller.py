@@ -16,9 +16,12 @@ import psutil
 import yaml
 
 from common.errors import EmulationError
-from emulation.names import REPOSITORY
+from emulation import certificates, state
+from emulation.certificates import Certificates
+from emulation.names import NETNS_DIRECTORY, REPOSITORY, Names
 from emulation.ovs import PrivateOvs
-from emulation.runtime import Runtime
+from emulation.runtime import Runtime, machine_lock
+from emulation.state import State
 
 ADDRESS = "127.0.0.1"
 OPENFLOW_PORT = 6653
@@ -66,31 +69,74 @@ def _holder(port: int) -> str:
     return ""
 
 
-def start(runtime: Runtime, plan: dict[str, Any], *, openflow_port: int, rest_port: int) -> None:
-    """Start ``ryu-manager`` on the fabric of this runtime; ``plan`` holds the plan's keys.
+def write_config(names: Names, plan: dict[str, Any], rest_port: int) -> None:
+    """Write the controller's configuration; ``plan`` holds the plan's keys."""
+    config = {
+        "fabric": names.fabric_file.name,
+        **{key: value for key, value in plan.items() if value is not None},
+        "rest": {"host": ADDRESS, "port": rest_port, "token_file": names.token_file.name},
+    }
+    names.controller_file.write_text(yaml.safe_dump(config), encoding="utf-8")
+
+
+def start(runtime: Runtime, openflow_port: int, tls: Certificates | None) -> None:
+    """Start ``ryu-manager`` with the configuration of this runtime's fabric.
 
     Returns at once: the switches are created in the meantime (:func:`await_ready`).
     """
-    names = runtime.names
     manager = Path(sys.executable).with_name("ryu-manager")
     command = str(manager) if manager.is_file() else shutil.which("ryu-manager")
     if command is None:
         raise EmulationError("ryu-manager is not installed: run 'tools/setup.sh'")
-    config = {
-        "fabric": names.fabric_file.name,
-        **{key: value for key, value in plan.items() if value is not None},
-        "rest": {"host": ADDRESS, "port": rest_port},
-    }
-    names.controller_file.write_text(yaml.safe_dump(config), encoding="utf-8")
+    port = [f"--ofp-{'tcp' if tls is None else 'ssl'}-listen-port", str(openflow_port)]
+    if tls is not None:
+        own = tls.controller
+        port += ["--ctl-privkey", str(own.key), "--ctl-cert", str(own.certificate)]
+        port += ["--ca-certs", str(tls.authority)]
     runtime.spawn(
         "controller",
-        [
-            *(command, "--ofp-listen-host", ADDRESS),
-            *("--ofp-tcp-listen-port", str(openflow_port), "controller/app.py"),
-        ],
-        environment={"KNOTLESS_CONFIG": str(names.controller_file)},
+        [command, "--ofp-listen-host", ADDRESS, *port, "controller/app.py"],
+        environment={"KNOTLESS_CONFIG": str(runtime.names.controller_file)},
         directory=REPOSITORY,
     )
+
+
+def restart(names: Names) -> dict[str, Any]:
+    """Start the controller of a running fabric again, from any process, and wait until it is ready.
+
+    Its configuration file is read again. A controller that still runs is ended first; the switches
+    keep their rules in the meantime. Returns its status. Raises :class:`EmulationError` if the
+    fabric does not run, or has another controller.
+    """
+    with machine_lock():
+        found = state.require_running(names)
+        settings = found.settings
+        if settings.get("controller") != "ryu":
+            raise EmulationError(f"fabric {names.name!r} was started without our own controller")
+        if "controller" in found.missing() and (other := by_hand(found)) is not None:
+            raise EmulationError(
+                f"a controller that was started by hand (pid {other['pid']}) serves fabric"
+                f" {names.name!r}: end it first"
+            )
+        runtime = Runtime(names, found)
+        runtime.stop("controller")
+        tls = certificates.paths(names.tls_directory) if settings.get("tls") else None
+        free_port(settings["openflow_port"], "OpenFlow port")
+        free_port(settings["rest_port"], "REST port")
+        start(runtime, settings["openflow_port"], tls)
+    return await_ready(runtime, settings["rest_port"])
+
+
+def by_hand(found: State) -> dict[str, Any] | None:
+    """Return the status of a controller that answers for a fabric whose own one has ended.
+
+    None if none answers, or if it is the controller of another fabric.
+    """
+    try:
+        answer = status(int(found.settings.get("rest_port", REST_PORT)))
+    except EmulationError:
+        return None
+    return answer if answer.get("fabric") == found.fabric and "pid" in answer else None
 
 
 def await_listening(runtime: Runtime, openflow_port: int) -> None:
@@ -136,13 +182,15 @@ def await_connected(ovs: PrivateOvs) -> None:
         time.sleep(_POLL_S)
 
 
-def start_forwarder(runtime: Runtime, openflow_port: int) -> None:
+def start_forwarder(runtime: Runtime, openflow_port: int, *, tls: bool) -> None:
     """Start the forwarder from the switches to any controller on ``openflow_port``."""
+    namespace = NETNS_DIRECTORY / runtime.names.switches_namespace
+    where = f"{namespace}:{OPENFLOW_PORT}" if tls else str(runtime.names.controller_socket)
     child = runtime.spawn(
         "forwarder",
         [
             *(sys.executable, "-m", "emulation.forwarder"),
-            *(str(runtime.names.controller_socket), str(openflow_port)),
+            *(where, str(openflow_port)),
         ],
         directory=REPOSITORY,
         stdout=subprocess.PIPE,

@@ -47,6 +47,7 @@ ChannelCounters = TypedDict(
         "rx_frames": int,
         "rx_bytes": int,
         "dropped_frames": int,
+        "up": bool,
         "drops": dict[str, int],
         "priorities": list[PriorityCounters],
     },
@@ -146,9 +147,10 @@ class Daemon:
             fields["links"] = [dict(link) for link in links]
         self.request("reset", **fields)
 
-    def set_link(self, name: str, *, up: bool) -> None:
-        """Cut a link, or restore it."""
-        self.request("link", name=name, up=up)
+    def set_link(self, name: str, *, up: bool, channel: str | None = None) -> None:
+        """Have a link, or only one of its channels, drop all frames, or restore it."""
+        fields = {} if channel is None else {"channel": channel}
+        self.request("link", name=name, up=up, **fields)
 
     def capture(self, link: str, file: Path) -> None:
         """Start to write both directions of a link, PAUSE frames included, to a pcap file."""

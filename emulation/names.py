@@ -49,6 +49,11 @@ class Names:
         return self.directory / "controller.yaml"
 
     @property
+    def token_file(self) -> Path:
+        """The token with which programs may change the controller over HTTP."""
+        return self.directory / "rest-token"
+
+    @property
     def emulator_file(self) -> Path:
         """The link emulator's configuration."""
         return self.directory / "emulator.json"
@@ -72,6 +77,11 @@ class Names:
     def controller_socket(self) -> Path:
         """The socket to the controller; OVS allows it only in its run directory."""
         return self.ovs_directory / "controller.sock"
+
+    @property
+    def tls_directory(self) -> Path:
+        """The certificates of switches and controller, if they speak TLS."""
+        return self.directory / "tls"
 
     @property
     def switches_namespace(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -49,6 +50,24 @@ def ip_batch(lines: Iterable[str], *, namespace: str | None = None, force: bool 
     if done.returncode != 0 and not force:
         complaint = " ".join((done.stderr or done.stdout).split()[:30])
         raise EmulationError(f"ip in namespace {namespace or 'root'}: {complaint}")
+
+
+def interfaces_up(namespace: str) -> set[str]:
+    """Return the interfaces of a namespace that are up, whether or not they have a carrier.
+
+    Those that have been made dormant are not among them. Raises :class:`EmulationError` if there
+    is no such namespace.
+    """
+    argv = ["ip", "-n", namespace, "-json", "link", "show"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise EmulationError(f"namespace {namespace}: {' '.join(done.stderr.split())[:300]}")
+    links = json.loads(done.stdout or "[]")
+    return {
+        str(link["ifname"])
+        for link in links
+        if "UP" in link["flags"] and link["linkmode"] == "DEFAULT"
+    }
 
 
 def enter(namespace: str, argv: Sequence[str]) -> list[str]:

@@ -17,9 +17,10 @@ from typing import Any, Literal, Self
 
 from common.errors import EmulationError
 from common.flow_control import AUTO
+from emulation import certificates, namespaces, wiring
 from emulation import controller as control
 from emulation import daemon as emulator
-from emulation import namespaces, wiring
+from emulation.cuts import Cables
 from emulation.daemon import Daemon
 from emulation.host import EmulatedHost
 from emulation.link import EmulatedLink
@@ -55,11 +56,13 @@ class EmulatedFabric:
     ``allow_deadlock``. ``buffer`` (bytes; keys as in docs/emulator-protocol.md) applies to all
     links; ``timing`` holds the emulator's top-level numbers such as ``tick_us``. ``controller`` is
     ours, the user's own on ``openflow_port`` (remote), or none: then switches have only rules
-    that the user installs. Port 0 means any free port. ``links`` plain omits the emulator: veth
-    pairs without rates or flow control. With ``static_arp`` hosts know all addresses from the
-    start; None enables it if hosts could not learn all of them. If hosts tag, ``host_tags`` is
-    the plan's ``host_tags()``, with which the emulator, as the hosts' network interface, tags
-    their frames. ``progress`` is called with one line for each step.
+    that the user installs. Port 0 means any free port. With ``tls`` our
+    controller and all switches show each other certificates of a CA made for this fabric.
+    ``links`` plain omits the emulator: veth pairs without rates or flow control. With
+    ``static_arp`` hosts know all addresses from the start; None enables it if hosts could not
+    learn all of them. If hosts tag, ``host_tags`` is the plan's ``host_tags()``, with which the
+    emulator, as the hosts' network interface, tags their frames. ``progress`` is called with one
+    line for each step.
     """
 
     fabric: Fabric
@@ -72,6 +75,7 @@ class EmulatedFabric:
     controller: Literal["ryu", "remote", "none"] = "ryu"
     openflow_port: int = control.OPENFLOW_PORT
     rest_port: int = control.REST_PORT
+    tls: bool = False
     links: Literal["emulated", "plain"] = "emulated"
     static_arp: bool | None = None
     host_tags: wiring.HostTags | None = None
@@ -102,6 +106,8 @@ class EmulatedFabric:
         cables = wiring.wire(self.fabric)
         self._settle_flow_control()
         self._check_tagging()
+        if self.tls and self.controller != "ryu":
+            raise EmulationError("--tls needs our own controller: omit --controller")
         require_tools()
         if self.controller == "remote":
             control.require_listening(self.openflow_port)
@@ -168,6 +174,11 @@ class EmulatedFabric:
         host: EmulatedHost = self.net[name]
         return host
 
+    @property
+    def cables(self) -> Cables:
+        """The cables, to cut and mend."""
+        return Cables(self.names, wiring.wire(self.fabric), self.links)
+
     def controller_status(self) -> dict[str, Any]:
         """Return the controller's ``GET /status``."""
         return control.status(self.rest_port)
@@ -190,6 +201,8 @@ class EmulatedFabric:
         names.fabric_file.write_text(files.to_text(self.fabric), encoding="utf-8")
         if self.host_tags is not None:
             names.tags_file.write_text(json.dumps(self.host_tags), encoding="utf-8")
+        if self.tls:
+            certificates.create(names.tls_directory)
         self._start_controller(runtime)
         runtime.state.namespaces = [
             names.switches_namespace,
@@ -222,8 +235,11 @@ class EmulatedFabric:
         self.progress(f"{len(self.fabric.switches)} switches")
         if self.controller != "none":
             control.await_listening(runtime, self.openflow_port)
-            control.start_forwarder(runtime, self.openflow_port)
-        self.ovs.add_switches(self.fabric.switches, wiring.ports(cables), self.controller != "none")
+            control.start_forwarder(runtime, self.openflow_port, tls=self.tls)
+        if self.tls:
+            own = certificates.paths(names.tls_directory)
+            self.ovs.use_tls(own.switches, own.authority)
+        self.ovs.add_switches(self.fabric.switches, wiring.ports(cables), self._target)
         if self.controller == "ryu":
             self.progress("rules")
             control.await_ready(runtime, self.rest_port)
@@ -235,8 +251,17 @@ class EmulatedFabric:
 
     def settings(self) -> dict[str, Any]:
         """Return the options with which this fabric was started."""
-        keys = ("allow_deadlock", "controller", "openflow_port", "rest_port", "links")
+        keys = ("allow_deadlock", "controller", "openflow_port", "rest_port", "tls", "links")
         return self.request.model_dump() | {key: getattr(self, key) for key in keys}
+
+    @property
+    def _target(self) -> str | None:
+        """Open vSwitch's name of the controller, as the switches reach it."""
+        if self.controller == "none":
+            return None
+        if self.tls:
+            return f"ssl:{control.ADDRESS}:{control.OPENFLOW_PORT}"
+        return f"unix:{self.names.controller_socket}"
 
     def _start_controller(self, runtime: Runtime) -> None:
         if self.controller != "ryu":
@@ -245,7 +270,9 @@ class EmulatedFabric:
         self.openflow_port = control.free_port(self.openflow_port, "OpenFlow port")
         self.rest_port = control.free_port(self.rest_port, "REST port")
         plan = self.request.model_dump() | {"allow_deadlock": self.allow_deadlock}
-        control.start(runtime, plan, openflow_port=self.openflow_port, rest_port=self.rest_port)
+        control.write_config(self.names, plan, self.rest_port)
+        tls = certificates.paths(self.names.tls_directory) if self.tls else None
+        control.start(runtime, self.openflow_port, tls)
 
     def _make_nodes(self, cables: tuple[wiring.Cable, ...]) -> None:
         setLogLevel("warning")
@@ -267,7 +294,7 @@ class EmulatedFabric:
                 names=self.names,
                 ovs=self.ovs,
                 ports=ports.get(description.name, {}),
-                controlled=self.controller != "none",
+                controller=self._target,
             )
 
         # Each node waits for its shell's prompt, and each host for its network namespace.

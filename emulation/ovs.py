@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import EmulationError
+from emulation.certificates import Pair
 from emulation.runtime import Runtime
 from topologies.fabric import Switch
 
@@ -96,10 +97,11 @@ class PrivateOvs:
         self,
         switches: Sequence[Switch],
         ports: Mapping[str, Mapping[int, str]],
-        controller: bool,
+        controller: str | None,
     ) -> None:
         """Create a bridge for each switch, with its ports at their numbers, in one transaction.
 
+        ``controller`` is Open vSwitch's name of the controller, such as ``unix:PATH``, if any.
         A switch without a controller keeps its rules and forwards nothing else (fail mode
         secure). Raises :class:`EmulationError` if a port could not be opened or did not get its
         number.
@@ -116,11 +118,11 @@ class PrivateOvs:
                     "other_config:disable-in-band=true",
                 ],
             ]
-            if controller:
+            if controller is not None:
                 commands += [
                     [
                         *(f"--id=@c{number}", "create", "controller"),
-                        f'target="unix:{self._runtime.names.controller_socket}"',
+                        f'target="{controller}"',
                         "max_backoff=1000",
                         "inactivity_probe=15000",
                     ],
@@ -136,6 +138,10 @@ class PrivateOvs:
         self._check_ports(ports)
         if sum(map(len, ports.values())) <= PROMPT_PORTS:
             self._before_ordinary()
+
+    def use_tls(self, own: Pair, authority: Path) -> None:
+        """Let the switches show a certificate, and accept controllers of a CA only."""
+        self.vsctl(["set-ssl", str(own.key), str(own.certificate), str(authority)])
 
     def _before_ordinary(self) -> None:
         """Give the switch daemon's threads real-time priority, as the emulator has."""

@@ -58,23 +58,24 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
         self._answer(lambda: str(self._fabric.daemon.status()["lateness_us"]))
 
     def do_link(self, line: str) -> None:
-        """Cut or restore a link: link s1 s2 down, link h1 s1 up."""
+        """Cut or restore a link: link s1 s2 down, link h1 s1 up.
+
+        Both ends lose the carrier. 'link s1 s2 down silent' drops the frames instead.
+        """
         words = line.split()
 
         def tell() -> str:
-            if len(words) != 3 or words[2] not in ("up", "down"):
-                return "usage: link END1 END2 up|down"
-            ends = {words[0], words[1]}
-            found = [
-                link.cable
-                for link in self._fabric.net.links
-                if {link.cable.a.owner, link.cable.b.owner} == ends
-            ]
-            for cable in found:
-                self._fabric.daemon.set_link(cable.name, up=words[2] == "up")
-            return "" if found else f"no link between {words[0]} and {words[1]}"
+            if tuple(words[2:]) not in (("up",), ("down",), ("down", "silent")):
+                return "usage: link END1 END2 up|down|down silent"
+            cables = self._fabric.cables
+            for cable in cables.find(f"{words[0]}-{words[1]}"):
+                if words[2] == "up":
+                    cables.mend(cable)
+                else:
+                    cables.cut(cable, silent="silent" in words)
+            return ""
 
-        self._answer(tell)
+        self._answer(tell, plain=True)
 
     def do_iperf(self, line: str) -> None:
         """Measure TCP from one host to another for five seconds, by iperf3: iperf h1 h3."""
@@ -91,11 +92,15 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
             near.cmdPrint("iperf3", "-c", far.IP(), "-t", "5", "--connect-timeout", "5000")
             server.terminate()
 
-    def _answer(self, tell: Any) -> None:
-        """Print the result of ``tell``, or the one line of its error, and stay at the prompt."""
+    def _answer(self, tell: Any, plain: bool = False) -> None:
+        """Print the result of ``tell``, or the one line of its error, and stay at the prompt.
+
+        ``plain`` is whether it works without the emulator.
+        """
         out: TextIO = self.stdout
+        possible = plain or self._fabric.links == "emulated"
         try:
-            text = tell() if self._fabric.links == "emulated" else "plain links: no emulator"
+            text = tell() if possible else "plain links: no emulator"
         except KnotlessError as error:
             text = f"knotless: {error}"
         if text:

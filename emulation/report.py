@@ -6,6 +6,7 @@ from typing import Any
 
 from common.errors import EmulationError, KnotlessError
 from emulation import controller, state
+from emulation.cuts import Cables
 from emulation.daemon import Daemon
 from emulation.names import Names
 from emulation.state import State
@@ -15,9 +16,11 @@ from topologies.formats import files
 def report(names: Names) -> dict[str, Any] | None:
     """Return the status of a fabric as plain values, or None if there is none.
 
-    Keys: ``name fabric phase owner parts settings controller emulator problems``. ``phase`` is
+    Keys: ``name fabric phase owner parts settings controller emulator cut problems``. ``phase`` is
     starting, ready or dead. ``problems`` are texts of one line, none if all is well.
-    ``controller`` and ``emulator`` are their own status, null if unavailable.
+    ``controller`` and ``emulator`` are their own status, null if unavailable. ``cut`` lists the
+    links that ``knotless cut`` has cut, null if unknown. A controller that a user has started by
+    hand, after ours has ended, counts as the fabric's part.
     """
     found = state.read(names)
     if found is None:
@@ -27,27 +30,48 @@ def report(names: Names) -> dict[str, Any] | None:
         problems.append(
             f"its owner has died: 'knotless down --name {names.name}' removes what remains"
         )
-    problems += [f"{role} has died: {names.log_file(role)} may say why" for role in found.missing()]
+    parts: dict[str, dict[str, object]] = {
+        role: {"pid": process.pid, "alive": role not in found.missing()}
+        for role, process in sorted(found.processes.items())
+    }
+    other = controller.by_hand(found) if "controller" in found.missing() else None
+    if other is not None:
+        parts["controller"] = {"pid": other["pid"], "alive": True, "by_hand": True}
+    problems += [
+        f"{role} has died: {names.log_file(role)} may say why"
+        for role in found.missing()
+        if not parts[role]["alive"]
+    ]
     return {
         "name": found.name,
         "fabric": found.fabric,
         "phase": found.phase if found.running else "dead",
         "started_at": found.started_at,
         "owner": found.owner.pid,
-        "parts": {
-            role: {"pid": process.pid, "alive": role not in found.missing()}
-            for role, process in sorted(found.processes.items())
-        },
+        "parts": parts,
         "settings": found.settings,
-        "controller": _controller(found, problems),
+        "controller": _controller(found, parts, problems),
         "emulator": _emulator(names, found, problems),
+        "cut": _cuts(names, found, problems),
         "problems": problems,
     }
 
 
-def _controller(found: State, problems: list[str]) -> dict[str, Any] | None:
+def _cuts(names: Names, found: State, problems: list[str]) -> list[dict[str, object]] | None:
+    if found.phase != "ready" or not found.running or "emulator" in found.missing():
+        return None
+    try:
+        return [cut.as_json() for cut in Cables.of_running(names).cuts()]
+    except KnotlessError as error:
+        problems.append(str(error))
+        return None
+
+
+def _controller(
+    found: State, parts: dict[str, dict[str, object]], problems: list[str]
+) -> dict[str, Any] | None:
     remote = found.settings.get("controller") == "remote"
-    if not remote and ("controller" not in found.processes or "controller" in found.missing()):
+    if not remote and not parts.get("controller", {}).get("alive"):
         return None
     try:
         status = controller.status(int(found.settings.get("rest_port", controller.REST_PORT)))

@@ -36,7 +36,7 @@ def require_root() -> None:
 
 
 @contextmanager
-def _lock() -> Iterator[None]:
+def machine_lock() -> Iterator[None]:
     """Prevent all other starts and removals on this machine for the block."""
     RUN_DIRECTORY.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (RUN_DIRECTORY / "lock").open("w") as file:
@@ -136,7 +136,7 @@ class Runtime:
 
     def release(self) -> None:
         """End every part and remove everything that was created."""
-        with _lock():
+        with machine_lock():
             sweep(self.names, self.state)
         for child in self.children.values():
             child.wait()
@@ -150,7 +150,7 @@ def claim(names: Names, fabric: str) -> tuple[Runtime, bool]:
     that name exists that is not ours.
     """
     require_root()
-    with _lock():
+    with machine_lock():
         former = state.read(names)
         if former is not None and former.running:
             raise EmulationError(
@@ -184,7 +184,7 @@ def remove(names: Names) -> bool:
                 "leave its prompt instead"
             )
         processes.end([found.owner], patience_s=OWNER_PATIENCE_S)
-    with _lock():
+    with machine_lock():
         left = state.read(names)
         # Its owner may have removed everything, and another process started a new one.
         if left is not None and not left.running:

@@ -65,6 +65,17 @@ def read(names: Names) -> State | None:
         return State(names.name, "unknown", Process(0, 0), namespaces=existing_namespaces(names))
 
 
+def require_running(names: Names) -> State:
+    """Return the state of a running fabric; raises :class:`EmulationError` if it is not running."""
+    found = read(names)
+    if found is None or not found.running or found.phase != "ready":
+        raise EmulationError(
+            f"no fabric {names.name!r} is running; 'knotless up' starts one, "
+            "'knotless status' lists them"
+        )
+    return found
+
+
 def existing_namespaces(names: Names) -> list[str]:
     """Return the existing network namespaces with this fabric's names."""
     if not NETNS_DIRECTORY.is_dir():

@@ -27,6 +27,10 @@ HOST_MTU = 1500
 INNER_MTU = 1600
 """Bytes after the Ethernet header between switch and emulator: the payload of a host's longest
 frame, a VLAN tag and the emulator's trailer (16 bytes)."""
+FIRST_INDEX = 1 << 16
+"""Interface index of the first of the emulator's ends. The kernel reports a loss of carrier at
+once only if both ends of a pair have different indices, even in different namespaces; otherwise
+up to a second later (linkwatch_urgent_event)."""
 SHORTEST_TICK_US = 200
 LONGEST_TICK_US = 1000
 NFQUEUE = 1
@@ -146,13 +150,13 @@ def ports(cables: Sequence[Cable]) -> dict[str, dict[int, str]]:
 
 def emulated_pairs(cables: Sequence[Cable], names: Names) -> Iterator[str]:
     """Yield commands for ``ip -batch``, in the links' namespace, that create and open all pairs."""
-    for cable in cables:
-        for end in cable.ends:
-            yield (
-                f"link add {end.inner} group {INTERFACE_GROUP} mtu {INNER_MTU} type veth "
-                f"peer name {end.interface} {_placed(end, names, INNER_MTU)}"
-            )
-            yield f"link set {end.inner} up"
+    ends = (end for cable in cables for end in cable.ends)
+    for index, end in enumerate(ends, FIRST_INDEX):
+        yield (
+            f"link add {end.inner} index {index} group {INTERFACE_GROUP} mtu {INNER_MTU} type veth "
+            f"peer name {end.interface} {_placed(end, names, INNER_MTU)}"
+        )
+        yield f"link set {end.inner} up"
 
 
 def plain_pairs(cables: Sequence[Cable], names: Names) -> Iterator[str]:

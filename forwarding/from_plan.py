@@ -43,7 +43,7 @@ def state_of_plan(plan: Plan) -> ForwardingState:
         )
     except LookupError as conflict:
         raise PlanError(_conflict(plan, *conflict.args)) from None
-    return ForwardingState(fabric, channels, plan.multicast, found)
+    return ForwardingState(fabric, channels, plan.multicast, found, failures=plan.failures)
 
 
 def _of_tables(plan: Plan, routes: Routes) -> dict[str, object] | None:

@@ -22,12 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless_core import forwarding as core
-from routing.graphs.channels import Channels
+from routing.graphs.channels import Channels, End
 from routing.multicast import MulticastGroup
 from topologies.fabric import Fabric
-
-End = tuple[int, int]
-"""A switch (its index) and a port."""
+from topologies.failures import NO_FAILURES, Failures
 
 
 class Hop(NamedTuple):
@@ -44,7 +42,7 @@ class Trace(NamedTuple):
     ``hops`` are the links that it takes, including those of hosts. ``delivered`` are the numbers
     of the hosts that receive it, with the label at delivery. ``dropped`` are the switches that
     drop it, ``unsupported`` the switches whose actions cannot be followed. ``repeated`` is true if
-    a copy passes a link twice, unchanged.
+    a copy passes a link twice, unchanged, or two copies pass the same link.
     """
 
     hops: list[Hop]
@@ -88,7 +86,10 @@ class ForwardingState:
 
     ``groups`` are the declared multicast groups; 'all hosts' is not listed. ``silent`` are the
     switches without known rules; they drop everything. ``concurrent`` are states whose packets
-    are in flight at the same time, on the same channels.
+    are in flight at the same time, on the same channels. ``changing`` says that switches hold
+    rules of several generations: a packet has a choice where these differ. ``failures`` separate
+    hosts: what these send to each other is to be dropped. ``more`` are the names of destinations
+    after the hosts, in imported fabrics, which have no floods.
     """
 
     fabric: Fabric
@@ -97,6 +98,9 @@ class ForwardingState:
     core: core.State
     silent: tuple[str, ...] = ()
     concurrent: tuple[ForwardingState, ...] = ()
+    changing: bool = False
+    failures: Failures = NO_FAILURES
+    more: tuple[str, ...] = ()
 
     @property
     def pairs(self) -> int:
@@ -138,15 +142,18 @@ class ForwardingState:
         """Return the name of a destination: a host, ``all`` or ``multicast:N``."""
         if number < len(self.fabric.hosts):
             return self.fabric.hosts[number].name
+        if self.more:
+            return self.more[number - len(self.fabric.hosts)]
         group, _ = self.core.floods[number - len(self.fabric.hosts)]
         return "all" if group == 0 else f"multicast:{self.groups[group - 1].number}"
 
     def destination_number(self, source: str, name: str) -> int | None:
         """Return the number of the destination ``name`` as seen by ``source``, or None."""
         names = {f"multicast:{group.number}": place for place, group in enumerate(self.groups, 1)}
-        group = {"all": 0, **names}.get(name)
+        group = {"all": 0, **names}.get(name) if self.core.floods else None
         if group is None:
-            return self.fabric.host_index.get(name)
+            more = {name: len(self.fabric.hosts) + i for i, name in enumerate(self.more)}
+            return {**more, **self.fabric.host_index}.get(name)
         return self.core.flood_of(self.fabric.host_index[source], group)
 
     def difference(self, other: ForwardingState) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Collection
 
 import matplotlib
 
@@ -13,15 +14,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from runs.plots import check_format, write_figure
+from runs.plots import RED, check_format, write_figure
 from topologies.fabric import Fabric
 from topologies.layout import Point, place_switches
 
 SWITCH, HOST, LINK, TEXT = "#2f5d8a", "#e8b04a", "#8a949e", "#1d2733"
 
 
-def draw_fabric(fabric: Fabric, path: str) -> None:
-    """Draw ``fabric`` to a file; its suffix determines the format.
+Channel = tuple[str, int]
+"""The switch and the port that a channel leaves."""
+
+
+def draw_fabric(fabric: Fabric, path: str, marked: Collection[Channel] = ()) -> None:
+    """Draw ``fabric`` to a file, with red arrows for ``marked`` channels.
+
+    The suffix of ``path`` determines the format.
 
     Raises
     ------
@@ -36,12 +43,14 @@ def draw_fabric(fabric: Fabric, path: str) -> None:
     scale = min(1.0, 40 / max(width, height))
     figure = Figure(figsize=(max(4, width * scale), max(3, height * scale + 0.4)))
     axes = figure.add_axes((0, 0, 1, 1))
-    draw_on(axes, fabric, places)
+    draw_on(axes, fabric, places, marked)
     axes.set_title(fabric.name, y=0.96, color=TEXT, fontsize=11)
     write_figure(figure, path)
 
 
-def draw_on(axes: Axes, fabric: Fabric, places: dict[str, Point]) -> None:
+def draw_on(
+    axes: Axes, fabric: Fabric, places: dict[str, Point], marked: Collection[Channel] = ()
+) -> None:
     """Draw hosts, links and switches; parallel links are curved so that none hides another."""
     longest = 1.25 * min(
         (math.dist(places[link.a], places[link.b]) for link in fabric.links), default=1.0
@@ -60,6 +69,10 @@ def draw_on(axes: Axes, fabric: Fabric, places: dict[str, Point]) -> None:
                 start, end, arrowstyle="-", connectionstyle=style, color=LINK, lw=1.4, zorder=1
             )
         )
+        if (link.a, link.a_port) in marked:
+            _draw_arrow(axes, start, end, bend)
+        if (link.b, link.b_port) in marked:
+            _draw_arrow(axes, end, start, -bend)
     for name, (x, y) in places.items():
         _draw_hosts(axes, [host.name for host in fabric.hosts_at[name].values()], (x, y))
         axes.text(
@@ -78,6 +91,25 @@ def draw_on(axes: Axes, fabric: Fabric, places: dict[str, Point]) -> None:
     axes.set_ylim(min(ys) - 1.1, max(ys) + 1.1)
     axes.set_aspect("equal")
     axes.axis("off")
+
+
+def _draw_arrow(axes: Axes, start: Point, end: Point, bend: float) -> None:
+    """Draw a marked channel a little beside its link, so that both directions can be seen."""
+    style = f"arc3,rad={bend + 0.06}"
+    axes.add_patch(
+        FancyArrowPatch(
+            start,
+            end,
+            arrowstyle="-|>",
+            mutation_scale=14,
+            shrinkA=14,
+            shrinkB=14,
+            connectionstyle=style,
+            color=RED,
+            lw=2.2,
+            zorder=2,
+        )
+    )
 
 
 def _draw_hosts(axes: Axes, names: list[str], at: Point) -> None:

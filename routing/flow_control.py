@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from common.errors import PlanError
 from common.flow_control import AUTO, CHOICES, FLOW_CONTROLS, NAMES, normalised
 from knotless_core import simulator
-from routing.graphs.channels import PRIORITIES
+from routing.graphs.channels import VCS_PER_CHANNEL
 
 Edges = NDArray[np.int64]
 LinkMode = Literal["off", "pause", "pfc"]
@@ -69,7 +69,7 @@ def waiting(edges: Edges, flow_control: str) -> Edges:
     between_switches = of_link(flow_control, to_host=False)
     if between_switches == "off":
         return edges[:0]
-    return edges if between_switches == "pfc" else edges - edges % PRIORITIES
+    return edges if between_switches == "pfc" else edges - edges % VCS_PER_CHANNEL
 
 
 def verdict_text(flow_control: str, cycle: Sequence[str]) -> str:

@@ -34,6 +34,7 @@ from routing.vlans.assignment import (
 from routing.vlans.broadcast_vlan import Links, broadcast_vlans
 from routing.vlans.host_tags import EVERYTHING_ELSE, HostTags
 from topologies.fabric import Fabric
+from topologies.failures import NO_FAILURES, Failures, parts
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,9 @@ class Plan:
     switches) is the VLAN in which the hosts of each row of ``routes`` send to each switch; if
     switches tag, it is the same for all switches. ``routing_ms`` is the time that the engine
     took; VLAN assignment is not included. ``broadcast_links`` are the links of each VLAN that
-    carries broadcasts, if hosts tag and VLANs are trees.
+    carries broadcasts, if hosts tag and VLANs are trees. ``failures`` are the parts of the fabric
+    that a repaired plan does not use (:mod:`routing.repair`); pairs of hosts that only they
+    connect have no path.
     """
 
     fabric: Fabric
@@ -67,6 +70,7 @@ class Plan:
     pair_vlans: Ints
     routing_ms: float
     broadcast_links: Mapping[int, Links] = field(default_factory=dict)
+    failures: Failures = NO_FAILURES
 
     @property
     def engine(self) -> str:
@@ -89,7 +93,14 @@ class Plan:
         return resolved(self.request.flow_control, self.vcs)
 
     def path(self, source: str, destination: str) -> list[Hop]:
-        """Return the path of a frame from ``source`` to ``destination``, both host names."""
+        """Return the path of a frame from ``source`` to ``destination``, both host names.
+
+        Raises
+        ------
+        PlanError
+            There is no such host, or failures separate the two.
+
+        """
         from_host, to_host = (self._host(name) for name in (source, destination))
         row = int(self.routes.rows[from_host])
         fabric, channels = self.fabric, self.channels
@@ -101,6 +112,8 @@ class Plan:
             name = channels.names[channels.tail[c]]
             hops.append(Hop(name, in_port, int(channels.out_port[c]), priority))
             in_port = int(channels.in_port[c])
+        if not hops and fabric.hosts[from_host].switch != target.switch:
+            raise PlanError(f"{fabric.name}: failures separate {source} from {destination}")
         hops.append(Hop(target.switch, in_port, target.port, 0))
         return hops
 
@@ -218,7 +231,7 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     pair_vlans = _vlans(fabric, channels, routes, request)
     plan = Plan(fabric, request, channels, routes, pair_vlans, elapsed_ms)
     if request.vlans == "tree" and request.tagging == "host":
-        plan = _with_broadcast_vlans(plan)
+        plan = with_broadcast_vlans(plan)
     if plan.vcs > (vcs or MAX_VCS):
         raise PlanError(
             f"{engine.name} needs {plan.vcs} virtual channels on {fabric.name},"
@@ -227,16 +240,24 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     return plan
 
 
-def _with_broadcast_vlans(plan: Plan) -> Plan:
+def with_broadcast_vlans(plan: Plan) -> Plan:
     """Assign VLANs to broadcasts, and to hosts' pairs without a path the VLAN of broadcasts."""
     receives = (plan.receivers > 0)[None, :, None]
     paths = np.where(receives, plan.routes.channels, np.int32(-1))
     trees, vlans = plan.routes.tree_channels, plan.pair_vlans
-    found = broadcast_vlans(plan.channels, paths, vlans, trees, plan.row_switch)
-    refuse_vlans_above(int(found.of_row.max()) - FIRST_VLAN + 1, plan.request.max_vlans)
+    of_row, links = np.zeros_like(plan.row_switch), dict[int, Links]()
+    # Failures can divide the fabric into parts, which need a broadcast VLAN each.
+    part = np.array(parts(plan.fabric, plan.failures))[plan.row_switch]
+    for rows in [np.flatnonzero(part == number) for number in np.unique(part)]:
+        own = paths[rows], vlans[rows], trees, plan.row_switch[rows]
+        found = broadcast_vlans(plan.channels, *own)
+        of_row[rows] = found.of_row
+        for vlan, of in found.links.items():
+            links[vlan] = tuple(sorted({*links.get(vlan, ()), *of}))
+    refuse_vlans_above(int(of_row.max()) - FIRST_VLAN + 1, plan.request.max_vlans)
     has_path = (paths >= 0).any(axis=2)
-    vlans = np.where(has_path, vlans, found.of_row[:, None]).astype(np.int32)
-    return replace(plan, pair_vlans=vlans, broadcast_links=found.links)
+    vlans = np.where(has_path, vlans, of_row[:, None]).astype(np.int32)
+    return replace(plan, pair_vlans=vlans, broadcast_links=links)
 
 
 def _has_hosts(fabric: Fabric) -> NDArray[np.bool_]:

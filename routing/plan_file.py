@@ -12,7 +12,8 @@ def plan_to_json(plan: Plan, summary: Mapping[str, object]) -> dict[str, object]
 
     ``sources`` has one entry per set of hosts with the same paths: their names, their VLAN, and
     ``paths``. A path maps the name of a destination switch to a list of virtual channels, such
-    as ``s1:2/0`` for output port 2 of s1 with priority 0.
+    as ``s1:2/0`` for output port 2 of s1 with priority 0; switches that failures separate from the
+    source are omitted.
     """
     routes, channels = plan.routes, plan.channels
     sources = []
@@ -24,7 +25,7 @@ def plan_to_json(plan: Plan, summary: Mapping[str, object]) -> dict[str, object]
         ]
         paths = {}
         for d, switch in enumerate(plan.fabric.switches):
-            if plan.receivers[d] and d != plan.row_switch[row]:
-                paths[switch.name] = [channels.name(c, p) for c, p in routes.path(row, d)]
+            if plan.receivers[d] and (hops := routes.path(row, d)):
+                paths[switch.name] = [channels.name(c, p) for c, p in hops]
         sources.append({"hosts": names, "vlan": int(plan.vlans[row]), "paths": paths})
     return {**summary, "sources": sources}

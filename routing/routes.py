@@ -13,7 +13,7 @@ import numpy as np
 
 from knotless_core import graph as core
 from routing import path_memory
-from routing.graphs.channels import PRIORITIES, Channels, Ints, Priorities
+from routing.graphs.channels import VCS_PER_CHANNEL, Channels, Ints, Priorities
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def no_changes() -> Ints:
     return np.empty((0, 4), dtype=np.int32)
 
 
-def dependencies(channels: Channels, routes: ExplicitRoutes, receivers: Ints) -> tuple[Ints, Ints]:
+def dependencies(channels: Channels, routes: Routes, receivers: Ints) -> tuple[Ints, Ints]:
     """Return the dependencies of unicasts to hosts and of broadcasts, as (from, to) arrays.
 
     ``receivers`` is the number of hosts of each switch. An edge may occur more than once.
@@ -160,7 +160,7 @@ def dependencies(channels: Channels, routes: ExplicitRoutes, receivers: Ints) ->
     trees = _nodes(routes.tree_channels, routes.tree_priorities)
     source, target = np.nonzero(trees >= 0)
     below = trees[source, target]
-    above = trees[source, channels.tail[below // PRIORITIES]]
+    above = trees[source, channels.tail[below // VCS_PER_CHANNEL]]
     return (
         np.concatenate([before[after >= 0], above[above >= 0]]),
         np.concatenate([after[after >= 0], below[above >= 0]]),
@@ -168,5 +168,5 @@ def dependencies(channels: Channels, routes: ExplicitRoutes, receivers: Ints) ->
 
 
 def _nodes(channel: Ints, priority: Priorities) -> Ints:
-    nodes = np.where(channel >= 0, channel * PRIORITIES + priority, -1)
+    nodes = np.where(channel >= 0, channel * VCS_PER_CHANNEL + priority, -1)
     return nodes.astype(np.int32, copy=False)

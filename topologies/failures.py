@@ -1,13 +1,153 @@
-"""Degraded fabrics: fabrics without some of their links."""
+"""Failures: links and switches that must not carry frames, and what they leave of a fabric."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from common.errors import FabricError
 from topologies.fabric import Fabric, Link
 from topologies.validate import validate
+
+FAILED = -1
+"""The part of a switch that has failed."""
+
+
+@dataclass(frozen=True)
+class Failures:
+    """The links and switches of a fabric that must not carry frames.
+
+    Two values with the same failures are equal: links are named ``s1:2-s2:3``, the end of the
+    lower (switch, port) first; names are sorted in the order of the fabric. Make one with
+    :meth:`of`.
+    """
+
+    links: tuple[str, ...] = ()
+    switches: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, fabric: Fabric, names: Iterable[str]) -> Failures:
+        """Return the failures with these names.
+
+        ``s1:2-s2:3`` is a link, ``s1-s2`` all links between two switches, ``s5`` a switch.
+
+        Raises
+        ------
+        FabricError
+            A name is unknown, or is that of a switch as well as that of a link.
+
+        """
+        index = _link_names(fabric)
+        links: set[Link] = set()
+        switches: set[str] = set()
+        for name in names:
+            found = index.get(name, [])
+            if name in fabric.switch_index:
+                if found:
+                    raise FabricError(
+                        f"{fabric.name}: {name[:60]!r} is a switch and a link; write the link with"
+                        " its ports, such as s1:2-s2:3"
+                    )
+                switches.add(name)
+            elif found:
+                links.update(found)
+            else:
+                raise FabricError(
+                    f"{fabric.name} has no link or switch {name[:60]!r}; write a link as s1:2-s2:3"
+                    " or s1-s2, a switch as s5"
+                )
+        ends = sorted(_ends(fabric, link) for link in links)
+        return cls(
+            tuple(_name(fabric, *of) for of in ends),
+            tuple(switch.name for switch in fabric.switches if switch.name in switches),
+        )
+
+    def __bool__(self) -> bool:
+        """Return whether anything has failed."""
+        return bool(self.links or self.switches)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names: links, then switches."""
+        return self.links + self.switches
+
+    def dead_links(self, fabric: Fabric) -> set[Link]:
+        """Return the links that carry no frames: those that failed, and those of dead switches."""
+        dead = set(self.switches)
+        failed = set(self.links)
+        return {
+            link
+            for link in fabric.links
+            if link.a in dead or link.b in dead or _name(fabric, *_ends(fabric, link)) in failed
+        }
+
+
+NO_FAILURES = Failures()
+"""No failures: the fabric is intact."""
+
+
+def parts(fabric: Fabric, failures: Failures) -> list[int]:
+    """Return the part to which each switch belongs; switches of different parts are not connected.
+
+    Parts are numbered from 0 in the order of their first switches; :data:`FAILED` is the part of a
+    switch that has failed.
+    """
+    dead = failures.dead_links(fabric)
+    beyond: dict[str, list[str]] = {switch.name: [] for switch in fabric.switches}
+    for link in fabric.links:
+        if link not in dead:
+            beyond[link.a].append(link.b)
+            beyond[link.b].append(link.a)
+    part = dict.fromkeys(failures.switches, FAILED)
+    count = 0
+    for switch in fabric.switches:
+        if switch.name in part:
+            continue
+        part[switch.name] = count
+        waiting = [switch.name]
+        while waiting:
+            for far in beyond[waiting.pop()]:
+                if far not in part:
+                    part[far] = count
+                    waiting.append(far)
+        count += 1
+    return [part[switch.name] for switch in fabric.switches]
+
+
+def host_parts(fabric: Fabric, failures: Failures) -> list[int]:
+    """Return the part of each host; a host on a failed switch is a part of its own."""
+    of_switch = parts(fabric, failures)
+    alone = len(fabric.switches)
+    found = []
+    for host in fabric.hosts:
+        part = of_switch[fabric.switch_index[host.switch]]
+        alone += part == FAILED
+        found.append(alone if part == FAILED else part)
+    return found
+
+
+def hosts_by_part(fabric: Fabric, failures: Failures) -> list[list[str]]:
+    """Return the names of the hosts of each part, in the order of their first hosts."""
+    names: dict[int, list[str]] = {}
+    for host, part in zip(fabric.hosts, host_parts(fabric, failures), strict=True):
+        names.setdefault(part, []).append(host.name)
+    return list(names.values())
+
+
+def components(fabric: Fabric, failures: Failures) -> Iterator[Fabric]:
+    """Yield the connected fabrics with hosts that remain, in the order of their first switches."""
+    part = dict(zip(fabric.switch_index, parts(fabric, failures), strict=True))
+    dead = failures.dead_links(fabric)
+    for number in range(max(part.values(), default=FAILED) + 1):
+        hosts = tuple(host for host in fabric.hosts if part[host.switch] == number)
+        if hosts:
+            yield replace(
+                fabric,
+                switches=tuple(of for of in fabric.switches if part[of.name] == number),
+                hosts=hosts,
+                links=tuple(of for of in fabric.links if of not in dead and part[of.a] == number),
+                grid=None,
+            )
 
 
 def without_links(fabric: Fabric, missing: Sequence[str]) -> Fabric:
@@ -21,23 +161,36 @@ def without_links(fabric: Fabric, missing: Sequence[str]) -> Fabric:
     """
     if not missing:
         return fabric
-    gone: set[Link] = set()
-    for name in missing:
-        found = [link for link in fabric.links if name in _names(link)]
-        if not found:
-            raise FabricError(
-                f"{fabric.name} has no link {name[:60]!r}; write one as s1:2-s2:3, or s1-s2"
-            )
-        gone.update(found)
-    wounded = replace(
+    failures = Failures.of(fabric, missing)
+    if failures.switches:
+        raise FabricError(f"{failures.switches[0]} is a switch; only links can be missing")
+    dead = failures.dead_links(fabric)
+    degraded = replace(
         fabric,
         name=f"{fabric.name} without {' '.join(missing)}"[:200],
-        links=tuple(link for link in fabric.links if link not in gone),
+        links=tuple(link for link in fabric.links if link not in dead),
     )
-    validate(wounded)
-    return wounded
+    validate(degraded)
+    return degraded
 
 
-def _names(link: Link) -> set[str]:
-    a, b = f"{link.a}:{link.a_port}", f"{link.b}:{link.b_port}"
-    return {f"{a}-{b}", f"{b}-{a}", f"{link.a}-{link.b}", f"{link.b}-{link.a}"}
+def _link_names(fabric: Fabric) -> dict[str, list[Link]]:
+    """Map every name of a link to the links that it names."""
+    index: dict[str, list[Link]] = {}
+    for link in fabric.links:
+        a, b = f"{link.a}:{link.a_port}", f"{link.b}:{link.b_port}"
+        for name in (f"{a}-{b}", f"{b}-{a}", f"{link.a}-{link.b}", f"{link.b}-{link.a}"):
+            index.setdefault(name, []).append(link)
+    return index
+
+
+def _ends(fabric: Fabric, link: Link) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the two ends (switch, port) of a link, the lower one first."""
+    index = fabric.switch_index
+    a, b = sorted([(index[link.a], link.a_port), (index[link.b], link.b_port)])
+    return a, b
+
+
+def _name(fabric: Fabric, a: tuple[int, int], b: tuple[int, int]) -> str:
+    first, second = (f"{fabric.switches[switch].name}:{port}" for switch, port in (a, b))
+    return f"{first}-{second}"

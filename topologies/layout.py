@@ -50,6 +50,10 @@ def _in_layers(fabric: Fabric) -> dict[str, Point]:
             if far not in level:
                 level[far] = level[name] + 1
                 queue.append(far)
+    # What is cut off, as in a dump of a part of a fabric, stands at the bottom.
+    cut_off = [name for name in fabric.switch_index if name not in level]
+    level |= dict.fromkeys(cut_off, 0)
+    queue += cut_off
     queue.sort(key=fabric.switch_index.__getitem__)
     widths = Counter(level.values())
     seen: Counter[int] = Counter()

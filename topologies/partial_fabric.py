@@ -55,8 +55,12 @@ def complete(
     switches: Sequence[PartialSwitch],
     hosts: Sequence[PartialHost],
     links: Sequence[PartialLink],
+    *,
+    whole: bool = True,
 ) -> Fabric:
     """Fill in what is missing and return the validated fabric.
+
+    Only if ``whole`` must it be connected and have hosts: a dump may show a part of a fabric.
 
     Given ports are kept. The hosts of a switch take its lowest free ports, in order; then its
     links take ports in the order of the neighbours. The switch with index i has number i + 1,
@@ -93,7 +97,7 @@ def complete(
     ]
     made_switches = tuple(_switches(switches))
     fabric = Fabric(name, made_switches, tuple(made_hosts), tuple(made_links))
-    validate(fabric)
+    validate(fabric, whole=whole)
     return fabric
 
 

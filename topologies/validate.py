@@ -22,17 +22,17 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
 
 
-def validate(fabric: Fabric) -> None:
+def validate(fabric: Fabric, *, whole: bool = True) -> None:
     """Raise FabricError if ``fabric`` is inconsistent.
 
     Names must be usable as file names and be distinct over switches and hosts together, because
     a channel is named after the switch or host that it leaves. Dpids, MACs and IPs must be
-    distinct, every port may be used once, rates and delays must be in their ranges, and the
-    fabric must be connected.
+    distinct, every port may be used once, and rates and delays must be in their ranges. A fabric
+    that is ``whole`` must be connected and have a host.
     """
     if not fabric.switches:
         raise FabricError("a fabric needs at least one switch")
-    if not fabric.hosts:
+    if whole and not fabric.hosts:
         raise FabricError("a fabric needs at least one host")
     _check_names(fabric)
     _check_dpids(fabric)
@@ -43,7 +43,8 @@ def validate(fabric: Fabric) -> None:
         _check_link(fabric, link)
     _check_ports(fabric)
     _check_grid(fabric)
-    _check_connected(fabric)
+    if whole:
+        _check_connected(fabric)
     _check_hub(fabric)
 
 

@@ -16,6 +16,7 @@ from routing.vlans.host_tags import HostTags
 from topologies.fabric import Fabric
 from verification.dependencies import Witness, cycle_of, priorities_of, witnesses
 from verification.explain import problems_of
+from verification.unreachable import dropped_pairs, unreachable_pairs
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,16 @@ class Verdict:
     of groups; a copy to any other host counts as undelivered too. ``max_channel_load`` is the
     largest number of paths on a channel between switches. In the mean number of switches a host
     to itself counts as one switch. ``cycle`` is a cycle of the joint channel dependency graph of
-    all packets under ``flow_control``; ``witnesses`` are packets that close it.
+    all packets under ``flow_control``; ``witnesses`` are packets that close it. ``unreachable``
+    pairs are separated by the state's failures; what they send is dropped, which is no failure of
+    delivery.
     """
 
     fabric: str
     flow_control: str
     pairs: int
     undelivered: int
+    unreachable: int
     broadcasts: int
     broadcasts_undelivered: int
     multicasts: int
@@ -83,15 +87,18 @@ def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
     hosts, pairs, found = len(state.fabric.hosts), state.pairs, state.core
     load = float(state.loads.max(initial=0.0))
     receivers = sum(len(group.members) for group in state.groups)
+    dropped = dropped_pairs(state)
+    floods = [n - due for n, due in zip(found.floods_undelivered, dropped, strict=True)]
     return Verdict(
         fabric=state.fabric.name,
         flow_control=flow_control,
         pairs=pairs,
-        undelivered=found.undelivered,
+        undelivered=found.undelivered - dropped[0],
+        unreachable=unreachable_pairs(state),
         broadcasts=pairs,
-        broadcasts_undelivered=found.floods_undelivered[0],
+        broadcasts_undelivered=floods[0],
         multicasts=receivers * (hosts - 1),
-        multicasts_undelivered=sum(found.floods_undelivered[1:]),
+        multicasts_undelivered=sum(floods[1:]),
         max_channel_load=int(load) if load.is_integer() else load,
         mean_switches=(found.switches_passed + hosts) / (pairs - found.undelivered + hosts),
         max_switches=found.max_switches,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ from forwarding.openflow.compiler import compile_state
 from forwarding.openflow.reader import state_of_rules
 from forwarding.state import ForwardingState
 from routing.flow_control import verdict_text
+from routing.graphs.channels import Channels, channels_of
 from routing.plan import Plan
 from verification.check import Verdict, verdict_of
 
@@ -54,7 +55,7 @@ class CheckedPlan:
         """The verdict on the rules, read back, under the plan's flow control."""
         plan = self.plan
         state = state_of_rules(plan.fabric, self.rules, plan.multicast, plan.host_tags())
-        return verdict_of(state, plan.flow_control)
+        return verdict_of(replace(state, failures=plan.failures), plan.flow_control)
 
     @property
     def loads(self) -> NDArray[np.int64]:
@@ -70,7 +71,17 @@ class CheckedPlan:
     def _shortest_hops(self) -> int:
         """The total number of channels on shortest paths between all pairs of hosts."""
         receivers = self.plan.receivers
-        return self.plan.channels.core.total_hops(receivers, receivers)
+        return self._working_channels.core.total_hops(receivers, receivers)
+
+    @cached_property
+    def _working_channels(self) -> Channels:
+        """The channels that can carry frames."""
+        plan = self.plan
+        if not plan.failures:
+            return plan.channels
+        dead = plan.failures.dead_links(plan.fabric)
+        links = tuple(link for link in plan.fabric.links if link not in dead)
+        return channels_of(replace(plan.fabric, links=links))
 
     @property
     def is_minimal(self) -> bool:
@@ -100,7 +111,7 @@ class CheckedPlan:
             "mean_switches": verdict.mean_switches,
             "max_switches": verdict.max_switches,
             "max_channel_load": verdict.max_channel_load,
-            "load_bound": self._shortest_hops / max(1, len(plan.channels)),
+            "load_bound": self._shortest_hops / max(1, len(self._working_channels)),
             "minimal": self.is_minimal,
             "acyclic": verdict.acyclic,
             "cycle": verdict.cycle,

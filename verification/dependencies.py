@@ -1,6 +1,6 @@
 """The channel dependency graph of a forwarding state under a flow control, and its cycles.
 
-A node is a virtual channel: ``channel * 8 + priority``. An edge means that some packet can hold
+A node is a virtual channel: ``channel * 16 + priority``. An edge means that some packet can hold
 the first while it waits for the second. If there is no cycle, no deadlock is possible. Packets
 wait only for links that pause.
 
@@ -12,7 +12,7 @@ Dally and Seitz, Deadlock-free message routing in multiprocessor interconnection
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
@@ -35,7 +35,7 @@ class Witness:
     source: str
     destination: str
 
-    def as_json(self) -> dict[str, str]:
+    def as_json(self) -> Mapping[str, str | int]:
         """Return the witness as a value for :func:`json.dumps`."""
         return asdict(self)
 
@@ -67,6 +67,24 @@ def edges_of_pairs(state: ForwardingState, pairs: Iterable[tuple[str, str]]) -> 
 def cycle_of(state: ForwardingState, flow_control: str) -> list[int]:
     """Return a shortest cycle of dependencies under a flow control, or an empty list."""
     return find_cycle(waiting(edges_of(state), flow_control))
+
+
+def longest_chain(edges: Edges) -> int | None:
+    """Return the number of nodes of the longest chain of dependencies; None if there is a cycle."""
+    after: dict[int, list[int]] = {}
+    missing: dict[int, int] = {}
+    for held, wanted in {(int(held), int(wanted)) for held, wanted in edges.tolist()}:
+        after.setdefault(held, []).append(wanted)
+        missing[wanted] = missing.get(wanted, 0) + 1
+    length = {node: 1 for node in after if node not in missing}
+    ready = list(length)
+    for held in ready:
+        for wanted in after.get(held, ()):
+            length[wanted] = max(length.get(wanted, 0), length[held] + 1)
+            missing[wanted] -= 1
+            if not missing[wanted]:
+                ready.append(wanted)
+    return None if any(missing.values()) else max(length.values(), default=1)
 
 
 def witnesses(

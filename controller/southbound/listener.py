@@ -1,20 +1,24 @@
-"""Ryu's OpenFlow listener with a guard on each connection.
+"""The OpenFlow listener: a guard on each connection, and TLS with all switches.
 
-:func:`install` has Ryu's own OpenFlow handler start this listener. Ryu itself is not changed: its
-datapath reads from a socket that hands on only what the guard lets pass.
+:func:`install` has Ryu's own OpenFlow handler start this listener in place of its own. Ryu itself
+is not changed: its datapath reads from a socket that hands on only what the guard lets pass.
 """
 
 from __future__ import annotations
 
 import io
 import logging
+import socket
+import ssl
 import time
-from typing import Any
+from typing import Any, Protocol
 
+import eventlet
 import ryu.base.app_manager  # noqa: F401 - before ryu.controller.controller: they import each other
 from ryu.controller import controller as ryu_controller
 from ryu.lib import hub
 
+from controller.southbound import tls
 from controller.southbound.guard import Guard, Limits
 from controller.southbound.wire import WireError
 
@@ -22,6 +26,9 @@ MAX_CONNECTIONS = 4096
 """Connections at once: 1,000 switches, each twice while it reconnects, and some more."""
 LOG_INTERVAL_S = 10.0
 """At most one line about hostile switches is logged in this time."""
+BACKLOG = 1024
+"""Connections that the kernel holds until they are accepted: all switches may come at once."""
+ACCEPT_PAUSE_S = 0.1
 _CHUNK_BYTES = 1 << 16
 _LOG = logging.getLogger("knotless.southbound")
 
@@ -44,11 +51,31 @@ class LimitedLog:
         self._next_s, self._skipped = now_s + LOG_INTERVAL_S, 0
 
 
+class Counter(Protocol):
+    """What happened so often."""
+
+    def inc(self, amount: float = 1) -> None:
+        """Count it ``amount`` times more."""
+
+
+class Counts(Protocol):
+    """The counters of what is kept from Ryu."""
+
+    @property
+    def dropped(self) -> Counter:
+        """Messages above the allowed rate."""
+
+    @property
+    def closed(self) -> Counter:
+        """Connections that were closed because of what they sent, or refused."""
+
+
 class GuardedSocket:
     """A connected socket as Ryu's datapath uses it; it ends where the guard refuses something."""
 
-    def __init__(self, connection: Any, address: object, log: LimitedLog) -> None:
+    def __init__(self, connection: Any, address: object, log: LimitedLog, counts: Counts) -> None:
         self._connection, self._address, self._log = connection, address, log
+        self._counts = counts
         self._guard = Guard(Limits(), time.monotonic())
         self._passed = io.BytesIO()
 
@@ -62,13 +89,19 @@ class GuardedSocket:
                 except TimeoutError:
                     self._guard.check_handshake(time.monotonic())
                     raise
+                except ssl.SSLError as error:
+                    # Ryu takes it for a timeout, and would read again for ever.
+                    raise WireError(f"TLS ended with {error.reason or error}") from error
                 if not data:
                     return b""
+                dropped = self._guard.dropped
                 self._passed = io.BytesIO(self._guard.received(data, time.monotonic()))
+                self._counts.dropped.inc(self._guard.dropped - dropped)
                 part = self._passed.read(size)
                 # A switch that sends without pause must not block the others.
                 hub.sleep(0)
         except WireError as reason:
+            self._counts.closed.inc()
             self._log.warn(self._address, f"is closed: {reason}")
             return b""
         return part
@@ -99,21 +132,32 @@ class GuardedSocket:
 
 
 class GuardedConnections:
-    """Serves each connection by Ryu's datapath behind a guard."""
+    """Serves each connection by Ryu's datapath behind a guard.
 
-    def __init__(self) -> None:
+    With ``context`` only connections in TLS whose certificate it accepts are served.
+    """
+
+    def __init__(self, counts: Counts, context: Any = None) -> None:
+        self._counts = counts
+        self._context = context
         self._log = LimitedLog()
         self._open = 0
 
     def __call__(self, connection: Any, address: object) -> None:
         """Serve one connection until it ends."""
         if self._open >= MAX_CONNECTIONS:
+            self._counts.closed.inc()
             self._log.warn(address, f"is closed: there are {self._open} connections already")
             connection.close()
             return
         self._open += 1
         try:
-            _SERVE(GuardedSocket(connection, address, self._log), address)
+            if self._context is not None:
+                connection = tls.handshake(connection, self._context)
+            _SERVE(GuardedSocket(connection, address, self._log, self._counts), address)
+        except tls.HandshakeError as reason:
+            self._counts.closed.inc()
+            self._log.warn(address, f"is refused: {reason}")
         except OSError:
             # It was gone before Ryu could use it.
             connection.close()
@@ -121,10 +165,41 @@ class GuardedConnections:
             self._open -= 1
 
 
+class Listener:
+    """Listens as Ryu's ``StreamServer`` does, and goes on when the system refuses a connection."""
+
+    def __init__(self, address: tuple[str, int], serve: Any) -> None:
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self._server = eventlet.listen(address, family=family, backlog=BACKLOG, reuse_port=False)
+        self._serve = serve
+        self._log = LimitedLog()
+
+    def serve_forever(self) -> None:
+        """Serve each connection in a green thread of its own."""
+        while True:
+            try:
+                connection, address = self._server.accept()
+            except OSError as error:
+                # Too many open files, or the connection is gone already.
+                self._log.warn("a switch", f"cannot be accepted: {error.strerror or error}")
+                hub.sleep(ACCEPT_PAUSE_S)
+                continue
+            hub.spawn(self._serve, connection, address)
+
+
 _SERVE = ryu_controller.datapath_connection_factory
 """Ryu's own, before :func:`install` replaces it."""
 
 
-def install() -> None:
-    """Have Ryu's OpenFlow listener, which starts after all applications, use the guard."""
-    ryu_controller.datapath_connection_factory = GuardedConnections()
+def install(files: tls.TlsFiles | None, counts: Counts) -> None:
+    """Have Ryu's OpenFlow handler, which starts after all applications, use this listener.
+
+    With ``files`` it serves TLS only. Raises KnotlessError if they cannot be used.
+    """
+    context = None if files is None else tls.server_context(files)
+    serve = ryu_controller.datapath_connection_factory = GuardedConnections(counts, context)
+
+    def listener(address: tuple[str, int], _serve: object, **_ryus_tls: object) -> Listener:
+        return Listener(address, serve)
+
+    ryu_controller.StreamServer = listener

@@ -34,17 +34,21 @@ class CompiledRules(Mapping[str, SwitchRules]):
 
     def __init__(self, names: tuple[str, ...], compiled: core.Compiled) -> None:
         self.core = compiled
-        self._names = names
+        self.names = names
         self._index = {name: i for i, name in enumerate(names)}
         self._columns = compiled.columns()
 
     def __len__(self) -> int:
         """Return the number of switches."""
-        return len(self._names)
+        return len(self.names)
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names of the switches, in the order of the fabric."""
-        return iter(self._names)
+        return iter(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is a switch of this name, without decoding its rules."""
+        return name in self._index
 
     def __getitem__(self, name: str) -> SwitchRules:
         """Return the rules of a switch."""
@@ -60,6 +64,17 @@ class CompiledRules(Mapping[str, SwitchRules]):
         rules = [self._rule(columns, i) for i in range(end - first)]
         rules.sort(key=lambda rule: rule.order)
         return SwitchRules(tuple(rules), self._groups(switch))
+
+    @cached_property
+    def parsed(self) -> list[core.Switch]:
+        """The rules of all switches in the core's form."""
+        return self.core.switches()
+
+    def equal_columns(self, other: CompiledRules) -> bool:
+        """Tell whether the rules of all switches are equal, listed in the same order."""
+        return self.names == other.names and all(
+            np.array_equal(column, other._columns[key]) for key, column in self._columns.items()
+        )
 
     @property
     def counts(self) -> NDArray[np.int64]:

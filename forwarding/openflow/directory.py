@@ -6,6 +6,7 @@ frames.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from routing.vlans.host_tags import HostTags
 from topologies.fabric import Fabric
 from topologies.formats.files import read, to_text
 
+FABRIC = "fabric.json"
 MULTICAST = "multicast.json"
 MAX_FILE_BYTES = 256 * 1024 * 1024
 
@@ -43,7 +45,7 @@ def write_dir(
     """
     folder = Path(directory)
     make_folder(folder, RuleError)
-    files: dict[Path, bytes | str] = {folder / "fabric.json": to_text(fabric)}
+    files: dict[Path, bytes | str] = {folder / FABRIC: to_text(fabric)}
     if groups:
         files[folder / MULTICAST] = multicast.to_text(groups)
     if tags:
@@ -52,6 +54,12 @@ def write_dir(
         files[folder / f"{name}.flows"], files[folder / f"{name}.groups"] = write(of_switch)
     others = [folder / name for name in (MULTICAST, host_tags.FILE)]
     write_all(files, RuleError, remove=[path for path in others if path not in files])
+
+
+def is_dir_of_rules(path: str | Path) -> bool:
+    """Tell whether ``path`` is a directory with a fabric of ours or with rules."""
+    folder = Path(path)
+    return folder.is_dir() and (os.path.lexists(folder / FABRIC) or any(folder.glob("*.flows")))
 
 
 @collector_paused()
@@ -70,7 +78,7 @@ def read_dir(directory: str | Path) -> tuple[Fabric, FabricRules]:
 
     """
     folder = Path(directory)
-    fabric = read(folder / "fabric.json")
+    fabric = read(folder / FABRIC)
     rules: dict[str, SwitchRules] = {}
     for switch in fabric.switches:
         flows = _text(folder / f"{switch.name}.flows")

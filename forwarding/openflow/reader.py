@@ -7,6 +7,10 @@ reported, and so are other errors in the rules that packets meet.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from common.errors import RuleError
 from forwarding.openflow.compiled import CompiledRules
@@ -21,6 +25,14 @@ from topologies.numbering import mac_text, mac_value
 
 BROADCAST = 0xFFFFFFFFFFFF
 IPV4, ARP = 0x0800, 0x0806
+
+
+@dataclass(frozen=True)
+class Generation:
+    """The rules of all switches, and the VLAN tags that hosts add; None: they send untagged."""
+
+    rules: FabricRules
+    tags: HostTags | None = None
 
 
 def state_of_rules(
@@ -41,29 +53,86 @@ def state_of_rules(
         distinguishes too many kinds of packets.
 
     """
-    for name in rules:
-        if name not in fabric.switch_index:
-            raise RuleError(f"there are rules for {name!r}, which is not a switch of {fabric.name}")
+    return _state(fabric, [Generation(rules, tags)], groups, changing=False)
+
+
+def state_of_generations(
+    fabric: Fabric, generations: Sequence[Generation], groups: Sequence[MulticastGroup] = ()
+) -> ForwardingState:
+    """Return the forwarding state of all mixtures that occur while rules are changed.
+
+    ``generations`` are installed one after the other, in this order. A switch takes all rules of
+    a generation at once, at any time; the next one is sent after all switches have confirmed.
+    Hosts change their tags in the same way. So a packet that has met the rules of a generation
+    meets none that is older than the one before it. In the state, a packet takes any one of the
+    sets of hops that the rules of the possible generations give; it is delivered if every choice
+    delivers it. A packet that its first switch drops, or that is sent to a port behind which
+    nothing is, does not count as lost (``core.lost``).
+
+    Raises
+    ------
+    RuleError
+        As :func:`state_of_rules`, or there are more than 255 generations.
+
+    """
+    return _state(fabric, generations, groups, changing=True)
+
+
+def _state(
+    fabric: Fabric,
+    generations: Sequence[Generation],
+    groups: Sequence[MulticastGroup],
+    *,
+    changing: bool,
+) -> ForwardingState:
+    for rules in (generation.rules for generation in generations):
+        for name in rules:
+            if name not in fabric.switch_index:
+                raise RuleError(
+                    f"there are rules for {name!r}, which is not a switch of {fabric.name}"
+                )
+    names = tuple(switch.name for switch in fabric.switches)
     channels = channels_of(fabric)
     links = links_of(fabric, channels)
     members = members_of(fabric, groups)
     addresses = [(BROADCAST, ARP), *((group.address, IPV4) for group in groups)]
-    to = [*(host.mac for host in fabric.hosts), *(mac_text(address) for address, _ in addresses)]
-    nothing = SwitchRules(())
-    in_order = (rules.get(switch.name, nothing) for switch in fabric.switches)
     try:
         found = core.of_rules(
-            rules.core if isinstance(rules, CompiledRules) else in_order,
+            [_parsed(generation.rules, names) for generation in generations],
             links.leaves,
             links.enters,
             links.hosts,
             [mac_value(host.mac) for host in fabric.hosts],
             [(*address, of) for address, of in zip(addresses, members, strict=True)],
-            None if tags is None else tag_table(fabric, tags, to),
+            _tag_tables(fabric, generations, [address for address, _ in addresses]),
+            changing,
         )
     except OverflowError as error:
         raise RuleError(f"a number in a rule is out of range: {error}") from None
     except ValueError as error:
         raise RuleError(str(error)) from None
-    silent = tuple(switch.name for switch in fabric.switches if switch.name not in rules)
-    return ForwardingState(fabric, channels, tuple(groups), found, silent)
+    silent = tuple(
+        name for name in names if any(name not in generation.rules for generation in generations)
+    )
+    return ForwardingState(fabric, channels, tuple(groups), found, silent, changing=changing)
+
+
+def _parsed(rules: FabricRules, names: tuple[str, ...]) -> list[core.Switch]:
+    if isinstance(rules, CompiledRules) and rules.names == names:
+        return rules.parsed
+    nothing = SwitchRules(())
+    return [rules.get(name, nothing).parsed for name in names]
+
+
+def _tag_tables(
+    fabric: Fabric, generations: Sequence[Generation], addresses: Sequence[int]
+) -> list[NDArray[np.uint16]]:
+    """Return the VLAN of each host towards each host and address, 0 for none, by generation."""
+    if all(generation.tags is None for generation in generations):
+        return []
+    to = [*(host.mac for host in fabric.hosts), *map(mac_text, addresses)]
+    untagged = np.zeros((len(fabric.hosts), len(to)), dtype=np.uint16)
+    return [
+        untagged if generation.tags is None else tag_table(fabric, generation.tags, to)
+        for generation in generations
+    ]

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
+
+from knotless_core import forwarding as core
 
 IN_PORT = 0xFFFFFFF8
 CONTROLLER = 0xFFFFFFFD
@@ -119,6 +122,11 @@ class SwitchRules:
 
     rules: tuple[Rule, ...]
     groups: tuple[Group, ...] = ()
+
+    @cached_property
+    def parsed(self) -> core.Switch:
+        """The rules in the core's form. Raises OverflowError if a number is out of range."""
+        return core.Switch(self)
 
 
 COOKIE = 0x6B6E6F74

@@ -54,6 +54,7 @@ _PARAMETERS = [
         show_default=True,
         help="REST port of our controller on 127.0.0.1; 0 is any free one.",
     ),
+    click.option("--tls", is_flag=True, help="TLS with certificates between switches and ours."),
     click.option(
         "--links",
         type=click.Choice(["emulated", "plain"]),

@@ -9,6 +9,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+name_option = click.option(
+    "--name", default="default", show_default=True, help="Name of the running fabric."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 

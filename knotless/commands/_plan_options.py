@@ -66,6 +66,13 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
         " else pause.",
     },
 }
+without_option = click.option(
+    "--without",
+    multiple=True,
+    metavar="LINK|SWITCH",
+    help="What has failed: a link, s1:2-s2:3 or s1-s2 (all between two), or a switch, s5. May be"
+    " repeated.",
+)
 flow_control_option = click.option(
     "--flow-control",
     default=AUTO,

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from knotless.commands._options import json_option, print_table
-from knotless.commands._plan_options import plan_options
+from knotless.commands._plan_options import plan_options, without_option
 from routing.graphs.channels import Ints
 from routing.plan import make_plan
 from routing.request import PlanRequest
@@ -31,12 +31,7 @@ from traffic.schedules.search import Found, find_schedule, some_hosts
 )
 @click.option("--shift", "as_shift", is_flag=True, help="Phase i: host S sends to S + i, mod N.")
 @click.option("--hosts", metavar="LIST|COUNT", help="Only these hosts (h1,h5,..), or a number.")
-@click.option(
-    "--without",
-    multiple=True,
-    metavar="LINK",
-    help="A link that has failed: s1:2-s2:3, or s1-s2. May be repeated.",
-)
+@without_option
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the search.")
 @plan_options()
 @json_option

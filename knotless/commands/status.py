@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from emulation.cuts import Cut
 from emulation.names import names_of, running_names
 from emulation.report import report
 from emulation.runtime import require_root
@@ -44,7 +45,11 @@ def command(name: str | None, as_json: bool) -> None:
 def _print_status(one: dict[str, Any]) -> None:
     """Print the status of one fabric."""
     click.echo(f"{one['name']}: {one['fabric']}, {one['phase']}")
-    parts = (f"{role} {part['pid']}" for role, part in one["parts"].items() if part["alive"])
+    parts = (
+        f"{role} {part['pid']}{' (started by hand)' if part.get('by_hand') else ''}"
+        for role, part in one["parts"].items()
+        if part["alive"]
+    )
     click.echo(f"  runs: {', '.join(parts) or 'nothing'}")
     if controller := one["controller"]:
         switches = controller.get("switches", {})
@@ -64,5 +69,7 @@ def _print_status(one: dict[str, Any]) -> None:
             f"late by {late['p99']} us (99 of 100 frames; limit {late['limit']} us), "
             f"{'deadlocked' if emulator['deadlock'] else 'no deadlock'}"
         )
+    if one["cut"]:
+        click.echo(f"  cut: {', '.join(str(Cut.from_json(cut)) for cut in one['cut'])}")
     for problem in one["problems"]:
         click.echo(f"  problem: {problem}")

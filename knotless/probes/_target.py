@@ -20,13 +20,15 @@ from scapy.packet import Packet, Raw
 from scapy.utils import rdpcap
 
 from common.errors import EmulationError
-from emulation import namespaces, state, wiring
+from emulation import controller, namespaces, state, wiring
 from emulation.daemon import Daemon
 from emulation.names import MARK, REPOSITORY, Names
 from routing.plan import Plan, make_plan
+from routing.repair import repair
 from routing.request import PlanRequest
 from topologies import load
 from topologies.fabric import Fabric, Host
+from topologies.failures import Failures
 
 PROBE_TYPE = 0x88B6
 """The EtherType of probe frames: 'local experimental 2' of IEEE 802."""
@@ -115,7 +117,10 @@ class Capture:
 
 @dataclass(frozen=True)
 class Target:
-    """A running fabric. ``pairs`` are the hosts whose paths are of interest."""
+    """A running fabric. ``pairs`` are the hosts whose paths are of interest.
+
+    Its rules add ``first_vlan`` and ``first_priority`` to the VLANs and priorities of ``plan``.
+    """
 
     names: Names
     fabric: Fabric
@@ -123,6 +128,8 @@ class Target:
     plan: Plan
     daemon: Daemon
     pairs: Sequence[tuple[Host, Host]]
+    first_vlan: int = 0
+    first_priority: int = 0
 
     def sender(self, host: Host) -> Sender:
         """Return a sender of frames from a host."""
@@ -208,6 +215,9 @@ def target(names: Names, pairs: Sequence[tuple[str, str]], count: int) -> Target
         )
     fabric = load(str(names.fabric_file))
     plan = make_plan(fabric, PlanRequest.from_settings(settings))
+    routes = controller.status(int(settings.get("rest_port", controller.REST_PORT)))["routes"]
+    if routes["failed"]:
+        plan = repair(plan, Failures.of(fabric, routes["failed"])).plan
     hosts = fabric.hosts
     if len(hosts) < 2:
         raise EmulationError(f"{fabric.name}: a probe needs two hosts")
@@ -224,5 +234,12 @@ def target(names: Names, pairs: Sequence[tuple[str, str]], count: int) -> Target
             :count
         ]
     return Target(
-        names, fabric, settings, plan, Daemon(names.emulator_socket, fabric.switch_index), chosen
+        names,
+        fabric,
+        settings,
+        plan,
+        Daemon(names.emulator_socket, fabric.switch_index),
+        chosen,
+        routes["first_vlan"],
+        routes["first_priority"],
     )

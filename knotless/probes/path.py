@@ -27,10 +27,11 @@ def planned(target: Target, source: Host, destination: Host) -> list[tuple[str, 
     """Return the links that a frame takes, and its tag on each."""
     plan, fabric = target.plan, target.fabric
     row = plan.routes.rows[fabric.host_index[source.name]]
-    vlan = int(plan.pair_vlans[row, fabric.switch_index[destination.switch]])
+    vlan = target.first_vlan + int(plan.pair_vlans[row, fabric.switch_index[destination.switch]])
     hops = plan.path(source.name, destination.name)
     between = [
-        (target.link_of(hop.switch, hop.out_port), (vlan, hop.priority)) for hop in hops[:-1]
+        (target.link_of(hop.switch, hop.out_port), (vlan, target.first_priority + hop.priority))
+        for hop in hops[:-1]
     ]
     return [(source.name, None), *between, (destination.name, None)]
 

@@ -63,7 +63,7 @@ def probe(target: Target) -> Iterator[Finding]:
     flow_control = target.flow_control(host)
     quanta = quanta_of(host.rate_mbps)
     hops = target.plan.path(source.name, host.name)
-    used = hops[-2].priority if len(hops) > 1 else 0
+    used = target.first_priority + hops[-2].priority if len(hops) > 1 else 0
     others = [priority for priority in PRIORITIES if priority != used]
     yield _stop(target, "PAUSE", pause_frame(host, quanta), flow_control == "pause", True)
     pfc = flow_control == "pfc"

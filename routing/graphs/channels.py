@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -12,11 +12,16 @@ from numpy.typing import NDArray
 from knotless_core import graph as core
 from topologies.fabric import Fabric
 
+End = tuple[int, int]
+"""A switch (its index) and a port."""
 Ints = NDArray[np.int32]
 Priorities = NDArray[np.uint8]
 
 PRIORITIES = 8
-"""The priorities of 802.1Q; a priority carries a virtual channel."""
+"""The priorities (PCP) of 802.1Q, each of which can carry a virtual channel."""
+VCS_PER_CHANNEL = 16
+"""The numbers kept for the virtual channels of a channel: 802.1Q has 8 priorities, each of which
+carries a virtual channel; InfiniBand has 16 virtual lanes."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,8 @@ class Channels:
     """All channels between switches, sorted by (switch, port).
 
     Arrays have one entry per channel. ``tail`` and ``head`` are the indices of the switches that
-    it leaves and enters, ``out_port`` and ``in_port`` the ports there.
+    it leaves and enters, ``out_port`` and ``in_port`` the ports there. ``port_names`` are the
+    names of (switch, port) in fabrics where ports have names.
     """
 
     names: tuple[str, ...]
@@ -32,19 +38,20 @@ class Channels:
     head: Ints
     out_port: Ints
     in_port: Ints
+    port_names: Mapping[End, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Return the number of channels."""
         return len(self.tail)
 
     @cached_property
-    def leaving(self) -> Mapping[tuple[int, int], int]:
+    def leaving(self) -> Mapping[End, int]:
         """Map (switch index, port) to the channel that leaves there."""
         ends = zip(self.tail.tolist(), self.out_port.tolist(), strict=True)
         return {end: c for c, end in enumerate(ends)}
 
     @cached_property
-    def entering(self) -> Mapping[tuple[int, int], int]:
+    def entering(self) -> Mapping[End, int]:
         """Map (switch index, port) to the channel that enters there."""
         ends = zip(self.head.tolist(), self.in_port.tolist(), strict=True)
         return {end: c for c, end in enumerate(ends)}
@@ -63,7 +70,22 @@ class Channels:
 
     def name(self, channel: int, priority: int) -> str:
         """Return ``SWITCH:PORT/PRIORITY``, where PORT is the output port."""
-        return f"{self.names[self.tail[channel]]}:{self.out_port[channel]}/{priority}"
+        at = int(self.tail[channel])
+        return f"{self.names[at]}:{self.port_name(at, int(self.out_port[channel]))}/{priority}"
+
+    def end_of(self, name: str) -> tuple[str, int]:
+        """Return the switch and the port that the channel called ``SWITCH:PORT/PRIORITY`` leaves.
+
+        Raises StopIteration if there is none.
+        """
+        switch, _, rest = name.partition(":")
+        port = rest.rpartition("/")[0]
+        at = self.names.index(switch)
+        return switch, next(p for s, p in self.leaving if s == at and self.port_name(s, p) == port)
+
+    def port_name(self, switch: int, port: int) -> str:
+        """Return the name of a port of a switch (its index); by default its number."""
+        return self.port_names.get((switch, port), str(port))
 
 
 def channels_of(fabric: Fabric) -> Channels:

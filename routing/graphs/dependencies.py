@@ -1,6 +1,6 @@
 """The channel dependency graph, and the search for a cycle in it.
 
-A node is a virtual channel: ``channel * 8 + priority``. An edge means that some frame can hold the
+A node is a virtual channel: ``channel * 16 + priority``. An edge means that some frame can hold the
 first while it waits for the second. If there is no cycle, no deadlock is possible.
 
 References
@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless_core.graph import is_acyclic, shortest_cycle
-from routing.graphs.channels import PRIORITIES, Channels, Ints
+from routing.graphs.channels import VCS_PER_CHANNEL, Channels, Ints
 
 Number = TypeVar("Number", int, NDArray[np.int64])
 
 
 def virtual_channel(channel: Number, priority: Number) -> Number:
     """Return the node of the graph for ``channel`` and ``priority``, or for arrays of them."""
-    return channel * PRIORITIES + priority
+    return channel * VCS_PER_CHANNEL + priority
 
 
 def find_cycle(edges: Iterable[tuple[int, int]] | NDArray[np.int64]) -> list[int]:
@@ -49,4 +49,4 @@ def cycle_among(before: Ints, after: Ints) -> list[int]:
 
 def cycle_names(channels: Channels, cycle: Sequence[int]) -> list[str]:
     """Return a cycle in the form ``SWITCH:PORT/PRIORITY``."""
-    return [channels.name(*divmod(node, PRIORITIES)) for node in cycle]
+    return [channels.name(*divmod(node, VCS_PER_CHANNEL)) for node in cycle]

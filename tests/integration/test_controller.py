@@ -281,7 +281,7 @@ def test_intruders_on_the_openflow_port_have_no_effect(ready: BareFabric) -> Non
         n: f.keys() for n, f in before.items()
     }
     # Another switch had claimed to be s3 while s3 was connected; that is remembered for a while.
-    assert "two switches say they are s3" in ready.controller_log()
+    until("the report", lambda: "two switches say they are s3" in ready.controller_log(), 10)
     ready.kill_controller()
 
 

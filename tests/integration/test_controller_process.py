@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -14,6 +15,7 @@ import psutil
 import pytest
 
 from tests.integration.bare_fabric import REPOSITORY, RYU_MANAGER, until
+from tests.integration.lone_controller import free_port, lone_controller
 
 
 @pytest.fixture
@@ -24,13 +26,6 @@ def taken() -> Iterator[int]:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         yield listener.getsockname()[1]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def fails(config: str | None, *flags: str, directory: Path) -> str:
@@ -67,10 +62,24 @@ def test_the_rest_port_of_the_configuration_is_taken(taken: int, tmp_path: Path)
     assert f"cannot listen for REST on 127.0.0.1 port {taken}" in line
 
 
-def test_tls_that_would_serve_one_switch_only_is_refused(tmp_path: Path) -> None:
-    flags = ("--ctl-privkey=key.pem", "--ctl-cert=cert.pem")
-    line = fails("fabric: ring,4", *flags, directory=tmp_path)
-    assert "Ryu 4.34 can serve only one switch by TLS" in line
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (
+            ("--ctl-privkey=key.pem", "--ctl-cert=cert.pem"),
+            "TLS needs a key, a certificate and the CA of the switches: give --ca-certs as well",
+        ),
+        (
+            ("--ctl-privkey=key.pem", "--ctl-cert=cert.pem", "--ca-certs=ca.pem"),
+            "key.pem: no such file; TLS needs key, certificate and CA",
+        ),
+    ],
+)
+def test_tls_without_its_files_is_refused(
+    flags: tuple[str, ...], words: str, tmp_path: Path
+) -> None:
+    ports = (f"--ofp-ssl-listen-port={free_port()}", f"--wsapi-port={free_port()}")
+    assert words in fails("fabric: ring,4", *flags, *ports, directory=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -147,3 +156,41 @@ def test_with_no_configuration_it_serves_the_defaults_on_loopback_alone(tmp_path
     finally:
         controller.kill()
         controller.wait()
+
+
+OTHER_APPLICATION = """
+from ryu import cfg
+from ryu.app.wsgi import ControllerBase, Response, WSGIApplication, route
+from ryu.base import app_manager
+
+cfg.CONF.set_default("wsapi_port", PORT)
+
+
+class Hello(ControllerBase):
+    @route("hello", "/hello", methods=["GET"])
+    def hello(self, _request, **_):
+        return Response(content_type="text/plain", body=b"hello")
+
+
+class Other(app_manager.RyuApp):
+    _CONTEXTS = {"wsgi": WSGIApplication}
+
+    def __init__(self, *args, wsgi, **kwargs):
+        super().__init__(*args, **kwargs)
+        wsgi.register(Hello, {"app": self})
+"""
+
+
+def test_another_application_with_ryus_web_server_runs_beside_ours(tmp_path: Path) -> None:
+    other = tmp_path / "other.py"
+    port = free_port()
+    other.write_text(OTHER_APPLICATION.replace("PORT", str(port)))
+    with lone_controller(tmp_path, "fabric: ring,4", str(other)) as found:
+
+        def answers() -> bool:
+            with suppress(OSError), urlopen(f"http://127.0.0.1:{port}/hello", timeout=10) as answer:
+                return bool(answer.read() == b"hello")
+            return False
+
+        until("the other application answers", answers)
+        assert found.status()["fabric"] == "ring,4"

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
+import resource
 import socket
 import struct
-import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-from urllib.request import urlopen
 
-import psutil
 import pytest
 
 from tests.fake_switch import FLOW_STATS, FakeSwitch
-from tests.integration.bare_fabric import REPOSITORY, RYU_MANAGER, until
+from tests.integration.bare_fabric import until
+from tests.integration.lone_controller import LoneController, lone_controller
 from tests.openflow_messages import flow_entry, message, multipart
 
 MAX_RSS_BYTES = 300 << 20
@@ -27,73 +21,21 @@ SWITCH_PORTS = 3
 """Of a switch of ring,4: its host and two neighbours."""
 
 
-@dataclass
-class Controller:
-    """A running controller of ring,4."""
-
-    process: subprocess.Popen[bytes]
-    openflow: int
-    rest: int
-    log: Path
-
-    def status(self) -> dict[str, Any]:
-        with urlopen(f"http://127.0.0.1:{self.rest}/status", timeout=30) as answer:
-            found: dict[str, Any] = json.load(answer)
-        return found
-
-    def rss_bytes(self) -> int:
-        found: int = psutil.Process(self.process.pid).memory_info().rss
-        return found
-
-    def serves_an_honest_switch(self) -> None:
-        until("the former s2 is gone", lambda: "s2" not in self.installed())
-        switch = FakeSwitch(self.openflow, HONEST_DPID, SWITCH_PORTS)
-        with contextlib.closing(switch):
-            until("s2 has its rules", lambda: switch.answer_all() and "s2" in self.installed())
-            assert switch.flow_mods > 0
-
-    def installed(self) -> list[str]:
-        switches = self.status()["switches"].items()
-        return [name for name, switch in switches if switch["installed"]]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @pytest.fixture(scope="module")
-def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
-    directory = tmp_path_factory.mktemp("controller")
-    openflow, rest = free_port(), free_port()
-    (directory / "lab.yaml").write_text(f"fabric: ring,4\nrest: {{port: {rest}}}\n")
-    with (directory / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [RYU_MANAGER, f"--ofp-tcp-listen-port={openflow}", REPOSITORY / "controller/app.py"],
-            cwd=directory,
-            env={**os.environ, "KNOTLESS_CONFIG": str(directory / "lab.yaml")},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-    found = Controller(process, openflow, rest, directory / "log")
-
-    def answers() -> bool:
-        assert process.poll() is None, found.log.read_text()
-        with contextlib.suppress(OSError):
-            return bool(found.status())
-        return False
-
-    try:
-        until("the controller answers", answers, 60)
+def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoneController]:
+    with lone_controller(tmp_path_factory.mktemp("controller"), "fabric: ring,4") as found:
         yield found
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
 
 
-def hostile(controller: Controller) -> socket.socket:
+def serves_an_honest_switch(controller: LoneController) -> None:
+    until("the former s2 is gone", lambda: "s2" not in controller.installed())
+    switch = FakeSwitch(controller.openflow, HONEST_DPID, SWITCH_PORTS)
+    with contextlib.closing(switch):
+        until("s2 has its rules", lambda: switch.answer_all() and "s2" in controller.installed())
+        assert switch.flow_mods > 0
+
+
+def hostile(controller: LoneController) -> socket.socket:
     return socket.create_connection(("127.0.0.1", controller.openflow), timeout=30)
 
 
@@ -118,15 +60,17 @@ def await_closed(connection: socket.socket) -> None:
     ],
     ids=["hello", "unknown", "short", "groups", "meters", "unasked", "packet-in"],
 )
-def test_a_message_that_harms_ryu_ends_its_connection(controller: Controller, text: bytes) -> None:
+def test_a_message_that_harms_ryu_ends_its_connection(
+    controller: LoneController, text: bytes
+) -> None:
     attacker = hostile(controller)
     attacker.sendall(text)
     await_closed(attacker)
-    controller.serves_an_honest_switch()
+    serves_an_honest_switch(controller)
     assert controller.rss_bytes() < MAX_RSS_BYTES
 
 
-def test_endless_lists_of_rules_end_the_connection(controller: Controller) -> None:
+def test_endless_lists_of_rules_end_the_connection(controller: LoneController) -> None:
     part = flow_entry() * 1000
     switch = FakeSwitch(controller.openflow, HOSTILE_DPID, SWITCH_PORTS)
     asked = switch.read()
@@ -141,24 +85,27 @@ def test_endless_lists_of_rules_end_the_connection(controller: Controller) -> No
             sent += len(endless)
     switch.close()
     assert sent < 64 << 20
-    controller.serves_an_honest_switch()
+    serves_an_honest_switch(controller)
     assert controller.rss_bytes() < MAX_RSS_BYTES
 
 
-def test_connections_that_say_nothing_are_closed(controller: Controller) -> None:
-    silent = [hostile(controller) for _ in range(500)]
-    controller.serves_an_honest_switch()
+def test_connections_that_say_nothing_are_closed(controller: LoneController) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    silent = [hostile(controller) for _ in range(1500)]
+    serves_an_honest_switch(controller)
     for connection in silent:
         await_closed(connection)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert controller.rss_bytes() < MAX_RSS_BYTES
 
 
-def test_many_attacks_are_few_lines_in_the_log(controller: Controller) -> None:
-    before = controller.log.stat().st_size
+def test_many_attacks_are_few_lines_in_the_log(controller: LoneController) -> None:
+    before = len(controller.log())
     for _ in range(300):
         attacker = hostile(controller)
         attacker.sendall(message(77))
         await_closed(attacker)
-    assert controller.log.stat().st_size - before < 20_000
+    assert len(controller.log()) - before < 20_000
     # At most one line in ten seconds, which may be about another test's attack.
-    assert "is closed: " in controller.log.read_text()
+    assert "is closed: " in controller.log()

@@ -11,8 +11,8 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 from ryu.ofproto.ofproto_protocol import ProtocolDesc
 
-from controller.messages import change_message, found_group, found_rule
-from controller.reconcile import GroupChange, RuleChange, normal
+from controller.southbound.messages import change_message, found_group, found_rule
+from controller.steps import GroupChange, RuleChange, normal
 from forwarding.openflow.rules import (
     CONTROLLER,
     COOKIE,

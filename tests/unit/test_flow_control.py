@@ -17,7 +17,7 @@ from routing.flow_control import of_link, resolved, verdict_text, waiting
 from routing.request import PlanRequest
 from runs import results, stored
 
-EDGES = [(8, 17), (9, 16)]
+EDGES = [(16, 33), (17, 32)]
 """From channel 1 to channel 2, in priorities 0 and 1."""
 
 
@@ -34,9 +34,9 @@ def test_auto_is_pfc_where_there_are_several_virtual_channels() -> None:
     [
         ("none", set()),
         ("host", set()),
-        ("switch", {(8, 16)}),
-        ("pause", {(8, 16)}),
-        ("pfc", {(8, 17), (9, 16)}),
+        ("switch", {(16, 32)}),
+        ("pause", {(16, 32)}),
+        ("pfc", {(16, 33), (17, 32)}),
     ],
 )
 def test_only_links_between_switches_that_pause_make_channels_wait(

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from common.errors import PlanError
 from controller.config import ConfigError
 from controller.config import parse as parse_config
-from controller.state import FabricState
+from controller.desired import Desired
 from forwarding.openflow.compiler import compile_rules
 from forwarding.openflow.directory import read_multicast, write_dir
 from forwarding.openflow.rules import (
@@ -185,10 +185,10 @@ def test_flows_and_check_support_groups(tmp_path: Path) -> None:
 
 def test_the_controller_declares_groups_by_its_configuration() -> None:
     config = parse_config("fabric: ring,4\nmulticast: {1: [h1, h2], 3: [all]}")
-    state = FabricState.compute(config, load("ring,4"))
+    state = Desired.compute(config, load("ring,4"))
     assert [group.number for group in state.plan.multicast] == [1, 3]
     assert state.verdict.multicasts == 2 * 3 + 4 * 3
     with pytest.raises(PlanError, match="multicast group 70000: .* from 1 to 65535"):
-        FabricState.compute(parse_config("multicast: {70000: [h1]}"), load("ring,4"))
+        Desired.compute(parse_config("multicast: {70000: [h1]}"), load("ring,4"))
     with pytest.raises(ConfigError, match="multicast: must map numbers to lists of hosts"):
         parse_config("multicast: {1: h1}")

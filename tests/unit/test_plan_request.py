@@ -9,9 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from common.errors import PlanError
-from controller import state as controller_state
+from controller import desired as controller_desired
 from controller.config import Config, parse
-from controller.state import FabricState
+from controller.desired import Desired
+from controller.status import Status
 from emulation.network import EmulatedFabric
 from forwarding.openflow.compiler import compile_state
 from knotless.main import main
@@ -102,9 +103,9 @@ def test_the_verdict_is_the_last_line() -> None:
 def test_the_controller_refuses_a_plan_that_can_deadlock() -> None:
     text = "fabric: torus,5,5\nengine: dor\nflow_control: pause\n"
     with pytest.raises(PlanError, match=f"^dor on torus,5,5 CAN DEADLOCK under PAUSE: {RING}; "):
-        FabricState.compute(parse(text), load("torus,5,5"))
-    allowed = FabricState.compute(parse(f"{text}allow_deadlock: true\n"), load("torus,5,5"))
-    status = allowed.status(0.0)
+        Desired.compute(parse(text), load("torus,5,5"))
+    allowed = Desired.compute(parse(f"{text}allow_deadlock: true\n"), load("torus,5,5"))
+    status = Status(allowed).as_json(0.0)
     assert (status["flow_control"], status["check"]["acyclic"]) == ("pause", False)
     assert (status["plan"]["flow_control"], status["plan"]["acyclic"]) == ("pause", False)
 
@@ -123,7 +124,7 @@ def test_asking_for_the_status_compiles_nothing(monkeypatch: pytest.MonkeyPatch)
         made.append(request)
         return make_plan(*request)
 
-    monkeypatch.setattr(controller_state, "make_plan", planning)
-    state = FabricState.compute(parse("fabric: ring,4"), load("ring,4"))
-    assert state.status(0.0)["plan"] == state.status(1.0)["plan"]
+    monkeypatch.setattr(controller_desired, "make_plan", planning)
+    state = Desired.compute(parse("fabric: ring,4"), load("ring,4"))
+    assert Status(state).as_json(0.0)["plan"] == Status(state).as_json(1.0)["plan"]
     assert (len(made), len(compiled)) == (1, 1)

@@ -133,7 +133,7 @@ def test_links_by_their_switches_are_all_that_join_them() -> None:
         (["ring,4", "--hosts", "h1,h9"], "has no host 'h9'"),
         (["ring,4", "--hosts", "h1,h1"], "names h1 twice"),
         (["ring,4", "--hosts", ""], "has no host ''"),
-        (["ring,4", "--without", "s1-s3"], "has no link 's1-s3'"),
+        (["ring,4", "--without", "s1-s3"], "has no link or switch 's1-s3'"),
         (["ring,4", "--without", "s1-s2", "--without", "s1-s4"], "cannot be reached"),
         (["lsft,2", "--lattice", "2,1", "--hosts", "3"], "exclude --hosts"),
         (["ring,4", "--shift", "--without", "s1-s2"], "exclude --hosts"),

@@ -8,10 +8,19 @@ from typing import Any
 
 import pytest
 
+from controller.config import Config
+from controller.desired import Desired
+from controller.northbound.metrics import Metrics
 from controller.southbound import listener
 from controller.southbound.guard import Limits
 from controller.southbound.listener import GuardedConnections, GuardedSocket, LimitedLog
+from controller.status import Status
 from tests.openflow_messages import VALID, message
+from topologies import load
+
+
+def counts() -> Metrics:
+    return Metrics(Status(Desired.compute(Config(fabric="ring,4"), load("ring,4"))), lambda: 0.0)
 
 
 class Connection:
@@ -36,7 +45,7 @@ def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
 
 def guarded(*parts: bytes) -> tuple[GuardedSocket, Connection]:
     connection = Connection(*parts)
-    return GuardedSocket(connection, "here", LimitedLog()), connection
+    return GuardedSocket(connection, "here", LimitedLog(), counts()), connection
 
 
 def test_ryu_reads_whole_messages_in_pieces_of_any_size() -> None:
@@ -70,7 +79,7 @@ def test_dropped_packets_are_reported_at_the_end(log: pytest.LogCaptureFixture) 
 def test_connections_beyond_the_limit_are_closed(
     monkeypatch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture
 ) -> None:
-    serve = GuardedConnections()
+    serve = GuardedConnections(counts())
     refused = Connection()
 
     def while_one_is_open(_connection: Any, _address: object) -> None:

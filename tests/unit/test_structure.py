@@ -124,6 +124,15 @@ def test_a_circle_is_found() -> None:
     assert cycles(nested) == {frozenset({"p::a", "p::b"})}
 
 
+def test_only_the_application_and_southbound_import_ryu() -> None:
+    ryu = re.compile(r"^\s*(?:from|import) ryu\b", re.MULTILINE)
+    allowed = {REPOSITORY / "controller" / "app.py"}
+    for path in sources():
+        if path.is_relative_to(REPOSITORY / "controller") and path not in allowed:
+            found = ryu.search(path.read_text(encoding="utf-8")) is not None
+            assert not found or path.parent.name == "southbound", path
+
+
 def test_no_source_file_is_too_long() -> None:
     lengths = {
         str(path.relative_to(REPOSITORY)): path.read_bytes().count(b"\n") for path in sources()

@@ -27,6 +27,8 @@ enum Request {
     Link {
         name: String,
         up: bool,
+        /// Only this one of its two channels.
+        channel: Option<String>,
     },
     Capture {
         link: String,
@@ -95,9 +97,12 @@ impl Control {
                 self.reset(&links, flow_control, engine)?;
                 Ok(json!({}))
             }
-            Request::Link { name, up } => {
+            Request::Link { name, up, channel } => {
                 let link = engine.state().fabric.link(&name)?;
-                engine.set_link(now, link, up);
+                let channels = engine.state().fabric.channels_of(link, channel.as_deref())?;
+                for channel in channels {
+                    engine.set_channel(now, channel, up);
+                }
                 Ok(json!({}))
             }
             Request::Capture { link, file } => self.capture(&link, file, engine),

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use switch_model::{ChannelConfig, DropCause, EntryId, Frame as Queued, Model, Time};
+use switch_model::{ChannelConfig, ChannelId, DropCause, EntryId, Frame as Queued, Model, Time};
 
 use crate::detector::Detector;
 use crate::event_queue::Event;
@@ -199,12 +199,9 @@ impl Engine {
         self.detector.reset();
     }
 
-    /// Take both channels of a link down or up.
-    pub fn set_link(&mut self, now: Time, link: usize, up: bool) {
-        for end in self.state.fabric.links[link].ends {
-            let channel = self.state.fabric.ends[end].outgoing;
-            self.model.set_up(now, channel, up, &mut self.state);
-        }
+    /// Take a channel down or up.
+    pub fn set_channel(&mut self, now: Time, channel: ChannelId, up: bool) {
+        self.model.set_up(now, channel, up, &mut self.state);
     }
 
     /// The switch model, to read its counters.

@@ -207,6 +207,23 @@ impl Fabric {
         found.ok_or_else(|| Error::Request(format!("there is no link {name:?}")))
     }
 
+    /// Both channels of a link, or only the one of this name.
+    ///
+    /// # Errors
+    /// One line if the link has no such channel.
+    pub fn channels_of(&self, link: usize, only: Option<&str>) -> Result<Vec<ChannelId>, Error> {
+        let mut found: Vec<ChannelId> =
+            self.links[link].ends.iter().map(|&end| self.ends[end].outgoing).collect();
+        if let Some(name) = only {
+            found.retain(|channel| self.channels[channel.index()].name == name);
+            if found.is_empty() {
+                let link = &self.links[link].name;
+                return Err(Error::Request(format!("link {link:?} has no channel {name:?}")));
+            }
+        }
+        Ok(found)
+    }
+
     /// `SWITCH:PORT/PRIORITY`.
     pub fn virtual_channel(&self, channel: VirtualChannel) -> String {
         format!("{}/{}", self.channels[channel.channel.index()].name, channel.class)

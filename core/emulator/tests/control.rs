@@ -35,6 +35,7 @@ fn bad_requests_are_answered_in_one_line() {
         "{\"do\":\"status\",\"more\":1}",
         "{\"do\":\"link\"}",
         "{\"do\":\"link\",\"name\":\"none\",\"up\":true}",
+        "{\"do\":\"link\",\"name\":\"h1\",\"up\":true,\"channel\":\"h2\"}",
         "\u{0}",
         "{\"do\":\"capture-stop\",\"link\":\"h1\"}",
     ] {

@@ -188,6 +188,21 @@ fn a_cut_link_loses_and_counts() {
 }
 
 #[test]
+fn one_direction_of_a_link_is_cut_alone() {
+    let mut bench = Bench::new("pause");
+    let cut =
+        |channel: &str| json!({"do": "link", "name": "s1:3-s2:2", "channel": channel, "up": false});
+    assert_eq!(bench.ask(cut("s2:2"))["ok"], true);
+    bench.send("ah1", &frame(3, 500));
+    bench.run_for(20 * MS);
+    assert_eq!((bench.drops("down"), bench.delivered.len()), (0, 1));
+    assert_eq!(bench.ask(cut("s1:3"))["ok"], true);
+    bench.send("ah1", &frame(3, 500));
+    bench.run_for(20 * MS);
+    assert_eq!((bench.drops("down"), bench.delivered.len()), (1, 1));
+}
+
+#[test]
 fn a_reset_forgets_the_pauses_that_wait_for_a_hosts_line() {
     let mut bench = Bench::new("pause");
     for _ in 0..1000 {

@@ -7,6 +7,10 @@ use rustc_hash::FxHashMap;
 /// receives on where they leave.
 pub type Link = u32;
 
+/// In place of a link that leaves a switch: the port is there but nothing is behind it, for example
+/// because a link is cut.
+pub const NOWHERE: Link = Link::MAX;
+
 /// Switches, channels between them, and hosts; all are numbers from 0.
 #[derive(Debug, Default)]
 pub struct Fabric {

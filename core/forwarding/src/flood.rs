@@ -2,8 +2,10 @@
 
 use rustc_hash::FxHashSet;
 
+use crate::fabric::NOWHERE;
+use crate::flood_choices::FloodChoices;
 use crate::found::{Edges, FloodFailure, Found, KEPT_FAILURES};
-use crate::state::{Behaviour, Hop, HopId, State, Step};
+use crate::state::{Behaviour, Choice, Hop, HopId, State, Step};
 
 /// What is kept while floods are followed one after the other.
 pub(crate) struct Floods<'a> {
@@ -49,14 +51,20 @@ impl<'a> Floods<'a> {
         found: &mut Found,
     ) {
         found.floods_undelivered = vec![0; self.members.len()];
+        found.floods_lost = vec![0; self.members.len()];
         for number in 0..state.floods.len() {
             let destination = (state.fabric.hosts() + number) as u32;
             let group = state.floods[number].group as usize;
             // The hosts of one switch mostly send their copies on the same hops.
             let mut clean: FxHashSet<Vec<HopId>> = FxHashSet::default();
+            let mut choices = FloodChoices::new(destination);
             for source in state.floods[number].sources.clone() {
-                let wrong =
-                    self.flood(state, behaviour, edges, (group, destination, source), &mut clean);
+                let what = (group, destination, source);
+                let only = self.flood(state, behaviour, edges, what, &mut clean);
+                let (wrong, lost) = only.unwrap_or_else(|| {
+                    choices.wrong(state, behaviour, edges, (source, &self.members[group]))
+                });
+                found.floods_lost[group] += u64::from(lost);
                 if wrong > 0 {
                     found.floods_undelivered[group] += u64::from(wrong);
                     if found.failed_floods.len() < KEPT_FAILURES {
@@ -67,7 +75,8 @@ impl<'a> Floods<'a> {
         }
     }
 
-    /// Returns how many receivers have missing, duplicate or unwanted copies.
+    /// Returns how many receivers have missing, duplicate or unwanted copies, and the same unless the
+    /// first switch drops the flood; None if the host or a switch can treat it in several ways.
     fn flood(
         &mut self,
         state: &mut State,
@@ -75,12 +84,18 @@ impl<'a> Floods<'a> {
         edges: &mut Edges,
         (group, destination, source): (usize, u32, u32),
         clean: &mut FxHashSet<Vec<HopId>>,
-    ) -> u32 {
+    ) -> Option<(u32, u32)> {
         self.round += 1;
-        let label = state.first_label(source, destination);
+        let &[label] = &state.sent_labels(source, destination)[..] else { return None };
         let start = state.hop_id(Hop { link: state.fabric.host_link(source), label, vc: 0 });
         let place = state.fill(start, destination, behaviour);
+        if let Step::AnyOf(_) = state.entry(place) {
+            return None;
+        }
         let (local, away) = onward(state, place);
+        if local.iter().any(|&id| state.hop(id).link == NOWHERE) {
+            return None;
+        }
         let mut irregular = state.entry(place) == Step::Unsupported;
         for &id in &local {
             let Hop { link, label, .. } = state.hop(id);
@@ -96,7 +111,7 @@ impl<'a> Floods<'a> {
         // Copies on the same hops as those of an earlier source have the same fate.
         let fits = !irregular && local.len() == due as usize && local.iter().all(meant);
         if fits && clean.contains(&away) {
-            return 0;
+            return Some((0, 0));
         }
         let mut looped = false;
         let mut waiting = away.clone();
@@ -115,6 +130,7 @@ impl<'a> Floods<'a> {
                     for &id in onward {
                         let Hop { link, label, .. } = state.hop(id);
                         match state.fabric.host(link) {
+                            _ if link == NOWHERE => return None,
                             Some(host) => irregular |= !self.deliver(host, label),
                             None => waiting.push(id),
                         }
@@ -122,6 +138,7 @@ impl<'a> Floods<'a> {
                 }
                 Step::Unreached => {}
                 Step::Unsupported => irregular = true,
+                Step::AnyOf(_) => return None,
             }
         }
         let wrong = (0..self.at.len()).filter(|&host| {
@@ -132,7 +149,8 @@ impl<'a> Floods<'a> {
         if wrong == 0 && fits {
             clean.insert(away);
         }
-        wrong
+        let sent = state.entry(place) != Step::Next(Choice::All, &[]);
+        Some((wrong, if sent { wrong } else { 0 }))
     }
 
     /// Counts a copy for a host. Returns false if the copy is labelled: it then counts as two, so
@@ -156,6 +174,6 @@ impl<'a> Floods<'a> {
 
 /// The next hops of an entry: those to hosts, and those to switches.
 fn onward(state: &State, place: usize) -> (Vec<HopId>, Vec<HopId>) {
-    let Step::Next(_, onward) = state.entry(place) else { return Default::default() };
+    let onward = state.entry(place).hops();
     onward.iter().partition(|&&id| state.fabric.host(state.hop(id).link).is_some())
 }

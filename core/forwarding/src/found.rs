@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::state::{Hop, HopId, State, Step};
+use crate::state::{Hop, HopId, State};
 
 /// The most failed pairs, and the most failed floods, that are listed by name.
 pub const KEPT_FAILURES: usize = 1000;
@@ -37,8 +37,16 @@ pub struct Found {
     pub undelivered: u64,
     /// Some of them: (source, destination).
     pub failed: Vec<(u32, u32)>,
+    /// Those of which some packet does not arrive although the switch of its source sends it on, to
+    /// no port behind which nothing is.
+    pub lost: u64,
+    /// Some of them: (source, destination).
+    pub lost_pairs: Vec<(u32, u32)>,
     /// By group: the receivers with missing, duplicate or unwanted copies.
     pub floods_undelivered: Vec<u64>,
+    /// The same without floods that the switch of their source drops, and without receivers that get
+    /// no copy of a flood that is sent to a port behind which nothing is.
+    pub floods_lost: Vec<u64>,
     /// Some of the floods that fail.
     pub failed_floods: Vec<FloodFailure>,
     /// By channel: the delivered pairs whose packets take it. If switches have a choice, each hop
@@ -72,11 +80,10 @@ impl Edges {
         }
         let held = state.hop(id);
         let node = |hop: Hop| u64::from(hop.link) << 8 | u64::from(hop.vc);
-        let Step::Next(_, onward) = state.entry(place) else { return };
         if state.fabric.host(held.link).is_some() {
             return;
         }
-        for &next in onward {
+        for &next in state.entry(place).hops() {
             let next = state.hop(next);
             if state.fabric.host(next.link).is_none() {
                 self.known.entry((node(held), node(next))).or_insert((source, destination));

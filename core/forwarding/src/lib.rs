@@ -2,17 +2,21 @@
 //!
 //! To a switch, a packet is a destination, a label (whatever else switches look at: the VLAN of
 //! our plans) and a virtual channel. A state is filled in by exploring what hosts can send, from
-//! a [`state::Behaviour`]: that of a plan, of rules, or of 802.1Q tables.
+//! a [`state::Behaviour`]: that of a plan, of rules, of 802.1Q tables, or of next-hop tables.
 
 pub mod compile;
 pub mod dot1q;
 pub mod explore;
 pub mod fabric;
 pub mod flood;
+mod flood_choices;
 pub mod found;
+mod host_groups;
 pub mod openflow;
 pub mod plan;
 pub mod planned;
 pub mod state;
+mod steps;
+pub mod tables;
 pub mod trace;
 mod unicast;

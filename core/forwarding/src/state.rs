@@ -8,6 +8,8 @@
 use rustc_hash::FxHashMap;
 
 use crate::fabric::{Fabric, Link};
+use crate::steps::Steps;
+pub use crate::steps::{Choice, HopId, Sets, Step};
 
 /// A packet on a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,14 +22,8 @@ pub struct Hop {
     pub vc: u8,
 }
 
-/// How a packet takes the hops of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Choice {
-    /// One copy takes each of them. No hops: the packet is dropped.
-    All,
-    /// The packet takes any one of them: multipath.
-    OneOf,
-}
+/// The first label of packets that are not sent.
+pub const NOT_SENT: u16 = u16::MAX;
 
 /// Why a packet cannot be followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,20 +46,11 @@ pub trait Behaviour {
         destination: u32,
         out: &mut Vec<Hop>,
     ) -> Result<Choice, Unsupported>;
-}
 
-/// The number of a [`Hop`] in its state.
-pub type HopId = u32;
-
-/// What becomes of a packet at a switch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step<'a> {
-    /// The entry was never needed: no such packet arrives.
-    Unreached,
-    /// It cannot be followed.
-    Unsupported,
-    /// It takes these hops next.
-    Next(Choice, &'a [HopId]),
+    /// After [`Self::next`] returned [`Choice::AnyOf`]: where each of the sets in `out` ends.
+    fn set_ends(&self) -> &[u32] {
+        &[]
+    }
 }
 
 /// An entry is one of these two, or [`LISTED`] plus the number of a step, or, if the step is a
@@ -76,13 +63,6 @@ const LISTED: u32 = 1 << 31;
 /// allocated when an entry of it is first needed.
 const PAGE: usize = 16;
 const NO_PAGE: u32 = u32::MAX;
-
-#[derive(Debug, Clone, Copy)]
-struct StepHops {
-    choice: Choice,
-    first: u32,
-    count: u32,
-}
 
 /// What some hosts send to all hosts, or to the members of a group, all treated alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,8 +82,11 @@ pub struct State {
     pub fabric: Fabric,
     /// The floods. Each is a destination of its own, since its tree depends on the source.
     pub floods: Vec<Flood>,
-    /// The label that each host sends with, (hosts, destinations); empty: none.
+    /// The label that each host sends with, (hosts, destinations); empty: none. [`NOT_SENT`]: it
+    /// sends nothing there.
     pub first_labels: Vec<u16>,
+    /// More such labels: a host may send with any of its labels for a destination.
+    pub other_first_labels: Vec<Vec<u16>>,
     /// By host: the host of the same switch that represents it: their unicasts are treated alike.
     pub stands_for: Vec<u32>,
     /// (destinations, switches): the class of each destination at each switch. Packets are followed
@@ -119,9 +102,7 @@ pub struct State {
     /// The entries of all pages, one after the other.
     entries: Vec<u32>,
     /// The steps that are not a single hop.
-    steps: Vec<StepHops>,
-    step_hops: Vec<HopId>,
-    step_ids: FxHashMap<(Choice, Box<[HopId]>), u32>,
+    steps: Steps,
     /// Buffer for [`Behaviour::next`].
     out: Vec<Hop>,
 }
@@ -148,6 +129,18 @@ impl State {
     pub fn first_label(&self, host: u32, destination: u32) -> u16 {
         let place = host as usize * self.destinations() + destination as usize;
         self.first_labels.get(place).copied().unwrap_or(0)
+    }
+
+    /// The distinct labels that a host may put on what it sends to a destination.
+    pub fn sent_labels(&self, host: u32, destination: u32) -> Vec<u16> {
+        let mut labels = vec![self.first_label(host, destination)];
+        let place = host as usize * self.destinations() + destination as usize;
+        for label in self.other_first_labels.iter().map(|of| of[place]) {
+            if !labels.contains(&label) {
+                labels.push(label);
+            }
+        }
+        labels
     }
 
     /// How many classes of destinations a switch has.
@@ -243,29 +236,15 @@ impl State {
         let step = match behaviour.next(&self.fabric, self.hop(id), destination, &mut out) {
             Err(Unsupported) => UNSUPPORTED,
             Ok(choice) => match out[..] {
-                [only] => self.hop_id(only),
+                [only] if choice != Choice::AnyOf => self.hop_id(only),
                 _ => {
                     let ids: Box<[HopId]> = out.iter().map(|&hop| self.hop_id(hop)).collect();
-                    self.listed(choice, ids)
+                    LISTED + self.steps.number(choice, ids, behaviour.set_ends())
                 }
             },
         };
         self.out = out;
         step
-    }
-
-    /// The entry for a step that is not a single hop.
-    fn listed(&mut self, choice: Choice, hops: Box<[HopId]>) -> u32 {
-        let key = (choice, hops);
-        if let Some(&id) = self.step_ids.get(&key) {
-            return id;
-        }
-        let (first, count) = (self.step_hops.len() as u32, key.1.len() as u32);
-        self.step_hops.extend(&key.1);
-        let id = LISTED + self.steps.len() as u32;
-        self.steps.push(StepHops { choice, first, count });
-        self.step_ids.insert(key, id);
-        id
     }
 
     /// The step of the entry at a place.
@@ -275,10 +254,7 @@ impl State {
             &UNREACHED => Step::Unreached,
             &UNSUPPORTED => Step::Unsupported,
             hop if *hop < LISTED => Step::Next(Choice::All, std::slice::from_ref(hop)),
-            step => {
-                let StepHops { choice, first, count } = self.steps[(step - LISTED) as usize];
-                Step::Next(choice, &self.step_hops[first as usize..(first + count) as usize])
-            }
+            step => self.steps.get(step - LISTED),
         }
     }
 

@@ -1,7 +1,8 @@
 //! Follows one packet through a state that was explored, and compares states packet by packet.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
+use crate::fabric::NOWHERE;
 use crate::state::{Choice, Hop, HopId, State, Step};
 
 /// The fate of one packet, on all of its paths if switches have a choice.
@@ -9,61 +10,99 @@ use crate::state::{Choice, Hop, HopId, State, Step};
 pub struct Trace {
     /// The hops that it or its copies take, those to hosts included, in the order of discovery.
     pub hops: Vec<Hop>,
+    /// The packet or a copy comes back to a hop, or two copies meet.
+    pub repeats: bool,
     /// The hosts that get it, each with the label that it has then.
     pub delivered: Vec<(u32, u16)>,
     /// The switches that drop it.
     pub dropped: Vec<u32>,
     /// The switches at which it cannot be followed.
     pub unsupported: Vec<u32>,
-    /// The packet or a copy takes a hop a second time: it loops, or two copies meet.
-    pub repeats: bool,
 }
 
 /// The hop on which a host sends to a destination, if the state holds it.
 fn start(state: &State, source: u32, destination: u32) -> Option<HopId> {
-    let label = state.first_label(source, destination);
-    let known = |host: u32| {
+    starts(state, source, destination).next()
+}
+
+/// The hops on which a host may send to a destination, those that the state holds.
+fn starts(state: &State, source: u32, destination: u32) -> impl Iterator<Item = HopId> + '_ {
+    let known = move |host: u32, label: u16| {
         let id = state.known_hop(Hop { link: state.fabric.host_link(host), label, vc: 0 })?;
         (state.next(id, destination) != Step::Unreached).then_some(id)
     };
-    known(source).or_else(|| known(state.stands_for[source as usize]))
+    let labels = state.sent_labels(source, destination).into_iter();
+    labels.filter_map(move |label| {
+        known(source, label).or_else(|| known(state.stands_for[source as usize], label))
+    })
 }
 
 /// Follows what a host sends to a destination, for as many hops as `limit`.
 pub fn trace(state: &State, source: u32, destination: u32, limit: usize) -> Trace {
     let mut trace = Trace::default();
-    let mut taken: FxHashSet<HopId> = FxHashSet::default();
-    let mut waiting: Vec<HopId> = start(state, source, destination).into_iter().collect();
-    while let Some(id) = waiting.pop() {
-        if !taken.insert(id) {
-            trace.repeats = true;
-            continue;
-        }
-        let (switch, _) = state.fabric.enters(state.hop(id).link);
-        let onward = match state.next(id, destination) {
-            Step::Unreached => &[],
-            Step::Unsupported => {
-                trace.unsupported.push(switch);
+    // By hop that was taken: whether the packet is still behind it.
+    let mut taken: FxHashMap<HopId, bool> = FxHashMap::default();
+    let mut path: Vec<(HopId, usize)> = Vec::new();
+    // The same hop may then be taken by different choices.
+    let mut chosen = false;
+    for start in starts(state, source, destination) {
+        chosen |= !taken.is_empty();
+        let mut next = Some(start);
+        loop {
+            if let Some(id) = next.take() {
+                let known = taken.insert(id, true);
+                if known.is_some() {
+                    trace.repeats |= known == Some(true) || !chosen;
+                    taken.insert(id, known == Some(true));
+                } else {
+                    chosen |= trace.arrive(state, id, destination);
+                    path.push((id, 0));
+                }
+            }
+            let Some((id, place)) = path.last_mut() else { break };
+            let Some(&onward) = state.next(*id, destination).hops().get(*place) else {
+                taken.insert(*id, false);
+                path.pop();
+                continue;
+            };
+            if trace.hops.len() >= limit {
+                return trace;
+            }
+            *place += 1;
+            let hop = state.hop(onward);
+            if hop.link == NOWHERE {
                 continue;
             }
-            Step::Next(_, onward) => onward,
-        };
-        if onward.is_empty() {
-            trace.dropped.push(switch);
-        }
-        if trace.hops.len() + onward.len() > limit {
-            break;
-        }
-        for &next in onward {
-            let hop = state.hop(next);
             trace.hops.push(hop);
             match state.fabric.host(hop.link) {
                 Some(host) => trace.delivered.push((host, hop.label)),
-                None => waiting.push(next),
+                None => next = Some(onward),
             }
         }
     }
     trace
+}
+
+impl Trace {
+    /// Notes whether the switch that a hop enters drops the packet, and returns whether it has a
+    /// choice.
+    fn arrive(&mut self, state: &State, id: HopId, destination: u32) -> bool {
+        let (switch, _) = state.fabric.enters(state.hop(id).link);
+        let lost = |hops: &[HopId]| hops.iter().all(|&id| state.hop(id).link == NOWHERE);
+        let (dropped, choice) = match state.next(id, destination) {
+            Step::Unsupported => {
+                self.unsupported.push(switch);
+                (false, false)
+            }
+            Step::AnyOf(sets) => (sets.iter().any(lost), true),
+            Step::Next(choice, onward) => (lost(onward), choice == Choice::OneOf),
+            Step::Unreached => (true, false),
+        };
+        if dropped {
+            self.dropped.push(switch);
+        }
+        choice
+    }
 }
 
 /// A packet that two states treat differently: (source, destination, the hop on which it
@@ -135,7 +174,7 @@ fn differs(
 fn onward(state: &State, id: HopId, destination: u32) -> Option<(Choice, Vec<(Hop, HopId)>)> {
     match state.next(id, destination) {
         Step::Unreached => Some((Choice::All, Vec::new())),
-        Step::Unsupported => None,
+        Step::Unsupported | Step::AnyOf(_) => None,
         Step::Next(choice, onward) => {
             let mut hops: Vec<(Hop, HopId)> =
                 onward.iter().map(|&id| (state.hop(id), id)).collect();

@@ -1,7 +1,9 @@
 //! Follows what hosts send to each other, one destination (or hosts treated alike) after the other.
 
+use crate::fabric::NOWHERE;
 use crate::found::{Edges, Found, KEPT_FAILURES};
-use crate::state::{Behaviour, Choice, Hop, HopId, State, Step};
+use crate::host_groups::{receivers, senders, Receivers, Senders};
+use crate::state::{Behaviour, Choice, Hop, HopId, State, Step, NOT_SENT};
 
 /// The fate of a packet for the current destination, from a hop on.
 #[derive(Debug, Clone, Copy, Default)]
@@ -11,15 +13,22 @@ struct Outcome {
     most: u8,
     /// It loops, reaches another host, arrives with a label, or cannot be followed.
     bad: bool,
+    /// It can be sent to a port behind which nothing is.
+    cut: bool,
     /// The most switches that it passes.
     switches: u32,
 }
 
 impl Outcome {
-    const ARRIVES: Self = Self { fewest: 1, most: 1, bad: false, switches: 0 };
+    const ARRIVES: Self = Self { fewest: 1, most: 1, bad: false, cut: false, switches: 0 };
 
     fn good(self) -> bool {
         !self.bad && (self.fewest, self.most) == (1, 1)
+    }
+
+    /// Whether it arrives, or is lost because nothing is behind a port.
+    fn excused(self) -> bool {
+        self.good() || self.cut && !self.bad && self.most <= 1
     }
 }
 
@@ -35,17 +44,6 @@ struct Visit {
     /// Delivered pairs whose packets take the hop.
     pairs: f64,
 }
-
-/// Hosts of one switch whose unicasts are treated alike; the first of them represents all.
-struct Senders {
-    hosts: Vec<u32>,
-    switch: u32,
-    /// The hop on which they send, if it is the same for all destinations.
-    start: Option<HopId>,
-}
-
-/// Hosts of one switch that all other switches treat alike as destinations.
-type Receivers = Vec<u32>;
 
 /// Follows packets for all destinations.
 pub(crate) struct Unicasts<'a, B> {
@@ -117,11 +115,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         }
         for (id, group) in starts {
             let pairs = (group.hosts.len() * receivers.len()) as u64;
-            if !self.settle(id, pairs) {
-                for &receiver in receivers {
-                    self.keep_failures(&group.hosts, receiver);
-                }
-            }
+            self.settle(&[id], pairs, &group.hosts, receivers);
         }
         self.found.switches_passed += local;
         self.found.max_switches = self.found.max_switches.max(u32::from(local > 0.0));
@@ -136,18 +130,31 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
             let Some(&source) = group.hosts.iter().find(|&&host| host != destination) else {
                 continue;
             };
-            let id = group.start.unwrap_or_else(|| {
-                let label = self.state.first_label(source, destination);
-                let link = self.state.fabric.host_link(group.hosts[0]);
-                self.state.hop_id(Hop { link, label, vc: 0 })
-            });
-            self.visit(id, source, destination);
-            let own = group.hosts.contains(&destination);
-            if !self.settle(id, group.hosts.len() as u64 - u64::from(own)) {
-                self.keep_failures(&group.hosts, destination);
+            let starts = self.starts(group, source, destination);
+            if starts.is_empty() {
+                continue;
             }
+            for &id in &starts {
+                self.visit(id, source, destination);
+            }
+            let own = group.hosts.contains(&destination);
+            let pairs = group.hosts.len() as u64 - u64::from(own);
+            self.settle(&starts, pairs, &group.hosts, &[destination]);
         }
         self.count();
+    }
+
+    /// The hops on which a host of a group may send to a destination; none if it sends nothing.
+    fn starts(&mut self, group: &Senders, source: u32, destination: u32) -> Vec<HopId> {
+        if self.state.first_label(source, destination) == NOT_SENT {
+            return Vec::new();
+        }
+        if let Some(id) = group.start {
+            return vec![id];
+        }
+        let link = self.state.fabric.host_link(group.hosts[0]);
+        let labels = self.state.sent_labels(source, destination).into_iter();
+        labels.map(|label| self.state.hop_id(Hop { link, label, vc: 0 })).collect()
     }
 
     fn begin(&mut self) {
@@ -155,23 +162,37 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         self.order.clear();
     }
 
-    /// Counts pairs whose packets start on a visited hop. Returns false if they do not arrive.
-    fn settle(&mut self, id: HopId, pairs: u64) -> bool {
-        let visit = &mut self.visits[id as usize];
-        let good = visit.outcome.good();
-        if good {
-            visit.pairs += pairs as f64;
-            self.found.max_switches = self.found.max_switches.max(visit.outcome.switches);
-        } else {
-            self.found.undelivered += pairs;
+    /// Counts the `pairs` of sources and destinations whose packets start on any of some visited
+    /// hops.
+    fn settle(&mut self, starts: &[HopId], pairs: u64, sources: &[u32], destinations: &[u32]) {
+        if starts.iter().all(|&id| self.visits[id as usize].outcome.good()) {
+            for &id in starts {
+                let visit = &mut self.visits[id as usize];
+                visit.pairs += pairs as f64 / starts.len() as f64;
+                self.found.max_switches = self.found.max_switches.max(visit.outcome.switches);
+            }
+            return;
         }
-        good
+        self.found.undelivered += pairs;
+        keep(&mut self.found.failed, sources, destinations);
+        if starts.iter().any(|&id| self.loses(id, destinations[0])) {
+            self.found.lost += pairs;
+            keep(&mut self.found.lost_pairs, sources, destinations);
+        }
     }
 
-    fn keep_failures(&mut self, sources: &[u32], destination: u32) {
-        let room = KEPT_FAILURES.saturating_sub(self.found.failed.len());
-        let failed = sources.iter().filter(|&&source| source != destination);
-        self.found.failed.extend(failed.take(room).map(|&source| (source, destination)));
+    /// Whether some packet that starts on a visited hop does not arrive, although the first switch
+    /// sends it on, and it is not sent to a port behind which nothing is.
+    fn loses(&self, start: HopId, destination: u32) -> bool {
+        let visit = self.visits[start as usize];
+        match self.state.entry(visit.place as usize) {
+            Step::Next(_, []) => false,
+            Step::AnyOf(sets) => {
+                let sent = sets.iter().filter(|set| !set.is_empty());
+                !self.any_of(sent, destination).excused()
+            }
+            _ => !visit.outcome.excused(),
+        }
     }
 
     /// Whether a switch delivers packets for one of its hosts that arrive on a hop directly,
@@ -191,11 +212,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         while let Some((id, place, next)) = self.stack.last_mut() {
             let (id, place, child) = (*id, *place, *next);
             *next += 1;
-            let child = match self.state.entry(place) {
-                Step::Next(_, onward) => onward.get(child).copied(),
-                Step::Unreached | Step::Unsupported => None,
-            };
-            match child {
+            match self.state.entry(place).hops().get(child).copied() {
                 Some(child) if self.state.fabric.host(self.state.hop(child).link).is_none() => {
                     self.enter(child, source, destination);
                 }
@@ -230,13 +247,38 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
 
     /// Combines the outcomes of the hops that an entry leads to.
     fn outcome(&self, place: usize, destination: u32) -> Outcome {
-        let Step::Next(choice, onward) = self.state.entry(place) else {
-            return Outcome { bad: true, switches: 1, ..Outcome::default() };
+        let start = Outcome { switches: 1, ..Outcome::default() };
+        match self.state.entry(place) {
+            Step::Unreached | Step::Unsupported => Outcome { bad: true, ..start },
+            Step::Next(Choice::OneOf, onward) => {
+                self.any_of(onward.iter().map(std::slice::from_ref), destination)
+            }
+            Step::Next(_, onward) => self.any_of(std::iter::once(onward), destination),
+            Step::AnyOf(sets) => self.any_of(sets.iter(), destination),
+        }
+    }
+
+    /// The outcome of packets that take the hops of any one of several sets.
+    fn any_of<'s>(&self, sets: impl Iterator<Item = &'s [HopId]>, destination: u32) -> Outcome {
+        let either = |one: Outcome, other: Outcome| Outcome {
+            fewest: one.fewest.min(other.fewest),
+            most: one.most.max(other.most),
+            bad: one.bad || other.bad,
+            cut: one.cut || other.cut,
+            switches: one.switches.max(other.switches),
         };
+        let outcomes = sets.map(|onward| self.all_of(onward, destination));
+        outcomes.reduce(either).unwrap_or(Outcome { switches: 1, ..Outcome::default() })
+    }
+
+    /// The outcome of packets of which a copy takes each hop.
+    fn all_of(&self, onward: &[HopId], destination: u32) -> Outcome {
         let mut sum = Outcome { switches: 1, ..Outcome::default() };
-        for (number, &id) in onward.iter().enumerate() {
+        for &id in onward {
             let hop = self.state.hop(id);
-            let one = if let Some(host) = self.state.fabric.host(hop.link) {
+            let one = if hop.link == NOWHERE {
+                Outcome { cut: true, ..Outcome::default() }
+            } else if let Some(host) = self.state.fabric.host(hop.link) {
                 if host == destination && hop.label == 0 {
                     Outcome::ARRIVES
                 } else {
@@ -249,12 +291,10 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
                 Outcome { bad: visit.outcome.bad || !visit.done, ..visit.outcome }
             };
             sum.bad |= one.bad;
+            sum.cut |= one.cut;
             sum.switches = sum.switches.max(1 + one.switches);
-            (sum.fewest, sum.most) = match choice {
-                Choice::All => ((sum.fewest + one.fewest).min(2), (sum.most + one.most).min(2)),
-                Choice::OneOf if number == 0 => (one.fewest, one.most),
-                Choice::OneOf => (sum.fewest.min(one.fewest), sum.most.max(one.most)),
-            };
+            sum.fewest = (sum.fewest + one.fewest).min(2);
+            sum.most = (sum.most + one.most).min(2);
         }
         sum
     }
@@ -267,12 +307,13 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
                 continue;
             }
             self.found.switches_passed += pairs;
-            let Step::Next(choice, onward) = self.state.entry(place as usize) else { continue };
-            let share = match choice {
-                Choice::All => pairs,
-                Choice::OneOf => pairs / onward.len() as f64,
+            let step = self.state.entry(place as usize);
+            let share = match step {
+                Step::Next(Choice::OneOf, onward) => pairs / onward.len() as f64,
+                Step::AnyOf(sets) => pairs / sets.iter().len() as f64,
+                _ => pairs,
             };
-            for &next in onward {
+            for &next in step.hops() {
                 let link = self.state.hop(next).link;
                 if let Some(load) = self.found.loads.get_mut(link as usize) {
                     *load += share;
@@ -283,36 +324,11 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
     }
 }
 
-fn senders(state: &mut State) -> Vec<Senders> {
-    let mut of: Vec<Vec<u32>> = vec![Vec::new(); state.stands_for.len()];
-    for (host, &first) in state.stands_for.iter().enumerate() {
-        of[first as usize].push(host as u32);
+/// Adds pairs to those that are listed by name, as far as there is room.
+fn keep(kept: &mut Vec<(u32, u32)>, sources: &[u32], destinations: &[u32]) {
+    for &destination in destinations {
+        let room = KEPT_FAILURES.saturating_sub(kept.len());
+        let failed = sources.iter().filter(|&&source| source != destination);
+        kept.extend(failed.take(room).map(|&source| (source, destination)));
     }
-    of.retain(|hosts| !hosts.is_empty());
-    let untagged = state.first_labels.is_empty();
-    let mut group = |hosts: Vec<u32>| {
-        let link = state.fabric.host_link(hosts[0]);
-        let (switch, _) = state.fabric.enters(link);
-        let start = untagged.then(|| state.hop_id(Hop { link, label: 0, vc: 0 }));
-        Senders { hosts, switch, start }
-    };
-    of.into_iter().map(&mut group).collect()
-}
-
-/// All hosts, grouped by whether all switches except their own treat them alike.
-fn receivers(state: &State) -> Vec<Receivers> {
-    let mut at: Vec<Vec<Receivers>> = vec![Vec::new(); state.fabric.switches()];
-    let mut firsts = Vec::new();
-    for host in 0..state.fabric.hosts() as u32 {
-        let (switch, _) = state.fabric.enters(state.fabric.host_link(host));
-        let known = &mut at[switch as usize];
-        match known.iter_mut().find(|of| state.same_classes_except_at(of[0], host, switch)) {
-            Some(of) => of.push(host),
-            None => {
-                firsts.push((switch, known.len()));
-                known.push(vec![host]);
-            }
-        }
-    }
-    firsts.into_iter().map(|(switch, place)| at[switch as usize][place].clone()).collect()
 }

@@ -6,7 +6,7 @@ use crate::error::{long, within, Malformed};
 ///
 /// Pearce and Kelly, A dynamic topological sort algorithm for directed acyclic graphs, 2007.
 #[derive(Debug)]
-struct Growing {
+pub(crate) struct Growing {
     following: Vec<Vec<u32>>,
     preceding: Vec<Vec<u32>>,
     place: Vec<u32>,
@@ -25,7 +25,7 @@ enum Side {
 
 impl Growing {
     /// Starts from edges that close no cycle.
-    fn new(nodes: usize, edges: impl Iterator<Item = (u32, u32)>) -> Self {
+    pub(crate) fn new(nodes: usize, edges: impl Iterator<Item = (u32, u32)>) -> Self {
         let mut following = vec![Vec::new(); nodes];
         let mut preceding = vec![Vec::new(); nodes];
         for (a, b) in edges {
@@ -57,7 +57,7 @@ impl Growing {
     }
 
     /// Adds the edge from `a` to `b`, or returns false if it would close a cycle.
-    fn add(&mut self, a: u32, b: u32) -> bool {
+    pub(crate) fn add(&mut self, a: u32, b: u32) -> bool {
         if a == b {
             return false;
         }
@@ -77,6 +77,17 @@ impl Growing {
         self.following[a as usize].push(b);
         self.preceding[b as usize].push(a);
         true
+    }
+
+    /// Removes the edge from `a` to `b`, the last one added at both ends.
+    pub(crate) fn remove_last(&mut self, a: u32, b: u32) {
+        self.following[a as usize].pop();
+        self.preceding[b as usize].pop();
+    }
+
+    /// The place of a node in the topological order.
+    pub(crate) fn place(&self, node: u32) -> u32 {
+        self.place[node as usize]
     }
 
     /// Collects what `b` leads to below place `high` in `after`, and what leads to `a` from above
@@ -143,7 +154,7 @@ pub fn is_acyclic(nodes: usize, before: &[i32], after: &[i32]) -> Result<bool, M
     Ok(closes_none(nodes, before, after, &vec![true; before.len()]))
 }
 
-fn closes_none(nodes: usize, before: &[i32], after: &[i32], taken: &[bool]) -> bool {
+pub(crate) fn closes_none(nodes: usize, before: &[i32], after: &[i32], taken: &[bool]) -> bool {
     let edges = || (0..before.len()).filter(|&i| taken[i]);
     let mut first = vec![0u32; nodes + 1];
     let mut entering = vec![0u32; nodes];

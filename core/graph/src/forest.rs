@@ -40,6 +40,13 @@ impl Forest {
         true
     }
 
+    /// Whether the link of a channel is taken, or closes no loop.
+    pub fn has_room(&self, channels: &Channels, channel: usize) -> bool {
+        let ends = [channels.tail[channel], channels.head[channel]];
+        let [tail, head] = ends.map(|switch| self.root(switch as u32));
+        self.has[channel] || tail != head
+    }
+
     fn join(&mut self, channels: &Channels, channel: usize) -> bool {
         let ends = [channels.tail[channel], channels.head[channel]];
         let [tail, head] = ends.map(|switch| self.root(switch as u32));

@@ -16,6 +16,7 @@ mod follow;
 pub mod forest;
 mod layers;
 mod order;
+pub mod repair;
 mod rows;
 pub mod shortest;
 pub mod states;

@@ -123,6 +123,11 @@ impl<'a> Tables<'a> {
         self.first_priority[table * self.channels.switches() + destination]
     }
 
+    /// All next hops: (tables, switches, destinations).
+    pub fn all(&self) -> &[i32] {
+        self.next_hop
+    }
+
     /// The channel to take, -1 where none.
     pub fn next(&self, table: usize, switch: usize, destination: usize) -> i32 {
         let switches = self.channels.switches();
@@ -218,7 +223,7 @@ impl<'a> Tables<'a> {
 }
 
 /// Of each channel, the number of its first turn; last, how many turns there are.
-fn first_turns(channels: &Channels) -> Vec<u32> {
+pub(crate) fn first_turns(channels: &Channels) -> Vec<u32> {
     let mut first = vec![0];
     for &head in &channels.head {
         first.push(first[first.len() - 1] + channels.of(head as usize).len() as u32);

@@ -1,6 +1,6 @@
 """Forwarding states: construction from plans and rules, exploration, comparison."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,20 @@ Trace = tuple[list[Hop], list[tuple[int, int]], list[int], list[int], bool]
 class State:
     """The forwarding state of a fabric, with the results of exploring it from all hosts.
 
-    Made by :func:`of_plan`, :func:`of_rules` or :func:`of_dot1q`. Destinations are the hosts, then
-    the floods.
+    Made by :func:`of_plan`, :func:`of_rules`, :func:`of_dot1q` or :func:`of_tables`. Destinations
+    are the hosts, then the floods.
     """
 
     undelivered: int
     """Ordered pairs of hosts whose packets are not delivered exactly once and without a label."""
     floods_undelivered: list[int]
     """By group (group 0 is all hosts): receivers with missing, duplicate or unwanted copies."""
+    lost: int
+    """Undelivered pairs of which some packet is lost after its first switch, see of_rules."""
+    lost_pairs: list[tuple[int, int]]
+    """Some of them, (source, destination)."""
+    floods_lost: list[int]
+    """As ``floods_undelivered``, without floods that the switch of their source drops."""
     loads: NDArray[np.float64]
     """(channels,) the number of delivered pairs that use each."""
     switches_passed: float
@@ -51,7 +57,10 @@ class State:
         """Return a packet (source, destination, hop) that the states treat differently, or None."""
 
 class Switch:
-    """One switch's rules (:class:`forwarding.openflow.rules.SwitchRules`), to apply to frames."""
+    """One switch's rules (:class:`forwarding.openflow.rules.SwitchRules`), to apply to frames.
+
+    Numbers out of range raise OverflowError.
+    """
 
     def __new__(cls, rules: object) -> Switch: ...
     def outputs(
@@ -93,20 +102,23 @@ def of_plan(
     """
 
 def of_rules(
-    rules: Iterable[object] | Compiled,
+    generations: Sequence[Sequence[Switch]],
     leaves: Sequence[End],
     enters: Sequence[End],
     hosts: Sequence[End],
     macs: Sequence[int],
     groups: Sequence[tuple[int, int, Sequence[bool]]],
-    tags: NDArray[np.uint16] | None,
+    tags: Sequence[NDArray[np.uint16]],
+    cut_links: bool,
 ) -> State:
     """Return the explored state of rules.
 
-    ``rules`` are a :class:`forwarding.openflow.rules.SwitchRules` for each switch; ``groups`` are
-    the flooded addresses, each with EtherType and receivers; ``tags`` (hosts, hosts + groups) is
-    the VLAN with which a host tags. Numbers out of range raise OverflowError, arguments that do not
-    match ValueError.
+    Each of ``generations`` has the rules of every switch; ``groups`` are the flooded addresses,
+    each with EtherType and receivers; ``tags`` are empty, or for each generation an array (hosts,
+    hosts + groups) of the VLAN with which a host tags, 0 for none. A packet may meet rules of
+    several generations, but none older than the one before the newest that it has met. With
+    ``cut_links``, what is sent to a port behind which nothing is does not count as lost. Numbers
+    out of range raise OverflowError, arguments that do not match ValueError.
     """
 
 def of_dot1q(
@@ -124,8 +136,45 @@ def of_dot1q(
     host tags. Numbers out of range raise OverflowError, arguments that do not match ValueError.
     """
 
+def of_tables(
+    switches: int,
+    leaves: Sequence[End],
+    enters: Sequence[End],
+    hosts: Sequence[End],
+    arrays: Mapping[str, Any],
+) -> State:
+    """Return the state that next-hop tables make, explored. See core/forwarding/src/tables.rs.
+
+    The state's problems are what packets met that is not known: ``class N`` (of destinations),
+    ``port N`` (what it leads to), ``ports IN OUT`` (the virtual channel). ``arrays``:
+
+    class : (hosts, switches) uint16, the class of each destination at each switch.
+    first_class : (switches,) uint32, the place of a switch's class 0 in ``action_of``.
+    action_of : (classes of all switches,) uint32, the number of each class's action.
+    action_kind, port_end : (actions,) uint8 and uint32, what an action does with its part of
+        ``ports`` (uint32), which ends at ``port_end``: 0 sends out of all ports, 1 out of any one
+        (port 0xffffffff: to the destination, which is attached here), 2 relabels by the map of this
+        number, 3 is unknown.
+    towards : (labels,) int64, the destination that tables are asked for; -1: the packet's own.
+    relabelled : (maps, labels) uint16, the new labels.
+    vc_in, vc_out, vc_row : uint32, the row for each link in and channel out.
+    vcs : (rows, labels) uint8, virtual channels; 254: dropped, 255: unknown.
+    stands_for : (hosts,) uint32, the host whose unicasts are treated alike.
+    first_labels : (hosts, hosts) uint16, the label at the start, 65535: nothing is sent; or
+        (0, hosts): label 0.
+
+    Raises
+    ------
+    ValueError
+        Arrays that do not fit.
+
+    """
+
 class Compiled:
     """The OpenFlow rules of all switches, made by :func:`compile_rules`."""
+
+    def switches(self) -> list[Switch]:
+        """Return the rules of each switch, in the order of the state."""
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the rules as columns, one entry per rule; -1 if a field is not matched or set.

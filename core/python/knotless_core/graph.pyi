@@ -5,6 +5,8 @@ padded with 0. A row is the set of hosts of one rank (plane) on one switch; rows
 plane.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -217,6 +219,39 @@ def shortest_cycle(before: NDArray[np.int64], after: NDArray[np.int64]) -> list[
     """Return the shortest cycle, starting at its smallest node; empty if there is none.
 
     Among cycles of equal length, the one with the smallest nodes is returned.
+    """
+
+def repair(
+    channels: Channels,
+    routes: Tables | Paths,
+    trees: Paths,
+    at: Ints,
+    vlan: Ints,
+    tree_vlans: bool,
+    receives: Mask,
+    failed: Mask,
+    part: Ints,
+    vcs: int,
+    by_channel: bool,
+) -> dict[str, Any]:
+    """Move the paths and broadcast trees that use ``failed`` channels; all others stay.
+
+    ``routes`` and ``trees`` are those of the intact fabric, ``at`` the switch of each row, ``vlan``
+    (rows,) or (rows * switches,) the VLAN of each row or path, from 0; with ``tree_vlans`` its
+    links close no loop. ``receives`` (switches,) marks those with hosts, ``part`` is the connected
+    part of each, -1 for one that has failed. ``vcs`` virtual channels are allowed; with
+    ``by_channel`` all priorities of a channel pause together. The result has these keys:
+
+    promise : what has no cycle, as in the intact plan: dependencies under ``pause``, ``pfc``, or
+        ``none``.
+    extended : whether further paths have moved, which were in the way.
+    row, to, before, hops : the moved paths, their channels in the intact fabric and now (0: none).
+    channels, priorities : those of all moved paths, one path after the other.
+    unrouted, unrouted_tree : a path (row, destination) and a branch (source, destination) of a tree
+        for which there is no way, or None; if there is one, the rest is incomplete.
+    tree_channels, tree_priorities : all trees.
+    changes : all changes of priority of unicasts, as in :class:`Tables`.
+    next_hop : the repaired tables, flat; empty for paths.
     """
 
 def assign_vlans(channels: Channels, paths: Ints, trees: bool, by_pair: bool, limit: int) -> Ints:

@@ -69,7 +69,7 @@ impl<'a> Unicasts<'a> {
                 direct[host as usize] &= match self.step(id, host) {
                     Step::Unreached => true,
                     Step::Next(_, &[only]) => self.delivers(only, host),
-                    Step::Next(..) | Step::Unsupported => false,
+                    Step::Next(..) | Step::AnyOf(_) | Step::Unsupported => false,
                 };
             }
         }

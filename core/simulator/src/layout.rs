@@ -90,7 +90,7 @@ impl Layout<'_> {
                 choices.extend(hops.iter().map(|&id| self.onward(id, host)));
                 Ok(Entry::OneOf { first, count: hops.len() as u16 })
             }
-            Step::Next(Choice::All, _) | Step::Unsupported => {
+            Step::Next(..) | Step::AnyOf(_) | Step::Unsupported => {
                 let (switch, _) =
                     self.unicasts.state.fabric.enters(self.unicasts.state.hop(id).link);
                 Err(Error::new(format!(

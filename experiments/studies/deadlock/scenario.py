@@ -14,7 +14,7 @@ from forwarding.openflow.reader import state_of_rules
 from forwarding.openflow.rules import FabricRules
 from forwarding.state import ForwardingState
 from routing.flow_control import Edges, waiting
-from routing.graphs.channels import PRIORITIES
+from routing.graphs.channels import VCS_PER_CHANNEL
 from routing.graphs.dependencies import cycle_names, find_cycle
 from routing.plan import Plan
 from topologies.fabric import Fabric
@@ -59,7 +59,7 @@ class Scenario:
         """
         name = self.plan.channels.name
         return {
-            (name(*divmod(a, PRIORITIES)), name(*divmod(b, PRIORITIES)))
+            (name(*divmod(a, VCS_PER_CHANNEL)), name(*divmod(b, VCS_PER_CHANNEL)))
             for a, b in self._waiting(protocol, flow_control).tolist()
         }
 

@@ -130,11 +130,11 @@ impl Unicasts {
             Step::Unreached => return Ok(()),
             Step::Next(_, []) => None,
             Step::Next(_, &[one]) => Some(state.hop(one)),
-            Step::Next(Choice::OneOf, _) => {
+            Step::Next(Choice::OneOf, _) | Step::AnyOf(_) => {
                 return refused(format!("frames from port {in_port} may take one of several ways"))
             }
             // The entry of a flood that is in this class too.
-            Step::Next(Choice::All, _) => return Ok(()),
+            Step::Next(..) => return Ok(()),
             Step::Unsupported => {
                 return refused(format!("frames from port {in_port} cannot be followed"))
             }

@@ -1,33 +1,28 @@
 //! What switches do with packets by their OpenFlow rules.
+//!
+//! While the rules of a fabric are changed, each switch holds those of some generation, and a packet
+//! may meet rules of different generations on its way: see [`super::generations`].
 
 use std::collections::BTreeSet;
-use std::fmt;
-
-use rustc_hash::FxHashMap;
 
 use super::classes::Classifier;
+pub use super::distinguish::Group;
+use super::distinguish::{classes_at, distinguished, only_for_groups, only_from_a_host};
+use super::generations::{self, Generations};
 use super::labels::{Labels, Meaning};
-use super::switch::{Field, Frame, Rule, Switch};
+use super::switch::{Field, Frame};
 use super::tags::Tags;
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, NOWHERE};
 use crate::state::{Behaviour, Choice, Flood, Hop, State, TooManyClasses, Unsupported};
 
 const IPV4: u16 = 0x0800;
-/// The bit that broadcast and multicast addresses have.
-const GROUP_BIT: u64 = 1 << 40;
-
-/// A broadcast or multicast address.
-#[derive(Debug, Clone, Copy)]
-pub struct Group {
-    /// The address.
-    pub address: u64,
-    /// The EtherType of its frames.
-    pub eth_type: u16,
-}
 
 /// Switches that follow their rules, and the problems found in those rules.
 pub struct Rules {
-    switches: Vec<Switch>,
+    switches: Vec<Generations>,
+    generations: u8,
+    /// Whether copies to ports behind which nothing is are distinguished from drops.
+    cut_links: bool,
     macs: Vec<u64>,
     groups: Vec<Group>,
     floods: Vec<Flood>,
@@ -38,26 +33,41 @@ pub struct Rules {
     /// By class of sources, from 1: a host of that class.
     source_of: Vec<usize>,
     problems: BTreeSet<(u32, String)>,
+    /// What a switch does by each rule set that it may hold.
+    sets: Vec<Copies>,
+    /// See [`Behaviour::set_ends`].
+    set_ends: Vec<u32>,
+}
+
+/// What a switch does by one of its rule sets.
+#[derive(Debug, Default)]
+struct Copies {
+    /// The newest generation that a packet has met after it.
+    newest: u8,
+    /// The ports on which copies leave, and the tags of each.
     out: Vec<(u32, Tags)>,
 }
 
 /// Returns an empty state for `switches`, and the behaviour from which it is filled.
 ///
-/// `macs` are the hosts' addresses. `tag(host, destination)` is the VLAN with which a host sends;
-/// destinations are the hosts, then the groups. None: hosts send untagged.
+/// `macs` are the hosts' addresses. `tags` has a function for each of the `generations`:
+/// `tag(host, destination)` is the VLAN with which a host sends, or 0; destinations are the hosts,
+/// then the groups. If it is empty, hosts send untagged. With `cut_links`, packets that are sent to
+/// a port behind which nothing is take the hop [`NOWHERE`]; otherwise they are dropped.
 ///
 /// # Errors
 /// A switch distinguishes more than 65,535 classes of destinations.
 pub fn read(
     fabric: Fabric,
-    switches: Vec<Switch>,
+    switches: Vec<Generations>,
+    (generations, cut_links): (u8, bool),
     macs: Vec<u64>,
     groups: Vec<Group>,
-    tag: Option<&dyn Fn(usize, usize) -> u16>,
+    tags: &[&dyn Fn(usize, usize) -> u16],
 ) -> Result<(State, Rules), TooManyClasses> {
     let by_source = |group_only: bool| -> Vec<Classifier> {
-        let matched = |(number, switch): (usize, &Switch)| {
-            let rules = switch.rules().iter();
+        let matched = |(number, switch): (usize, &Generations)| {
+            let rules = switch.rules();
             let rules = rules.filter(|rule| !(group_only && only_for_groups(rule)));
             let rules = rules.filter(|rule| !only_from_a_host(&fabric, number as u32, rule));
             Classifier::new(rules.flat_map(|rule| rule.matched(Field::EthSrc)))
@@ -87,86 +97,34 @@ pub fn read(
         classes_at(switch, sources, &macs, &groups, &floods, &mut of_switch)?;
     }
     let mut state = State::new(fabric, floods.clone(), class);
-    let mut labels = Labels::default();
-    if let Some(tag) = tag {
-        for host in 0..macs.len() {
-            for destination in 0..destinations {
-                let to = match destination.checked_sub(macs.len()) {
-                    None => destination,
-                    Some(flood) => macs.len() + floods[flood].group as usize,
-                };
-                let tags = Tags::one(tag(host, to));
-                let label = labels.of(Meaning { tags, source: 0 }).ok_or(TooManyClasses)?;
-                state.first_labels.push(label);
-            }
+    let (problems, sets, set_ends) = (BTreeSet::new(), Vec::new(), Vec::new());
+    let labels = Labels::default();
+    let mut rules = Rules {
+        switches,
+        generations,
+        cut_links,
+        macs,
+        groups,
+        floods,
+        labels,
+        source,
+        source_of,
+        problems,
+        sets,
+        set_ends,
+    };
+    for (generation, tag) in (0..).zip(tags) {
+        let labels = rules.first_labels(generation, tag, destinations).ok_or(TooManyClasses)?;
+        if generation == 0 {
+            state.first_labels = labels;
+        } else {
+            state.other_first_labels.push(labels);
         }
     }
-    let (problems, out) = (BTreeSet::new(), Vec::new());
-    let mut rules =
-        Rules { switches, macs, groups, floods, labels, source, source_of, problems, out };
-    if tag.is_none() {
+    if tags.is_empty() {
         group_hosts(&mut state, &mut rules);
     }
     Ok((state, rules))
-}
-
-/// Whether a rule matches addresses of groups only.
-fn only_for_groups(rule: &Rule) -> bool {
-    rule.matched(Field::EthDst).any(|(value, mask)| value & mask & GROUP_BIT != 0)
-}
-
-/// Whether a rule only matches the port of a host: the source is then known.
-fn only_from_a_host(fabric: &Fabric, switch: u32, rule: &Rule) -> bool {
-    rule.fields.iter().any(|&(field, value, mask)| {
-        let link = || fabric.leaving(switch, u32::try_from(value).ok()?);
-        field == Field::InPort
-            && mask.is_none()
-            && link().is_some_and(|link| fabric.host(link).is_some())
-    })
-}
-
-/// Returns the class of each address that all switches treat alike, and an address of each class.
-fn distinguished(classifiers: &mut [Classifier], addresses: &[u64]) -> (Vec<u32>, Vec<usize>) {
-    let mut class = vec![0; addresses.len()];
-    let mut first = vec![0];
-    for classifier in classifiers.iter_mut().filter(|classifier| !classifier.is_empty()) {
-        let mut finer: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-        first.clear();
-        for (number, &address) in addresses.iter().enumerate() {
-            let next = first.len() as u32;
-            let key = (class[number], classifier.number(address));
-            class[number] = *finer.entry(key).or_insert(next);
-            if class[number] == next {
-                first.push(number);
-            }
-        }
-    }
-    (class, first)
-}
-
-/// Sets the class of each destination at one switch.
-fn classes_at<'a>(
-    switch: &Switch,
-    sources: &mut Classifier,
-    macs: &[u64],
-    groups: &[Group],
-    floods: &[Flood],
-    class: &mut impl Iterator<Item = &'a mut u16>,
-) -> Result<(), TooManyClasses> {
-    let rules = switch.rules().iter();
-    let mut classifier = Classifier::new(rules.flat_map(|rule| rule.matched(Field::EthDst)));
-    let unicasts = macs.iter().map(|&mac| (mac, 0));
-    let flooded = floods.iter().map(|flood| {
-        // From 1, so that no flood is in a class with a unicast.
-        let source = sources.number(macs[flood.sources[0] as usize]) + 1;
-        (groups[flood.group as usize].address, source)
-    });
-    let mut numbers: FxHashMap<(u32, u32), u16> = FxHashMap::default();
-    for ((address, source), class) in unicasts.chain(flooded).zip(class) {
-        let next = u16::try_from(numbers.len()).map_err(|_| TooManyClasses)?;
-        *class = *numbers.entry((classifier.number(address), source)).or_insert(next);
-    }
-    Ok(())
 }
 
 /// Finds the hosts of each switch whose unicasts are treated alike.
@@ -222,7 +180,7 @@ impl Behaviour for Rules {
         out: &mut Vec<Hop>,
     ) -> Result<Choice, Unsupported> {
         let (switch, in_port) = fabric.enters(hop.link);
-        let Meaning { tags, source } = self.labels.meaning(hop.label);
+        let Meaning { tags, source, newest } = self.labels.meaning(hop.label);
         let from_host = fabric.host(hop.link);
         let (eth_dst, eth_type, sender) =
             match self.floods.get((destination as usize).wrapping_sub(self.macs.len())) {
@@ -244,41 +202,92 @@ impl Behaviour for Rules {
         };
         let tags = if tags.is_empty() { tags } else { tags.with_priority(hop.vc) };
         let frame = Frame { eth_dst, eth_src, eth_type, tags };
-        let mut problems = Vec::new();
-        let mut copies = std::mem::take(&mut self.out);
-        copies.clear();
-        let followed =
-            self.switches[switch as usize].outputs(in_port, frame, &mut copies, &mut problems);
-        let mut full = false;
-        for &(port, tags) in &copies {
-            let Some(link) = fabric.leaving(switch, port) else {
-                let text = format!("frames go out of port {port}, where nothing is");
-                self.problems.insert((switch, text));
-                continue;
-            };
-            let source = if fabric.host(link).is_some() { 0 } else { source };
-            let vc = tags.priority();
-            let tags = if tags.is_empty() { tags } else { tags.with_priority(0) };
-            match self.labels.of(Meaning { tags, source }) {
-                Some(label) => out.push(Hop { link, label, vc }),
-                None => full = true,
+        let mut sets = std::mem::take(&mut self.sets);
+        let mut followed = self.copies((switch, in_port), newest, frame, &mut sets);
+        self.set_ends.clear();
+        for Copies { newest, out: copies } in &sets {
+            for &(port, tags) in copies {
+                let Some(link) = fabric.leaving(switch, port) else {
+                    let text = format!("frames go out of port {port}, where nothing is");
+                    self.problems.insert((switch, text));
+                    if self.cut_links {
+                        out.push(Hop { link: NOWHERE, label: 0, vc: 0 });
+                    }
+                    continue;
+                };
+                let delivered = fabric.host(link).is_some();
+                let (source, newest) = if delivered { (0, 0) } else { (source, *newest) };
+                let vc = tags.priority();
+                let tags = if tags.is_empty() { tags } else { tags.with_priority(0) };
+                match self.labels.of(Meaning { tags, source, newest }) {
+                    Some(label) => out.push(Hop { link, label, vc }),
+                    None => followed = false,
+                }
             }
+            self.set_ends.push(out.len() as u32);
         }
-        self.out = copies;
-        for problem in problems {
-            self.note(switch, &problem);
-        }
-        if followed && !full {
-            Ok(Choice::All)
-        } else {
-            Err(Unsupported)
-        }
+        let choice = if sets.len() > 1 { Choice::AnyOf } else { Choice::All };
+        self.sets = sets;
+        followed.then_some(choice).ok_or(Unsupported)
+    }
+
+    fn set_ends(&self) -> &[u32] {
+        &self.set_ends
     }
 }
 
 impl Rules {
-    fn note(&mut self, switch: u32, problem: &impl fmt::Display) {
-        self.problems.insert((switch, problem.to_string()));
+    /// What a switch does with a frame, by each rule set that a packet can meet there; equal ones
+    /// are found once. Returns whether everything could be followed.
+    fn copies(
+        &mut self,
+        (switch, in_port): (u32, u32),
+        newest: u8,
+        frame: Frame,
+        sets: &mut Vec<Copies>,
+    ) -> bool {
+        sets.clear();
+        let mut followed = true;
+        let mut problems = Vec::new();
+        for (generation, held) in self.switches[switch as usize].met(newest) {
+            let mut out = Vec::new();
+            followed &= held.outputs(in_port, frame, &mut out, &mut problems);
+            // A packet that has met older rules only can meet all that the other one can.
+            if sets.iter().all(|known| known.out != out) {
+                let newest = generations::newest(newest, generation, self.generations);
+                sets.push(Copies { newest, out });
+            }
+        }
+        for problem in problems {
+            self.problems.insert((switch, problem.to_string()));
+        }
+        followed
+    }
+
+    /// (hosts, destinations): the labels of what hosts send if they tag as `tag` says, which they
+    /// do from a generation on. None: there are too many.
+    fn first_labels(
+        &mut self,
+        generation: u8,
+        tag: &dyn Fn(usize, usize) -> u16,
+        destinations: usize,
+    ) -> Option<Vec<u16>> {
+        let mut labels = Vec::with_capacity(self.macs.len() * destinations);
+        for host in 0..self.macs.len() {
+            for destination in 0..destinations {
+                let to = match destination.checked_sub(self.macs.len()) {
+                    None => destination,
+                    Some(flood) => self.macs.len() + self.floods[flood].group as usize,
+                };
+                let tags = match tag(host, to) {
+                    0 => Tags::default(),
+                    vlan => Tags::one(vlan),
+                };
+                let newest = generations::newest(0, generation, self.generations);
+                labels.push(self.labels.of(Meaning { tags, source: 0, newest })?);
+            }
+        }
+        Some(labels)
     }
 
     /// The problems found in rules so far, by switch, sorted.

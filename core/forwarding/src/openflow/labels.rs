@@ -1,4 +1,5 @@
-//! Labels of a state for what rules match: the tags, and the source if rules depend on it.
+//! Labels of a state for what rules match: the tags, and the source if rules depend on it; during a
+//! change, the newest rules that the packet has met.
 
 use rustc_hash::FxHashMap;
 
@@ -13,6 +14,8 @@ pub struct Meaning {
     pub tags: Tags,
     /// The class of the source, 0 where no rule for unicasts looks at it.
     pub source: u32,
+    /// The newest generation of rules that the packet has met, 0 if that does not matter.
+    pub newest: u8,
 }
 
 /// Labels and their meanings: 0 is untagged, 1 to 4095 that VLAN; others are numbered when first
@@ -26,9 +29,10 @@ pub struct Labels {
 impl Labels {
     /// The label of a meaning; None when there are too many.
     pub fn of(&mut self, meaning: Meaning) -> Option<u16> {
-        let Meaning { tags, source } = meaning;
+        let Meaning { tags, source, newest } = meaning;
         let [outer, _] = tags.both();
         if source == 0
+            && newest == 0
             && (tags.is_empty() || tags.depth() == 1 && (1..FIRST_OTHER).contains(&outer))
         {
             return Some(outer);
@@ -46,7 +50,7 @@ impl Labels {
     pub fn meaning(&self, label: u16) -> Meaning {
         match label {
             0 => Meaning::default(),
-            1..FIRST_OTHER => Meaning { tags: Tags::one(label), source: 0 },
+            1..FIRST_OTHER => Meaning { tags: Tags::one(label), ..Meaning::default() },
             _ => self.others[usize::from(label - FIRST_OTHER)],
         }
     }

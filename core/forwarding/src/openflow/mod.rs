@@ -2,6 +2,8 @@
 
 pub mod behaviour;
 mod classes;
+mod distinguish;
+pub mod generations;
 mod labels;
 pub mod problem;
 pub mod switch;

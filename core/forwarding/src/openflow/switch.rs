@@ -96,7 +96,7 @@ pub enum Action {
 }
 
 /// A rule, as it was read.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Its table.
     pub table: u8,
@@ -165,6 +165,12 @@ pub struct Switch {
     tables: BTreeMap<u8, Table>,
     rules: Vec<Rule>,
     groups: FxHashMap<u32, Vec<Vec<Action>>>,
+}
+
+impl PartialEq for Switch {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.rules, &self.groups) == (&other.rules, &other.groups)
+    }
 }
 
 impl Switch {

@@ -1,9 +1,13 @@
 //! Rules compiled from a state, in columns.
 
+use std::collections::BTreeSet;
+
 use forwarding::compile::rules::{Action, Masked, Rule, Rules};
 use numpy::{Element, IntoPyArray};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+use super::rules::PySwitch;
 
 /// The kind and the argument of an action; kinds are numbered as in `forwarding.pyi`.
 fn encoded(action: Action) -> (u8, u32) {
@@ -25,6 +29,10 @@ pub struct PyCompiled(pub Rules);
 impl PyCompiled {
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         columns(py, &self.0)
+    }
+
+    fn switches(&self) -> Vec<PySwitch> {
+        self.0.switches().into_iter().map(|switch| (switch, BTreeSet::new()).into()).collect()
     }
 }
 

@@ -1,11 +1,13 @@
 //! `knotless_core.forwarding`.
 
+mod arrays;
 mod compile;
 mod compiled;
 mod dot1q;
 mod plan;
 mod rules;
 mod state;
+mod tables;
 
 use pyo3::prelude::*;
 
@@ -18,5 +20,6 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compile::compile_rules, module)?)?;
     module.add_function(wrap_pyfunction!(dot1q::of_dot1q, module)?)?;
     module.add_function(wrap_pyfunction!(plan::of_plan, module)?)?;
-    module.add_function(wrap_pyfunction!(state::of_rules, module)?)
+    module.add_function(wrap_pyfunction!(state::of_rules, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::of_tables, module)?)
 }

@@ -2,41 +2,12 @@
 
 use forwarding::plan::{Conflict, NextHops, Paths, Plan};
 use forwarding::planned::planned;
-use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyLookupError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::arrays::{flat, rows as len};
 use super::state::{fabric, PyState};
-
-/// The array called `name`, flat, of the shape that is wanted.
-fn flat<T: numpy::Element + Copy>(
-    arrays: &Bound<'_, PyDict>,
-    name: &str,
-    shape: &[usize],
-) -> PyResult<Vec<T>> {
-    let wrong = || PyValueError::new_err(format!("{name}: not an array of shape {shape:?}"));
-    let array = arrays.get_item(name)?.ok_or_else(wrong)?;
-    let found: (Vec<usize>, Vec<T>) = match shape.len() {
-        1 => {
-            let array: PyReadonlyArray1<'_, T> = array.extract().map_err(|_| wrong())?;
-            (array.as_array().shape().to_vec(), array.as_slice()?.to_vec())
-        }
-        2 => {
-            let array: PyReadonlyArray2<'_, T> = array.extract().map_err(|_| wrong())?;
-            (array.as_array().shape().to_vec(), array.as_slice()?.to_vec())
-        }
-        _ => {
-            let array: PyReadonlyArray3<'_, T> = array.extract().map_err(|_| wrong())?;
-            (array.as_array().shape().to_vec(), array.as_slice()?.to_vec())
-        }
-    };
-    if found.0 == shape {
-        Ok(found.1)
-    } else {
-        Err(wrong())
-    }
-}
 
 fn conflict(conflict: Conflict) -> PyErr {
     match conflict {
@@ -65,15 +36,10 @@ pub fn of_plan(
 ) -> PyResult<PyState> {
     let fabric = fabric(switches, leaves, enters, &hosts)?;
     let channels = fabric.channels();
-    let len = |name: &str| -> PyResult<usize> {
-        let array = arrays.get_item(name)?;
-        let array = array.ok_or_else(|| PyValueError::new_err(format!("{name}: missing")))?;
-        array.len()
-    };
     let row: Vec<u32> = flat(arrays, "row", &[hosts.len()])?;
-    let flood_vlan: Vec<u16> = flat(arrays, "flood_vlan", &[len("flood_vlan")?])?;
+    let flood_vlan: Vec<u16> = flat(arrays, "flood_vlan", &[len(arrays, "flood_vlan")?])?;
     let rows = flood_vlan.len();
-    let vlan: Vec<u16> = flat(arrays, "vlan", &[len("vlan")?])?;
+    let vlan: Vec<u16> = flat(arrays, "vlan", &[len(arrays, "vlan")?])?;
     let tree: Vec<i32> = flat(arrays, "tree", &[switches, switches])?;
     let tree_priority: Vec<u8> = flat(arrays, "tree_priority", &[switches, switches])?;
     let mut plan =
@@ -97,10 +63,11 @@ pub fn of_plan(
         let paths = Paths { channels: &paths, priorities: &priorities, longest };
         plan.follow(&fabric, paths, &wanted).map_err(conflict)?;
     } else {
-        let vlans: Vec<u16> = flat(arrays, "table_vlan", &[len("table_vlan")?])?;
+        let vlans: Vec<u16> = flat(arrays, "table_vlan", &[len(arrays, "table_vlan")?])?;
         let tables: Vec<i32> = flat(arrays, "next_hop", &[vlans.len(), switches, switches])?;
         plan.first = flat(arrays, "first", &[rows])?;
-        plan.first_priority = flat(arrays, "first_priority", &[len("first_priority")?, switches])?;
+        plan.first_priority =
+            flat(arrays, "first_priority", &[len(arrays, "first_priority")?, switches])?;
         let firsts = plan.first_priority.len() / switches.max(1);
         fits &= tables.iter().all(is_channel)
             && plan.first.iter().all(|&first| (first as usize) < firsts);
@@ -108,7 +75,7 @@ pub fn of_plan(
             return Err(PyValueError::new_err("rows, channels or members do not fit"));
         }
         plan.next = NextHops::Tables(vlans, tables);
-        let changes: Vec<i32> = flat(arrays, "changes", &[len("changes")?, 4])?;
+        let changes: Vec<i32> = flat(arrays, "changes", &[len(arrays, "changes")?, 4])?;
         let change = |row: &[i32]| ((row[0] as u32, row[1] as u32, row[2] as u8), row[3] as u8);
         plan.changes = changes.chunks(4).map(change).collect();
     }

@@ -1,6 +1,7 @@
 //! Rules of Python as the core's.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use forwarding::openflow::problem::Problem;
 use forwarding::openflow::switch::{Action, Field, Frame, Rule, Switch};
@@ -111,13 +112,24 @@ type Copies = Vec<(u32, Vec<u16>)>;
 
 /// One switch's rules, for single frames; see the class of that name in `forwarding.pyi`.
 #[pyclass(frozen, name = "Switch", module = "knotless_core.forwarding")]
-pub struct PySwitch(Switch);
+pub struct PySwitch {
+    /// The rules.
+    pub switch: Arc<Switch>,
+    /// Rules that are left out.
+    pub left_out: BTreeSet<Unfollowed>,
+}
+
+impl From<(Switch, BTreeSet<Unfollowed>)> for PySwitch {
+    fn from((switch, left_out): (Switch, BTreeSet<Unfollowed>)) -> Self {
+        Self { switch: Arc::new(switch), left_out }
+    }
+}
 
 #[pymethods]
 impl PySwitch {
     #[new]
     fn new(rules: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Self(switch(rules)?.0))
+        Ok(switch(rules)?.into())
     }
 
     fn outputs(
@@ -132,7 +144,7 @@ impl PySwitch {
             .ok_or_else(|| PyValueError::new_err("a frame has at most two tags"))?;
         let frame = Frame { eth_dst, eth_src, eth_type, tags };
         let (mut out, mut problems) = (Vec::new(), Vec::new());
-        self.0.outputs(in_port, frame, &mut out, &mut problems);
+        self.switch.outputs(in_port, frame, &mut out, &mut problems);
         let list = |tags: Tags| tags.both()[..usize::from(tags.depth())].to_vec();
         let copies = out.into_iter().map(|(port, tags)| (port, list(tags))).collect();
         Ok((copies, problems.iter().map(Problem::to_string).collect()))

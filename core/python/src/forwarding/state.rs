@@ -1,18 +1,21 @@
 //! `State`, and how one is read from rules.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use forwarding::explore::explore;
 use forwarding::fabric::Fabric;
 use forwarding::found::Found;
 use forwarding::openflow::behaviour::{read, Group};
-use forwarding::openflow::switch::Switch;
+use forwarding::openflow::generations::Generations;
 use forwarding::state::{Behaviour, Hop, State, TooManyClasses};
 use forwarding::trace::{difference, trace};
+use numpy::ndarray::ArrayView2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::compiled::PyCompiled;
-use super::rules::switch;
+use super::rules::PySwitch;
 
 type Ends = Vec<(u32, u32)>;
 type HopTuple = (u32, u16, u8);
@@ -40,6 +43,12 @@ impl PyState {
         Self { state, found, problems: Vec::new() }
     }
 
+    /// Adds problems found while the state was explored: (switch, text).
+    pub fn with_problems(mut self, problems: Vec<(u32, String)>) -> Self {
+        self.problems = problems;
+        self
+    }
+
     /// The state itself, explored.
     pub fn state(&self) -> &State {
         &self.state
@@ -65,6 +74,21 @@ impl PyState {
     #[getter]
     fn floods_undelivered(&self) -> Vec<u64> {
         self.found.floods_undelivered.clone()
+    }
+
+    #[getter]
+    fn lost(&self) -> u64 {
+        self.found.lost
+    }
+
+    #[getter]
+    fn lost_pairs(&self) -> Ends {
+        self.found.lost_pairs.clone()
+    }
+
+    #[getter]
+    fn floods_lost(&self) -> Vec<u64> {
+        self.found.floods_lost.clone()
     }
 
     #[getter]
@@ -172,56 +196,67 @@ pub fn fabric(
 /// What is flooded: an address, an EtherType and the receivers by host.
 type Flooded = (u64, u16, Vec<bool>);
 
+/// Problems of rules, each with its switch.
+type Problems = BTreeSet<(u32, String)>;
+
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // a border: each is an array of its own in Python
 pub fn of_rules(
     py: Python<'_>,
-    rules: &Bound<'_, PyAny>,
+    generations: Vec<Vec<Bound<'_, PySwitch>>>,
     leaves: Ends,
     enters: Ends,
     hosts: Ends,
     macs: Vec<u64>,
     groups: Vec<Flooded>,
-    tags: Option<PyReadonlyArray2<'_, u16>>,
+    tags: Vec<PyReadonlyArray2<'_, u16>>,
+    cut_links: bool,
 ) -> PyResult<PyState> {
-    let mut switches: Vec<Switch> = Vec::new();
-    let mut problems = Vec::new();
-    if let Ok(compiled) = rules.cast::<PyCompiled>() {
-        switches = compiled.get().0.switches();
-    } else {
-        for (number, rules) in rules.try_iter()?.enumerate() {
-            let (switch, left_out) = switch(&rules?)?;
-            switches.push(switch);
-            problems.extend(left_out.into_iter().map(|(table, field)| {
-                let text = format!("a rule of table {table} matches {field}: not followed here");
-                (number as u32, text)
-            }));
-        }
+    let (count, known) = (generations.first().map_or(0, Vec::len), generations.len());
+    if known == 0 || known > 255 || generations.iter().any(|of| of.len() != count) {
+        return Err(PyValueError::new_err("1 to 255 generations, each with rules of all switches"));
     }
+    let mut problems = Problems::new();
+    for (number, switch) in generations.iter().flat_map(|of| (0..).zip(of)) {
+        problems.extend(switch.get().left_out.iter().map(|(table, field)| {
+            let text = format!("a rule of table {table} matches {field}: not followed here");
+            (number, text)
+        }));
+    }
+    let of_generation =
+        |number: usize| move |of: &Vec<Bound<'_, PySwitch>>| Arc::clone(&of[number].get().switch);
+    let at = |number| Generations::new(generations.iter().map(of_generation(number)));
+    let switches: Vec<Generations> = (0..count).map(at).collect();
+    let generations = known as u8;
     let fabric = fabric(switches.len(), leaves, enters, &hosts)?;
     let tag_shape = [macs.len(), macs.len() + groups.len()];
     if hosts.len() != macs.len()
         || groups.iter().any(|(_, _, members)| members.len() != hosts.len())
-        || tags.as_ref().is_some_and(|tags| tags.as_array().shape() != tag_shape)
+        || !(tags.is_empty() || tags.len() == usize::from(generations))
+        || tags.iter().any(|tags| tags.as_array().shape() != tag_shape)
     {
         return Err(PyValueError::new_err("hosts, groups and tags do not fit"));
     }
-    let tags = tags.as_ref().map(|tags| tags.as_array());
+    let tags: Vec<_> = tags.iter().map(|tags| tags.as_array()).collect();
     let (addresses, members): (Vec<Group>, Vec<Vec<bool>>) = groups
         .into_iter()
         .map(|(address, eth_type, members)| (Group { address, eth_type }, members))
         .unzip();
     let explored = py.detach(move || {
-        let tag = tags.map(|tags| move |from: usize, to: usize| tags[[from, to]]);
-        let tag = tag.as_ref().map(|tag| tag as &dyn Fn(usize, usize) -> u16);
-        let (state, mut behaviour) = read(fabric, switches, macs, addresses, tag)?;
+        let tags: Vec<_> = tags.iter().map(tag_function).collect();
+        let tags: Vec<_> = tags.iter().map(|tag| tag as &dyn Fn(usize, usize) -> u16).collect();
+        let (state, mut behaviour) =
+            read(fabric, switches, (generations, cut_links), macs, addresses, &tags)?;
         let mut explored = PyState::explored(state, &mut behaviour, &members);
         problems.extend(behaviour.problems().map(|(switch, text)| (switch, text.to_owned())));
-        problems.sort();
-        explored.problems = problems;
+        explored.problems = problems.into_iter().collect();
         Ok(explored)
     });
     explored.map_err(|TooManyClasses| {
         PyValueError::new_err("a switch distinguishes more than 65,535 kinds of packets")
     })
+}
+
+fn tag_function<'a>(tags: &'a ArrayView2<'_, u16>) -> impl Fn(usize, usize) -> u16 + 'a {
+    |from, to| tags[[from, to]]
 }

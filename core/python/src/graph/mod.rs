@@ -11,6 +11,7 @@ use states::PyStateGraph;
 
 mod arrays;
 mod channels;
+mod repair;
 mod shortest;
 mod states;
 mod tables;
@@ -89,6 +90,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(is_acyclic, module)?)?;
     module.add_function(wrap_pyfunction!(grow_acyclic, module)?)?;
     module.add_function(wrap_pyfunction!(shortest_cycle, module)?)?;
+    module.add_function(wrap_pyfunction!(repair::repair, module)?)?;
     module.add_function(wrap_pyfunction!(vlans::assign_vlans, module)?)?;
     module.add_function(wrap_pyfunction!(vlans::first_loop, module)?)
 }

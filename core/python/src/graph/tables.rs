@@ -26,7 +26,7 @@ pub struct PyTables {
 
 impl PyTables {
     /// Calls `work` with the tables, other threads of Python running meanwhile.
-    fn with<T: Send>(
+    pub(super) fn with<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&Tables<'_>) -> PyResult<T> + Send,

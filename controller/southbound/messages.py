@@ -11,7 +11,7 @@ from typing import Any
 from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 
-from controller.reconcile import (
+from controller.steps import (
     Change,
     FoundGroup,
     FoundRule,

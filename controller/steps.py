@@ -125,6 +125,12 @@ def reconcile(
     return Changes(tuple(step for step in steps if step), foreign)
 
 
+def difference(before: SwitchRules, after: SwitchRules) -> Changes:
+    """Return the changes of a switch that holds exactly the rules ``before``."""
+    found = [FoundRule(*rule.key, COOKIE, rule) for rule in map(normal, before.rules)]
+    return reconcile(after, found, [FoundGroup(group.group_id, group) for group in before.groups])
+
+
 def normal(rule: Rule) -> Rule:
     """Return ``rule`` with our cookie and its match in canonical order."""
     return replace(rule, match=match_order(rule.match), cookie=COOKIE)

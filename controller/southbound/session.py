@@ -6,7 +6,7 @@ event handlers of :mod:`controller.app` pass received messages to :meth:`Session
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ryu.lib import hub
@@ -14,12 +14,14 @@ from ryu.ofproto import ofproto_parser
 from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 
-from controller import messages
-from controller.reconcile import Change, FoundGroup, FoundRule
+from controller.southbound import messages
+from controller.southbound.bundle import bundle
+from controller.steps import Change, FoundGroup, FoundRule
 
 REPLY_TIMEOUT_S = 30.0
 """Time for a switch to reply. Installing thousands of rules takes seconds, and the barrier reply
 comes after them."""
+COUNTERS_TIMEOUT_S = 2.0
 _WRITE_BYTES = 1 << 16
 
 
@@ -32,10 +34,13 @@ class Session:
 
     def __init__(self, datapath: Any) -> None:
         self.datapath = datapath
+        self.lock = hub.Semaphore()
+        """Held by whoever changes the switch's rules."""
         self._replies: dict[int, Any] = {}
         self._sent: dict[int, Change] = {}
         self._refused: list[tuple[Change | None, str]] = []
         self._gone = False
+        self._bundles = 0
 
     # --- called by the event handlers --------------------------------------------------------
 
@@ -97,6 +102,32 @@ class Session:
         self._sent.clear()
         return list(self._refused)
 
+    def change_at_once(self, changes: Iterable[Change]) -> list[tuple[Change | None, str]]:
+        """Apply ``changes`` in one bundle and wait for the barrier; see :meth:`change`.
+
+        If the switch refuses any of them, it has made none.
+        """
+        self._refused.clear()
+        parts = []
+        for change in changes:
+            message = messages.change_message(self.datapath, change)
+            self._sent[self.datapath.set_xid(message)] = change
+            message.serialize()
+            parts.append(bytes(message.buf))
+        if parts:
+            self._bundles += 1
+            ids = [self.datapath.set_xid(parser.OFPHello(self.datapath)) for _ in range(2)]
+            self._send(bytearray(bundle(self._bundles, parts, ids)))
+            self.barrier()
+        self._sent.clear()
+        return list(self._refused)
+
+    def port_counters(self) -> dict[int, tuple[int, int]]:
+        """Return the frames received and sent by each port."""
+        request = parser.OFPPortStatsRequest(self.datapath, 0, ofp.OFPP_ANY)
+        replies = self._ask(request, COUNTERS_TIMEOUT_S)
+        return {of.port_no: (of.rx_packets, of.tx_packets) for of in replies}
+
     def barrier(self, timeout_s: float = REPLY_TIMEOUT_S) -> None:
         """Wait until the switch has processed all messages; raises SwitchGoneError."""
         for _ in self._replies_to(parser.OFPBarrierRequest(self.datapath), timeout_s):
@@ -110,8 +141,8 @@ class Session:
             return False
         return True
 
-    def _ask(self, request: Any) -> Iterator[Any]:
-        for reply in self._replies_to(request, REPLY_TIMEOUT_S):
+    def _ask(self, request: Any, timeout_s: float = REPLY_TIMEOUT_S) -> Iterator[Any]:
+        for reply in self._replies_to(request, timeout_s):
             yield from reply.body
             if not reply.flags & ofp.OFPMPF_REPLY_MORE:
                 return

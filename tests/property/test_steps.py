@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.reconcile import (
+from controller.steps import (
     Changes,
     FoundGroup,
     FoundRule,

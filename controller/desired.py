@@ -1,0 +1,87 @@
+"""What is to be installed: plan, rules and verdict, all computed from a configuration.
+
+Pure: the same configuration and fabric give the same result in every controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from controller.config import Config
+from forwarding.openflow.rules import SwitchRules
+from routing.plan import Plan, make_plan
+from topologies import Fabric
+from verification.check import Verdict
+from verification.checked_plan import CheckedPlan, refuse_deadlock
+
+
+@dataclass(frozen=True)
+class Desired:
+    """The desired state; ``rules`` are by the switch's name, for each switch of the fabric."""
+
+    config: Config
+    fabric: Fabric
+    plan: Plan
+    rules: Mapping[str, SwitchRules]
+    summary: Mapping[str, object]
+    verdict: Verdict
+    names: Mapping[int, str] = field(init=False)
+    """Dpid -> name of the switch."""
+
+    def __post_init__(self) -> None:
+        names = {switch.dpid: switch.name for switch in self.fabric.switches}
+        object.__setattr__(self, "names", names)
+
+    @classmethod
+    def compute(cls, config: Config, fabric: Fabric) -> Desired:
+        """Plan, compile and check.
+
+        Raises KnotlessError if the fabric cannot be routed as configured, or may deadlock.
+        """
+        checked = CheckedPlan(make_plan(fabric, config))
+        if not config.allow_deadlock:
+            checked.refuse_deadlock()
+        plan, verdict = checked.plan, checked.rules_verdict
+        if not config.allow_deadlock:
+            refuse_deadlock(plan, verdict.cycle)
+        none = SwitchRules(())
+        rules = {s.name: checked.rules.get(s.name, none) for s in fabric.switches}
+        return cls(config, fabric, plan, rules, checked.summary(), verdict)
+
+    @property
+    def rule_count(self) -> int:
+        """The number of rules on all switches."""
+        return sum(len(rules.rules) for rules in self.rules.values())
+
+    def describe(self) -> str:
+        """Return one line for the log."""
+        verdict = self.verdict
+        return (
+            f"{self.fabric.name}, {self.plan.engine}: {len(self.fabric.switches)} switches,"
+            f" {self.rule_count} rules; {verdict.pairs - verdict.undelivered} of {verdict.pairs}"
+            f" pairs delivered, {verdict.text}"
+        )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a new desired state changes: the fabric itself, and the rules of these switches."""
+
+    fabric: bool
+    switches: tuple[str, ...]
+
+    @classmethod
+    def between(cls, old: Desired, new: Desired) -> Difference:
+        """Compare two desired states."""
+        before, after = old.fabric, new.fabric
+        same = (before.switches, before.hosts, before.links) == (
+            *(after.switches, after.hosts, after.links),
+        )
+        changed = [name for name, rules in new.rules.items() if old.rules.get(name) != rules]
+        return cls(not same, tuple(changed))
+
+    @property
+    def nothing(self) -> bool:
+        """Whether both are the same to every switch."""
+        return not (self.fabric or self.switches)

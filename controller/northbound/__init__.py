@@ -1,0 +1,1 @@
+"""What operators and programs ask of the controller: HTTP, events, metrics."""

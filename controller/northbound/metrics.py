@@ -1,0 +1,104 @@
+"""Metrics for Prometheus: counters that others increase, and gauges read from the status.
+
+Nothing is global: each controller makes its own, and hands them to those who count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from controller.northbound.message import Response
+from controller.status import Status
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_INSTALL_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Metrics:
+    """The metrics of one controller; ``now_s`` is its clock."""
+
+    def __init__(self, status: Status, now_s: Callable[[], float]) -> None:
+        registry = self._registry = CollectorRegistry()
+        self.changes = Counter(
+            "knotless_rule_changes",
+            "Rules and groups added, modified and deleted in switches.",
+            ["command"],
+            registry=registry,
+        )
+        self.install_s = Histogram(
+            "knotless_install_seconds",
+            "Time from reading a switch's rules to its last barrier reply.",
+            buckets=_INSTALL_BUCKETS_S,
+            registry=registry,
+        )
+        self.dropped = Counter(
+            "knotless_dropped_messages",
+            "Packets and echo requests of switches above the allowed rate.",
+            registry=registry,
+        )
+        self.closed = Counter(
+            "knotless_closed_connections",
+            "Connections that were closed because of what they sent, or refused.",
+            registry=registry,
+        )
+        self.reloads = Counter(
+            "knotless_reloads",
+            "Reloads of the configuration, by result: unchanged, changed, refused.",
+            ["result"],
+            registry=registry,
+        )
+        self.route_change_s = Histogram(
+            "knotless_route_change_seconds",
+            "Time from the failure or request to the last barrier reply, by tier.",
+            ["tier"],
+            buckets=_INSTALL_BUCKETS_S,
+            registry=registry,
+        )
+        registry.register(_Gauges(status, now_s))
+
+    def response(self) -> Response:
+        """Return the answer to ``GET /metrics``."""
+        return Response(generate_latest(self._registry), CONTENT_TYPE)
+
+
+class _Gauges(Collector):
+    """What the status says at the moment at which it is asked."""
+
+    def __init__(self, status: Status, now_s: Callable[[], float]) -> None:
+        self._status, self._now_s = status, now_s
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield all gauges."""
+        desired, observed = self._status.desired, self._status.observed
+        switches = observed.switches.values()
+        down = len(observed.links_down())
+        yield _gauge(
+            "knotless_switches",
+            "Switches that are declared, connected, and that hold exactly their rules.",
+            {
+                "declared": len(switches),
+                "connected": sum(switch.connected for switch in switches),
+                "installed": sum(switch.installed for switch in switches),
+            },
+        )
+        yield _gauge(
+            "knotless_links",
+            "Links between switches.",
+            {"up": len(desired.fabric.links) - down, "down": down},
+        )
+        yield GaugeMetricFamily(
+            "knotless_rules", "Rules wanted on all switches.", desired.rule_count
+        )
+        problems = len(self._status.problems(self._now_s()))
+        yield GaugeMetricFamily("knotless_problems", "Problems of GET /status.", problems)
+
+
+def _gauge(name: str, text: str, values: dict[str, int]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=["state"])
+    for state, value in values.items():
+        family.add_metric([state], value)
+    return family

@@ -1,0 +1,159 @@
+"""What switches have reported: connections, ports, rules. Nothing is sent from here.
+
+Pure. Which links are up follows from the ports as they are now, not from a history of events, so
+that a controller that has just started and one that has run for a year see the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from controller.steps import FoundRule
+from topologies.fabric import Fabric, Link
+
+DUPLICATE_MEMORY_S = 30.0
+"""A refused switch retries within seconds; if it has not by this time, it is gone."""
+
+
+@dataclass
+class ObservedSwitch:
+    """One switch.
+
+    ``ports`` has for each port that the switch last reported whether it is up; None if it has
+    never been connected. A port is up if it is switched on and has a carrier.
+    """
+
+    name: str
+    dpid: int
+    needs: Mapping[int, str]
+    """Port number -> what should be at its other end, for the ports of the fabric."""
+    connected: bool = False
+    installed: bool = False
+    ports: Mapping[int, bool] | None = None
+    refused: tuple[str, ...] = ()
+    foreign: tuple[FoundRule, ...] = ()
+
+    def connect(self, ports: Mapping[int, bool]) -> None:
+        """Record that the switch has connected with ``ports``; its rules are not known yet."""
+        self.connected, self.installed, self.refused, self.foreign = True, False, (), ()
+        self.ports = dict(ports)
+
+    def see_ports(self, ports: Mapping[int, bool]) -> None:
+        """Record the switch's ports as they are now."""
+        self.ports = dict(ports)
+
+    def disconnect(self) -> None:
+        """Record that the switch has disconnected; it keeps its rules, which are now unknown."""
+        self.connected = self.installed = False
+
+    @property
+    def missing_ports(self) -> tuple[int, ...]:
+        """The ports that the fabric declares and the switch does not have."""
+        if not self.connected or self.ports is None:
+            return ()
+        return tuple(sorted(self.needs.keys() - self.ports.keys()))
+
+    def is_up(self, port: int) -> bool | None:
+        """Whether a port is up; None if the switch has never reported its ports."""
+        return None if self.ports is None else self.ports.get(port, False)
+
+    def __str__(self) -> str:
+        return f"{self.name} (dpid {self.dpid})"
+
+
+@dataclass
+class Observed:
+    """All switches of a fabric."""
+
+    fabric: Fabric
+    switches: dict[int, ObservedSwitch] = field(init=False)
+    """By dpid."""
+    unknown: set[int] = field(default_factory=set)
+    """Dpids of connected switches that are not in the fabric."""
+    duplicate_dpids: dict[int, float] = field(default_factory=dict)
+    """Dpid of a second switch with the same dpid -> when it last tried to connect."""
+
+    def __post_init__(self) -> None:
+        self.switches = {}
+        for switch in self.fabric.switches:
+            hosts, far = self.fabric.hosts_at[switch.name], self.fabric.neighbours[switch.name]
+            needs = {port: f"host {host.name}" for port, host in hosts.items()}
+            needs |= {port: f"{name} port {at}" for port, (name, at) in far.items()}
+            self.switches[switch.dpid] = ObservedSwitch(switch.name, switch.dpid, needs)
+        self._by_name = {switch.name: switch for switch in self.switches.values()}
+
+    @property
+    def ready(self) -> bool:
+        """Whether every switch has acknowledged exactly its rules."""
+        return all(switch.installed for switch in self.switches.values())
+
+    def links_down(self) -> tuple[str, ...]:
+        """Return the names (``s1:2-s2:3``) of links between switches that are down."""
+        return tuple(link_name(link) for link in self.fabric.links if self._is_down(link))
+
+    def hosts_down(self) -> tuple[str, ...]:
+        """Return the names of hosts whose link is down; they are not reachable."""
+        return tuple(
+            host.name
+            for host in self.fabric.hosts
+            if self._by_name[host.switch].is_up(host.port) is False
+        )
+
+    def switches_down(self) -> tuple[str, ...]:
+        """Return the names of switches that are dead, as opposed to those without a controller.
+
+        A switch is dead if it is not connected, and every one of its links is seen down by a
+        connected neighbour.
+        """
+        return tuple(switch.name for switch in self.switches.values() if self._is_dead(switch.name))
+
+    def ends_missing(self) -> frozenset[str]:
+        """Return the names of links, and of hosts, for which a switch does not have the port."""
+        missing = {
+            (switch.name, port)
+            for switch in self.switches.values()
+            for port in switch.missing_ports
+        }
+        if not missing:
+            return frozenset()
+        links = {
+            link_name(link)
+            for link in self.fabric.links
+            if missing & {(link.a, link.a_port), (link.b, link.b_port)}
+        }
+        hosts = {host.name for host in self.fabric.hosts if (host.switch, host.port) in missing}
+        return frozenset(links | hosts)
+
+    def failures(self) -> frozenset[str]:
+        """Return the names of all links and switches that must not carry frames now.
+
+        Every link of a dead switch is among them.
+        """
+        return frozenset(self.links_down()) | frozenset(self.switches_down())
+
+    def _is_down(self, link: Link) -> bool:
+        """Whether a link is down: one of its ends says so.
+
+        Reports of a switch that is not connected are old; they count only if the other end is not
+        connected either.
+        """
+        ends = ((self._by_name[link.a], link.a_port), (self._by_name[link.b], link.b_port))
+        fresh = [end for end in ends if end[0].connected]
+        return any(switch.is_up(port) is False for switch, port in fresh or ends)
+
+    def _is_dead(self, name: str) -> bool:
+        far = self.fabric.neighbours[name].values()
+        return (
+            not self._by_name[name].connected
+            and bool(far)
+            and all(
+                self._by_name[neighbour].connected and not self._by_name[neighbour].is_up(port)
+                for neighbour, port in far
+            )
+        )
+
+
+def link_name(link: Link) -> str:
+    """Return the name of a link between switches: ``s1:2-s2:3``."""
+    return f"{link.a}:{link.a_port}-{link.b}:{link.b_port}"

@@ -1,0 +1,208 @@
+"""The controller without its switches: configuration, reload, and what is served over HTTP."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import eventlet
+from eventlet import patcher, tpool
+from eventlet.green import socket
+from eventlet.semaphore import Semaphore
+
+from controller import config
+from controller.config import Config
+from controller.desired import Desired, Difference
+from controller.northbound.access import Access, read_token
+from controller.northbound.api import Api
+from controller.northbound.events import Events
+from controller.northbound.message import HttpError
+from controller.northbound.metrics import Metrics
+from controller.northbound.server import Server
+from controller.status import Status
+from controller.steps import Changes
+from controller.transition import Planned
+from topologies import KnotlessError
+from topologies.fabric import Fabric
+from topologies.formats.files import to_json
+
+_LOG = logging.getLogger("knotless.controller")
+_WATCH_S = 1.0
+
+
+class Service:
+    """Configuration, status, events and metrics of one controller.
+
+    ``change_to`` is called with a new desired state of the same fabric, which is then to be
+    installed; until it is set, :meth:`reload` refuses whatever would change a rule.
+    """
+
+    def __init__(self, path: Path | None, settings: Config) -> None:
+        if path is None:
+            _LOG.info("no %s here: using the defaults", config.DEFAULT_FILE)
+        self._path = path
+        token = config.token_path(settings, path)
+        self._token = read_token(token) if token else None
+        desired = Desired.compute(settings, config.load_fabric(settings, path))
+        _report(desired)
+        self.status = Status(desired)
+        self.events = Events()
+        self.metrics = Metrics(self.status, time.monotonic)
+        self.change_to: Callable[[Desired], None] | None = None
+        self._reloading = Semaphore()
+
+    def start(self, rest_host: str, rest_port: int) -> None:
+        """Serve HTTP and the signal SIGHUP from now on."""
+        self.status.started_s = time.monotonic()
+        reads: dict[str, Callable[[], object]] = {
+            "/status": lambda: self.status.as_json(time.monotonic()),
+            "/plan": lambda: self.status.desired.summary,
+            "/check": lambda: self.status.desired.verdict.as_json(),
+            "/fabric": lambda: to_json(self.status.desired.fabric),
+            "/events": self.events.response,
+            "/metrics": self.metrics.response,
+        }
+        access = Access(self._token, rest_host)
+        api = Api(reads, {"/reload": self._post_reload}, access)
+        eventlet.spawn(Server((rest_host, rest_port), api.answer).serve_forever)
+        eventlet.spawn(self._await_hangup)
+        eventlet.spawn(self._watch_problems)
+
+    # --- what happens to switches: see southbound.switches.Reporter ---------------------------
+
+    def tell(self, kind: str, **fields: object) -> None:
+        """Report an event to all clients of ``/events``."""
+        self.events.tell(kind, **fields)
+
+    def installed(self, changes: Changes, seconds: float) -> None:
+        """Count the changes with which a switch got its rules."""
+        for command in ("add", "modify", "delete"):
+            self.metrics.changes.labels(command).inc(changes.count(command))
+        self.metrics.install_s.observe(seconds)
+
+    def changed(self, way: Planned, seconds: float) -> None:
+        """Count and report a change of routes that all switches have confirmed."""
+        self.metrics.route_change_s.labels(str(way.change.tier)).observe(seconds)
+        self.tell(
+            "routes",
+            failed=list(way.goal.failures.names),
+            repair=way.kind,
+            tier=way.change.tier,
+            rules_changed=way.change.rules_changed,
+            seconds=round(seconds, 3),
+        )
+
+    # --- reload ------------------------------------------------------------------------------
+
+    def reload(self) -> dict[str, Any]:
+        """Read the configuration again and change to it; return what changes.
+
+        Raises KnotlessError, after which everything is as before, if the file is invalid, its plan
+        can deadlock, or the change is not possible while the fabric runs.
+        """
+        with self._reloading:
+            try:
+                difference, new = self._reread()
+            except KnotlessError as error:
+                self.status.note = f"the configuration was not reloaded: {error}"
+                _LOG.error("not reloaded, nothing changes: %s", error)
+                self._reloaded("refused", error=str(error))
+                raise
+            self.status.note = None
+            if difference.nothing or self.change_to is None:
+                self.status.desired = new
+                _LOG.info("reloaded: nothing changes")
+                return self._reloaded("unchanged", switches=[])
+            _LOG.info("reloaded: the rules of %d switches change", len(difference.switches))
+            _report(new)
+            self.change_to(new)
+            return self._reloaded("changed", switches=list(difference.switches))
+
+    def _reread(self) -> tuple[Difference, Desired]:
+        """Return what a new configuration changes, without changing it."""
+        old = self.status.desired
+        settings = config.read(self._path) if self._path else old.config
+        if settings.rest != old.config.rest:
+            raise KnotlessError(f"{self._path}: rest: it changes only when the controller restarts")
+        fabric = config.load_fabric(settings, self._path)
+        new = _in_a_thread(settings, fabric)
+        difference = Difference.between(old, new)
+        if difference.fabric:
+            raise KnotlessError(
+                f"{self._path}: fabric: {fabric.name} has other switches, hosts or links than"
+                f" {old.fabric.name}, which runs; restart the controller to change them"
+            )
+        if self.change_to is None and not difference.nothing:
+            raise KnotlessError(f"{self._path}: rules cannot be changed yet")
+        return difference, new
+
+    def _reloaded(self, result: str, **fields: object) -> dict[str, Any]:
+        self.metrics.reloads.labels(result).inc()
+        self.tell("reload", result=result, **fields)
+        return {"result": result, **fields}
+
+    def _post_reload(self, _body: bytes) -> dict[str, Any]:
+        try:
+            return self.reload()
+        except KnotlessError as error:
+            raise HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
+
+    def _await_hangup(self) -> None:
+        """Reload at each SIGHUP; a handler of a signal may do nothing but wake this up."""
+        sleeper, waker = socket.socketpair()
+        descriptor = waker.fileno()
+        # Eventlet's own would switch to another green thread first.
+        write = patcher.original("os").write
+
+        def wake(_signal: int, _frame: object) -> None:
+            # What is not read yet, and fills the buffer, is enough to wake it up.
+            with suppress(BlockingIOError):
+                write(descriptor, b"!")
+
+        signal.signal(signal.SIGHUP, wake)
+        while sleeper.recv(1024):
+            with _logged():
+                self.reload()
+
+    def _watch_problems(self) -> None:
+        """Report problems when they begin and end."""
+        known: set[str] = set()
+        while True:
+            now = set(self.status.problems(time.monotonic()))
+            for line in sorted(now - known):
+                _LOG.warning("%s", line)
+                self.tell("problem", text=line)
+            for line in sorted(known - now):
+                _LOG.info("solved: %s", line)
+                self.tell("solved", text=line)
+            known = now
+            eventlet.sleep(_WATCH_S)
+
+
+def _in_a_thread(settings: Config, fabric: Fabric) -> Desired:
+    """Compute the desired state in a thread of its own: switches are served in the meantime."""
+    found: Desired = tpool.execute(Desired.compute, settings, fabric)
+    return found
+
+
+def _report(desired: Desired) -> None:
+    _LOG.info("%s", desired.describe())
+    if not desired.verdict.acyclic:
+        _LOG.warning("it is installed nevertheless: allow_deadlock is set")
+
+
+@contextmanager
+def _logged() -> Iterator[None]:
+    """Go on after an error that has been logged, or log it."""
+    try:
+        yield
+    except KnotlessError:
+        pass
+    except Exception:  # noqa: BLE001 - the next SIGHUP may find a better file
+        _LOG.exception("the reload failed")

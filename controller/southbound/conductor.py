@@ -1,0 +1,177 @@
+"""Leads all switches, step by step, to what the configuration and the failures ask for."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from eventlet import tpool
+from ryu.lib import hub
+
+from common.errors import KnotlessError
+from controller.draining import Counters, Draining, Port, channels_between
+from controller.observed import Observed
+from controller.status import Status
+from controller.transition import Planned, Task, planned, usable
+from topologies.failures import Failures
+
+_LOG = logging.getLogger("knotless.changes")
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How the controller waits.
+
+    ``execute`` calls a function that can take long, while green threads go on. Counters are read
+    every ``drain_interval_s`` while packets of older rules leave.
+    """
+
+    execute: Callable[[Callable[[Task], Planned], Task], Planned] = tpool.execute
+    drain_interval_s: float = 0.05
+
+
+DEFAULT_PACE = Pace()
+
+
+class Hands(Protocol):
+    """Who changes the rules of switches and reads their counters."""
+
+    def take_step(self, names: Iterable[str]) -> None:
+        """Have these switches take the rules of the current step; returns at once."""
+
+    def port_counters(self) -> Counters:
+        """Return the frames received and sent by each port of all connected switches."""
+
+
+class Listener(Protocol):
+    """Who is told what happens."""
+
+    def tell(self, kind: str, **fields: object) -> None:
+        """Report an event."""
+
+    def changed(self, way: Planned, seconds: float) -> None:
+        """Report that all switches hold the rules of a plan, this long after it was asked for."""
+
+
+class Conductor:
+    """A green thread that plans steps and begins them as soon as they are due."""
+
+    def __init__(
+        self,
+        status: Status,
+        hands: Hands,
+        listener: Listener,
+        pace: Pace,
+    ) -> None:
+        self._status, self._transition = status, status.transition
+        self._pace = pace
+        self._hands, self._listener = hands, listener
+        self._woken = hub.Event()
+        self._asked_s: float | None = None
+        self._lost: dict[tuple[Port, Port], int] = {}
+        self._is_draining = False
+
+    def start(self) -> None:
+        """Begin to lead."""
+        hub.spawn(self._run)
+
+    def wake(self) -> None:
+        """Look again: a link, a switch or the configuration has changed, or a switch is done."""
+        self._woken.set()
+
+    def _run(self) -> None:
+        while True:
+            self._woken.wait()
+            self._woken.clear()
+            try:
+                self._go_on()
+            except Exception:  # noqa: BLE001 - the next failure must be handled in any case
+                _LOG.exception("the change of routes failed")
+
+    def _go_on(self) -> None:
+        transition = self._transition
+        self._aim()
+        while transition.is_due:
+            task = transition.task()
+            if task is not None:
+                self._plan(task)
+                self._aim()
+                continue
+            self._hands.take_step(transition.begin())
+        if transition.waiting:
+            return
+        if transition.undrained and not self._is_draining:
+            self._is_draining = True
+            hub.spawn(self._drain)
+        way = transition.planned
+        if way is not None and transition.is_there and self._asked_s is not None:
+            seconds, self._asked_s = time.monotonic() - self._asked_s, None
+            _LOG.info("%s in %.3f s", _summary(way), seconds)
+            self._listener.changed(way, seconds)
+
+    def _aim(self) -> None:
+        """Make what is configured and what has failed now the goal."""
+        desired, observed = self._status.desired, self._status.observed
+        before = self._transition.goal
+        self._transition.aim(desired, failures_of(observed))
+        if self._transition.goal != before and self._asked_s is None:
+            self._asked_s = time.monotonic()
+
+    def _plan(self, task: Task) -> None:
+        if mended := self._transition.mended(task):
+            self._count_lost(mended)
+        try:
+            way = self._pace.execute(planned, task)
+        except KnotlessError as error:
+            self._transition.refuse(task, str(error))
+            _LOG.error("the routes stay as they are: %s", error)
+            return
+        self._transition.accept(way)
+        _LOG.info("%s: %d steps", _summary(way), len(way.change.steps))
+
+    def _count_lost(self, mended: Failures) -> None:
+        """Note the frames that were lost on links which come back; nothing is under way on them."""
+        fabric = self._status.desired.fabric
+        counters = self._hands.port_counters()
+        for a, b in channels_between(list(mended.dead_links(fabric))):
+            if a in counters and b in counters:
+                self._lost[a, b] = counters[a][1] - counters[b][0]
+
+    def _drain(self) -> None:
+        """Wait until the packets of older rules have left, or another step begins."""
+        transition = self._transition
+        number = transition.number
+        rounds, keeps_order = transition.drain_rounds()
+        try:
+            links = usable(self._status.desired.fabric, transition.goal.failures).links
+            counters = self._hands.port_counters()
+            channels = [(a, b) for a, b in channels_between(links) if {a, b} <= counters.keys()]
+            draining = Draining(channels, rounds, self._lost, keeps_order=keeps_order)
+            while transition.number == number:
+                if draining.see(counters):
+                    transition.drained(number)
+                    return
+                hub.sleep(self._pace.drain_interval_s)
+                counters = {**counters, **self._hands.port_counters()}
+        finally:
+            self._is_draining = False
+            self.wake()
+
+
+def failures_of(observed: Observed) -> Failures:
+    """Return the links and switches that must not carry frames now."""
+    return Failures.of(observed.fabric, observed.failures())
+
+
+def _summary(way: Planned) -> str:
+    """Describe a change of routes in one line."""
+    what = ", ".join(way.goal.failures.names) or "nothing"
+    moved = f", {way.repair.moved} pairs of hosts moved" if way.repair else ""
+    change = way.change
+    return (
+        f"routes without {what}: {way.kind}{moved}; tier {change.tier},"
+        f" {change.rules_changed} rules changed"
+    )

@@ -1,0 +1,129 @@
+"""What operators are told: problems, one line each, and the answer to ``GET /status``. Pure."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.desired import Desired
+from controller.observed import DUPLICATE_MEMORY_S, Observed, ObservedSwitch
+from controller.transition import Transition
+
+_SHOWN = 3
+
+
+@dataclass
+class Status:
+    """The state of a controller.
+
+    ``started_s``, on the caller's clock, is when switches could first connect. ``note`` is what
+    became of the last reload, if it changed nothing although it should have.
+    """
+
+    desired: Desired
+    observed: Observed = field(init=False)
+    transition: Transition = field(init=False)
+    started_s: float = 0.0
+    note: str | None = None
+
+    def __post_init__(self) -> None:
+        self.observed = Observed(self.desired.fabric)
+        self.transition = Transition(self.desired)
+
+    def missing_switches(self, now_s: float) -> list[ObservedSwitch]:
+        """Return the switches that are not connected although their time is up."""
+        if now_s - self.started_s < self.desired.config.connect_timeout_s:
+            return []
+        return [switch for switch in self.observed.switches.values() if not switch.connected]
+
+    def problems(self, now_s: float) -> list[str]:
+        """Return all problems, one line each."""
+        observed = self.observed
+        dead = observed.switches_down()
+        lines = [
+            f"{switch} is dead: none of its neighbours has a carrier to it"
+            if switch.name in dead
+            else f"{switch} is not connected"
+            for switch in self.missing_switches(now_s)
+        ]
+        for switch in observed.switches.values():
+            lines += switch_problems(switch)
+        explained = observed.ends_missing()
+        down = [name for name in observed.links_down() if name not in explained]
+        lines += [f"link {name} is down" for name in down]
+        down = [name for name in observed.hosts_down() if name not in explained]
+        lines += [f"the link of host {name} is down" for name in down]
+        lines += [self.unknown_dpid(dpid) for dpid in sorted(observed.unknown)]
+        recent = now_s - DUPLICATE_MEMORY_S
+        lines += [
+            self.duplicate_dpid(dpid)
+            for dpid, at_s in sorted(observed.duplicate_dpids.items())
+            if at_s > recent
+        ]
+        if self.note is not None:
+            lines.append(self.note)
+        if self.transition.problem is not None:
+            lines.append(f"the routes stay as they are: {self.transition.problem}")
+        return lines + list(self.desired.verdict.problems)
+
+    def unknown_dpid(self, dpid: int) -> str:
+        """Describe a connected switch that is not in the fabric."""
+        dpids = sorted(self.observed.switches)
+        known = f"{dpids[0]} to {dpids[-1]}" if dpids else "none"
+        return (
+            f"a switch with dpid {dpid} is connected, but fabric {self.desired.fabric.name}"
+            f" declares no such dpid (it has {known}): nothing is installed on it"
+        )
+
+    def duplicate_dpid(self, dpid: int) -> str:
+        """Describe two switches with the same dpid."""
+        switch = self.observed.switches[dpid]
+        return f"two switches say they are {switch}: only the first is served"
+
+    def as_json(self, now_s: float) -> dict[str, Any]:
+        """Return the answer to ``GET /status``."""
+        desired, observed = self.desired, self.observed
+        return {
+            "pid": os.getpid(),
+            "fabric": desired.fabric.name,
+            "engine": desired.plan.engine,
+            "flow_control": desired.plan.flow_control,
+            "ready": observed.ready,
+            "switches": {
+                switch.name: {
+                    "dpid": switch.dpid,
+                    "connected": switch.connected,
+                    "installed": switch.installed,
+                    "rules": len(self.transition.wanted(switch.name).rules),
+                    "missing_ports": list(switch.missing_ports),
+                }
+                for switch in observed.switches.values()
+            },
+            "links_down": list(observed.links_down()),
+            "hosts_down": list(observed.hosts_down()),
+            "switches_down": list(observed.switches_down()),
+            "routes": self.transition.as_json(),
+            "problems": self.problems(now_s),
+            "plan": desired.summary,
+            "check": desired.verdict.as_json(),
+        }
+
+
+def switch_problems(switch: ObservedSwitch) -> list[str]:
+    """Return the problems of a connected switch, one line each."""
+    lines = [
+        f"{switch} has no port {port}, which the fabric declares to {switch.needs[port]}"
+        for port in switch.missing_ports
+    ]
+    lines += [f"{switch} refused {text}" for text in switch.refused[:_SHOWN]]
+    if len(switch.refused) > _SHOWN:
+        lines.append(f"{switch} refused {len(switch.refused) - _SHOWN} more such changes")
+    if switch.foreign:
+        first = switch.foreign[0]
+        lines.append(
+            f"{switch} holds {len(switch.foreign)} rules that are not Knotless's (cookie"
+            f" {first.cookie:#x} in table {first.table}): frames that they match are outside"
+            " of what was checked; delete them with ovs-ofctl del-flows"
+        )
+    return lines

@@ -1,0 +1,250 @@
+"""The rules that all switches shall hold now: from failures and new plans to proven steps. Pure.
+
+The goal is a function of the configuration and of what has failed, never of earlier repairs, so
+that all controllers compute the same. A :class:`Transition` leads there in the steps of
+:mod:`verification.changes`. A step begins when all switches have confirmed the one before; a step
+that must drain ends when the packets of older rules have left the fabric. A goal that changes in
+the meantime takes effect after the current step.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from common.errors import PlanError
+from controller.desired import Desired
+from forwarding.openflow.planes import VLAN_BITS, plane_of, priorities_of
+from forwarding.openflow.reader import Generation
+from forwarding.openflow.rules import SwitchRules
+from routing.repair import Repair, repair
+from topologies.fabric import Fabric
+from topologies.failures import NO_FAILURES, Failures
+from verification.changes.change import Change, Installed, Step
+from verification.changes.proof import Circumstances
+from verification.changes.tiers import plan_change
+from verification.dependencies import longest_chain
+
+_NO_RULES = SwitchRules(())
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the fabric shall do: the configured plan, repaired for what has failed."""
+
+    desired: Desired
+    failures: Failures = NO_FAILURES
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The way to a goal: the repair of its plan, and the steps to that."""
+
+    goal: Goal
+    repair: Repair | None
+    change: Change
+
+    @property
+    def kind(self) -> str:
+        """What became of the plan: ``intact``, or the kind of :class:`routing.repair.Repair`."""
+        return self.repair.kind if self.repair else "intact"
+
+
+@dataclass(frozen=True)
+class Task:
+    """The input of :func:`planned`: what switches hold, and where to go."""
+
+    goal: Goal
+    held: Generation
+    undrained: tuple[Generation, ...]
+    flow_control: str
+    """That of the links."""
+
+
+def planned(task: Task) -> Planned:
+    """Return the proven steps of a task; for a thread of its own, since it can take seconds.
+
+    Raises
+    ------
+    PlanError
+        There is no repair, no proven order of steps, or hosts would have to change their tags.
+
+    """
+    intact = task.goal.desired.plan
+    repaired = repair(intact, task.goal.failures) if task.goal.failures else None
+    plan = repaired.plan if repaired else intact
+    if plan.host_tags() != task.held.tags:
+        raise PlanError(
+            "the hosts would have to change their VLAN tags, which the controller cannot do;"
+            " use 'tagging: switch'"
+        )
+    before = Installed(
+        usable(intact.fabric, task.goal.failures),
+        task.held.rules,
+        task.flow_control,
+        task.held.tags,
+        intact.multicast,
+        task.undrained,
+    )
+    change = plan_change(before, plan)
+    if task.goal.failures and not _is_safe_if_links_return(change, intact.fabric):
+        change = plan_change(replace(before, fabric=intact.fabric), plan)
+    return Planned(task.goal, repaired, change)
+
+
+def _is_safe_if_links_return(change: Change, fabric: Fabric) -> bool:
+    """Tell whether no step can deadlock if links that are down carry frames again before its end.
+
+    Rules of older generations may still forward to them.
+    """
+    circumstances = Circumstances(fabric, change.before.flow_control, change.before.multicast)
+    return all(circumstances.judge(step.proof.generations).verdict.acyclic for step in change.steps)
+
+
+def usable(fabric: Fabric, failures: Failures) -> Fabric:
+    """Return what packets can use of ``fabric``: all switches and hosts, without dead links."""
+    dead = failures.dead_links(fabric)
+    if not dead:
+        return fabric
+    return replace(fabric, links=tuple(link for link in fabric.links if link not in dead))
+
+
+class Transition:
+    """Where the fabric is on its way to its goal.
+
+    ``problem`` is why the goal cannot be reached, one line, or None. ``planned`` is the last way
+    that was taken. ``number`` counts the steps: it is that of the rules of :meth:`wanted`.
+    """
+
+    def __init__(self, desired: Desired) -> None:
+        rules, tags = desired.rules, desired.plan.host_tags()
+        self.number = 0
+        self.goal = self._reached = Goal(desired)
+        self.problem: str | None = None
+        self.planned: Planned | None = None
+        self._flow_control = desired.plan.flow_control
+        self._held = Generation(dict(rules), tags)
+        self._undrained: tuple[Generation, ...] = ()
+        self._steps: deque[Step] = deque()
+        self._step: Step | None = None
+        self._waiting = {name for name, of in rules.items()}
+        self._failed_goal: Goal | None = None
+
+    def wanted(self, name: str) -> SwitchRules:
+        """Return the rules that a switch shall hold now."""
+        return self._held.rules.get(name, _NO_RULES)
+
+    def aim(self, desired: Desired, failures: Failures) -> None:
+        """Set the goal. It takes effect with the next step."""
+        self.goal = Goal(desired, failures)
+
+    def confirm(self, name: str) -> None:
+        """Record that a switch holds the rules of :meth:`wanted`."""
+        self._waiting.discard(name)
+
+    @property
+    def waiting(self) -> frozenset[str]:
+        """The switches that have not confirmed the current step; dead ones need not."""
+        return frozenset(self._waiting - set(self.goal.failures.switches))
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether all switches have confirmed, and packets of older rules must leave first."""
+        return not self.waiting and self._step is not None and self._step.drain
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the next step can begin, or the way to another goal be planned."""
+        if self.waiting or self.is_draining:
+            return False
+        return bool(self._steps) or self.goal not in (self._reached, self._failed_goal)
+
+    @property
+    def undrained(self) -> int:
+        """How many older generations of rules may still have packets in the fabric."""
+        return len(self._undrained)
+
+    def drained(self, number: int) -> None:
+        """Record that no packets are left that were sent before step ``number`` was confirmed."""
+        newer = self.number - number
+        self._undrained = self._undrained[len(self._undrained) - newer :] if newer else ()
+        if not newer and self.is_draining:
+            self._step = None
+        self._failed_goal = None  # with fewer generations there may be a proof
+
+    @property
+    def is_there(self) -> bool:
+        """Whether all switches hold the rules of the goal."""
+        return not (self.waiting or self._steps or self.is_draining) and (
+            self.goal == self._reached
+        )
+
+    def drain_rounds(self) -> tuple[int, bool]:
+        """Return the rounds of :class:`controller.draining.Draining` and its ``keeps_order``.
+
+        Channels keep the order of frames if there is only one priority.
+        """
+        rounds = longest_chain(self._step.proof.mixed.dependencies) if self._step else None
+        rules = [generation.rules for generation in (*self._undrained, self._held)]
+        priorities = frozenset[int]().union(*map(priorities_of, rules))
+        return rounds or len(self._held.rules), len(priorities) <= 1
+
+    def mended(self, task: Task) -> Failures | None:
+        """Return what has failed for the rules that switches hold, and returns with a task."""
+        before, after = self._reached.failures, task.goal.failures
+        back = set(before.names) - set(after.names)
+        fabric = task.goal.desired.fabric
+        return Failures.of(fabric, back) if back else None
+
+    def as_json(self) -> dict[str, object]:
+        """Return where the fabric is, for ``GET /status``.
+
+        ``failed`` are the links and switches that the rules of the last plan avoid. The rules add
+        ``first_vlan`` and ``first_priority`` to VLANs and priorities of the plan: they are in a
+        plane (:mod:`forwarding.openflow.planes`).
+        """
+        way, plane = self.planned, plane_of(self._held.rules, self._held.tags)
+        return {
+            "failed": list(self._reached.failures.names),
+            "repair": way.kind if way else "intact",
+            "tier": way.change.tier if way else None,
+            "changing": not self.is_there,
+            "first_vlan": plane.number << VLAN_BITS,
+            "first_priority": plane.first_priority,
+            "waiting_for": sorted(self.waiting),
+            "older_rules": self.undrained,
+        }
+
+    def task(self) -> Task | None:
+        """Return what is to be planned, if the goal is not the one that the steps lead to."""
+        if not self.is_due or self.goal in (self._reached, self._failed_goal):
+            return None
+        return Task(self.goal, self._held, self._undrained, self._flow_control)
+
+    def refuse(self, task: Task, reason: str) -> None:
+        """Record that a task has no solution: switches keep what they hold."""
+        self.problem, self._failed_goal = reason, task.goal
+        self._steps.clear()
+
+    def accept(self, found: Planned) -> None:
+        """Take the steps of a plan, in place of those that are left of the last one."""
+        self.planned, self.problem, self._failed_goal = found, None, None
+        self._reached = found.goal
+        self._steps = deque(found.change.steps)
+
+    def begin(self) -> Mapping[str, SwitchRules]:
+        """Begin the next step, and return the rules of the switches that it changes.
+
+        A step without changes, or no step at all, changes nothing.
+        """
+        if not self.is_due or not self._steps:
+            return {}
+        self._step = self._steps.popleft()
+        before, self._held = self._held, Generation(self._step.rules, self._step.tags)
+        self._undrained = (*self._undrained, before)
+        self.number += 1
+        rules = self._step.rules.items()
+        changed = {name: of for name, of in rules if before.rules.get(name, _NO_RULES) != of}
+        self._waiting = set(changed)
+        return changed

@@ -1,0 +1,66 @@
+//! Generations of rules: what switches hold while the rules of a fabric are changed.
+//!
+//! A change installs rule sets one after the other on all switches: generations 0, 1, 2 .. Switches
+//! take a new rule set at different times, each all at once (a bundle), and the next one is sent
+//! only after every switch has confirmed the last one (a barrier). So at any time the rule sets of
+//! all switches are of two neighbouring generations, and a packet that has met generation g meets
+//! none older than g - 1 from there on. Other than that a packet may meet any order of generations.
+//!
+//! All packets that are in the fabric since generation 0 was the only one are covered, since they
+//! started at a host and met nothing but these rules on their way. Packets that can be older are
+//! covered by naming the generations that they may have met as well. The dependencies of packets of
+//! all generations are united: older packets may still hold their channels.
+
+use std::sync::Arc;
+
+use super::switch::{Rule, Switch};
+
+/// The rules of one switch in each generation.
+#[derive(Debug)]
+pub struct Generations {
+    /// Distinct rule sets.
+    sets: Vec<Arc<Switch>>,
+    /// By generation: its place in `sets`.
+    of: Vec<u8>,
+}
+
+impl Generations {
+    /// The rules of generations 0, 1, 2 ..; at most 255.
+    pub fn new(generations: impl IntoIterator<Item = Arc<Switch>>) -> Self {
+        let (mut sets, mut of): (Vec<Arc<Switch>>, _) = (Vec::new(), Vec::new());
+        for switch in generations {
+            let same = |known: &Arc<Switch>| Arc::ptr_eq(known, &switch) || *known == switch;
+            let place = sets.iter().position(same).unwrap_or_else(|| {
+                sets.push(switch);
+                sets.len() - 1
+            });
+            of.push(place as u8);
+        }
+        Self { sets, of }
+    }
+
+    /// The rules of all generations.
+    pub fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.sets.iter().flat_map(|set| set.rules())
+    }
+
+    /// The distinct rule sets that a packet can meet, each with the oldest generation that has it,
+    /// if the newest generation that the packet has met is `newest`.
+    pub fn met(&self, newest: u8) -> impl Iterator<Item = (u8, &Switch)> {
+        let oldest = usize::from(newest.saturating_sub(1));
+        let possible = oldest..self.of.len();
+        let first =
+            move |&generation: &usize| !self.of[oldest..generation].contains(&self.of[generation]);
+        let met = possible.filter(first);
+        met.map(|generation| (generation as u8, &*self.sets[usize::from(self.of[generation])]))
+    }
+}
+
+/// The newest generation that a packet has met, of the one before and one more; 0 where it does not
+/// matter: a packet that has met generation 1 can meet all that one of generation 0 can.
+pub fn newest(before: u8, generation: u8, generations: u8) -> u8 {
+    match before.max(generation) {
+        newest if newest > 1 && generations > 2 => newest,
+        _ => 0,
+    }
+}

@@ -1,0 +1,171 @@
+//! What switches do by next-hop tables of any origin: InfiniBand, IP routers.
+//!
+//! A table gives each class of destinations of a switch an action. Packets keep their label, unless
+//! an action relabels them; the virtual channel on a link follows from the links in and out and
+//! from the label. Equal actions and equal rows of virtual channels are shared.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+use crate::fabric::{Fabric, Link};
+use crate::state::{Behaviour, Choice, Hop, State, Unsupported};
+
+/// What a switch does with a class of destinations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// It sends packets out of these ports; no ports: it drops them.
+    Send(Choice, Vec<u32>),
+    /// It gives them the label that this map has for theirs, and looks at its table again.
+    Relabel(u32),
+    /// Nobody knows.
+    Unknown,
+}
+
+/// The port to destinations that are attached to the switch by any port.
+pub const HERE: u32 = u32::MAX;
+/// In rows of virtual channels: packets with this label are dropped.
+pub const DROPPED: u8 = 254;
+/// In rows of virtual channels: nobody knows.
+pub const UNKNOWN: u8 = 255;
+
+/// How often a switch may relabel a packet before it loops for ever.
+const MOST_RELABELLINGS: usize = 4;
+
+/// The tables of all switches.
+#[derive(Debug, Default)]
+pub struct Tables {
+    /// By switch: the place of its first class in `action_of`.
+    pub first_class: Vec<u32>,
+    /// By switch and class: the number of the action.
+    pub action_of: Vec<u32>,
+    /// The actions.
+    pub actions: Vec<Action>,
+    /// By label: the destination that tables are asked for; None: that of the packet.
+    pub towards: Vec<Option<u32>>,
+    /// (maps, labels): the labels that relabelled packets get.
+    pub relabelled: Vec<u16>,
+    /// By link in and channel out: the row of virtual channels.
+    pub vc_row: FxHashMap<(Link, Link), u32>,
+    /// (rows, labels): the virtual channel on the channel out, or [`DROPPED`] or [`UNKNOWN`].
+    pub vcs: Vec<u8>,
+    /// (destinations, switches): the class of each destination at each switch.
+    pub class: Vec<u16>,
+}
+
+/// Switches with tables, as a behaviour.
+#[derive(Debug)]
+pub struct TableSwitches {
+    tables: Tables,
+    unknown: BTreeSet<(u32, Gap)>,
+}
+
+/// What is not known, where a packet meets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gap {
+    /// The action for a class of destinations.
+    Class(u16),
+    /// What a port leads to.
+    Port(u32),
+    /// The virtual channel from a port to another.
+    Vc(u32, u32),
+}
+
+/// Returns an empty state for switches with tables, and the behaviour from which it is filled.
+///
+/// `stands_for` (hosts,) and `first_labels` (hosts, hosts) are those of the [`State`].
+pub fn with_tables(
+    fabric: Fabric,
+    tables: Tables,
+    stands_for: Vec<u32>,
+    first_labels: Vec<u16>,
+) -> (State, TableSwitches) {
+    let mut state = State::new(fabric, Vec::new(), tables.class.clone());
+    state.stands_for = stands_for;
+    state.first_labels = first_labels;
+    (state, TableSwitches { tables, unknown: BTreeSet::new() })
+}
+
+impl TableSwitches {
+    /// What packets met that is not known, by switch, sorted.
+    pub fn unknown(&self) -> impl Iterator<Item = (u32, Gap)> + '_ {
+        self.unknown.iter().copied()
+    }
+
+    fn labels(&self) -> usize {
+        self.tables.towards.len()
+    }
+
+    /// The class and the action for a packet with a label.
+    fn action(&self, at: u32, label: u16, destination: u32) -> (u16, &Action) {
+        let tables = &self.tables;
+        let towards = tables.towards[usize::from(label)].unwrap_or(destination);
+        let switches = tables.first_class.len();
+        let class = tables.class[towards as usize * switches + at as usize];
+        let place = tables.first_class[at as usize] as usize + usize::from(class);
+        (class, &tables.actions[tables.action_of[place] as usize])
+    }
+
+    /// The hop out of a port; None: the packet is dropped.
+    fn onward(
+        &self,
+        fabric: &Fabric,
+        (hop, at, in_port): (Hop, u32, u32),
+        (port, label, destination): (u32, u16, u32),
+    ) -> Result<Option<Hop>, Gap> {
+        let home = fabric.host_link(destination);
+        if port == HERE || fabric.enters(home) == (at, port) {
+            return Ok(Some(Hop { link: home, label: 0, vc: 0 }));
+        }
+        let link = fabric.leaving(at, port).ok_or(Gap::Port(port))?;
+        if fabric.host(link).is_some() {
+            return Ok(Some(Hop { link, label: 0, vc: 0 }));
+        }
+        let row = self.tables.vc_row.get(&(hop.link, link)).ok_or(Gap::Vc(in_port, port))?;
+        match self.tables.vcs[*row as usize * self.labels() + usize::from(label)] {
+            UNKNOWN => Err(Gap::Vc(in_port, port)),
+            DROPPED => Ok(None),
+            vc => Ok(Some(Hop { link, label, vc })),
+        }
+    }
+}
+
+impl Behaviour for TableSwitches {
+    fn next(
+        &mut self,
+        fabric: &Fabric,
+        hop: Hop,
+        destination: u32,
+        out: &mut Vec<Hop>,
+    ) -> Result<Choice, Unsupported> {
+        let (at, in_port) = fabric.enters(hop.link);
+        let mut label = hop.label;
+        for _ in 0..MOST_RELABELLINGS {
+            let (class, action) = self.action(at, label, destination);
+            let (choice, ports) = match action {
+                Action::Unknown => {
+                    self.unknown.insert((at, Gap::Class(class)));
+                    return Err(Unsupported);
+                }
+                Action::Relabel(map) => {
+                    let place = *map as usize * self.labels() + usize::from(label);
+                    label = self.tables.relabelled[place];
+                    continue;
+                }
+                Action::Send(choice, ports) => (*choice, ports),
+            };
+            for &port in ports {
+                match self.onward(fabric, (hop, at, in_port), (port, label, destination)) {
+                    Ok(Some(next)) => out.push(next),
+                    Ok(None) => {}
+                    Err(gap) => {
+                        self.unknown.insert((at, gap));
+                        return Err(Unsupported);
+                    }
+                }
+            }
+            return Ok(choice);
+        }
+        Ok(Choice::All)
+    }
+}

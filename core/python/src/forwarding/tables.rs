@@ -1,0 +1,117 @@
+//! A state from next-hop tables.
+
+use forwarding::state::Choice;
+use forwarding::tables::{with_tables, Action, Gap, Tables};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::arrays::{flat, rows};
+use super::state::{fabric, PyState};
+
+type Ends = Vec<(u32, u32)>;
+
+/// The actions: each of a kind, with a list of ports or the number of a map.
+fn actions(arrays: &Bound<'_, PyDict>, maps: usize) -> PyResult<Vec<Action>> {
+    let wrong = || PyValueError::new_err("actions do not fit");
+    let count = rows(arrays, "action_kind")?;
+    let kinds: Vec<u8> = flat(arrays, "action_kind", &[count])?;
+    let ends: Vec<u32> = flat(arrays, "port_end", &[count])?;
+    let ports: Vec<u32> = flat(arrays, "ports", &[rows(arrays, "ports")?])?;
+    let mut first = 0;
+    let mut found = Vec::with_capacity(count);
+    for (kind, end) in kinds.into_iter().zip(ends) {
+        let of_action = ports.get(first..end as usize).ok_or_else(wrong)?.to_vec();
+        first = end as usize;
+        found.push(match kind {
+            0 => Action::Send(Choice::All, of_action),
+            1 => Action::Send(Choice::OneOf, of_action),
+            2 => match of_action[..] {
+                [map] if (map as usize) < maps => Action::Relabel(map),
+                _ => return Err(wrong()),
+            },
+            _ => Action::Unknown,
+        });
+    }
+    Ok(found)
+}
+
+fn tables(arrays: &Bound<'_, PyDict>, switches: usize, hosts: usize) -> PyResult<Tables> {
+    let wrong = |what: &str| PyValueError::new_err(format!("{what} do not fit"));
+    let towards: Vec<i64> = flat(arrays, "towards", &[rows(arrays, "towards")?])?;
+    let labels = towards.len();
+    let maps = rows(arrays, "relabelled")?;
+    let pairs = rows(arrays, "vc_in")?;
+    let vc_in: Vec<u32> = flat(arrays, "vc_in", &[pairs])?;
+    let vc_out: Vec<u32> = flat(arrays, "vc_out", &[pairs])?;
+    let vc_row: Vec<u32> = flat(arrays, "vc_row", &[pairs])?;
+    let vc_rows = rows(arrays, "vcs")?;
+    let tables = Tables {
+        first_class: flat(arrays, "first_class", &[switches])?,
+        action_of: flat(arrays, "action_of", &[rows(arrays, "action_of")?])?,
+        actions: actions(arrays, maps)?,
+        towards: towards.iter().map(|&to| u32::try_from(to).ok()).collect(),
+        relabelled: flat(arrays, "relabelled", &[maps, labels])?,
+        vc_row: vc_in.into_iter().zip(vc_out).zip(vc_row.iter().copied()).collect(),
+        vcs: flat(arrays, "vcs", &[vc_rows, labels])?,
+        class: flat(arrays, "class", &[hosts, switches])?,
+    };
+    let known = |label: &u16| usize::from(*label) < labels;
+    if !tables.relabelled.iter().all(known) || labels > usize::from(u16::MAX) {
+        return Err(wrong("labels"));
+    }
+    if tables.towards.iter().flatten().any(|&to| to as usize >= hosts) {
+        return Err(wrong("destinations of labels"));
+    }
+    if vc_row.iter().any(|&row| row as usize >= vc_rows) {
+        return Err(wrong("rows of virtual channels"));
+    }
+    let (actions, places) = (tables.actions.len(), tables.action_of.len());
+    let fits = tables.class.chunks(switches.max(1)).all(|of_destination| {
+        let mut ends = of_destination.iter().zip(&tables.first_class);
+        ends.all(|(&class, &first)| first as usize + usize::from(class) < places)
+    });
+    if !fits || tables.action_of.iter().any(|&action| action as usize >= actions) {
+        return Err(wrong("classes"));
+    }
+    Ok(tables)
+}
+
+fn described(gap: Gap) -> String {
+    match gap {
+        Gap::Class(class) => format!("class {class}"),
+        Gap::Port(port) => format!("port {port}"),
+        Gap::Vc(before, after) => format!("ports {before} {after}"),
+    }
+}
+
+#[pyfunction]
+pub fn of_tables(
+    py: Python<'_>,
+    switches: usize,
+    leaves: Ends,
+    enters: Ends,
+    hosts: Ends,
+    arrays: &Bound<'_, PyDict>,
+) -> PyResult<PyState> {
+    let fabric = fabric(switches, leaves, enters, &hosts)?;
+    let tables = tables(arrays, switches, hosts.len())?;
+    let stands_for: Vec<u32> = flat(arrays, "stands_for", &[hosts.len()])?;
+    let label_rows = rows(arrays, "first_labels")?;
+    if ![0, hosts.len()].contains(&label_rows)
+        || stands_for.iter().any(|&host| host as usize >= hosts.len())
+    {
+        return Err(PyValueError::new_err("hosts do not fit"));
+    }
+    let first_labels: Vec<u16> = flat(arrays, "first_labels", &[label_rows, hosts.len()])?;
+    let labels = tables.towards.len();
+    let sent = first_labels.iter().filter(|&&label| label != forwarding::state::NOT_SENT);
+    if labels == 0 || sent.max().is_some_and(|&label| usize::from(label) >= labels) {
+        return Err(PyValueError::new_err("first labels do not fit"));
+    }
+    Ok(py.detach(move || {
+        let (state, mut behaviour) = with_tables(fabric, tables, stands_for, first_labels);
+        let explored = PyState::explored(state, &mut behaviour, &[]);
+        explored.with_problems(behaviour.unknown().map(|(at, gap)| (at, described(gap))).collect())
+    }))
+}

@@ -1,0 +1,87 @@
+"""Kinds of files with the state of other fabrics, recognised by their content.
+
+Each module of :mod:`forwarding.readers` defines one :class:`FileKind`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+
+from common.errors import RuleError
+from common.plugins import plugins
+
+_JSON = re.compile(r'\s*[{\[]\s*["{}\[\]]')
+
+
+@dataclass(frozen=True)
+class Content:
+    """The text of a file."""
+
+    text: str
+
+    @property
+    def head(self) -> str:
+        """The first characters, by which most kinds are recognised."""
+        return self.text[:20_000]
+
+    @cached_property
+    def json(self) -> Any:
+        """The JSON value, or None if the text does not look like JSON.
+
+        Raises
+        ------
+        RuleError
+            It looks like JSON but is not, for example because it is cut off.
+
+        """
+        if not _JSON.match(self.text):
+            return None
+        try:
+            return json.loads(self.text, parse_constant=_no_constant)
+        except RecursionError:
+            raise RuleError("not JSON: nested too deeply") from None
+        except ValueError as error:
+            raise RuleError(f"not JSON: {error}") from None
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise RuleError(f"not JSON: {text} is not a number")
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of file. ``read`` raises RuleError or FabricError and names the line if it can.
+
+    Files of one ``technology`` (``infiniband`` or ``routers``) describe a fabric together.
+    """
+
+    name: str
+    technology: str
+    recognises: Callable[[Content], bool]
+    read: Callable[[Content], object]
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file of a known kind, with what its reader returned."""
+
+    path: Path
+    kind: FileKind
+    value: Any
+
+
+@cache
+def file_kinds() -> Mapping[str, FileKind]:
+    """Return all kinds by name, in alphabetical order."""
+    return plugins("forwarding.readers", FileKind)
+
+
+def kind_of(content: Content) -> FileKind | None:
+    """Return the kind of a file, or None if no reader recognises it."""
+    return next((kind for kind in file_kinds().values() if kind.recognises(content)), None)

@@ -1,0 +1,1 @@
+"""Fabrics of others as forwarding states: assembled from the files that readers recognised."""

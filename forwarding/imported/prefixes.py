@@ -1,0 +1,92 @@
+"""Longest prefix match: addresses that no router of a fabric distinguishes.
+
+The addresses of IPv4 and IPv6 are numbered together. The ends of all prefixes divide them into
+ranges; every router treats all addresses of a range alike.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import RuleError
+
+_IPV6_FIRST = 1 << 128
+
+
+@dataclass(frozen=True, order=True)
+class Prefix:
+    """The addresses from ``first`` to ``end``, exclusive; ``text`` is how the prefix is written."""
+
+    first: int
+    end: int
+    text: str = field(compare=False)
+
+    @property
+    def size(self) -> int:
+        """The number of addresses."""
+        return self.end - self.first
+
+
+@lru_cache(maxsize=1 << 17)
+def prefix_of(text: str) -> Prefix:
+    """Return the prefix ``10.0.0.0/24`` or the address ``10.0.0.1``; host bits may be set.
+
+    Raises
+    ------
+    RuleError
+        It is neither.
+
+    """
+    try:
+        network = ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise RuleError(f"{text[:60]!r} is not a prefix such as 10.0.0.0/24") from None
+    base = _IPV6_FIRST if network.version == 6 else 0
+    first = base + int(network.network_address)
+    return Prefix(first, first + network.num_addresses, str(network))
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Ranges of addresses between the ends of prefixes, in ascending order."""
+
+    ends: list[int]
+    place: dict[int, int]
+
+    def __len__(self) -> int:
+        """Return the number of ranges."""
+        return max(0, len(self.ends) - 1)
+
+    def of(self, prefix: Prefix) -> slice:
+        """Return the places of the ranges in a prefix."""
+        return slice(self.place[prefix.first], self.place[prefix.end])
+
+    def matched(self, routes: Iterable[tuple[Prefix, int]], otherwise: int) -> NDArray[np.int32]:
+        """Return by range the value of the longest of the prefixes that holds it."""
+        found = np.full(len(self), otherwise, dtype=np.int32)
+        for prefix, value in sorted(routes, key=lambda route: -route[0].size):
+            found[self.of(prefix)] = value
+        return found
+
+    def text(self, place: int) -> str:
+        """Return a range as text: a prefix if it is one, else its first address."""
+        first, end = self.ends[place], self.ends[place + 1]
+        size, version = end - first, 6 if first >= _IPV6_FIRST else 4
+        address = (ipaddress.IPv6Address if version == 6 else ipaddress.IPv4Address)(
+            first - (_IPV6_FIRST if version == 6 else 0)
+        )
+        bits = (128 if version == 6 else 32) - (size.bit_length() - 1)
+        whole = size & (size - 1) == 0 and first % size == 0
+        return f"{address}/{bits}" if whole else f"{address}.."
+
+
+def ranges_of(prefixes: Sequence[Prefix]) -> Ranges:
+    """Return the ranges into which ``prefixes`` divide the addresses."""
+    ends = sorted({end for prefix in prefixes for end in (prefix.first, prefix.end)})
+    return Ranges(ends, {end: place for place, end in enumerate(ends)})

@@ -1,0 +1,254 @@
+"""The routes of all routers as next-hop tables for the destinations that hosts have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import RuleError
+from common.memory import refuse_beyond
+from forwarding.imported.findings import Findings
+from forwarding.imported.next_hops import HERE, NOT_SENT, Actions, NextHops, classes_at
+from forwarding.imported.prefixes import Prefix, Ranges, prefix_of, ranges_of
+from forwarding.imported.router_cables import Routes
+from forwarding.imported.router_fabric import MEMORY_PER_PAIR, RouterFabric
+from forwarding.imported.router_tunnels import Server, Tunnel
+from forwarding.route_dump import NextHop
+from routing.graphs.channels import End
+
+_Attached = list[tuple[int, Prefix]]
+"""Hosts with a prefix behind their interface."""
+_Parsed = Mapping[str, list[tuple[Prefix, tuple[NextHop, ...]]]]
+"""Routes by router."""
+
+
+@dataclass(frozen=True)
+class Destinations:
+    """The next hops of all routers. Destinations are the hosts, then those called ``more``.
+
+    ``sent`` (destinations, destinations) is whether a host sends to a destination. Label 0 is that
+    of packets in no tunnel, label i + 1 that of tunnel i.
+    """
+
+    hops: NextHops
+    more: tuple[str, ...]
+    sent: NDArray[np.bool_]
+    labels: int
+
+
+def destinations_of(
+    made: RouterFabric,
+    routes: Mapping[str, Routes | None],
+    tunnels: Sequence[Tunnel],
+    servers: Sequence[Server],
+    findings: Findings,
+) -> Destinations:
+    """Return the tables for every range of addresses that is attached to some router.
+
+    Ranges that all routers treat alike are one destination. A host is the destination of a range
+    behind its interface; no one sends to a host without one.
+    """
+    parsed = {of: _parsed(found) for of, found in routes.items() if found is not None}
+    prefixes = [prefix for found in parsed.values() for prefix, _ in found]
+    ends = [tunnel.address for tunnel in tunnels] + [server.address for server in servers]
+    ranges = ranges_of([*prefixes, *ends])
+    actions = Actions()
+    unknown = actions.unknown()
+    refuse_beyond("this fabric", 12 * len(ranges) * len(made.names), RuleError)
+    table = np.full((len(ranges), len(made.names)), unknown, dtype=np.int32)
+    for at, name in enumerate(made.names):
+        if name not in parsed:
+            continue
+        of_hops: dict[int, int] = {}
+        for prefix, hops in parsed[name]:
+            if id(hops) not in of_hops:
+                of_hops[id(hops)] = _action(made, at, hops, actions, findings, prefix)
+        found = [(prefix, of_hops[id(hops)]) for prefix, hops in parsed[name]]
+        table[:, at] = ranges.matched(found, actions.send(()))
+    attached = list(_attached(made, parsed))
+    special = _special_rows(made, tunnels, servers, ranges, table, actions)
+    here = np.array(actions.with_port(HERE), dtype=np.int32)
+    delivered: NDArray[np.bool_] = np.isin(table, here)
+    for end in ends:
+        delivered[ranges.of(end)] = False
+    used = np.flatnonzero(delivered.any(axis=1))
+    kinds, first, kind = np.unique(table[used], axis=0, return_index=True, return_inverse=True)
+    of_range = np.full(len(ranges), -1, dtype=np.int64)
+    of_range[used] = kind.reshape(-1)
+    own = _own_kinds(made, attached, ranges, of_range, delivered)
+    left = [number for number in range(len(kinds)) if number not in set(own)]
+    owners = _owners(attached, ranges, used[first[left]])
+    homes = _owners(attached, ranges, np.array([ranges.of(end).start for end in ends], dtype=int))
+    texts = [ranges.text(int(used[first[number]])) for number in left]
+    texts += [f"the tunnel from {tunnel.source}" for tunnel in tunnels]
+    count = len(own) + len(owners) + len(ends)
+    refuse_beyond("this fabric", MEMORY_PER_PAIR * count * count, RuleError)
+    nowhere = np.full((1, len(made.names)), unknown, dtype=np.int32)
+    plain = np.concatenate([kinds, nowhere])[[*own, *left]]
+    rows = np.concatenate([plain, special])
+    return Destinations(
+        _next_hops(made, rows, [*owners, *homes], actions, len(plain), len(tunnels)),
+        (*texts, *(server.text for server in servers)),
+        _sent(own, owners, len(tunnels), len(servers)),
+        1 + len(tunnels),
+    )
+
+
+def _special_rows(
+    made: RouterFabric,
+    tunnels: Sequence[Tunnel],
+    servers: Sequence[Server],
+    ranges: Ranges,
+    table: NDArray[np.int32],
+    actions: Actions,
+) -> NDArray[np.int32]:
+    """Return the actions of all routers for the end of each tunnel, then for each server."""
+    rows = np.empty((len(tunnels) + len(servers), len(made.names)), dtype=np.int32)
+    for number, tunnel in enumerate(tunnels):
+        rows[number] = table[ranges.of(tunnel.address).start]
+        rows[number, made.names.index(tunnel.peer)] = actions.relabel(0)
+    encap = {tunnel.source: number for number, tunnel in enumerate(tunnels, 1)}
+    for number, server in enumerate(servers, len(tunnels)):
+        rows[number] = table[ranges.of(server.address).start]
+        for name in (name for name, standby in server.standby.items() if standby):
+            into = actions.relabel(encap[name]) if name in encap else actions.unknown()
+            rows[number, made.names.index(name)] = into
+    return rows
+
+
+def _parsed(routes: Routes) -> list[tuple[Prefix, tuple[NextHop, ...]]]:
+    return [(prefix_of(text), hops) for text, hops in routes.items()]
+
+
+def _attached(made: RouterFabric, parsed: _Parsed) -> Iterator[tuple[int, Prefix]]:
+    """Yield the hosts with each prefix that is routed to their interface."""
+    host = {edge: number for number, edge in enumerate(made.edges)}
+    for name, found in parsed.items():
+        behind: dict[int, list[int]] = {}
+        for prefix, hops in found:
+            if id(hops) not in behind:
+                ends = dict.fromkeys((name, hop.interface or "") for hop in hops)
+                behind[id(hops)] = [host[end] for end in ends if end in host]
+            for number in behind[id(hops)]:
+                yield number, prefix
+
+
+def _action(
+    made: RouterFabric,
+    at: int,
+    hops: Sequence[NextHop],
+    actions: Actions,
+    findings: Findings,
+    prefix: Prefix,
+) -> int:
+    """Return the action of a route; one with a next hop that nobody knows is unknown."""
+    name = made.names[at]
+    ports: set[int] = set()
+    for hop in hops:
+        interface = hop.interface
+        if interface is None or made.interfaces.is_own(interface):
+            continue
+        edge = made.interfaces.is_edge(name, interface, hop.address is not None)
+        if edge is None:
+            findings.gap(f"what port {interface} of {name} leads to")
+            return actions.unknown()
+        members = made.interfaces.ports(name, interface)
+        linked = [port for port in members if (name, port) in made.interfaces.cabling.far]
+        if not edge and not linked:
+            findings.gap(f"the next hop of {name} to {prefix.text} by {interface}")
+            return actions.unknown()
+        ports.update([HERE] if edge else [made.port[name, port] for port in linked])
+    return actions.send(sorted(ports))
+
+
+def _own_kinds(
+    made: RouterFabric,
+    attached: _Attached,
+    ranges: Ranges,
+    of_range: NDArray[np.int64],
+    delivered: NDArray[np.bool_],
+) -> list[int]:
+    """Return for each host the kind of a range behind its interface, -1: it has none.
+
+    ``delivered`` (ranges, routers) is whether a router has the range behind some interface.
+    """
+    index = {name: at for at, name in enumerate(made.names)}
+    own = [-1] * len(made.edges)
+    for host, prefix in attached:
+        if own[host] < 0:
+            of_prefix = ranges.of(prefix)
+            places = np.arange(of_prefix.start, of_prefix.stop)
+            places = places[delivered[places, index[made.edges[host][0]]]]
+            own[host] = int(of_range[places[0]]) if len(places) else -1
+    return own
+
+
+def _owners(attached: _Attached, ranges: Ranges, places: NDArray[np.int64]) -> list[int]:
+    """Return a host behind whose interface each range is: that with the longest prefix."""
+    best = np.full(len(ranges), -1, dtype=np.int64)
+    for host, prefix in sorted(attached, key=lambda of: -of[1].size):
+        best[ranges.of(prefix)] = host
+    return [int(host) for host in best[places]]
+
+
+def _next_hops(
+    made: RouterFabric,
+    rows: NDArray[np.int32],
+    owners: Sequence[int],
+    actions: Actions,
+    first_tunnel: int,
+    tunnels: int,
+) -> NextHops:
+    """Return the tables; ``rows`` (destinations, routers) are the actions.
+
+    ``owners`` are the hosts at which destinations after the hosts are, -1: at none.
+    """
+    classes = np.zeros(rows.shape, dtype=np.uint16)
+    action_of: list[NDArray[np.uint32]] = []
+    here = np.array(actions.with_port(HERE), dtype=np.int32)
+    for at in range(len(made.names)):
+        classes[:, at], found = classes_at(rows[:, at], np.isin(rows[:, at], here))
+        action_of.append(found.astype(np.uint32) if len(found) else np.array([0], np.uint32))
+    index = made.fabric.switch_index
+    ends: list[End] = [(index[host.switch], host.port) for host in made.fabric.hosts]
+    ends += [ends[owner] if owner >= 0 else (0, 0) for owner in owners]
+    towards = np.array([-1, *range(first_tunnel, first_tunnel + tunnels)], dtype=np.int64)
+    labels = np.arange(tunnels + 1, dtype=np.uint16)
+    relabelled = np.repeat(labels[:, None], tunnels + 1, axis=1)
+    return NextHops(
+        made.channels, ends, classes, action_of, actions, towards, np.ascontiguousarray(relabelled)
+    )
+
+
+def _sent(
+    own: Sequence[int], owners: Sequence[int], tunnels: int, servers: int
+) -> NDArray[np.bool_]:
+    """Return who sends to whom: hosts to all others, and to all servers, but to no tunnel."""
+    hosts = len(own)
+    count = hosts + len(owners) + tunnels + servers
+    sent = np.zeros((count, count), dtype=bool)
+    sent[:hosts] = True
+    np.fill_diagonal(sent, False)
+    sent[:, [host for host, kind in enumerate(own) if kind < 0]] = False
+    for place, owner in enumerate(owners, hosts):
+        sent[owner, place] = False
+    sent[:, hosts + len(owners) : hosts + len(owners) + tunnels] = False
+    return sent
+
+
+def first_labels(sent: NDArray[np.bool_], label: int) -> NDArray[np.uint16]:
+    """Return the labels at the start of what is sent."""
+    return np.where(sent, label, NOT_SENT).astype(np.uint16)
+
+
+def connected(keys: Iterable[str]) -> dict[str, tuple[NextHop, ...]]:
+    """Return the routes to the prefixes of interfaces, from keys ``Ethernet0|10.0.0.1/31``."""
+    found: dict[str, tuple[NextHop, ...]] = {}
+    for key in keys:
+        interface, _, address = key.partition("|")
+        if "/" in address:
+            found[prefix_of(address).text] = (NextHop(None, interface),)
+    return found

@@ -1,0 +1,159 @@
+"""Fabrics of IP routers: SONiC switches, FRR on Linux.
+
+Routers forward by the longest matching prefix, out of any one of its next hops. Hosts are the
+networks behind a port or VLAN that leads to no other router; all of them send to all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from common.errors import RuleError
+from forwarding.file_kinds import FoundFile
+from forwarding.imported.fabric import ImportedFabric, Traffic, every_vc_waits
+from forwarding.imported.findings import Findings
+from forwarding.imported.next_hops import VcMap
+from forwarding.imported.router_cables import Routes, cabling_of
+from forwarding.imported.router_fabric import RouterFabric, interfaces_of, router_fabric
+from forwarding.imported.router_files import Router, chosen_routes, routers_of
+from forwarding.imported.router_pfc import Priorities, Qos, irregular, priorities_of
+from forwarding.imported.router_qos import qos_of
+from forwarding.imported.router_routes import Destinations, connected, destinations_of, first_labels
+from forwarding.imported.router_tables import unsupported
+from forwarding.imported.router_tunnels import servers_of, tunnels_of
+from forwarding.state import ForwardingState
+
+PFC = "pfc"
+_INTERFACES = ("INTERFACE", "VLAN_INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_SUB_INTERFACE")
+
+
+def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
+    """Return the fabric called ``name`` that ``files`` describe.
+
+    Raises
+    ------
+    RuleError
+        A file says something impossible, or there are no files of a router.
+    FabricError
+        The cables contradict each other.
+
+    """
+    findings = Findings()
+    routers, cables = routers_of(files, findings)
+    if not routers:
+        raise RuleError("there are cables, but no routes or tables of a router")
+    dumped = {router.name: chosen_routes(router, findings) for router in routers}
+    routes: dict[str, Routes] = {
+        router.name: {**_connected(router), **(dumped[router.name] or {})} for router in routers
+    }
+    for router in routers:
+        for text in _missing_routes(router, dumped[router.name]):
+            findings.gap(text)
+    for text in (text for router in routers for text in unsupported(router)):
+        findings.unclear(text)
+    cabling = cabling_of(routers, routes, cables, findings)
+    for absent in sorted(cabling.absent):
+        findings.gap(f"the files of {absent}")
+    interfaces = interfaces_of(routers, cabling)
+    tunnels, servers = tunnels_of(routers, findings), servers_of(routers, findings)
+    known_routes = {of: routes[of] if dumped[of] is not None else None for of in routes}
+    made = router_fabric(name, routers, routes, interfaces)
+    found = destinations_of(made, known_routes, tunnels, servers, findings)
+    if not found.sent.any():
+        made = router_fabric(name, routers, routes, replace(interfaces, loopbacks=True))
+        found = destinations_of(made, known_routes, tunnels, servers, findings)
+        findings.note("no two networks of hosts are known: loopback addresses are taken instead")
+    if not found.sent.any():
+        findings.gap(f"networks of hosts with routes between them: {len(made.edges)} are known")
+    qos = _qos(routers, cabling.absent, findings)
+    traffics: tuple[Traffic, ...]
+    if qos is None:
+        traffics, waits = (_one_traffic(made, found),), every_vc_waits
+    else:
+        priorities = priorities_of(made, qos, tunnels, findings)
+        traffics, waits = tuple(_traffics(made, found, priorities)), priorities.waits
+        for text in irregular(made, qos):
+            findings.note(text)
+    return ImportedFabric(
+        made.fabric,
+        made.channels,
+        PFC,
+        traffics,
+        int(np.count_nonzero(found.sent)),
+        "DSCP",
+        findings,
+        waits=waits,
+    )
+
+
+def _connected(router: Router) -> Routes:
+    """Return the routes to the networks of the interfaces that are configured."""
+    return connected(key for table in _INTERFACES for key in router.table(table))
+
+
+def _missing_routes(router: Router, dumped: Routes | None) -> Iterable[str]:
+    """Yield which routes of a router are missing; a whole dump has the router's own networks."""
+    if dumped is None:
+        yield f"the routes of {router.name}"
+        return
+    own = [text for text in _connected(router) if not text.startswith("fe80:")]
+    for family, of_family in (
+        ("IPv4", [text for text in own if ":" not in text]),
+        ("IPv6", [text for text in own if ":" in text]),
+    ):
+        if of_family and not any(text in dumped for text in of_family):
+            yield f"all {family} routes of {router.name}: those known lack its own {of_family[0]}"
+
+
+def _qos(
+    routers: Sequence[Router],
+    absent: Iterable[str],
+    findings: Findings,
+) -> Qos | None:
+    """Return the settings of all routers; None if those of one are not known."""
+    found = {router.name: qos_of(router, findings) for router in routers}
+    without = [*(of for of, ports in found.items() if ports is None), *absent]
+    if without:
+        findings.doubt(f"PORT_QOS_MAP of {without[0]}: which priorities it pauses")
+        findings.note(
+            f"no PORT_QOS_MAP of {without[0]}: all packets are taken to be lossless, in one"
+            " priority everywhere"
+        )
+    watched = [r.name for r in routers if set(r.table("PFC_WD")) - {"GLOBAL"}]
+    if watched:
+        findings.note(
+            f"{len(watched)} switches have a PFC watchdog, which ends a deadlock by dropping but"
+            " does not prevent it"
+        )
+    known = {of: ports for of, ports in found.items() if ports is not None}
+    return None if without else known
+
+
+def _one_traffic(made: RouterFabric, found: Destinations) -> Traffic:
+    """Return packets that all use one lossless priority."""
+    channels, hosts = made.channels, made.fabric.hosts
+    index = made.fabric.switch_index
+    heads = [*channels.head.tolist(), *(index[host.switch] for host in hosts)]
+    leaving: list[list[int]] = [[] for _ in made.names]
+    for channel, tail in enumerate(channels.tail.tolist()):
+        leaving[tail].append(channel)
+    pairs = [(link, channel) for link, at in enumerate(heads) for channel in leaving[at]]
+    links, outs = np.array(pairs, dtype=np.uint32).reshape(-1, 2).T.copy()
+    rows = np.zeros((1, found.labels), dtype=np.uint8)
+    return _traffic(made, found, VcMap(links, outs, np.zeros_like(links), rows), 0, True)
+
+
+def _traffics(made: RouterFabric, found: Destinations, priorities: Priorities) -> Iterable[Traffic]:
+    for number, dscp in enumerate(priorities.dscps):
+        yield _traffic(made, found, priorities.of_dscp(number), dscp, number == 0)
+
+
+def _traffic(
+    made: RouterFabric, found: Destinations, vcs: VcMap, dscp: int, counted: bool
+) -> Traffic:
+    core = found.hops.state(vcs, first_labels(found.sent, 0))
+    state = ForwardingState(made.fabric, made.channels, (), core, more=found.more)
+    return Traffic(state, lambda _source, _destination: dscp, counted)

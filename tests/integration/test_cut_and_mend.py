@@ -1,0 +1,149 @@
+"""``knotless cut`` and ``mend`` on a running fabric, as its switches and hosts see them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from emulation.names import Names
+from emulation.network import EmulatedFabric
+from tests.integration.bare_fabric import until
+from tests.integration.conftest import Knotless
+from topologies import load
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def fabric(names: Names) -> Iterator[EmulatedFabric]:
+    with EmulatedFabric(
+        load("ring,4"), name=names.name, openflow_port=0, rest_port=0, static_arp=True
+    ) as running:
+        yield running
+
+
+def port_states(fabric: EmulatedFabric, switch: str) -> dict[int, str]:
+    """Return the OpenFlow state of each port of a switch."""
+    bridge = fabric.names.ovs_directory / f"{switch}.mgmt"
+    text = subprocess.run(
+        ["ovs-ofctl", "-O", "OpenFlow13", "dump-ports-desc", f"unix:{bridge}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    ).stdout
+    found = re.findall(
+        r"^ *([0-9]+)\([^)]*\):.*?^ *state: *([A-Z_ 0]*)$", text, re.MULTILINE | re.DOTALL
+    )
+    return {int(port): states for port, states in found}
+
+
+def pings(fabric: EmulatedFabric, source: str, address: str) -> bool:
+    _, _, status = fabric.host(source).pexec("ping", "-c", "1", "-W", "1", address)
+    return bool(status == 0)
+
+
+def shown(knotless: Knotless, fabric: EmulatedFabric) -> list[dict[str, Any]]:
+    done = knotless("status", "--name", fabric.name, "--json")
+    found: list[dict[str, Any]] = json.loads(done.stdout)["fabrics"][0]["cut"]
+    return found
+
+
+def test_a_cut_takes_the_carrier_down_at_both_ends_and_a_mend_brings_it_back(
+    fabric: EmulatedFabric, knotless: Knotless
+) -> None:
+    done = knotless("cut", "s2-s1", "--name", fabric.name)
+    assert (done.returncode, done.stdout) == (0, "s1:2-s2:3 has no carrier\n")
+    until("s1 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s1")[2], 5)
+    until("s2 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s2")[3], 5)
+    assert "LINK_DOWN" not in port_states(fabric, "s2")[2]
+    until(
+        "the controller sees it",
+        lambda: fabric.controller_status()["links_down"] == ["s1:2-s2:3"],
+        5,
+    )
+    assert "link s1:2-s2:3 is down" in fabric.controller_status()["problems"]
+    assert shown(knotless, fabric) == [{"link": "s1:2-s2:3", "carrier": False, "channels": []}]
+    assert "cut: s1:2-s2:3 (no carrier)" in knotless("status", "--name", fabric.name).stdout
+    done = knotless("mend", "s1:2-s2:3", "--name", fabric.name, "--json")
+    assert json.loads(done.stdout)["up"] is True
+    until("s1 sees it", lambda: "LINK_DOWN" not in port_states(fabric, "s1")[2], 5)
+    until("s2 sees it", lambda: "LINK_DOWN" not in port_states(fabric, "s2")[3], 5)
+    assert shown(knotless, fabric) == []
+    until("the controller sees it", lambda: fabric.controller_status()["problems"] == [], 5)
+    until("h1 reaches h2", lambda: pings(fabric, "h1", "10.0.2.1"), 20)
+    assert fabric.daemon.status()["kernel_lost"] == 0
+
+
+def test_frames_on_a_cut_link_occupy_no_buffer(fabric: EmulatedFabric) -> None:
+    """They are dropped at the dead port at once, so that they pause nobody."""
+    fabric.daemon.reset()
+    cables = fabric.cables
+    cables.cut(cables.one("h1"))
+    until("s1 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s1")[1], 5)
+    assert not pings(fabric, "h2", "10.0.1.1")
+    drops = {c["channel"]: c["drops"] for c in fabric.daemon.counters()["channels"]}
+    assert drops["s1:1"]["down"] > 0
+    assert all(channel["unforwarded"] == 0 for channel in drops.values())
+
+
+def test_a_silent_cut_drops_frames_and_leaves_the_carrier(
+    fabric: EmulatedFabric, knotless: Knotless
+) -> None:
+    assert pings(fabric, "h2", "10.0.1.1")
+    done = knotless("cut", "h1", "--silent", "--from", "s1", "--name", fabric.name)
+    assert (done.returncode, done.stdout) == (0, "h1 drops every frame from s1\n")
+    assert shown(knotless, fabric) == [{"link": "h1", "carrier": True, "channels": ["s1:1"]}]
+    assert not pings(fabric, "h2", "10.0.1.1")
+    assert "LINK_DOWN" not in port_states(fabric, "s1")[1]
+    assert knotless("mend", "h1", "--name", fabric.name).returncode == 0
+    until("h2 reaches h1", lambda: pings(fabric, "h2", "10.0.1.1"), 20)
+
+
+def test_a_hosts_link_without_carrier_is_seen_by_host_and_switch(fabric: EmulatedFabric) -> None:
+    cables = fabric.cables
+    cables.cut(cables.one("h3"))
+    until("s3 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s3")[1], 5)
+    text, _, _ = fabric.host("h3").pexec("ip", "link", "show", "h3-eth0")
+    assert "NO-CARRIER" in text
+    cables.mend(cables.one("h3"))
+    until("h3 reaches h1", lambda: pings(fabric, "h3", "10.0.1.1"), 20)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("cut", "s1-s3"), "no link 's1-s3'; links are s1:2-s2:3, "),
+        (("cut", "s1-s2", "--from", "s1"), "one direction can only be cut silently"),
+        (("mend", "nothing"), "no link 'nothing'"),
+    ],
+)
+def test_mistakes_are_one_line(
+    fabric: EmulatedFabric, knotless: Knotless, words: tuple[str, ...], complaint: str
+) -> None:
+    done = knotless(*words, "--name", fabric.name)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert complaint in done.stderr
+
+
+def test_without_a_fabric_cut_is_one_line(names: Names, knotless: Knotless) -> None:
+    done = knotless("cut", "s1-s2", "--name", names.name)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "no fabric" in done.stderr
+
+
+def test_plain_links_lose_their_carrier_too(names: Names, knotless: Knotless) -> None:
+    with EmulatedFabric(
+        load("ring,4"), name=names.name, openflow_port=0, rest_port=0, links="plain"
+    ) as fabric:
+        assert knotless("cut", "s1-s2", "--name", names.name).returncode == 0
+        until("s1 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s1")[2], 5)
+        until("s2 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s2")[3], 5)
+        assert [cut["link"] for cut in shown(knotless, fabric)] == ["s1:2-s2:3"]
+        assert knotless("mend", "s1-s2", "--name", names.name).returncode == 0
+        until("s1 sees it", lambda: "LINK_DOWN" not in port_states(fabric, "s1")[2], 5)

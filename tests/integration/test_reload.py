@@ -1,0 +1,192 @@
+"""A controller that reads its configuration again, and what it tells meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import socket
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fake_switch import FakeSwitch
+from tests.integration.bare_fabric import until
+from tests.integration.lone_controller import LoneController, lone_controller
+from tests.openflow_messages import VALID
+
+pytestmark = pytest.mark.integration
+
+CONFIG = "fabric: ring,4\nengine: updown\nconnect_timeout_s: 1"
+PORTS = 3
+PACKETS = 5000
+
+
+@pytest.fixture
+def controller(tmp_path: Path) -> Iterator[LoneController]:
+    with lone_controller(tmp_path, CONFIG, token=True) as found:
+        yield found
+
+
+def change(controller: LoneController, old: str, new: str) -> None:
+    text = controller.config.read_text()
+    assert old in text
+    controller.config.write_text(text.replace(old, new))
+
+
+def post(controller: LoneController, **headers: str) -> tuple[int, dict[str, Any]]:
+    """Ask for a reload; return status and answer."""
+    connection = HTTPConnection("127.0.0.1", controller.rest, timeout=30)
+    with contextlib.closing(connection):
+        connection.request("POST", "/reload", b"", headers)
+        answer = connection.getresponse()
+        found: dict[str, Any] = json.loads(answer.read())
+        return answer.status, found
+
+
+def reload(controller: LoneController) -> tuple[int, dict[str, Any]]:
+    return post(controller, Authorization=f"Bearer {controller.token()}")
+
+
+def test_a_change_needs_the_token(controller: LoneController) -> None:
+    good = {"Authorization": f"Bearer {controller.token()}"}
+    status, answer = post(controller)
+    assert (status, list(answer)) == (401, ["error"])
+    assert post(controller, Authorization="Bearer wrong")[0] == 401
+    assert post(controller, **good, Origin="http://evil.example")[0] == 403
+    assert post(controller, **good, Host="evil.example")[0] == 403
+    assert post(controller, **good) == (200, {"result": "unchanged", "switches": []})
+    assert controller.token() not in controller.log()
+
+
+def test_the_same_plan_changes_nothing(controller: LoneController) -> None:
+    change(controller, "connect_timeout_s: 1", "connect_timeout_s: 600")
+    until("problems", lambda: controller.status()["problems"] != [], 20)
+    controller.process.send_signal(signal.SIGHUP)
+    until("the reload", lambda: "reloaded: nothing changes" in controller.log(), 20)
+    assert controller.status()["problems"] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("engine: updown", "engine: magic", "there is no routing engine 'magic'"),
+        ("engine: updown", "engin: updown", "unknown key 'engin'"),
+        ("ring,4", "ring,5", "fabric: ring,5 has other switches, hosts or links than ring,4"),
+        ("engine: updown", "engine: dor\nvcs: 1\nselect: low-port", "CAN DEADLOCK"),
+        ("port:", "host: 127.0.0.2, port:", "rest: it changes only when the controller restarts"),
+    ],
+)
+def test_an_invalid_file_changes_nothing(
+    controller: LoneController, old: str, new: str, words: str
+) -> None:
+    before = controller.status()
+    change(controller, old, new)
+    status, answer = reload(controller)
+    assert status == 422
+    assert words in answer["error"]
+    assert "\n" not in answer["error"]
+    lines = [line for line in controller.log().splitlines() if "not reloaded" in line]
+    assert len(lines) == 1
+    after = controller.status()
+    assert (after["plan"], after["engine"]) == (before["plan"], before["engine"])
+    assert any("the configuration was not reloaded" in line for line in after["problems"])
+    change(controller, new, old)
+    assert reload(controller)[0] == 200
+    assert not any("not reloaded" in line for line in controller.status()["problems"])
+
+
+def test_another_root_is_installed_in_the_switches(controller: LoneController) -> None:
+    with contextlib.closing(FakeSwitch(controller.openflow, 1, PORTS)) as switch:
+        until("s1 is installed", lambda: switch.answer_all() and controller.installed() == ["s1"])
+        before = switch.flow_mods
+        change(controller, "engine: updown", "engine: updown\nroot: s3")
+        controller.process.send_signal(signal.SIGHUP)
+        until(
+            "s1 has its new rules",
+            lambda: (
+                switch.answer_all()
+                and switch.flow_mods > before
+                and controller.installed() == ["s1"]
+            ),
+        )
+    assert "reloaded: the rules of " in controller.log()
+
+
+class EventReader:
+    """A client of ``/events``; ``seen`` holds pairs of kind and data."""
+
+    def __init__(self, controller: LoneController) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", controller.rest), timeout=30)
+        self.socket.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        self.file = self.socket.makefile("rb")
+        assert self.file.readline() == b"HTTP/1.1 200 OK\r\n"
+        while self.file.readline() != b"\r\n":
+            pass
+
+    def next(self) -> tuple[str, dict[str, Any]]:
+        fields: dict[str, str] = {}
+        while line := self.file.readline().decode().strip():
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        return fields["event"], json.loads(fields["data"])
+
+    def until(self, kind: str) -> dict[str, Any]:
+        while True:
+            found, data = self.next()
+            if found == kind:
+                return data
+
+    def close(self) -> None:
+        self.file.close()
+        self.socket.close()
+
+
+def test_events_tell_what_happens(controller: LoneController) -> None:
+    with contextlib.closing(EventReader(controller)) as events:
+        with contextlib.closing(FakeSwitch(controller.openflow, 1, PORTS)) as switch:
+            until("s1", lambda: switch.answer_all() and controller.installed() == ["s1"])
+            assert events.until("connected")["switch"] == "s1"
+            installed = events.until("installed")
+            assert (installed["switch"], installed["added"]) == ("s1", switch.changes)
+            switch.report_port(2, up=False)
+            assert events.until("port") | {"time": 0} == {
+                **{"time": 0, "switch": "s1", "port": 2, "up": False}
+            }
+            assert events.until("failures")["failed"] == ["s1:2-s2:3"]
+            assert events.until("problem")["text"]
+            assert "s1:2-s2:3" in controller.status()["links_down"]
+            switch.report_port(2, up=True)
+            until("the link is up", lambda: controller.status()["links_down"] == [], 10)
+        assert events.until("disconnected")["switch"] == "s1"
+        reload(controller)
+        assert events.until("reload")["result"] == "unchanged"
+
+
+def test_metrics_count_what_happened(controller: LoneController) -> None:
+    def metric(name: str) -> float:
+        with socket.create_connection(("127.0.0.1", controller.rest), timeout=30) as client:
+            client.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+            text = client.makefile("rb").read().decode()
+        (value,) = (line.split()[-1] for line in text.splitlines() if line.startswith(name + " "))
+        return float(value)
+
+    assert metric('knotless_switches{state="declared"}') == 4
+    assert metric('knotless_switches{state="installed"}') == 0
+    with contextlib.closing(FakeSwitch(controller.openflow, 1, PORTS)) as switch:
+        until("s1", lambda: switch.answer_all() and controller.installed() == ["s1"])
+        assert metric('knotless_switches{state="installed"}') == 1
+        assert metric('knotless_rule_changes_total{command="add"}') == switch.changes
+        assert metric("knotless_install_seconds_count") == 1
+        switch.report_port(2, up=False)
+        switch.socket.sendall(VALID["packet-in"] * PACKETS)
+        dropped = "knotless_dropped_messages_total"
+        until("packets are dropped", lambda: metric(dropped) > 0, 10)
+        until("a link is down", lambda: metric('knotless_links{state="down"}') == 1, 10)
+    assert metric("knotless_rules") > 0
+    assert metric("knotless_problems") > 0
+    reload(controller)
+    assert metric('knotless_reloads_total{result="unchanged"}') == 1

@@ -1,0 +1,264 @@
+"""The controller against a model of switches that are slow, and lose their connections.
+
+Every case is a random order of events: connections, their ends, reloads, ports. In the end, when
+all switches are connected, every one holds exactly the rules that are wanted.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
+from ryu.lib import hub
+
+from controller.config import Config
+from controller.desired import Desired
+from controller.southbound.conductor import Pace, failures_of
+from controller.southbound.session import SwitchGoneError
+from controller.southbound.switches import Switches
+from controller.status import Status
+from controller.steps import Change, Changes, FoundGroup, FoundRule, RuleChange, normal
+from controller.transition import Planned, usable
+from forwarding.openflow.rules import Group, Rule, SwitchRules
+from topologies import load
+from topologies.failures import Failures, host_parts
+from verification.check import check
+
+CASES = 200
+FABRIC = load("ring,4")
+DESIRED = tuple(
+    Desired.compute(Config(fabric="ring,4", engine="updown", root=root), FABRIC)
+    for root in ("s1", "s2", "s3")
+)
+PACE = Pace(lambda plan, task: plan(task), drain_interval_s=0)
+UP = SimpleNamespace(config=0, state=0)
+DOWN = SimpleNamespace(config=0, state=1)
+
+
+class ModelSwitch:
+    """What a switch holds, whoever is connected to it."""
+
+    def __init__(self, dpid: int) -> None:
+        self.dpid = dpid
+        self.rules: dict[Any, Rule] = {}
+        self.groups: dict[int, Group] = {}
+        self.ports = dict.fromkeys((1, 2, 3), UP)
+
+    def apply(self, change: Change) -> None:
+        if isinstance(change, RuleChange):
+            if change.command == "delete":
+                self.rules.pop(change.rule.key, None)
+            else:
+                self.rules[change.rule.key] = change.rule
+        elif change.command == "delete":
+            self.groups.pop(change.group.group_id, None)
+        else:
+            self.groups[change.group.group_id] = change.group
+
+
+class ModelSession:
+    """A connection; each of its methods takes a random number of turns, or finds it ended."""
+
+    def __init__(self, datapath: Any) -> None:
+        self.datapath = datapath
+        self.lock = hub.Semaphore()
+        self.gone = False
+
+    def wait(self) -> None:
+        for _ in range(self.datapath.dice.randrange(4)):
+            hub.sleep(0)
+        if self.gone or self.datapath.state == DEAD_DISPATCHER:
+            raise SwitchGoneError("the connection is over")
+
+    def rules(self) -> list[FoundRule]:
+        self.wait()
+        held = self.datapath.switch.rules
+        found = [FoundRule(r.table, r.priority, r.match, r.cookie, r) for r in held.values()]
+        self.wait()
+        return found
+
+    def groups(self) -> list[FoundGroup]:
+        self.wait()
+        held = self.datapath.switch.groups
+        return [FoundGroup(number, group) for number, group in held.items()]
+
+    def change(self, changes: tuple[Change, ...]) -> list[tuple[Change | None, str]]:
+        for change in changes:
+            if self.datapath.dice.random() < 0.1:
+                self.wait()
+            self.datapath.switch.apply(change)
+        self.wait()
+        return []
+
+    def change_at_once(self, changes: Iterable[Change]) -> list[tuple[Change | None, str]]:
+        together = list(changes)
+        self.wait()
+        for change in together:
+            self.datapath.switch.apply(change)
+        self.wait()
+        return []
+
+    def port_counters(self) -> dict[int, tuple[int, int]]:
+        self.wait()
+        return dict.fromkeys((1, 2, 3), (0, 0))
+
+    def answers(self, _timeout_s: float) -> bool:
+        try:
+            self.wait()
+        except SwitchGoneError:
+            return False
+        return True
+
+    def end(self) -> None:
+        self.gone = True
+
+
+class Reports:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.kinds: list[str] = []
+        self.failed: list[str] = []
+
+    def tell(self, kind: str, **fields: Any) -> None:
+        self.kinds.append(kind)
+        if kind == "failures":
+            self.failed = fields["failed"]
+
+    def installed(self, _changes: Changes, seconds: float) -> None:
+        assert seconds >= 0
+
+    def changed(self, way: Planned, seconds: float) -> None:
+        assert seconds >= 0
+        assert way.change.proven
+
+
+def separated_pairs(failures: Failures) -> int:
+    """Return the ordered pairs of hosts that failures separate."""
+    parts = host_parts(FABRIC, failures)
+    return sum(a != b for a in parts for b in parts)
+
+
+class Case:
+    """One controller and its switches."""
+
+    def __init__(self, seed: int) -> None:
+        self.dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
+        self.status = Status(DESIRED[0])
+        self.reports = Reports()
+        session: Any = ModelSession
+        self.controller = Switches(self.status, self.reports, session, PACE)
+        self.switches = [ModelSwitch(switch.dpid) for switch in FABRIC.switches]
+        self.checked: set[str] = set()
+        self.connections: dict[int, Any] = {}
+        self.unnoticed: list[Any] = []
+        """Connections that have ended, of which the controller hears later."""
+
+    def connect(self, switch: ModelSwitch) -> None:
+        """Connect, perhaps before the end of the former connection was noticed."""
+        if switch.dpid in self.connections:
+            if self.dice.random() < 0.5:
+                self.disconnect(switch)
+            else:
+                self.unnoticed.append(self.connections.pop(switch.dpid))
+                self.unnoticed[-1].state = DEAD_DISPATCHER
+        datapath = SimpleNamespace(
+            id=switch.dpid, state=MAIN_DISPATCHER, switch=switch, dice=self.dice, ports=switch.ports
+        )
+        datapath.close = lambda: setattr(datapath, "state", DEAD_DISPATCHER)
+        self.connections[switch.dpid] = datapath
+        self.controller.connected(datapath)
+
+    def disconnect(self, switch: ModelSwitch) -> None:
+        datapath = self.connections.pop(switch.dpid, None)
+        if datapath is not None:
+            datapath.state = DEAD_DISPATCHER
+            self.controller.disconnected(datapath)
+
+    def set_port(self, switch: ModelSwitch, port: int, state: Any) -> None:
+        switch.ports[port] = state
+        datapath = self.connections.get(switch.dpid)
+        if datapath is not None:
+            self.controller.ports_changed(datapath)
+
+    def step(self) -> None:
+        """Let one thing happen, and then others run for some turns."""
+        switch = self.dice.choice(self.switches)
+        match self.dice.randrange(6):
+            case 0 | 1:
+                self.connect(switch)
+            case 2:
+                self.disconnect(switch)
+            case 3:
+                self.controller.change_to(self.dice.choice(DESIRED))
+            case 4:
+                self.set_port(switch, self.dice.choice((2, 3)), self.dice.choice((UP, DOWN)))
+            case 5 if self.unnoticed:
+                late = self.unnoticed.pop(self.dice.randrange(len(self.unnoticed)))
+                self.controller.disconnected(late)
+        for _ in range(self.dice.randrange(8)):
+            hub.sleep(0)
+            self.check()
+
+    def check(self) -> None:
+        """Whatever the switches hold at this moment cannot deadlock, and has no loop."""
+        held = {
+            self.status.desired.names[of.dpid]: SwitchRules(
+                tuple(of.rules.values()), tuple(of.groups.values())
+            )
+            for of in self.switches
+        }
+        digest = str(held)
+        if digest not in self.checked:
+            self.checked.add(digest)
+            verdict = check(FABRIC, held)
+            assert verdict.acyclic
+            assert not [line for line in verdict.problems if "for ever" in line]
+
+    def settle(self) -> None:
+        """Connect every switch that is not connected, until nothing happens any more."""
+        for _ in range(2000):
+            while self.unnoticed:
+                self.controller.disconnected(self.unnoticed.pop())
+            for switch in self.switches:
+                datapath = self.connections.get(switch.dpid)
+                if datapath is None or datapath.state == DEAD_DISPATCHER:
+                    self.connect(switch)
+            hub.sleep(0)
+            self.check()
+            routes = self.status.transition
+            if self.status.observed.ready and routes.is_there and not routes.undrained:
+                return
+        raise AssertionError(f"not ready: {self.status.problems(1e9)} {routes.as_json()}")
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_in_the_end_every_switch_holds_what_is_wanted(part: int) -> None:
+    for seed in range(part * CASES // 4, (part + 1) * CASES // 4):
+        case = Case(seed)
+        for _ in range(case.dice.randrange(1, 25)):
+            case.step()
+        case.settle()
+        routes, failures = case.status.transition, failures_of(case.status.observed)
+        assert (routes.goal.failures, routes.problem) == (failures, None), f"seed {seed}"
+        held = {}
+        for switch in case.switches:
+            name = case.status.desired.names[switch.dpid]
+            wanted = held[name] = routes.wanted(name)
+            rules = {rule.key: rule for rule in map(normal, wanted.rules)}
+            assert switch.rules == rules, f"seed {seed}: {name}"
+            groups = {group.group_id: group for group in wanted.groups}
+            assert switch.groups == groups, f"seed {seed}: {name}"
+        verdict = check(usable(FABRIC, failures), held)
+        separated = separated_pairs(failures)
+        assert (verdict.acyclic, verdict.undelivered) == (True, separated), f"seed {seed}"
+        for switch in case.switches:
+            for port in (2, 3):
+                case.set_port(switch, port, UP)
+        case.settle()
+        assert case.reports.failed == [], f"seed {seed}"
+        assert case.status.observed.failures() == frozenset(), f"seed {seed}"

@@ -1,0 +1,128 @@
+"""``python -m tests.prove_repairs [CASES [ENGINE ...]]``: repairs of every engine's plans.
+
+Each plan of a generated fabric is repaired for every single link, and for some double failures
+and switches; then for every single link of a few well-known fabrics. Every repaired plan is
+compiled, and its rules are read back and checked. The test draws a few cases of the same kind.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+import numpy as np
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
+from common.errors import PlanError
+from routing.plan import make_plan
+from routing.vlans.assignment import ASSIGNMENTS
+from tests.property.test_every_engine import PROMISES, Promise
+from tests.property.test_repair import repairs_hold
+from tests.repairs import Outcome, check_repair, single_links
+from topologies import load
+from verification.checked_plan import CheckedPlan
+
+KNOWN = [
+    "mesh,4,4,hosts=2",
+    "torus,4,4,hosts=4",
+    "torus,6,6",
+    "irregular-a",
+    "random,32,degree=4,hosts=2",
+    "fattree3,4",
+    "fattree,2,4,2",
+    "lsft,3",
+]
+
+
+class Figures:
+    """Sums over repairs."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self.kinds: Counter[str] = Counter()
+        self.moved: list[float] = []
+        self.stretch: list[float] = []
+        self.rules: list[float] = []
+        self.times_ms: list[float] = []
+
+    def add(self, outcome: Outcome) -> None:
+        """Add one repair."""
+        found = outcome.repair
+        pairs = len(found.plan.fabric.hosts) * (len(found.plan.fabric.hosts) - 1)
+        self.kinds[found.kind] += 1
+        self.moved.append(found.moved / max(1, pairs))
+        if found.kind in ("repaired", "extended") and found.moved:
+            self.stretch.append(found.mean_stretch)
+        self.rules.append(outcome.rules_changed)
+        self.times_ms.append(found.plan.routing_ms)
+
+    def text(self) -> str:
+        """Return one line."""
+        total = self.kinds.total()
+        if not total:
+            return "none"
+        kinds = ", ".join(f"{name} {count}" for name, count in sorted(self.kinds.items()))
+        return (
+            f"{total} repairs ({kinds}): pairs moved {np.mean(self.moved):.1%}, stretch of moved"
+            f" paths {np.mean(self.stretch or [1]):.2f}, rules changed per switch"
+            f" {np.mean(self.rules):.1f}, {np.mean(self.times_ms):.1f} ms"
+        )
+
+
+def generated(promise: Promise, wanted: int) -> dict[str, Figures]:
+    """Check ``wanted`` repairs or more on generated fabrics; return the figures by VLANs."""
+    figures: dict[str, Figures] = {assignment: Figures() for assignment in ASSIGNMENTS}
+    number = 0
+    while sum(of.kinds.total() for of in figures.values()) < wanted:
+        number += 1
+
+        @seed(number)
+        @settings(
+            max_examples=20,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(data=st.data())
+        def draw(data: st.DataObject) -> None:
+            for outcome in repairs_hold(promise, data, None):
+                figures[outcome.repair.plan.request.vlans].add(outcome)
+
+        draw()
+    return figures
+
+
+def known(engine: str, spec: str) -> Figures | None:
+    """Check the repair of every single link of a fabric; None if the engine cannot route it."""
+    fabric = load(spec)
+    try:
+        intact = CheckedPlan(make_plan(fabric, engine))
+    except PlanError:
+        return None
+    figures = Figures()
+    for failures in single_links(fabric):
+        figures.add(check_repair(intact, failures))
+    return figures
+
+
+def main() -> None:
+    """Check the engines named, or all."""
+    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    for promise in PROMISES:
+        if len(sys.argv) > 2 and promise.engine not in sys.argv[2:]:
+            continue
+        for assignment, figures in generated(promise, wanted).items():
+            _say(f"{promise.engine}, generated fabrics, {assignment} VLANs: {figures.text()}")
+        for spec in KNOWN:
+            of_known = known(promise.engine, spec)
+            if of_known is not None:
+                _say(f"{promise.engine}, {spec}: {of_known.text()}")
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201 - its output
+
+
+if __name__ == "__main__":
+    main()

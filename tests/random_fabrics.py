@@ -1,0 +1,38 @@
+"""Small random fabrics from a seeded random generator."""
+
+from __future__ import annotations
+
+import random
+
+from topologies import Fabric, Host, Link, Switch
+from topologies.numbering import host_ip, host_mac
+
+
+def small_fabric(pick: random.Random, *, most_switches: int = 6, most_hosts: int = 6) -> Fabric:
+    """Return a connected fabric: a random tree and a few more links, hosts anywhere."""
+    count = pick.randint(2, most_switches)
+    ends = [(pick.randrange(i), i) for i in range(1, count)]
+    known = {frozenset(pair) for pair in ends}
+    for _ in range(pick.randint(0, count)):
+        pair = tuple(pick.sample(range(count), 2))
+        if frozenset(pair) not in known:
+            known.add(frozenset(pair))
+            ends.append((pair[0], pair[1]))
+    port = [0] * count
+    hosts = []
+    at = pick.choices(range(count), k=pick.randint(2, most_hosts))
+    for number, switch in enumerate(sorted(at), 1):
+        port[switch] += 1
+        address = (switch + 1, port[switch])
+        hosts.append(
+            Host(
+                f"h{number}", host_mac(*address), host_ip(*address), f"s{switch + 1}", port[switch]
+            )
+        )
+    links = []
+    for a, b in ends:
+        port[a] += 1
+        port[b] += 1
+        links.append(Link(f"s{a + 1}", port[a], f"s{b + 1}", port[b]))
+    switches = tuple(Switch(f"s{i}", i) for i in range(1, count + 1))
+    return Fabric("random", switches, tuple(hosts), tuple(links))

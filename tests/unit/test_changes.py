@@ -1,0 +1,306 @@
+"""The steps of changes: tiers, proofs, and every intermediate rule set walked independently."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.errors import PlanError
+from forwarding.openflow.compiler import compile_rules
+from forwarding.openflow.directory import read_dir, write_dir
+from forwarding.openflow.planes import (
+    Plane,
+    joined,
+    plane_of,
+    planes_in,
+    rules_in,
+    without_admission,
+)
+from forwarding.openflow.reader import Generation
+from forwarding.openflow.rules import FabricRules
+from routing.plan import Plan, make_plan
+from tests.independent import RuleTracer
+from tests.mixture_walker import CUT, MixtureWalker
+from tests.random_fabrics import small_fabric
+from topologies import load
+from topologies.fabric import Fabric
+from verification.changes.certificate import digest
+from verification.changes.change import Change, Installed
+from verification.changes.folder import CERTIFICATE, write_steps
+from verification.changes.tiers import naive_change, plan_change
+from verification.check import check
+
+
+def _installed(plan: Plan, flow_control: str = "pause") -> Installed:
+    rules = compile_rules(plan)
+    return Installed(plan.fabric, rules, flow_control, plan.host_tags(), plan.multicast)
+
+
+def _change(spec: str, old: Mapping[str, Any], new: Mapping[str, Any], flow_control: str) -> Change:
+    fabric = load(spec)
+    return plan_change(_installed(make_plan(fabric, **old), flow_control), make_plan(fabric, **new))
+
+
+ROOT_1: Mapping[str, Any] = {"request": "updown", "root": "s1"}
+ROOT_3: Mapping[str, Any] = {"request": "updown", "root": "s3"}
+DL: Mapping[str, Any] = {"request": "dl", "vcs": 2}
+
+
+@pytest.mark.parametrize(
+    ("spec", "old", "new", "flow_control", "tier"),
+    [
+        ("torus,4,4", ROOT_1, ROOT_1, "pause", 0),
+        ("fattree,2,4,2", {"request": "fattree"}, {"request": "smodk"}, "pause", 1),
+        ("ring,4", ROOT_1, ROOT_3, "none", 2),
+        ("torus,4,4", ROOT_1, DL, "pfc", 2),
+        ("torus,4,4", DL, {**ROOT_1, "tagging": "host"}, "pfc", 2),
+        ("ring,4", ROOT_1, ROOT_3, "pfc", 2),
+        ("ring,4", ROOT_1, ROOT_3, "pause", 3),
+        ("ring,6", {**ROOT_1, "tagging": "host"}, {**ROOT_3, "tagging": "host"}, "pause", 3),
+    ],
+)
+def test_the_first_tier_that_is_proven_is_taken(
+    spec: str, old: Mapping[str, Any], new: Mapping[str, Any], flow_control: str, tier: int
+) -> None:
+    change = _change(spec, old, new, flow_control)
+    assert change.tier == tier
+    assert change.proven
+    assert len(change.steps) == {0: 0, 1: 1, 2: 3, 3: 3}[tier]
+    held = [change.before.rules, *(step.rules for step in change.steps)]
+    assert all(set(rules) == set(held[0]) for rules in held)
+    assert any(step.drain for step in change.steps) == (tier > 1)
+    assert any(step.stopped for step in change.steps) == (tier == 3)
+    if change.steps:
+        last = change.steps[-1]
+        verdict = check(change.before.fabric, last.rules, flow_control=flow_control, tags=last.tags)
+        assert verdict.good
+        assert last.stopped == ()
+
+
+def test_a_naive_change_is_not_proven() -> None:
+    fabric = load("ring,4")
+    change = naive_change(_installed(make_plan(fabric, **ROOT_1)), make_plan(fabric, **ROOT_3))
+    assert (change.tier, len(change.steps), change.proven) == (1, 1, False)
+    proof = change.steps[0].proof
+    assert not proof.acyclic
+    assert proof.lost > 0
+    assert len(proof.mixed.verdict.witnesses) == len(proof.mixed.verdict.cycle)
+
+
+def test_the_new_plane_and_its_priorities_are_free() -> None:
+    fabric = load("ring,4")
+    before = _installed(make_plan(fabric, **ROOT_1), "pfc")
+    change = plan_change(before, make_plan(fabric, **ROOT_3))
+    after = change.steps[-1].rules
+    assert plane_of(before.rules) == Plane(0, 0)
+    assert plane_of(after) == Plane(1, 1)
+    # The way back takes the plane that is free now.
+    back = plan_change(replace(before, rules=after), make_plan(fabric, **ROOT_1))
+    assert back.tier == 2
+    assert plane_of(back.steps[-1].rules) == Plane(0, 0)
+    # Before the old plane is empty, both are in use.
+    undrained = (Generation(before.rules), Generation(change.steps[0].rules))
+    halfway = replace(before, rules=change.steps[1].rules, undrained=undrained)
+    third = plan_change(halfway, make_plan(fabric, **DL))
+    assert third.tier == 2
+    assert plane_of(third.steps[-1].rules).number == 2
+
+
+def test_without_a_free_plane_switches_change_in_batches_or_all_is_stopped() -> None:
+    fabric = load("ring,6")
+    old, new = make_plan(fabric, **ROOT_1), make_plan(fabric, **ROOT_3)
+    rules: FabricRules = compile_rules(old)
+    for plane in (1, 2, 3):
+        rules = joined(rules, without_admission(rules_in(compile_rules(old), Plane(plane))))
+    assert planes_in(rules) == {0, 1, 2, 3}
+    before = replace(_installed(old), rules=rules)
+    change = plan_change(before, new)
+    assert change.tier == 3
+    assert change.proven
+    assert plane_of(change.steps[-1].rules).number == 0
+    assert {len(step.stopped) for step in change.steps} == {0, len(fabric.hosts)}
+
+
+def test_what_can_deadlock_by_itself_is_refused() -> None:
+    fabric = load("ring,4")
+    bad, good = make_plan(fabric, "minimal"), make_plan(fabric, **ROOT_1)
+    with pytest.raises(PlanError, match="the new plan CAN DEADLOCK under PAUSE: s1:"):
+        plan_change(_installed(good), bad)
+    with pytest.raises(PlanError, match="what is installed CAN DEADLOCK under PAUSE: s1:"):
+        plan_change(_installed(bad), good)
+
+
+def test_a_cut_path_may_lose_packets_but_no_other() -> None:
+    whole = load("ring,6,hosts=2")
+    cut = replace(whole, links=whole.links[1:])
+    before = replace(_installed(make_plan(whole, **ROOT_1)), fabric=cut)
+    broken = check(cut, before.rules, flow_control="pause").undelivered
+    assert broken > 0
+    change = plan_change(before, make_plan(cut, **ROOT_1))
+    assert change.proven
+    last = change.steps[-1].proof.after.verdict
+    assert (last.undelivered, last.broadcasts_undelivered) == (0, 0)
+    for step in change.steps:
+        assert step.proof.mixed.verdict.undelivered <= broken + len(step.stopped)
+
+
+def test_the_folders_can_be_checked_by_anyone(tmp_path: Path) -> None:
+    change = _change("torus,4,4", ROOT_1, {"request": "updown", "root": "s11"}, "pause")
+    write_steps(change, tmp_path)
+    written = json.loads((tmp_path / CERTIFICATE).read_text())
+    assert (written["tier"], written["proven"]) == (3, True)
+    assert written["before"] == digest(change.before.rules)
+    for number, step in enumerate(written["steps"], 1):
+        fabric, rules = read_dir(tmp_path / str(number))
+        assert digest(rules) == step["sha256"]
+        verdict = check(fabric, rules, flow_control="pause")
+        assert verdict.acyclic == step["acyclic"] == True  # noqa: E712
+        assert verdict.undelivered == step["undelivered"] <= step["stopped_pairs"]
+    RuleTracer(tmp_path / "3").all_pairs()
+
+
+ENGINES = ("updown", "updown", "lturn", "rturn", "dl", "lash", "prefix", "sbp", "dfsssp")
+
+
+def _plan(
+    fabric: Fabric, pick: random.Random, tagging: Sequence[str] = ("switch", "switch", "host")
+) -> Plan:
+    engine = pick.choice(ENGINES)
+    root = pick.choice(fabric.switches).name if engine == "updown" else None
+    return make_plan(fabric, engine, root=root, tagging=pick.choice(tagging))
+
+
+def _good_under_pause(plan: Plan) -> bool:
+    rules = compile_rules(plan)
+    return check(plan.fabric, rules, flow_control="pause", tags=plan.host_tags()).good
+
+
+def _walk(change: Change, folder: Path) -> None:
+    """Walk every rule set, and every mixture of rule sets between two drains."""
+    write_steps(change, folder)
+    flow_control, first = change.before.flow_control, 0
+    for number, step in enumerate(change.steps, 1):
+        stopped = set(step.stopped)
+        for generations in ([number], list(range(first, number + 1))):
+            walker = MixtureWalker([folder / str(of) for of in generations])
+            for pair in walker.pairs():
+                fates = walker.outcomes(*pair)
+                assert fates <= {(pair[1],), ()}, (pair, fates)
+                admitted = all(
+                    pair not in change.steps[of - 1].stopped for of in generations if of > 0
+                )
+                assert () not in fates or not admitted, pair
+            for host in walker.fabric["hosts"]:
+                others = tuple(sorted(h["name"] for h in walker.fabric["hosts"] if h is not host))
+                fates = walker.outcomes(host["name"], "all")
+                assert fates <= {others, ()}
+                assert () not in fates or any(
+                    (host["name"], "all") in s.stopped for s in change.steps
+                )
+            assert not walker.has_cycle(flow_control)
+        assert bool(stopped) <= (change.tier == 3)
+        if step.drain:
+            first = number
+
+
+def _connected(fabric: Fabric) -> bool:
+    seen = {fabric.switches[0].name}
+    for _ in fabric.switches:
+        seen |= {
+            end for link in fabric.links if seen & {link.a, link.b} for end in (link.a, link.b)
+        }
+    return len(seen) == len(fabric.switches)
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_a_link_is_cut_during_a_change(block: int, tmp_path: Path) -> None:
+    """The next change counts the packets of the steps that were not drained."""
+    proven = 0
+    for seed in range(block * 60, block * 60 + 60):
+        pick = random.Random(seed)  # noqa: S311 - it only has to be repeatable
+        fabric = small_fabric(pick)
+        old, new = _plan(fabric, pick), _plan(fabric, pick)
+        before = _installed(old, "pfc")
+        change = plan_change(before, new)
+        without = pick.randrange(len(fabric.links))
+        cut = replace(fabric, links=fabric.links[:without] + fabric.links[without + 1 :])
+        if change.tier < 2 or not _connected(cut):
+            continue
+        held = [Generation(before.rules, before.tags)]
+        for step in change.steps[: pick.randint(1, 2)]:
+            held.append(Generation(step.rules, step.tags))
+        halfway = replace(
+            before,
+            fabric=cut,
+            rules=held[-1].rules,
+            tags=held[-1].tags,
+            undrained=tuple(held[:-1]),
+        )
+        repair = plan_change(halfway, _plan(cut, pick))
+        assert repair.proven
+        held += [Generation(step.rules, step.tags) for step in repair.steps[:1]]
+        folders = [tmp_path / str(seed) / str(number) for number in range(len(held))]
+        for generation, folder in zip(held, folders, strict=True):
+            write_dir(cut, generation.rules, folder, tags=generation.tags)
+        walker = MixtureWalker(folders)
+        for pair in walker.pairs():
+            fates = walker.outcomes(*pair)
+            assert fates <= {(pair[1],), (CUT,), ()}, (pair, fates)
+            assert () not in fates or (CUT,) in fates, (pair, fates)
+        assert not walker.has_cycle("pfc")
+        proven += 1
+    assert proven > 1
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_every_intermediate_rule_set_is_walked(block: int, tmp_path: Path) -> None:
+    tiers: set[int] = set()
+    for seed in range(block * 20, block * 20 + 20):
+        pick = random.Random(seed)  # noqa: S311 - it only has to be repeatable
+        fabric = small_fabric(pick, most_switches=5, most_hosts=5)
+        old, new = _plan(fabric, pick), _plan(fabric, pick)
+        flow_control = pick.choice(("pause", "pfc"))
+        before = _installed(old, flow_control)
+        if flow_control == "pause" and not all(_good_under_pause(of) for of in (old, new)):
+            with pytest.raises(PlanError, match="CAN DEADLOCK under PAUSE"):
+                plan_change(before, new)
+            continue
+        change = plan_change(before, new)
+        assert change.proven
+        _walk(change, tmp_path / str(seed))
+        tiers.add(change.tier)
+    assert tiers >= {0, 2}
+
+
+@pytest.mark.parametrize("flow_control", ["pause", "pfc"])
+def test_changes_follow_each_other(flow_control: str) -> None:
+    """Each change starts from the rules that the last one left, in whatever plane they are."""
+    tiers: set[int] = set()
+    for seed in range(2000, 2030):
+        pick = random.Random(seed)  # noqa: S311 - it only has to be repeatable
+        fabric = small_fabric(pick)
+        plans = [_plan(fabric, pick) for _ in range(5)]
+        if flow_control == "pause":
+            plans = [plan for plan in plans if _good_under_pause(plan)]
+        if not plans:
+            continue
+        installed = _installed(plans[0], flow_control)
+        for plan in plans[1:]:
+            change = plan_change(installed, plan)
+            assert change.proven
+            tiers.add(change.tier)
+            if change.steps:
+                last = change.steps[-1]
+                verdict = check(fabric, last.rules, flow_control=flow_control, tags=last.tags)
+                assert verdict.good
+                assert verdict.problems == []
+                installed = replace(installed, rules=last.rules, tags=last.tags)
+            again = plan_change(installed, plan)
+            assert (again.tier, again.steps) == (0, ())
+    assert tiers >= {0, 1, 2}

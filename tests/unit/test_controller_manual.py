@@ -1,0 +1,39 @@
+"""docs/controller.md says what is true of the code."""
+
+from __future__ import annotations
+
+import re
+
+from controller.config import Config
+from controller.config_reference import table
+from controller.northbound.events import MAX_CLIENTS, MAX_WAITING
+from controller.northbound.server import Limits
+from emulation.names import REPOSITORY
+
+MANUAL = (REPOSITORY / "docs" / "controller.md").read_text()
+
+
+def test_every_key_is_in_the_reference() -> None:
+    assert table() in MANUAL, "write it again: python -m controller.config_reference"
+
+
+def test_every_key_has_a_meaning() -> None:
+    rows = [row.split(" | ") for row in table().splitlines()[2:]]
+    assert {row[0].strip("| `").partition(".")[0] for row in rows} == set(Config.model_fields)
+    for row in rows:
+        assert len(row) == 4
+        assert re.search(r"\w{3}", row[3]), row
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    limits = Limits()
+    for value in (
+        f"| {limits.connections} |",
+        f"| {limits.head_bytes >> 10} KiB |",
+        f"| {limits.body_bytes >> 10} KiB |",
+        f"| {limits.request_s:g} s |",
+        f"| {limits.response_s:g} s |",
+        f"At most {MAX_CLIENTS} clients",
+        f"more than {MAX_WAITING:,} events",
+    ):
+        assert value in MANUAL, value

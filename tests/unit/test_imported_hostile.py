@@ -1,0 +1,218 @@
+"""Damaged and hostile files of other fabrics: a verdict or one line, and exit status 2."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from common.errors import KnotlessError
+from forwarding.imported.paths import read_paths
+from knotless.main import main
+from routing.plan import make_plan
+from tests.infiniband_dumps import of_plan
+from tests.router_nets import leaf_spine
+from topologies import load
+from verification.imported import verdict_of_imported
+
+PIECES = (
+    "",
+    "0",
+    "-1",
+    "255",
+    "99999999999999999999",
+    "\x00",
+    '"',
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "/",
+    "\n",
+    "\t",
+    "x",
+    "é",
+    "0x",
+    "/33",
+    "::",
+    "null",
+    "1e999",
+    "NaN",
+    "true",
+    "Vlan",
+    "PortChannel1",
+    "Ethernet0",
+    "leaf1",
+    "S-",
+    "H-",
+    "lid ",
+    "ROUTE_TABLE:",
+)
+
+
+def complaint(*words: str) -> str:
+    """Run a check that is to be refused; returns the one line."""
+    done = CliRunner(mix_stderr=False).invoke(main, ["check", *words], prog_name="knotless")
+    assert done.exit_code == 2, done.output
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def infiniband(folder: Path) -> Path:
+    subnet = of_plan(make_plan(load("ring,3"), "updown"))
+    assert subnet is not None
+    return subnet.write(folder)
+
+
+def damage(text: str, draw: random.Random) -> str:
+    """Change a text in one or a few places."""
+    for _ in range(draw.randint(1, 3)):
+        at = draw.randrange(len(text) + 1)
+        kind = draw.random()
+        if kind < 0.15:
+            text = text[:at]
+        elif kind < 0.3:
+            end = draw.randrange(len(text) + 1)
+            text = text[:at] + text[min(at, end) : end] + text[at:]
+        else:
+            text = text[:at] + draw.choice(PIECES) + text[at + draw.randint(0, 12) :]
+    return text
+
+
+def fuzz(folder: Path, first: int, count: int) -> dict[str, int]:
+    """Damage the files in a folder; returns how often there was a verdict and how often a line."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    found = {"verdict": 0, "line": 0}
+    for seed in range(first, first + count):
+        draw = random.Random(seed)  # noqa: S311
+        file = draw.choice(files)
+        whole = file.read_text()
+        file.write_text(damage(whole, draw))
+        said = ""
+        try:
+            verdict_of_imported(read_paths([folder]))
+        except KnotlessError as error:
+            said = str(error)
+        except Exception as error:
+            raise AssertionError(f"seed {seed}: {file.name}") from error
+        assert "\n" not in said, seed
+        assert len(said) < 1000, seed
+        found["line" if said else "verdict"] += 1
+        file.write_text(whole)
+    return found
+
+
+def test_damaged_files_of_infiniband(tmp_path: Path) -> None:
+    found = fuzz(infiniband(tmp_path), 0, 300)
+    assert min(found.values()) > 30
+
+
+@pytest.mark.parametrize("form", ["sonic", "redis", "frr", "text"])
+def test_damaged_files_of_routers(form: str, tmp_path: Path) -> None:
+    found = fuzz(leaf_spine(2, 2).write(tmp_path, form), 0, 150)
+    assert min(found.values()) > 10
+
+
+@pytest.mark.parametrize("name", ["ibnetdiscover.txt", "opensm-lfts.dump", "opensm-sl2vl.dump"])
+def test_what_is_no_ordinary_file(name: str, tmp_path: Path) -> None:
+    folder = infiniband(tmp_path)
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    assert "it is a pipe, not a file" in complaint(str(folder))
+    (folder / name).unlink()
+    (folder / name).symlink_to("/dev/zero")
+    assert "it is a device, not a file" in complaint(str(folder))
+    (folder / name).unlink()
+    with (folder / name).open("wb") as file:
+        file.truncate(1 << 30)
+    assert "has 1073741824 bytes, at most" in complaint(str(folder))
+
+
+@pytest.mark.parametrize("coding", ["utf-16", "latin-1"])
+def test_other_encodings(coding: str, tmp_path: Path) -> None:
+    file = infiniband(tmp_path) / "ibnetdiscover.txt"
+    file.write_bytes(file.read_text().replace("h1", "hé").encode(coding))
+    assert "ibnetdiscover.txt: cannot be read: not UTF-8 text" in complaint(str(tmp_path))
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    folder = leaf_spine(2, 1).write(tmp_path)
+    for file in folder.rglob("*.json"):
+        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert verdict_of_imported(read_paths([folder])).acyclic is True
+
+
+def test_what_no_reader_recognises(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    assert "no file of a known kind in it; known are FRR" in complaint(str(tmp_path))
+    assert "notes.txt: no known kind of file" in complaint(str(tmp_path / "notes.txt"))
+    assert "cannot be read: No such file" in complaint(str(tmp_path / "nothing"))
+    folder = infiniband(tmp_path / "ib")
+    assert "notes.txt: no known kind" in complaint(str(folder), str(tmp_path / "notes.txt"))
+    leaf_spine(2, 1).write(tmp_path / "routers")
+    said = complaint(str(folder), str(tmp_path / "routers"))
+    assert "files of different fabrics: infiniband and routers" in said
+    (folder / "ibnetdiscover.txt").unlink()
+    assert "one output of ibnetdiscover is needed" in complaint(str(folder))
+    said = complaint(str(folder), "--flow-control", "pause")
+    assert "the flow control of" in said
+
+
+def _set(values: dict[str, Any], *keys: str, to: object) -> None:
+    for key in keys[:-1]:
+        values = values[key]
+    values[keys[-1]] = to
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "says"),
+    [
+        (("DSCP_TO_TC_MAP", "AZURE", "3"), "99", "'3': '99' is out of range"),
+        (("DSCP_TO_TC_MAP", "AZURE", "64"), "1", "'64': '1' is out of range"),
+        (("PORT_QOS_MAP", "Ethernet0", "pfc_enable"), "8", "must list priorities 0 to 7"),
+        (("PORT_QOS_MAP", "Ethernet0", "pfc_enable"), "3;4", "must list priorities 0 to 7"),
+        (("VLAN_INTERFACE",), {"Vlan10|10.0.0.1/40": {}}, "is not a prefix such as"),
+    ],
+)
+def test_impossible_values(keys: tuple[str, ...], value: object, says: str, tmp_path: Path) -> None:
+    folder = leaf_spine(2, 1).write(tmp_path)
+    file = folder / "leaf1" / "config_db.json"
+    values = json.loads(file.read_text())
+    _set(values, *keys, to=value)
+    file.write_text(json.dumps(values))
+    assert says in complaint(str(folder))
+
+
+def test_addresses_that_occur_twice(tmp_path: Path) -> None:
+    file = infiniband(tmp_path) / "ibnetdiscover.txt"
+    file.write_text(file.read_text().replace("lid 2 lmc 0", "lid 1 lmc 0"))
+    assert "LID 1 belongs to two ports" in complaint(str(tmp_path))
+
+
+def test_a_fabric_that_does_not_fit_into_memory(tmp_path: Path) -> None:
+    folder = leaf_spine(2, 1).write(tmp_path)
+    file = folder / "leaf1" / "config_db.json"
+    values = json.loads(file.read_text())
+    values["VLAN_INTERFACE"] = {
+        f"Vlan{n}|10.{n >> 14}.{n >> 6 & 255}.{n % 64 * 4}/30": {} for n in range(100_000)
+    }
+    file.write_text(json.dumps(values))
+    said = complaint(str(folder))
+    assert "this fabric takes about" in said
+
+
+def test_deep_nesting_and_strange_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "config_db.json"
+    file.write_text('{"PORT":' + '{"a":' * 200_000 + "1" + "}" * 200_001)
+    assert "not JSON: nested too deeply" in complaint(str(tmp_path))
+    file.write_text('{"PORT": {"Ethernet0": {"index": NaN}}}')
+    assert "not JSON: NaN is not a number" in complaint(str(tmp_path))
+    file.write_text('{"PORT": {"Ethernet0": {"index": ' + "9" * 5000 + "}}}")
+    assert "not JSON" in complaint(str(tmp_path))

@@ -1,0 +1,111 @@
+"""Mixtures of rules on hundreds of small fabrics, judged by the check and by a slow tracer."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from forwarding.openflow.compiler import compile_rules
+from forwarding.openflow.directory import write_dir
+from forwarding.openflow.reader import Generation, state_of_generations
+from forwarding.openflow.rules import FabricRules, SwitchRules
+from routing.graphs.channels import VCS_PER_CHANNEL
+from routing.plan import make_plan
+from tests.mixture_walker import MixtureWalker
+from tests.random_fabrics import small_fabric
+from topologies.fabric import Fabric
+from verification.check import Verdict, check, verdict_of
+from verification.dependencies import edges_of
+
+ENGINES = ("updown", "updown", "updown", "lturn", "rturn", "minimal", "dl", "lash", "prefix")
+
+
+def _rules(fabric: Fabric, pick: random.Random) -> FabricRules:
+    """Return the rules of a random engine; sometimes a few of them are missing."""
+    engine = pick.choice(ENGINES)
+    root = pick.choice(fabric.switches).name if engine == "updown" else None
+    rules = dict(compile_rules(make_plan(fabric, engine, root=root)))
+    if pick.random() < 0.3:
+        name = pick.choice(fabric.switches).name
+        held = list(rules[name].rules)
+        held.pop(pick.randrange(len(held)))
+        rules[name] = SwitchRules(tuple(held), rules[name].groups)
+    return rules
+
+
+def _generations(fabric: Fabric, pick: random.Random, count: int) -> list[FabricRules]:
+    generations = [_rules(fabric, pick)]
+    while len(generations) < count:
+        new = _rules(fabric, pick)
+        kept = {s.name for s in fabric.switches if pick.random() < 0.4}
+        generations.append({n: generations[-1][n] if n in kept else new[n] for n in new})
+    return generations
+
+
+def _walker(fabric: Fabric, generations: list[FabricRules], folder: Path) -> MixtureWalker:
+    folders = [folder / str(number) for number in range(len(generations))]
+    for rules, of in zip(generations, folders, strict=True):
+        write_dir(fabric, rules, of)
+    return MixtureWalker(folders)
+
+
+def _agree(fabric: Fabric, generations: list[FabricRules], folder: Path) -> Verdict:
+    """Compare the mixture's state with the slow tracer: failed pairs, copies, dependencies."""
+    walker = _walker(fabric, generations, folder)
+    state = state_of_generations(fabric, [Generation(rules) for rules in generations])
+    verdict = verdict_of(state, "pfc")
+    hosts = [host.name for host in fabric.hosts]
+    failed = {(hosts[a], hosts[b]) for a, b in state.core.failed}
+    assert failed == walker.failed_pairs()
+    assert len(failed) == verdict.undelivered
+    wrong, loops = walker.wrong_receivers()
+    if loops:
+        assert verdict.broadcasts_undelivered > 0
+    else:
+        assert verdict.broadcasts_undelivered == wrong
+    channels = state.channels
+    number = {
+        (channels.names[tail], port): place
+        for place, (tail, port) in enumerate(
+            zip(channels.tail.tolist(), channels.out_port.tolist(), strict=True)
+        )
+    }
+    walked = {
+        tuple(number[switch, port] * VCS_PER_CHANNEL + priority for switch, port, priority in edge)
+        for edge in walker.edges
+    }
+    assert {tuple(edge) for edge in np.unique(edges_of(state), axis=0).tolist()} == walked
+    assert verdict.acyclic != walker.has_cycle()
+    return verdict
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_two_generations(block: int, tmp_path: Path) -> None:
+    good = 0
+    for seed in range(block * 40, block * 40 + 40):
+        pick = random.Random(seed)  # noqa: S311 - it only has to be repeatable
+        fabric = small_fabric(pick)
+        old, new = _generations(fabric, pick, 2)
+        verdict = _agree(fabric, [old, new], tmp_path / str(seed))
+        good += verdict.good
+        differ = [name for name in old if old[name] != new[name]][:5]
+        for chosen in product((False, True), repeat=len(differ)):
+            taken = {name for name, is_new in zip(differ, chosen, strict=True) if is_new}
+            mixed = {name: (new if name in taken else old)[name] for name in old}
+            each = check(fabric, mixed, flow_control="pfc")
+            assert each.undelivered <= verdict.undelivered
+            assert each.broadcasts_undelivered <= verdict.broadcasts_undelivered
+            assert each.acyclic or not verdict.acyclic
+    assert 0 < good < 40
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_three_generations_with_barriers(block: int, tmp_path: Path) -> None:
+    for seed in range(1000 + block * 20, 1000 + block * 20 + 20):
+        pick = random.Random(seed)  # noqa: S311 - it only has to be repeatable
+        fabric = small_fabric(pick, most_switches=4, most_hosts=4)
+        _agree(fabric, _generations(fabric, pick, 3), tmp_path / str(seed))

@@ -1,0 +1,135 @@
+"""The proof of one step of a change: nothing is lost, loops or can deadlock in any mixture.
+
+Generations of rules are installed one after the other (see
+:func:`forwarding.openflow.reader.state_of_generations`). The proof covers, for every order and
+time at which switches take the rules:
+
+- every packet that a host sends while the change goes on, whatever rules it meets on its way;
+- every packet that was sent before, if it has met no rules but those of the generations: it is
+  one of those that are explored, as the old rules are part of the mixture;
+- the dependencies of all these packets together, since older packets may still hold channels.
+
+Each switch must take its new rules all at once (an OpenFlow bundle), and the next generation must
+be sent only after all switches have confirmed this one (a barrier).
+
+Frames that the switch of their source drops, in some generation, are not lost by the change: that
+generation alone drops them. (If hosts change their tags, what they send must be admitted too.)
+Neither are packets that some rule sends to a port behind which nothing is, because the link is cut.
+All others must be delivered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from forwarding.openflow.reader import Generation, state_of_generations
+from routing.flow_control import Edges
+from routing.multicast import MulticastGroup
+from topologies.fabric import Fabric
+from verification.changes.admission import refused_frames
+from verification.check import Verdict, verdict_of
+from verification.dependencies import edges_of
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The verdict on generations, and what they lose.
+
+    ``dependencies`` (dependencies, 2) are those of each priority for itself. ``lost`` are the
+    pairs of hosts, and then for all hosts and each group the receivers of floods, that fail
+    although the switch of the source sends the packet on, to no port behind which nothing is.
+    """
+
+    verdict: Verdict
+    dependencies: Edges
+    lost: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What does not change: the fabric, its flow control, and the multicast groups."""
+
+    fabric: Fabric
+    flow_control: str
+    multicast: tuple[MulticastGroup, ...] = ()
+
+    def judge(self, generations: Sequence[Generation]) -> Judged:
+        """Return the verdict on all mixtures of the generations, and what they lose.
+
+        Raises
+        ------
+        RuleError
+            See :func:`forwarding.openflow.reader.state_of_generations`.
+
+        """
+        state = state_of_generations(self.fabric, generations, self.multicast)
+        lost = (state.core.lost, *state.core.floods_lost)
+        return Judged(verdict_of(state, self.flow_control), edges_of(state), lost)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The verdict on all mixtures of some generations, installed one after the other.
+
+    ``judge_alone`` returns the verdict on one generation; each is computed when it is needed.
+    ``refused`` are frames with tags that are not admitted, see
+    :func:`verification.changes.admission.refused_frames`.
+    """
+
+    generations: tuple[Generation, ...]
+    mixed: Judged
+    judge_alone: Callable[[Generation], Judged]
+    refused: int = 0
+
+    @property
+    def acyclic(self) -> bool:
+        """Whether no deadlock is possible in any mixture."""
+        return self.mixed.verdict.acyclic
+
+    @property
+    def after(self) -> Judged:
+        """The verdict on the last generation alone."""
+        return self.judge_alone(self.generations[-1])
+
+    @cached_property
+    def lost(self) -> int:
+        """The receivers that some mixture fails although each generation alone serves them.
+
+        A mixture fails all that one of its generations fails. So it fails nothing else if it
+        fails no more than the one that fails most; otherwise the figure is an upper limit.
+        """
+        if not any(self.mixed.lost):
+            return self.refused
+        alone = [self.judge_alone(generation).lost for generation in self.generations]
+        most = [max(lost[kind] for lost in alone) for kind in range(len(self.mixed.lost))]
+        return sum(self.mixed.lost) - sum(most) + self.refused
+
+    @property
+    def safe(self) -> bool:
+        """Whether the step loses nothing and cannot deadlock."""
+        return self.acyclic and self.lost == 0
+
+
+class Prover:
+    """Proofs in the same circumstances; each generation alone is judged once."""
+
+    def __init__(self, circumstances: Circumstances) -> None:
+        self.circumstances = circumstances
+        self._alone: dict[tuple[int, int], tuple[Generation, Judged]] = {}
+
+    def alone(self, generation: Generation) -> Judged:
+        """Return the verdict on one generation."""
+        key = (id(generation.rules), id(generation.tags))
+        known = self._alone.get(key)
+        if known is None:  # the generation is kept, so that its ids stay its own
+            known = (generation, self.circumstances.judge([generation]))
+            self._alone[key] = known
+        return known[1]
+
+    def prove(self, generations: Sequence[Generation]) -> Proof:
+        """Return the proof for generations that are installed one after the other."""
+        about = self.circumstances
+        refused = refused_frames(about.fabric, generations, about.multicast)
+        return Proof(tuple(generations), about.judge(generations), self.alone, refused)
