@@ -24,9 +24,10 @@ LINK = "s1:2-s2:3"
 
 
 @pytest.fixture
-def fabric(names: Names) -> Iterator[EmulatedFabric]:
+def fabric(names: Names, request: pytest.FixtureRequest) -> Iterator[EmulatedFabric]:
+    spec = getattr(request, "param", "torus,3,3")
     with EmulatedFabric(
-        load("torus,3,3"), name=names.name, openflow_port=0, rest_port=0, static_arp=True
+        load(spec), name=names.name, openflow_port=0, rest_port=0, static_arp=True
     ) as running:
         yield running
 
@@ -69,6 +70,24 @@ def test_routes_avoid_a_link_that_is_down_and_come_back(
         assert knotless("mend", "s1-s2", "--name", fabric.name).returncode == 0
         until_routes_avoid(fabric, knotless, [])
         assert knotless("probe", "--name", fabric.name).returncode == 0
+
+
+@pytest.mark.parametrize("fabric", ["ring,4"], indirect=True)
+def test_a_controller_that_starts_again_changes_no_rule(
+    fabric: EmulatedFabric, knotless: Knotless, names: Names
+) -> None:
+    for command, failed in (("cut", [LINK]), ("mend", [])):
+        assert knotless(command, "s1-s2", "--name", fabric.name).returncode == 0
+        until_routes_avoid(fabric, knotless, failed)
+    before = routes(fabric, knotless)
+    assert before["first_vlan"] > 0, "the change has led to another plane"
+    log = names.log_file("controller")
+    length = len(log.read_text())
+    assert knotless("controller", "restart", "--name", fabric.name).returncode == 0
+    said = [line for line in log.read_text()[length:].splitlines() if "rules as wanted" in line]
+    assert len(said) == 4
+    assert all("0 added, 0 modified, 0 deleted" in line for line in said)
+    assert routes(fabric, knotless)["first_vlan"] == before["first_vlan"]
 
 
 def test_another_engine_takes_over_without_loss(
