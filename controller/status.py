@@ -65,6 +65,11 @@ class Status:
             lines.append(self.note)
         if self.transition.problem is not None:
             lines.append(f"the routes stay as they are: {self.transition.problem}")
+        if late := self.transition.not_drained:
+            lines.append(
+                f"packets of older rules have not left {', '.join(late[:_SHOWN])}: a host may pause"
+                " its link, or load never lets the link become empty"
+            )
         return lines + list(self.desired.verdict.problems)
 
     def unknown_dpid(self, dpid: int) -> str:

@@ -131,6 +131,11 @@ def difference(before: SwitchRules, after: SwitchRules) -> Changes:
     return reconcile(after, found, [FoundGroup(group.group_id, group) for group in before.groups])
 
 
+def own_rules(found: Sequence[FoundRule]) -> SwitchRules:
+    """Return the rules with our cookie that a switch holds."""
+    return SwitchRules(tuple(of.rule for of in found if of.cookie == COOKIE and of.rule))
+
+
 def normal(rule: Rule) -> Rule:
     """Return ``rule`` with our cookie and its match in canonical order."""
     return replace(rule, match=match_order(rule.match), cookie=COOKIE)

@@ -11,13 +11,24 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from common.errors import PlanError
+from common.errors import PlanError, RuleError
 from controller.desired import Desired
-from forwarding.openflow.planes import VLAN_BITS, plane_of, priorities_of
+from controller.steps import normal
+from forwarding.openflow.planes import (
+    VLAN_BITS,
+    Plane,
+    plane_of,
+    planes_in,
+    priorities_of,
+    rules_in,
+    tags_in,
+)
 from forwarding.openflow.reader import Generation
 from forwarding.openflow.rules import SwitchRules
+from routing.graphs.channels import PRIORITIES
 from routing.repair import Repair, repair
 from topologies.fabric import Fabric
 from topologies.failures import NO_FAILURES, Failures
@@ -110,11 +121,17 @@ def usable(fabric: Fabric, failures: Failures) -> Fabric:
     return replace(fabric, links=tuple(link for link in fabric.links if link not in dead))
 
 
+def _keys(rules: SwitchRules) -> frozenset[object]:
+    """Return the rules of a switch in canonical form; groups are compared with the rules."""
+    return frozenset(normal(rule) for rule in rules.rules)
+
+
 class Transition:
     """Where the fabric is on its way to its goal.
 
     ``problem`` is why the goal cannot be reached, one line, or None. ``planned`` is the last way
-    that was taken. ``number`` counts the steps: it is that of the rules of :meth:`wanted`.
+    that was taken. ``not_drained`` are the channels (``s1:2``) that packets of older rules have not
+    left for a long time. ``number`` counts the steps: it is that of the rules of :meth:`wanted`.
     """
 
     def __init__(self, desired: Desired) -> None:
@@ -122,6 +139,7 @@ class Transition:
         self.number = 0
         self.goal = self._reached = Goal(desired)
         self.problem: str | None = None
+        self.not_drained: list[str] = []
         self.planned: Planned | None = None
         self._flow_control = desired.plan.flow_control
         self._held = Generation(dict(rules), tags)
@@ -130,6 +148,27 @@ class Transition:
         self._step: Step | None = None
         self._waiting = {name for name, of in rules.items()}
         self._failed_goal: Goal | None = None
+        self._is_fresh = True
+
+    def adopt(self, name: str, found: SwitchRules) -> None:
+        """Take the plane in which a switch holds its rules already, before any other has its own.
+
+        An earlier controller may have changed the routes and come back to them in another plane:
+        the rules are correct, and nothing is to be changed.
+        """
+        if self.number or not self._is_fresh:
+            return
+        held = _keys(found)
+        for number in planes_in({name: found}):
+            for first in range(PRIORITIES):
+                plane = Plane(number, first)
+                with suppress(RuleError):
+                    if _keys(rules_in({name: self.wanted(name)}, plane)[name]) == held:
+                        self._held = Generation(
+                            rules_in(dict(self._held.rules), plane), tags_in(self._held.tags, plane)
+                        )
+                        self._is_fresh = False
+                        return
 
     def wanted(self, name: str) -> SwitchRules:
         """Return the rules that a switch shall hold now."""
@@ -142,6 +181,7 @@ class Transition:
     def confirm(self, name: str) -> None:
         """Record that a switch holds the rules of :meth:`wanted`."""
         self._waiting.discard(name)
+        self._is_fresh = False
 
     @property
     def waiting(self) -> frozenset[str]:
@@ -179,6 +219,11 @@ class Transition:
         return not (self.waiting or self._steps or self.is_draining) and (
             self.goal == self._reached
         )
+
+    @property
+    def pauses_between_switches(self) -> bool:
+        """Whether links between switches pause. If not, older packets cannot hold up others."""
+        return self._flow_control not in ("none", "host")
 
     def drain_rounds(self) -> tuple[int, bool]:
         """Return the rounds of :class:`controller.draining.Draining` and its ``keeps_order``.

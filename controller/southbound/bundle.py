@@ -1,8 +1,8 @@
 """Bundles: changes that a switch makes all at once, or not at all.
 
 OpenFlow 1.3 has them as an extension, which Open vSwitch implements: Open Networking Foundation,
-"Bundle" extension EXT-230, experimenter ONF. Ryu 4.34 cannot read the replies; the guard drops
-them (:mod:`controller.southbound.guard`), and errors arrive as ordinary error messages.
+"Bundle" extension EXT-230. The replies say nothing that is not known from the barrier reply that
+follows; what is refused is reported by an error message.
 """
 
 from __future__ import annotations
@@ -18,13 +18,6 @@ OPEN, COMMIT = 0, 4
 _ATOMIC, _ORDERED = 1, 2
 _HEADER = Struct("!BBHIII")
 _BODY = Struct("!IHH")
-
-
-def is_reply(message: bytes | bytearray) -> bool:
-    """Tell whether a whole message is a reply about a bundle."""
-    if len(message) < _HEADER.size or message[1] != ofp.OFPT_EXPERIMENTER:
-        return False
-    return _HEADER.unpack_from(message)[4:] == (EXPERIMENTER, CONTROL)
 
 
 def bundle(number: int, messages: Sequence[bytes], transactions: Sequence[int]) -> bytes:

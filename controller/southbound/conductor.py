@@ -18,6 +18,8 @@ from controller.status import Status
 from controller.transition import Planned, Task, planned, usable
 from topologies.failures import Failures
 
+DRAIN_REPORT_S = 30.0
+"""When packets of older rules that have not left are reported."""
 _LOG = logging.getLogger("knotless.changes")
 
 
@@ -145,7 +147,11 @@ class Conductor:
         transition = self._transition
         number = transition.number
         rounds, keeps_order = transition.drain_rounds()
+        began_s = time.monotonic()
         try:
+            if not transition.pauses_between_switches:
+                transition.drained(number)
+                return
             links = usable(self._status.desired.fabric, transition.goal.failures).links
             counters = self._hands.port_counters()
             channels = [(a, b) for a, b in channels_between(links) if {a, b} <= counters.keys()]
@@ -154,9 +160,12 @@ class Conductor:
                 if draining.see(counters):
                     transition.drained(number)
                     return
+                if time.monotonic() - began_s > DRAIN_REPORT_S:
+                    transition.not_drained = [f"{name}:{port}" for (name, port), _ in draining.late]
                 hub.sleep(self._pace.drain_interval_s)
                 counters = {**counters, **self._hands.port_counters()}
         finally:
+            transition.not_drained = []
             self._is_draining = False
             self.wake()
 

@@ -13,7 +13,6 @@ from struct import Struct
 from ryu.ofproto import ofproto_v1_3 as ofp
 
 from controller.southbound import wire
-from controller.southbound.bundle import is_reply
 from controller.southbound.wire import WireError
 
 _HEADER = Struct(ofp.OFP_HEADER_PACK_STR)
@@ -131,8 +130,6 @@ class Guard:
             self._sent -= 1
             if self._sent < 0:
                 raise WireError("more answers than messages that it was sent")
-            # Ryu fails on them. A bundle that is refused is reported by an error message as well.
-            return not is_reply(message)
         elif kind in (ofp.OFPT_PACKET_IN, ofp.OFPT_ECHO_REQUEST):
             if not self._packets.take(now_s):
                 self.dropped += 1

@@ -18,7 +18,7 @@ from controller.observed import ObservedSwitch
 from controller.southbound.conductor import DEFAULT_PACE, Conductor, Pace
 from controller.southbound.session import Session, SwitchGoneError
 from controller.status import Status
-from controller.steps import Changes, difference, reconcile
+from controller.steps import Changes, difference, own_rules, reconcile
 from controller.transition import Planned
 from forwarding.openflow.rules import SwitchRules
 
@@ -198,12 +198,15 @@ class Switches:
 
     def _install(self, session: Session, switch: ObservedSwitch) -> None:
         began_s = time.monotonic()
-        wanted = self._transition.wanted(switch.name)
         held = self._held.pop(switch.dpid, None)
         if held is None:
-            changes = reconcile(wanted, session.rules(), session.groups())
+            rules, groups = session.rules(), session.groups()
+            self._transition.adopt(switch.name, own_rules(rules))
+            wanted = self._transition.wanted(switch.name)
+            changes = reconcile(wanted, rules, groups)
             refused = [of for step in changes.steps for of in session.change(step)]
         else:
+            wanted = self._transition.wanted(switch.name)
             # The switch may forward only by the old rules or only by the new ones.
             changes = difference(held, wanted)
             refused = session.change_at_once(change for step in changes.steps for change in step)

@@ -30,7 +30,13 @@ _BUSIEST = 10
     required=True,
     help=f"Pattern: {', '.join(patterns())}, or shift:K.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of random patterns.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Seed of random patterns.",
+)
 @click.option("--plot", metavar="F.svg", help="Draw loads and fair rates (SVG, PNG or PDF).")
 @click.option("--out", metavar="F.json", help="Write the load of every channel to this file.")
 @json_option

@@ -32,7 +32,9 @@ from traffic.schedules.search import Found, find_schedule, some_hosts
 @click.option("--shift", "as_shift", is_flag=True, help="Phase i: host S sends to S + i, mod N.")
 @click.option("--hosts", metavar="LIST|COUNT", help="Only these hosts (h1,h5,..), or a number.")
 @without_option
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the search.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the search."
+)
 @plan_options()
 @json_option
 def command(

@@ -86,7 +86,13 @@ DEADLOCKED = 3
     metavar="US",
     help=f"Virtual time [default: time of {USUAL_PACKETS} packets, or until all is sent].",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of all randomness.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Seed of all randomness.",
+)
 @click.option("--fail-on-deadlock", is_flag=True, help=f"Exit with {DEADLOCKED} on deadlock.")
 @click.option("--out", metavar="F.json", help="Write every flow and channel to this file.")
 @json_option

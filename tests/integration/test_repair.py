@@ -1,0 +1,109 @@
+"""A running fabric whose links fail and return, and whose configuration changes, under traffic."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from emulation import controller
+from emulation.names import Names
+from emulation.network import EmulatedFabric
+from tests.integration.bare_fabric import until
+from tests.integration.conftest import Knotless
+from topologies import load
+
+pytestmark = pytest.mark.integration
+
+LINK = "s1:2-s2:3"
+
+
+@pytest.fixture
+def fabric(names: Names, request: pytest.FixtureRequest) -> Iterator[EmulatedFabric]:
+    spec = getattr(request, "param", "torus,3,3")
+    with EmulatedFabric(
+        load(spec), name=names.name, openflow_port=0, rest_port=0, static_arp=True
+    ) as running:
+        yield running
+
+
+def routes(fabric: EmulatedFabric, knotless: Knotless) -> dict[str, Any]:
+    found: dict[str, Any] = status(fabric, knotless)["routes"]
+    return found
+
+
+def status(fabric: EmulatedFabric, knotless: Knotless) -> dict[str, Any]:
+    """Return the controller's status."""
+    done = knotless("status", "--name", fabric.name, "--json")
+    port = json.loads(done.stdout)["fabrics"][0]["settings"]["rest_port"]
+    return controller.status(int(port))
+
+
+def until_routes_avoid(fabric: EmulatedFabric, knotless: Knotless, failed: list[str]) -> None:
+    def done() -> bool:
+        found = routes(fabric, knotless)
+        return found["failed"] == failed and not found["changing"]
+
+    until(f"routes without {failed}", done, 30)
+
+
+def pings(fabric: EmulatedFabric, source: str, target: str) -> bool:
+    address = fabric.host(target).IP()
+    return bool(fabric.host(source).pexec("ping", "-c", "1", "-W", "2", address)[2] == 0)
+
+
+def test_routes_avoid_a_link_that_is_down_and_come_back(
+    fabric: EmulatedFabric, knotless: Knotless
+) -> None:
+    for _ in range(2):
+        assert knotless("cut", "s1-s2", "--name", fabric.name).returncode == 0
+        until_routes_avoid(fabric, knotless, [LINK])
+        assert pings(fabric, "h1", "h2")
+        assert pings(fabric, "h2", "h1")
+        # Paths are those of the repaired plan, and nothing is sent to the link that is down.
+        assert knotless("probe", "--name", fabric.name).returncode == 0
+        assert knotless("mend", "s1-s2", "--name", fabric.name).returncode == 0
+        until_routes_avoid(fabric, knotless, [])
+        assert knotless("probe", "--name", fabric.name).returncode == 0
+
+
+@pytest.mark.parametrize("fabric", ["ring,4"], indirect=True)
+def test_a_controller_that_starts_again_changes_no_rule(
+    fabric: EmulatedFabric, knotless: Knotless, names: Names
+) -> None:
+    for command, failed in (("cut", [LINK]), ("mend", [])):
+        assert knotless(command, "s1-s2", "--name", fabric.name).returncode == 0
+        until_routes_avoid(fabric, knotless, failed)
+    before = routes(fabric, knotless)
+    assert before["first_vlan"] > 0, "the change has led to another plane"
+    log = names.log_file("controller")
+    length = len(log.read_text())
+    assert knotless("controller", "restart", "--name", fabric.name).returncode == 0
+    said = [line for line in log.read_text()[length:].splitlines() if "rules as wanted" in line]
+    assert len(said) == 4
+    assert all("0 added, 0 modified, 0 deleted" in line for line in said)
+    assert routes(fabric, knotless)["first_vlan"] == before["first_vlan"]
+
+
+def test_another_engine_takes_over_without_loss(
+    fabric: EmulatedFabric, knotless: Knotless, names: Names
+) -> None:
+    before = routes(fabric, knotless)
+    address = fabric.host("h9").IP()
+    traffic = fabric.host("h1").popen(
+        ["ping", "-i", "0.005", "-c", "400", "-W", "5", address], text=True, stdout=subprocess.PIPE
+    )
+    config = names.controller_file
+    text = config.read_text()
+    config.write_text(text.replace("engine: auto", "engine: updown"))
+    assert config.read_text() != text
+    os.kill(status(fabric, knotless)["pid"], signal.SIGHUP)
+    until("the change", lambda: routes(fabric, knotless)["tier"] != before["tier"], 30)
+    until_routes_avoid(fabric, knotless, [])
+    said, _ = traffic.communicate(timeout=60)
+    assert "400 received, 0% packet loss" in said
