@@ -49,7 +49,7 @@ def until_routes_avoid(fabric: EmulatedFabric, knotless: Knotless, failed: list[
         found = routes(fabric, knotless)
         return found["failed"] == failed and not found["changing"]
 
-    until(f"routes without {failed}", done, 30)
+    until(f"routes without {failed}", done)
 
 
 def pings(fabric: EmulatedFabric, source: str, target: str) -> bool:
@@ -103,7 +103,7 @@ def test_another_engine_takes_over_without_loss(
     config.write_text(text.replace("engine: auto", "engine: updown"))
     assert config.read_text() != text
     os.kill(status(fabric, knotless)["pid"], signal.SIGHUP)
-    until("the change", lambda: routes(fabric, knotless)["tier"] != before["tier"], 30)
+    until("the change", lambda: routes(fabric, knotless)["tier"] != before["tier"])
     until_routes_avoid(fabric, knotless, [])
     said, _ = traffic.communicate(timeout=60)
     assert "400 received, 0% packet loss" in said
