@@ -5,6 +5,9 @@ A fabric is drained after as many rounds as the longest chain of channel depende
 before the round began. If channels keep the order of frames, this is so when the receiving port
 has counted as many frames as the sending port had at the beginning. If they do not, because frames
 of several priorities overtake each other, the channel must have been empty for a moment.
+
+The ports are read one after the other. A frame can leave a channel that is read late and enter one
+that was read before, so a round begins with counters that were all read after the last one ended.
 """
 
 from __future__ import annotations
@@ -50,21 +53,19 @@ class Draining:
         return list(self._late)
 
     def see(self, counters: Counters) -> bool:
-        """Take counters that were read after those of the last call; return whether all is done."""
+        """Take counters of all ports, read since the last call; return whether all is done."""
         before, self._before = self._before, counters
-        if before is not None:
-            self._late = {
-                channel: sent
-                for channel, sent in self._late.items()
-                if not self._has_delivered(channel, sent, before, counters)
-            }
-            if not self._late:
-                self._left -= 1
-        if self._left > 0 and not self._late:
+        if before is None or not self._late:
             self._late = {channel: counters[channel[0]][1] for channel in self._channels}
-            if not self._late:
-                self._left = 0
-        return self._left <= 0
+            return not self._late
+        self._late = {
+            channel: sent
+            for channel, sent in self._late.items()
+            if not self._has_delivered(channel, sent, before, counters)
+        }
+        if not self._late:
+            self._left -= 1
+        return not self._left
 
     def _has_delivered(
         self, channel: tuple[Port, Port], sent: int, before: Counters, now: Counters

@@ -146,18 +146,19 @@ class Transition:
         self._undrained: tuple[Generation, ...] = ()
         self._steps: deque[Step] = deque()
         self._step: Step | None = None
-        self._waiting = {name for name, of in rules.items()}
+        self._waiting = set(rules)
         self._failed_goal: Goal | None = None
         self._is_fresh = True
 
     def adopt(self, name: str, found: SwitchRules) -> None:
-        """Take the plane in which a switch holds its rules already, before any other has its own.
+        """Take the plane in which the first switch holds its rules already.
 
         An earlier controller may have changed the routes and come back to them in another plane:
         the rules are correct, and nothing is to be changed.
         """
-        if self.number or not self._is_fresh:
+        if not self._is_fresh:
             return
+        self._is_fresh = False
         held = _keys(found)
         for number in planes_in({name: found}):
             for first in range(PRIORITIES):
@@ -167,7 +168,6 @@ class Transition:
                         self._held = Generation(
                             rules_in(dict(self._held.rules), plane), tags_in(self._held.tags, plane)
                         )
-                        self._is_fresh = False
                         return
 
     def wanted(self, name: str) -> SwitchRules:
@@ -175,13 +175,24 @@ class Transition:
         return self._held.rules.get(name, _NO_RULES)
 
     def aim(self, desired: Desired, failures: Failures) -> None:
-        """Set the goal. It takes effect with the next step."""
+        """Set the goal. It takes effect with the next step.
+
+        What returns before the last change is complete counts as failed until then, so that no
+        frame is on it when it is used again.
+        """
+        if not self._is_settled:
+            names = {*failures.names, *self._reached.failures.names}
+            failures = Failures.of(desired.fabric, names)
         self.goal = Goal(desired, failures)
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether all steps are complete."""
+        return not (self.waiting or self._steps or self.is_draining)
 
     def confirm(self, name: str) -> None:
         """Record that a switch holds the rules of :meth:`wanted`."""
         self._waiting.discard(name)
-        self._is_fresh = False
 
     @property
     def waiting(self) -> frozenset[str]:
@@ -205,20 +216,17 @@ class Transition:
         """How many older generations of rules may still have packets in the fabric."""
         return len(self._undrained)
 
-    def drained(self, number: int) -> None:
-        """Record that no packets are left that were sent before step ``number`` was confirmed."""
-        newer = self.number - number
-        self._undrained = self._undrained[len(self._undrained) - newer :] if newer else ()
-        if not newer and self.is_draining:
+    def drained(self) -> None:
+        """Record that no packets are left that were sent before the current step was confirmed."""
+        self._undrained = ()
+        if self.is_draining:
             self._step = None
         self._failed_goal = None  # with fewer generations there may be a proof
 
     @property
     def is_there(self) -> bool:
         """Whether all switches hold the rules of the goal."""
-        return not (self.waiting or self._steps or self.is_draining) and (
-            self.goal == self._reached
-        )
+        return self._is_settled and self.goal == self._reached
 
     @property
     def pauses_between_switches(self) -> bool:

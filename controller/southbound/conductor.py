@@ -51,9 +51,6 @@ class Hands(Protocol):
 class Listener(Protocol):
     """Who is told what happens."""
 
-    def tell(self, kind: str, **fields: object) -> None:
-        """Report an event."""
-
     def changed(self, way: Planned, seconds: float) -> None:
         """Report that all switches hold the rules of a plan, this long after it was asked for."""
 
@@ -61,16 +58,9 @@ class Listener(Protocol):
 class Conductor:
     """A green thread that plans steps and begins them as soon as they are due."""
 
-    def __init__(
-        self,
-        status: Status,
-        hands: Hands,
-        listener: Listener,
-        pace: Pace,
-    ) -> None:
+    def __init__(self, status: Status, hands: Hands, listener: Listener, pace: Pace) -> None:
         self._status, self._transition = status, status.transition
-        self._pace = pace
-        self._hands, self._listener = hands, listener
+        self._hands, self._listener, self._pace = hands, listener, pace
         self._woken = hub.Event()
         self._asked_s: float | None = None
         self._lost: dict[tuple[Port, Port], int] = {}
@@ -150,20 +140,24 @@ class Conductor:
         began_s = time.monotonic()
         try:
             if not transition.pauses_between_switches:
-                transition.drained(number)
+                transition.drained()
                 return
             links = usable(self._status.desired.fabric, transition.goal.failures).links
-            counters = self._hands.port_counters()
-            channels = [(a, b) for a, b in channels_between(links) if {a, b} <= counters.keys()]
+            channels = channels_between(links)
+            ports = {port for channel in channels for port in channel}
             draining = Draining(channels, rounds, self._lost, keeps_order=keeps_order)
             while transition.number == number:
-                if draining.see(counters):
-                    transition.drained(number)
-                    return
+                counters = self._hands.port_counters()
+                # Without those of a switch that is not connected nothing is known.
+                if ports <= counters.keys() and transition.number == number:
+                    if draining.see(counters):
+                        transition.drained()
+                        return
+                    if not draining.late:
+                        continue  # the next round begins at once
                 if time.monotonic() - began_s > DRAIN_REPORT_S:
                     transition.not_drained = [f"{name}:{port}" for (name, port), _ in draining.late]
                 hub.sleep(self._pace.drain_interval_s)
-                counters = {**counters, **self._hands.port_counters()}
         finally:
             transition.not_drained = []
             self._is_draining = False

@@ -88,12 +88,9 @@ class Session:
         """
         self._refused.clear()
         buffer = bytearray()
-        for change in changes:
-            message = messages.change_message(self.datapath, change)
-            self._sent[self.datapath.set_xid(message)] = change
-            message.serialize()
+        for message in self._messages(changes):
             # Many messages per write: a write for each would take longer than OVS needs.
-            buffer += message.buf
+            buffer += message
             if len(buffer) >= _WRITE_BYTES:
                 self._send(buffer)
                 buffer = bytearray()
@@ -108,19 +105,23 @@ class Session:
         If the switch refuses any of them, it has made none.
         """
         self._refused.clear()
-        parts = []
-        for change in changes:
-            message = messages.change_message(self.datapath, change)
-            self._sent[self.datapath.set_xid(message)] = change
-            message.serialize()
-            parts.append(bytes(message.buf))
+        parts = list(self._messages(changes))
         if parts:
             self._bundles += 1
+            # Ryu gives ids to messages only: to any.
             ids = [self.datapath.set_xid(parser.OFPHello(self.datapath)) for _ in range(2)]
             self._send(bytearray(bundle(self._bundles, parts, ids)))
             self.barrier()
         self._sent.clear()
         return list(self._refused)
+
+    def _messages(self, changes: Iterable[Change]) -> Iterator[bytes]:
+        """Yield the messages of changes; errors about them are known by their transactions."""
+        for change in changes:
+            message = messages.change_message(self.datapath, change)
+            self._sent[self.datapath.set_xid(message)] = change
+            message.serialize()
+            yield bytes(message.buf)
 
     def port_counters(self) -> dict[int, tuple[int, int]]:
         """Return the frames received and sent by each port."""
