@@ -35,6 +35,11 @@ class Witness:
     source: str
     destination: str
 
+    @property
+    def packet(self) -> str:
+        """The packet as text."""
+        return f"{self.source} to {self.destination}"
+
     def as_json(self) -> Mapping[str, str | int]:
         """Return the witness as a value for :func:`json.dumps`."""
         return asdict(self)

@@ -25,6 +25,11 @@ class SentWitness(Witness):
     label: str
     value: int
 
+    @property
+    def packet(self) -> str:
+        """The packet as text, with its label."""
+        return f"{super().packet} with {self.label} {self.value}"
+
     def as_json(self) -> dict[str, str | int]:
         """Return the witness as a value for :func:`json.dumps`, the label as a key of its own."""
         values: dict[str, str | int] = asdict(self)
@@ -59,9 +64,14 @@ class ImportedVerdict:
     ignored: list[str]
 
     @property
+    def failed(self) -> int:
+        """The number of pairs between which not all is delivered."""
+        return self.undelivered
+
+    @property
     def good(self) -> bool:
         """Whether everything is delivered and no deadlock is possible."""
-        return self.undelivered == 0 and self.acyclic is True
+        return self.failed == 0 and self.acyclic is True
 
     @property
     def text(self) -> str:
