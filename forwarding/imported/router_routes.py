@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +37,11 @@ class Destinations:
     more: tuple[str, ...]
     sent: NDArray[np.bool_]
     labels: int
+
+    @property
+    def first_labels(self) -> NDArray[np.uint16]:
+        """The labels of packets when hosts send them, shape of ``sent``: in no tunnel."""
+        return np.where(self.sent, 0, NOT_SENT).astype(np.uint16)
 
 
 def destinations_of(
@@ -237,18 +242,3 @@ def _sent(
         sent[owner, place] = False
     sent[:, hosts + len(owners) : hosts + len(owners) + tunnels] = False
     return sent
-
-
-def first_labels(sent: NDArray[np.bool_], label: int) -> NDArray[np.uint16]:
-    """Return the labels at the start of what is sent."""
-    return np.where(sent, label, NOT_SENT).astype(np.uint16)
-
-
-def connected(keys: Iterable[str]) -> dict[str, tuple[NextHop, ...]]:
-    """Return the routes to the prefixes of interfaces, from keys ``Ethernet0|10.0.0.1/31``."""
-    found: dict[str, tuple[NextHop, ...]] = {}
-    for key in keys:
-        interface, _, address = key.partition("|")
-        if "/" in address:
-            found[prefix_of(address).text] = (NextHop(None, interface),)
-    return found
