@@ -54,7 +54,7 @@ def destinations_of(
     """Return the tables for every range of addresses that is attached to some router.
 
     Ranges that all routers treat alike are one destination. A host is the destination of a range
-    behind its interface; no one sends to a host without one.
+    behind its interface; nothing is sent to a host without one.
     """
     parsed = {of: _parsed(found) for of, found in routes.items() if found is not None}
     prefixes = [prefix for found in parsed.values() for prefix, _ in found]
@@ -149,7 +149,7 @@ def _action(
     findings: Findings,
     prefix: Prefix,
 ) -> int:
-    """Return the action of a route; one with a next hop that nobody knows is unknown."""
+    """Return the action of a route; unknown if that of one of its next hops is."""
     name = made.names[at]
     ports: set[int] = set()
     for hop in hops:
