@@ -1,4 +1,4 @@
-"""Kinds of files with the state of other fabrics, recognised by their content.
+"""Kinds of files from which fabrics are imported, recognised by their content.
 
 Each module of :mod:`forwarding.readers` defines one :class:`FileKind`.
 """

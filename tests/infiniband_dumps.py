@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from routing.plan import Plan
+from tests.cycles import has_cycle
 
 SLS = range(16)
 Vls = tuple[int, ...]
@@ -163,18 +164,6 @@ class Subnet:
                 return False, [*path, (at, out, vl)]
             path.append((at, out, vl))
             at, port = far, far_port
-
-
-def has_cycle(edges: set[tuple[tuple[int, int, int], tuple[int, int, int]]]) -> bool:
-    """Tell whether removing nodes without successors leaves any."""
-    left = set(edges)
-    while left:
-        starts = {a for a, _ in left}
-        kept = {(a, b) for a, b in left if b in starts}
-        if kept == left:
-            return True
-        left = kept
-    return False
 
 
 def of_plan(plan: Plan) -> Subnet | None:

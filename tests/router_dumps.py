@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.cycles import has_cycle
+
 End = tuple[str, str]
 Hops = list[tuple[str, str]]
 """The next hops of a route: (address, "" if connected; interface)."""
@@ -247,7 +249,7 @@ class RouterNet:
                     edges |= set(self._waits(source, address, dscp))
         for a, b in self.far.items():
             edges |= set(self._pauses(a, b))
-        return not _cyclic(edges), lost
+        return not has_cycle(edges), lost
 
     def next_ends(self, router: str, address: Any) -> list[End]:
         """Return the ports and host interfaces to which an address may go; none: it is dropped."""
@@ -274,7 +276,7 @@ class RouterNet:
     def _arrives(self, source: End, target: End, address: Any) -> bool:
         steps = set(self._steps(source, address))
         graph = {(a, self.far.get(out)) for a, out in steps}
-        if _cyclic({(a, b) for a, b in graph if b is not None}):
+        if has_cycle({(a, b) for a, b in graph if b is not None}):
             return False
         ends = {source} | {b for _, b in graph if b is not None}
         if any(not self.next_ends(end[0], address) for end in ends):
@@ -296,14 +298,3 @@ class RouterNet:
             table = "MAP_PFC_PRIORITY_TO_QUEUE"
             queue = sender.value(out[1], "pfc_to_queue_map", table, p, p)
             yield ("queue", out, queue), ("buffer", into, p)
-
-
-def _cyclic(edges: set[tuple[Any, Any]]) -> bool:
-    left = set(edges)
-    while left:
-        starts = {a for a, _ in left}
-        kept = {(a, b) for a, b in left if b in starts}
-        if kept == left:
-            return True
-        left = kept
-    return False

@@ -35,6 +35,11 @@ class Witness:
     source: str
     destination: str
 
+    @property
+    def packet(self) -> str:
+        """The packet as text."""
+        return f"{self.source} to {self.destination}"
+
     def as_json(self) -> Mapping[str, str | int]:
         """Return the witness as a value for :func:`json.dumps`."""
         return asdict(self)
@@ -94,12 +99,20 @@ def witnesses(
     edges = waiting(edges_of(state), flow_control)
     names = cycle_names(state.channels, cycle)
     found = []
-    for place, held in enumerate(cycle):
-        after = (place + 1) % len(cycle)
-        cause = int(np.flatnonzero((edges == (held, cycle[after])).all(axis=1))[0])
-        source, destination = state.dependencies[cause, 4:].tolist()
-        sender = state.fabric.hosts[source].name
+    for place, row in enumerate(first_rows(edges, cycle)):
+        source, destination = state.dependencies[row, 4:].tolist()
         found.append(
-            Witness(names[place], names[after], sender, state.destination_name(destination))
+            Witness(
+                names[place],
+                names[(place + 1) % len(names)],
+                state.fabric.hosts[source].name,
+                state.destination_name(destination),
+            )
         )
     return tuple(found)
+
+
+def first_rows(edges: Edges, cycle: Sequence[int]) -> list[int]:
+    """Return for each step of a cycle the first row of ``edges`` that is this step."""
+    steps = zip(cycle, [*cycle[1:], *cycle[:1]], strict=True)
+    return [int(np.flatnonzero((edges == step).all(axis=1))[0]) for step in steps]

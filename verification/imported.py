@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from forwarding.imported.fabric import ImportedFabric, Traffic
 from forwarding.state import ForwardingState
+from routing.flow_control import Edges
 from routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
-from verification.dependencies import Witness
+from verification.dependencies import Witness, first_rows
 from verification.explain import problems_of
 
 SHOWN_MISSING = 3
@@ -24,6 +25,11 @@ class SentWitness(Witness):
 
     label: str
     value: int
+
+    @property
+    def packet(self) -> str:
+        """The packet as text, with its label."""
+        return f"{super().packet} with {self.label} {self.value}"
 
     def as_json(self) -> dict[str, str | int]:
         """Return the witness as a value for :func:`json.dumps`, the label as a key of its own."""
@@ -59,9 +65,14 @@ class ImportedVerdict:
     ignored: list[str]
 
     @property
+    def failed(self) -> int:
+        """The number of pairs between which not all is delivered."""
+        return self.undelivered
+
+    @property
     def good(self) -> bool:
         """Whether everything is delivered and no deadlock is possible."""
-        return self.undelivered == 0 and self.acyclic is True
+        return self.failed == 0 and self.acyclic is True
 
     @property
     def text(self) -> str:
@@ -107,7 +118,7 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
         max_channel_load=int(load) if load.is_integer() else load,
         acyclic=None if missing else not cycle,
         cycle=names,
-        witnesses=tuple(_witnesses(imported, edges, causes, cycle, names)),
+        witnesses=tuple(_witnesses(imported, rows, causes[first_rows(edges, cycle)], names)),
         vcs=dict(_by_vc(ends, edges)),
         missing=missing,
         notes=[*findings.notes],
@@ -138,29 +149,25 @@ def _met(imported: ImportedFabric, traffic: Traffic) -> Iterable[str]:
 
 
 def _witnesses(
-    imported: ImportedFabric,
-    edges: NDArray[np.int64],
-    causes: NDArray[np.int64],
-    cycle: list[int],
-    names: list[str],
+    imported: ImportedFabric, rows: Edges, causes: Iterable[int], names: Sequence[str]
 ) -> Iterator[SentWitness]:
-    for place, held in enumerate(cycle):
-        after = (place + 1) % len(cycle)
-        row = int(causes[np.flatnonzero((edges == (held, cycle[after])).all(axis=1))[0]])
-        for traffic in imported.traffics:
-            state = traffic.state
-            if row < len(state.dependencies):
-                source, destination = state.dependencies[row, 4:].tolist()
-                yield SentWitness(
-                    names[place],
-                    names[after],
-                    state.fabric.hosts[source].name,
-                    state.destination_name(destination),
-                    imported.label,
-                    traffic.sent_as(source, destination),
-                )
-                break
-            row -= len(state.dependencies)
+    """Yield a packet for each step of the cycle ``names``.
+
+    ``causes`` are the steps' places in ``rows``, the dependencies of all traffics one after the
+    other.
+    """
+    ends = np.cumsum([len(traffic.state.dependencies) for traffic in imported.traffics])
+    for place, row in enumerate(causes):
+        traffic = imported.traffics[int(np.searchsorted(ends, row, side="right"))]
+        source, destination = rows[row, 4:].tolist()
+        yield SentWitness(
+            names[place],
+            names[(place + 1) % len(names)],
+            imported.fabric.hosts[source].name,
+            traffic.state.destination_name(destination),
+            imported.label,
+            traffic.sent_as(source, destination),
+        )
 
 
 def state_for(imported: ImportedFabric, source: str, destination: str) -> ForwardingState:

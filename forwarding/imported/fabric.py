@@ -1,4 +1,4 @@
-"""The fabric of others: its forwarding states, and what is not known about it."""
+"""A fabric that was read from files: its forwarding states, and what is not known about it."""
 
 from __future__ import annotations
 

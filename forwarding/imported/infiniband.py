@@ -31,6 +31,7 @@ from forwarding.imported.next_hops import (
 from forwarding.readers.infiniband_lfts import MAX_LID, NO_PORT, ForwardingTables
 from forwarding.readers.path_sls import PathSls
 from forwarding.readers.sl2vl import DROP_VL, SLS, SlTables
+from forwarding.readers.sl2vl import KIND as SL2VL
 from forwarding.state import ForwardingState
 from knotless_core import forwarding as core
 from topologies.formats.ibnetdiscover import Discovered
@@ -66,8 +67,9 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
     unknown = np.flatnonzero(subnet.lids < 0)
     for host in unknown[:5]:
         findings.gap(f"the LID of {subnet.fabric.hosts[host].name}")
-    if len(cut := [f for f in files if isinstance(f.value, ForwardingTables) and f.value.cut_off]):
-        findings.gap(f"the end of the forwarding tables in {cut[0].path}")
+    cut_off = [f for f in files if isinstance(f.value, ForwardingTables) and f.value.cut_off]
+    if cut_off:
+        findings.gap(f"the end of the forwarding tables in {cut_off[0].path}")
     return ImportedFabric(
         subnet.fabric,
         subnet.channels,
@@ -116,11 +118,11 @@ def _next_hops(
         out[subnet.lids < 0] = -1
         classes[:, at], ports = classes_at(out, homes == at)
         linked = {*fabric.neighbours[switch.name], *fabric.hosts_at[switch.name]}
-        dark = [
+        uncabled = [
             port for port in np.unique(ports).tolist() if 0 < port < NO_PORT and port not in linked
         ]
-        if dark:
-            findings.note(f"{switch.name}: entries name port {dark[0]}, which has no cable")
+        if uncabled:
+            findings.note(f"{switch.name}: entries name port {uncabled[0]}, which has no cable")
         action_of.append(
             np.array(
                 [
@@ -130,9 +132,9 @@ def _next_hops(
                 dtype=np.uint32,
             )
         )
-    strangers = sorted(set(tables) - set(subnet.guids))
-    if strangers:
-        findings.note(f"no cable leads to switch 0x{strangers[0]:016x}; its table is not used")
+    unused = sorted(set(tables) - set(subnet.guids))
+    if unused:
+        findings.note(f"no cable leads to switch 0x{unused[0]:016x}; its table is not used")
     return NextHops(subnet.channels, subnet.ends, classes, action_of, actions)
 
 
@@ -146,7 +148,7 @@ def _vcs(
     """Return the VL of every turn and SL; VL 0 without tables."""
     tables: SlTables = {}
     for file in files:
-        if file.kind.name == "InfiniBand SL to VL tables":
+        if file.kind is SL2VL:
             for key, vls in file.value.items():
                 if tables.setdefault(key, vls) != vls:
                     raise RuleError(f"{file.path}: contradicts another SL to VL table")
@@ -220,7 +222,7 @@ def _traffics(
         found = []
     whole = sls is None and count == hosts
     labels = None if whole else np.where(others, 0, NOT_SENT).astype(np.uint16)
-    together = _alike(hops, vcs) if whole else None
+    together = _hosts_alike(hops, vcs) if whole else None
     _, firsts = np.unique(vcs.rows, axis=1, return_index=True)
     for number, sl in enumerate(sorted(firsts.tolist())):
         state = hops.state(vcs.with_labels([sl]), labels, together)
@@ -250,7 +252,7 @@ def _constant(sl: int, _source: int, _destination: int) -> int:
     return sl
 
 
-def _alike(hops: NextHops, vcs: VcMap) -> NDArray[np.uint32]:
+def _hosts_alike(hops: NextHops, vcs: VcMap) -> NDArray[np.uint32]:
     """Return the first host of each host's switch if their input ports make no difference."""
     first: dict[object, int] = {}
     of_link: dict[int, list[int]] = {}

@@ -54,9 +54,7 @@ def subnet_of(name: str, found: Discovered) -> Subnet:
     adapters = sorted(found.adapters(), key=lambda ends: (*place(ends[0][0]), ends[0][1]))
     names = _names(found)
     index = {node: i for i, node in enumerate(switches)}
-    ports: dict[str, int] = {}
-    for (node, _), _ in adapters:
-        ports[node] = ports.get(node, 0) + 1
+    ports = Counter(node for (node, _), _ in adapters)
     called = [names[a] if ports[a] == 1 else f"{names[a]}-{port}" for (a, port), _ in adapters]
     fabric = complete(
         name,
@@ -93,9 +91,7 @@ def subnet_of(name: str, found: Discovered) -> Subnet:
 
 
 def _names(found: Discovered) -> dict[str, str]:
-    times: dict[str, int] = {}
-    for description in found.descriptions.values():
-        times[description] = times.get(description, 0) + 1
+    times = Counter(found.descriptions.values())
     return {
         node: text if times[text] == 1 and is_name(text) else node
         for node, text in found.descriptions.items()

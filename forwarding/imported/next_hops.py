@@ -13,11 +13,11 @@ from knotless_core import forwarding as core
 from routing.graphs.channels import Channels, End
 
 DROPPED, UNKNOWN = 254, 255
-"""Instead of a virtual channel: packets are dropped, or nobody knows."""
+"""Instead of a virtual channel: packets are dropped, or what happens to them is not known."""
 NOT_SENT = 65535
 """The first label of packets that are not sent."""
 HERE = 0xFFFFFFFF
-"""The port to destinations that are attached to the switch by any port."""
+"""Stands for the ports of destinations that are attached to the switch itself."""
 MAX_CLASSES = 65_535
 _RELABEL, _UNKNOWN = 2, 3
 
@@ -40,7 +40,7 @@ class Actions:
         return self._number(_RELABEL, (label_map,))
 
     def unknown(self) -> int:
-        """Return the action for destinations of which nobody knows what happens to them."""
+        """Return the action for packets that are forwarded in an unknown way."""
         return self._number(_UNKNOWN, ())
 
     def with_port(self, port: int) -> list[int]:

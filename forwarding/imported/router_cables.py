@@ -1,7 +1,7 @@
 """The ports of routers and the cables between them.
 
-Cables are taken from LLDP; for switches without it from a list of all cables, from the cabling
-as it is meant (DEVICE_NEIGHBOR), or from the prefixes that two ports share.
+Cables are taken from LLDP; for switches without it from a list of all cables, from the intended
+cabling (DEVICE_NEIGHBOR), or from the prefixes that two ports share.
 """
 
 from __future__ import annotations
@@ -18,13 +18,24 @@ from forwarding.route_dump import NextHop, distinct
 
 Routes = Mapping[str, tuple[NextHop, ...]]
 """The next hops by prefix."""
-_OWN = ("lo", "Loopback", "docker", "eth0", "mgmt", "dummy", "Bridge", "tun", "sit", "ip6tnl")
-"""How the names of ports begin that are no part of the fabric."""
+_OWN_PREFIXES = (
+    "lo",
+    "Loopback",
+    "docker",
+    "eth0",
+    "mgmt",
+    "dummy",
+    "Bridge",
+    "tun",
+    "sit",
+    "ip6tnl",
+)
+"""Prefixes of the names of ports that do not belong to the fabric."""
 
 
 def is_own(interface: str) -> bool:
     """Tell whether an interface leads to the router itself or to its management network."""
-    return interface.startswith(_OWN)
+    return interface.startswith(_OWN_PREFIXES)
 
 
 @dataclass
@@ -59,10 +70,10 @@ def cabling_of(
     found = Cabling()
     meant = [end for router in routers for end in _meant(router)]
     _by_lldp(routers, known, found, findings)
-    silent = {router.name for router in routers if router.heard is None}
+    without_lldp = {router.name for router in routers if router.heard is None}
     for a, b in listed:
         if a[0] in known and b[0] in known:
-            if {a[0], b[0]} & silent and a not in found.far and b not in found.far:
+            if {a[0], b[0]} & without_lldp and a not in found.far and b not in found.far:
                 found.join(a, b, findings)
         else:
             found.outside.update(end for end in (a, b) if end[0] in known)
@@ -72,7 +83,7 @@ def cabling_of(
             continue
         if far[0] not in known:
             found.outside.add(near)
-        elif near[0] in silent:
+        elif near[0] in without_lldp:
             found.join(near, (far[0], _port_called(known[far[0]], far[1], "")), findings)
             assumed.append(near[0])
         else:
@@ -96,12 +107,12 @@ def _meant(router: Router) -> Iterator[tuple[NamedEnd, NamedEnd]]:
 def _by_lldp(
     routers: Sequence[Router], known: Mapping[str, Router], found: Cabling, findings: Findings
 ) -> None:
-    ears: dict[str, set[str]] = {}
+    heard_by: dict[str, set[str]] = {}
     # Some systems call themselves by their name with its domain.
     short = {name.partition(".")[0]: name for name in known}
     for router in routers:
         for heard in router.heard or ():
-            ears.setdefault(heard.system, set()).add(router.name)
+            heard_by.setdefault(heard.system, set()).add(router.name)
     for router in routers:
         kinds = router.table("DEVICE_NEIGHBOR_METADATA")
         for heard in router.heard or ():
@@ -115,7 +126,9 @@ def _by_lldp(
                 found.join(near, (heard.system, _far_port(known, router.name, heard)), findings)
                 continue
             kind = kinds.get(heard.system, {}).get("type", "")
-            routes_too = "Router" in kind or len(ears.get(heard.system, ())) > 1 or heard.forwards
+            routes_too = (
+                "Router" in kind or len(heard_by.get(heard.system, ())) > 1 or heard.forwards
+            )
             if heard.system and routes_too:
                 found.absent.add(heard.system)
                 found.join(near, (heard.system, heard.port_id or heard.port_description), findings)
@@ -124,7 +137,7 @@ def _by_lldp(
 
 
 def _far_port(known: Mapping[str, Router], name: str, heard: Neighbour) -> str:
-    """Return the name of the far port: as it calls itself, else as what hears us."""
+    """Return the name of the far port: as announced, else the only one that hears ``name``."""
     far = known[heard.system]
     port = _port_called(far, heard.port_id, heard.port_description)
     back = {of.interface for of in far.heard or () if of.system == name}

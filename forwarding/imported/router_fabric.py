@@ -47,7 +47,7 @@ class Interfaces:
         return self.members.get((router, base), () if base.startswith("Vlan") else (base,))
 
     def is_edge(self, router: str, interface: str, routed: bool) -> bool | None:
-        """Tell whether an interface leads to hosts; None if nobody knows.
+        """Tell whether an interface leads to hosts; None if that is unknown.
 
         A next hop on the interface is a router (``routed``), of which something must be known.
         """

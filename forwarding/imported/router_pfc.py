@@ -157,10 +157,10 @@ def irregular(made: RouterFabric, qos: Qos) -> Iterator[str]:
     """Yield what is unusual about PFC on cables between routers."""
     for near, far in channel_ends(made):
         out, into = port_qos(qos[near[0]], near[1]), port_qos(qos[far[0]], far[1])
-        deaf = sorted(frozenset().union(*into.pauses) - out.obeys)
-        if deaf:
+        lost = sorted(frozenset().union(*into.pauses) - out.obeys)
+        if lost:
             yield (
-                f"{far[0]}:{far[1]} pauses priority {deaf[0]}, which {near[0]}:{near[1]} does not"
+                f"{far[0]}:{far[1]} pauses priority {lost[0]}, which {near[0]}:{near[1]} does not"
                 " obey: its packets can be lost"
             )
     for name, of_router in qos.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +38,11 @@ class Destinations:
     sent: NDArray[np.bool_]
     labels: int
 
+    @property
+    def first_labels(self) -> NDArray[np.uint16]:
+        """The labels of packets when hosts send them, shape of ``sent``: in no tunnel."""
+        return np.where(self.sent, 0, NOT_SENT).astype(np.uint16)
+
 
 def destinations_of(
     made: RouterFabric,
@@ -49,7 +54,7 @@ def destinations_of(
     """Return the tables for every range of addresses that is attached to some router.
 
     Ranges that all routers treat alike are one destination. A host is the destination of a range
-    behind its interface; no one sends to a host without one.
+    behind its interface; nothing is sent to a host without one.
     """
     parsed = {of: _parsed(found) for of, found in routes.items() if found is not None}
     prefixes = [prefix for found in parsed.values() for prefix, _ in found]
@@ -144,7 +149,7 @@ def _action(
     findings: Findings,
     prefix: Prefix,
 ) -> int:
-    """Return the action of a route; one with a next hop that nobody knows is unknown."""
+    """Return the action of a route; unknown if that of one of its next hops is."""
     name = made.names[at]
     ports: set[int] = set()
     for hop in hops:
@@ -237,18 +242,3 @@ def _sent(
         sent[owner, place] = False
     sent[:, hosts + len(owners) : hosts + len(owners) + tunnels] = False
     return sent
-
-
-def first_labels(sent: NDArray[np.bool_], label: int) -> NDArray[np.uint16]:
-    """Return the labels at the start of what is sent."""
-    return np.where(sent, label, NOT_SENT).astype(np.uint16)
-
-
-def connected(keys: Iterable[str]) -> dict[str, tuple[NextHop, ...]]:
-    """Return the routes to the prefixes of interfaces, from keys ``Ethernet0|10.0.0.1/31``."""
-    found: dict[str, tuple[NextHop, ...]] = {}
-    for key in keys:
-        interface, _, address = key.partition("|")
-        if "/" in address:
-            found[prefix_of(address).text] = (NextHop(None, interface),)
-    return found

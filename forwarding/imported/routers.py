@@ -16,14 +16,16 @@ from forwarding.file_kinds import FoundFile
 from forwarding.imported.fabric import ImportedFabric, Traffic, every_vc_waits
 from forwarding.imported.findings import Findings
 from forwarding.imported.next_hops import VcMap
+from forwarding.imported.prefixes import prefix_of
 from forwarding.imported.router_cables import Routes, cabling_of
 from forwarding.imported.router_fabric import RouterFabric, interfaces_of, router_fabric
 from forwarding.imported.router_files import Router, chosen_routes, routers_of
 from forwarding.imported.router_pfc import Priorities, Qos, irregular, priorities_of
 from forwarding.imported.router_qos import qos_of
-from forwarding.imported.router_routes import Destinations, connected, destinations_of, first_labels
+from forwarding.imported.router_routes import Destinations, destinations_of
 from forwarding.imported.router_tables import unsupported
 from forwarding.imported.router_tunnels import servers_of, tunnels_of
+from forwarding.route_dump import NextHop
 from forwarding.state import ForwardingState
 
 PFC = "pfc"
@@ -90,8 +92,13 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
 
 
 def _connected(router: Router) -> Routes:
-    """Return the routes to the networks of the interfaces that are configured."""
-    return connected(key for table in _INTERFACES for key in router.table(table))
+    """Return the routes to the networks of interfaces, from keys ``Ethernet0|10.0.0.1/31``."""
+    found: dict[str, tuple[NextHop, ...]] = {}
+    for key in (key for table in _INTERFACES for key in router.table(table)):
+        interface, _, address = key.partition("|")
+        if "/" in address:
+            found[prefix_of(address).text] = (NextHop(None, interface),)
+    return found
 
 
 def _missing_routes(router: Router, dumped: Routes | None) -> Iterable[str]:
@@ -154,6 +161,6 @@ def _traffics(made: RouterFabric, found: Destinations, priorities: Priorities) -
 def _traffic(
     made: RouterFabric, found: Destinations, vcs: VcMap, dscp: int, counted: bool
 ) -> Traffic:
-    core = found.hops.state(vcs, first_labels(found.sent, 0))
+    core = found.hops.state(vcs, found.first_labels)
     state = ForwardingState(made.fabric, made.channels, (), core, more=found.more)
     return Traffic(state, lambda _source, _destination: dscp, counted)

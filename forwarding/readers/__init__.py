@@ -1,1 +1,1 @@
-"""Readers of files with the state of other fabrics: one module for each kind of file."""
+"""Readers of files from which fabrics are imported: one module for each kind of file."""

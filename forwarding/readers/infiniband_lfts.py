@@ -68,12 +68,12 @@ def read_tables(text: str) -> ForwardingTables:
             raise RuleError(f"line {number}: an entry before any 'Unicast lids' line")
         elif row := _ROW.match(line):
             lid, port = int(row[1], 16), int(row[2])
-            if not 0 <= lid <= MAX_LID or port > NO_PORT:
+            if lid > MAX_LID or port > NO_PORT:
                 raise RuleError(f"line {number}: LID {lid} or port {port} is out of range")
             table.lids.append(lid)
             table.ports.append(port)
         elif end := _END.match(line):
-            # OpenSM also counts the LIDs to which there is no way and which it does not list.
+            # OpenSM also counts the LIDs without a path, which it does not list.
             rows, said = len(table.lids), int(end[1])
             if rows == said or (rows < said and not end[2]):
                 found.cut_off.discard(guid)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from common.errors import KnotlessError
@@ -12,12 +10,12 @@ from emulation.names import names_of
 from emulation.ovs_dump import live_multicast, read_live
 from forwarding.openflow.directory import is_dir_of_rules, read_dir, read_multicast, read_tags
 from forwarding.openflow.reader import state_of_rules
-from knotless.commands._imported import check_imported, draw_cycle
-from knotless.commands._options import json_option, print_json, print_table
+from knotless.commands._imported import check_imported
+from knotless.commands._options import json_option
 from knotless.commands._plan_options import flow_control_option
 from knotless.commands._trace import follow
-from verification.check import Verdict, verdict_of
-from verification.dependencies import Witness
+from knotless.commands._verdict import draw_cycle, print_verdict
+from verification.check import verdict_of
 
 
 @click.command(name="check")
@@ -78,31 +76,7 @@ def command(
     verdict = verdict_of(state, in_use if chosen == AUTO else chosen)
     if draw is not None:
         draw_cycle(fabric, state.channels, draw, verdict.cycle)
-    where = f"--live --name {name}" if directory is None else directory
-    if as_json:
-        steps = [{**of.as_json(), "command": _command(where, of)} for of in verdict.witnesses]
-        print_json({**verdict.as_json(), "witnesses": steps})
-    else:
-        _print(verdict, where)
-    sys.exit(0 if verdict.good else 1)
-
-
-def _command(where: str, witness: Witness) -> str:
-    """Return the command that shows the links of the packet."""
-    return f"knotless check {where} --pair {witness.source} {witness.destination}"
-
-
-def _print(verdict: Verdict, where: str) -> None:
-    values = verdict.as_json()
-    for key in ("fabric", "problems", "witnesses"):
-        values.pop(key)
-    print_table(f"check of {verdict.fabric}", values)
-    for problem in verdict.problems:
-        click.echo(problem)
-    for of in verdict.witnesses:
-        click.echo(
-            f"{of.source} to {of.destination} holds {of.held} while it waits for {of.wanted}"
-            f" ({_command(where, of)})"
-        )
-    click.echo("not all is delivered" if verdict.failed else "all is delivered")
-    click.echo(verdict.text)
+    hidden = {"fabric", "problems", "witnesses"}
+    figures = {key: value for key, value in verdict.as_json().items() if key not in hidden}
+    what = ["--live", "--name", name] if directory is None else [directory]
+    print_verdict(verdict, what, figures, verdict.problems, as_json=as_json)

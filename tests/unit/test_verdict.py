@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -216,7 +217,7 @@ def test_problems_are_a_bounded_number_of_lines() -> None:
 
 def test_each_step_of_a_cycle_has_a_packet_that_takes_it(tmp_path: Path) -> None:
     run = CliRunner()
-    folder = str(tmp_path)
+    folder = str(tmp_path / "my rules")
     words = ["flows", "ring,5", "--engine", "minimal", "--multicast", "3=h1,h4", "--out", folder]
     assert run.invoke(main, words).exit_code == 0
     checked = run.invoke(main, ["check", folder, "--json"])
@@ -224,7 +225,7 @@ def test_each_step_of_a_cycle_has_a_packet_that_takes_it(tmp_path: Path) -> None
     verdict = json.loads(checked.output)
     assert len(verdict["witnesses"]) == len(verdict["cycle"]) == 5
     for step in verdict["witnesses"]:
-        followed = run.invoke(main, [*step["command"].split()[1:], "--json"])
+        followed = run.invoke(main, [*shlex.split(step["command"])[1:], "--json"])
         assert followed.exit_code == 0
         links = [link["link"] for link in json.loads(followed.output)["links"]]
         place = links.index(step["held"])

@@ -1,0 +1,59 @@
+"""The verdict of ``knotless check``, printed or drawn."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NoReturn
+
+import click
+
+from knotless.commands._options import print_json, print_table
+from routing.graphs.channels import Channels
+from topologies.fabric import Fabric
+from verification.check import Verdict
+from verification.dependencies import Witness
+from verification.imported import ImportedVerdict
+
+
+def draw_cycle(fabric: Fabric, channels: Channels, path: str, cycle: Sequence[str]) -> None:
+    """Draw ``fabric`` with a cycle of dependencies in red."""
+    from knotless.drawing import draw_fabric  # Matplotlib takes a second to load
+
+    draw_fabric(fabric, path, {channels.end_of(name) for name in cycle})
+
+
+def print_verdict(
+    verdict: Verdict | ImportedVerdict,
+    what: Sequence[str],
+    figures: Mapping[str, object],
+    lines: Iterable[str],
+    *,
+    as_json: bool,
+) -> NoReturn:
+    """Print a verdict; exit with status 1 unless all is delivered without a cycle.
+
+    ``what`` are the arguments of ``knotless check`` that name what was checked. People are shown
+    ``figures`` as a table, then ``lines``; JSON has all values of the verdict.
+    """
+    if as_json:
+        steps = [{**of.as_json(), "command": _command(what, of)} for of in verdict.witnesses]
+        print_json({**verdict.as_json(), "witnesses": steps})
+    else:
+        print_table(f"check of {verdict.fabric}", figures)
+        for line in [*lines, *_steps(verdict, what)]:
+            click.echo(line)
+        click.echo("not all is delivered" if verdict.failed else "all is delivered")
+        click.echo(verdict.text)
+    sys.exit(0 if verdict.good else 1)
+
+
+def _steps(verdict: Verdict | ImportedVerdict, what: Sequence[str]) -> Iterator[str]:
+    for of in verdict.witnesses:
+        yield f"{of.packet} holds {of.held} while it waits for {of.wanted} ({_command(what, of)})"
+
+
+def _command(what: Sequence[str], witness: Witness) -> str:
+    """Return the command that shows the links of the packet."""
+    return shlex.join(["knotless", "check", *what, "--pair", witness.source, witness.destination])
