@@ -23,13 +23,12 @@ from numpy.typing import NDArray
 from knotless_core import graph as core
 from routing.graphs.channels import Ints, Priorities
 from routing.plan import Plan, with_broadcast_vlans
-from routing.plan_of_parts import new_plan, path_changes
+from routing.plan_of_parts import Counts, new_plan, path_changes
 from routing.routes import ExplicitRoutes, Routes, TableRoutes
 from routing.vlans.assignment import FIRST_VLAN
 from topologies.failures import Failures, hosts_by_part, parts
 
 Kind = Literal["none", "repaired", "extended", "replanned", "updown"]
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -174,11 +175,16 @@ class RuleTracer:
             assert all(packet["vlan"] is None for _, packet, _ in delivered)
 
     def has_cycle(self) -> bool:
-        """Return whether the dependencies have a cycle: remove nodes without successors."""
-        waits = set(self.waits)
-        while True:
-            busy = {a for a, _ in waits}
-            left = {(a, b) for a, b in waits if b in busy}
-            if left == waits:
-                return bool(waits)
-            waits = left
+        """Return whether the dependencies have a cycle."""
+        return has_cycle(self.waits)
+
+
+def has_cycle(edges: Iterable[tuple[Hashable, Hashable]]) -> bool:
+    """Return whether a directed graph has a cycle: remove nodes without successors."""
+    left = set(edges)
+    while True:
+        busy = {a for a, _ in left}
+        kept = {(a, b) for a, b in left if b in busy}
+        if kept == left:
+            return bool(left)
+        left = kept

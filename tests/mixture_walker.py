@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-from tests.independent import Packet, RuleTracer, _num
+from tests.independent import Packet, RuleTracer, _num, has_cycle
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 Node = tuple[str, int, int]
@@ -132,9 +132,4 @@ class MixtureWalker:
         waits = self.edges
         if flow_control == "pause":
             waits = {(a[:2] + (0,), b[:2] + (0,)) for a, b in waits}
-        while True:
-            busy = {a for a, _ in waits}
-            left = {(a, b) for a, b in waits if b in busy}
-            if left == waits:
-                return bool(waits)
-            waits = left
+        return has_cycle(waits)

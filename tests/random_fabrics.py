@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Iterator
 
 from topologies import Fabric, Host, Link, Switch
 from topologies.numbering import host_ip, host_mac
+
+
+def seeded(seeds: Iterable[int]) -> Iterator[tuple[int, random.Random]]:
+    """Yield each seed and a random generator that starts from it."""
+    for seed in seeds:
+        yield seed, random.Random(seed)  # noqa: S311 - it only has to be repeatable
 
 
 def small_fabric(pick: random.Random, *, most_switches: int = 6, most_hosts: int = 6) -> Fabric:

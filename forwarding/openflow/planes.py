@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from common.errors import RuleError
 from forwarding.openflow.compiled import CompiledRules
@@ -55,29 +56,25 @@ class Plane:
 
 def vlans_of(rules: FabricRules, tags: HostTags | None = None) -> frozenset[int]:
     """Return the VLANs that switches or hosts put on frames."""
-    found = {vlan for of_host in (tags or {}).values() for vlan in of_host.values()}
-    for switch in rules.values():
-        lists = [rule.actions for rule in switch.rules]
-        lists += [bucket for group in switch.groups for bucket in group.buckets]
-        found |= set(_values(lists, "vlan_vid", 0xFFF))
-    return frozenset(found)
+    of_hosts = {vlan for of_host in (tags or {}).values() for vlan in of_host.values()}
+    return frozenset(of_hosts | _set_values(rules, "vlan_vid", 0xFFF))
 
 
 def priorities_of(rules: FabricRules) -> frozenset[int]:
     """Return the priorities (PCP) that switches put on frames."""
+    return frozenset(_set_values(rules, "vlan_pcp", 7))
+
+
+def _set_values(rules: FabricRules, name: str, bits: int) -> set[int]:
+    """Return the ``bits`` of the values to which rules and groups set the field ``name``."""
     found: set[int] = set()
     for switch in rules.values():
-        lists = [rule.actions for rule in switch.rules]
-        lists += [bucket for group in switch.groups for bucket in group.buckets]
-        found |= set(_values(lists, "vlan_pcp", 7))
-    return frozenset(found)
-
-
-def _values(lists: Iterable[tuple[Action, ...]], name: str, bits: int) -> Iterable[int]:
-    for actions in set(lists):
-        for action in actions:
+        lists = {rule.actions for rule in switch.rules}
+        lists |= {bucket for group in switch.groups for bucket in group.buckets}
+        for action in chain.from_iterable(lists):
             if isinstance(action, SetField) and action.name == name:
-                yield action.value & bits
+                found.add(action.value & bits)
+    return found
 
 
 def plane_of(rules: FabricRules, tags: HostTags | None = None) -> Plane:

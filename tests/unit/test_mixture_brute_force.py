@@ -16,7 +16,7 @@ from forwarding.openflow.rules import FabricRules, SwitchRules
 from routing.graphs.channels import VCS_PER_CHANNEL
 from routing.plan import make_plan
 from tests.mixture_walker import MixtureWalker
-from tests.random_fabrics import small_fabric
+from tests.random_fabrics import seeded, small_fabric
 from topologies.fabric import Fabric
 from verification.check import Verdict, check, verdict_of
 from verification.dependencies import edges_of
@@ -86,8 +86,7 @@ def _agree(fabric: Fabric, generations: list[FabricRules], folder: Path) -> Verd
 @pytest.mark.parametrize("block", range(8))
 def test_two_generations(block: int, tmp_path: Path) -> None:
     good = 0
-    for seed in range(block * 40, block * 40 + 40):
-        pick = random.Random(seed)  # noqa: S311 - it only has to be repeatable
+    for seed, pick in seeded(range(block * 40, block * 40 + 40)):
         fabric = small_fabric(pick)
         old, new = _generations(fabric, pick, 2)
         verdict = _agree(fabric, [old, new], tmp_path / str(seed))
@@ -105,7 +104,6 @@ def test_two_generations(block: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", range(4))
 def test_three_generations_with_barriers(block: int, tmp_path: Path) -> None:
-    for seed in range(1000 + block * 20, 1000 + block * 20 + 20):
-        pick = random.Random(seed)  # noqa: S311 - it only has to be repeatable
+    for seed, pick in seeded(range(1000 + block * 20, 1000 + block * 20 + 20)):
         fabric = small_fabric(pick, most_switches=4, most_hosts=4)
         _agree(fabric, _generations(fabric, pick, 3), tmp_path / str(seed))

@@ -8,7 +8,15 @@ from collections.abc import Collection, Iterable, Mapping
 import numpy as np
 
 from common.errors import PlanError
-from forwarding.openflow.rules import ADMISSION, COOKIE, FabricRules, Field, Rule, SwitchRules
+from forwarding.openflow.rules import (
+    ADMISSION,
+    COOKIE,
+    FabricRules,
+    Field,
+    Rule,
+    SwitchRules,
+    match_order,
+)
 from forwarding.state import ForwardingState
 from routing.flow_control import waiting
 from routing.graphs.dependencies import find_cycle, virtual_channel
@@ -116,8 +124,7 @@ def stopping(
             match.append(Field("eth_dst", _GROUP_BIT, _GROUP_BIT))
         elif destination != EVERYTHING:
             match.append(Field("eth_dst", _address(fabric, address, destination)))
-        fields = tuple(sorted(match, key=lambda field: field.order))
-        added[host.switch].append(Rule(ADMISSION, PRIORITY, fields, cookie=COOKIE))
+        added[host.switch].append(Rule(ADMISSION, PRIORITY, match_order(match), cookie=COOKIE))
     nothing = SwitchRules(())
     return {
         name: _with(rules.get(name, nothing), added[name])

@@ -59,12 +59,6 @@ def plan_change(before: Installed, new_plan: Plan) -> Change:
     return _Planner(before, new_plan, Prover(circumstances)).change()
 
 
-def naive_change(before: Installed, new_plan: Plan) -> Change:
-    """Return the change in one step whatever its proof says, as the counter-example."""
-    circumstances = Circumstances(before.fabric, before.flow_control, new_plan.multicast)
-    return _Planner(before, new_plan, Prover(circumstances)).at_once().change(1)
-
-
 @dataclass(frozen=True)
 class _Planes:
     """The new rules and tags in a plane of their own, and the rules of both planes together.
@@ -83,9 +77,8 @@ class _Planner:
     def __init__(self, before: Installed, new_plan: Plan, prover: Prover) -> None:
         self.before, self.prover = before, prover
         self.compiled: FabricRules = compile_rules(new_plan)
-        missing = [switch.name for switch in before.fabric.switches]
-        missing = [name for name in missing if name not in self.compiled]
-        if missing:
+        names = [switch.name for switch in before.fabric.switches]
+        if missing := [name for name in names if name not in self.compiled]:
             self.compiled = {**self.compiled, **dict.fromkeys(missing, SwitchRules(()))}
         self.tags = new_plan.host_tags()
         self.now = before.plane or plane_of(before.rules, before.tags)
