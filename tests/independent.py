@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Any
+
+from tests.cycles import has_cycle
 
 Packet = dict[str, Any]
 
@@ -177,14 +178,3 @@ class RuleTracer:
     def has_cycle(self) -> bool:
         """Return whether the dependencies have a cycle."""
         return has_cycle(self.waits)
-
-
-def has_cycle(edges: Iterable[tuple[Hashable, Hashable]]) -> bool:
-    """Return whether a directed graph has a cycle: remove nodes without successors."""
-    left = set(edges)
-    while True:
-        busy = {a for a, _ in left}
-        kept = {(a, b) for a, b in left if b in busy}
-        if kept == left:
-            return bool(left)
-        left = kept

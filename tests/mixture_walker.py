@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-from tests.independent import Packet, RuleTracer, _num, has_cycle
+from tests.cycles import has_cycle
+from tests.independent import Packet, RuleTracer, _num
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 Node = tuple[str, int, int]
