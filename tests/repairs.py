@@ -29,12 +29,12 @@ class Outcome:
 def single_links(fabric: Fabric) -> Iterator[Failures]:
     """Yield the failure of each link by itself."""
     for link in fabric.links:
-        yield Failures.of(fabric, [f"{link.a}:{link.a_port}-{link.b}:{link.b_port}"])
+        yield Failures.of(fabric, [link.name])
 
 
 def sampled(fabric: Fabric, rng: random.Random, count: int) -> Iterator[Failures]:
     """Yield failures of two links, of a switch, and of a link and a switch, ``count`` of each."""
-    links = [f"{link.a}:{link.a_port}-{link.b}:{link.b_port}" for link in fabric.links]
+    links = [link.name for link in fabric.links]
     switches = [switch.name for switch in fabric.switches]
     for _ in range(count):
         if len(links) > 1:

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.observed import Observed, link_name
+from controller.observed import Observed
 from topologies import load
 from topologies.fabric import Fabric
 
@@ -25,7 +25,7 @@ class Network:
 
     def change(self) -> None:
         """Cut or mend a link, or let a switch die, return, lose or find its controller."""
-        links = [link_name(link) for link in self.fabric.links]
+        links = [link.name for link in self.fabric.links]
         names = [switch.name for switch in self.fabric.switches]
         kind, of = self.dice.choice([(self.cut, links), (self.dead, names), (self.alone, names)])
         kind.symmetric_difference_update({self.dice.choice(of)})
@@ -36,7 +36,7 @@ class Network:
         for link in self.fabric.links:
             for near, port, far in ((link.a, link.a_port, link.b), (link.b, link.b_port, link.a)):
                 if near == name:
-                    up[port] = link_name(link) not in self.cut and far not in self.dead
+                    up[port] = link.name not in self.cut and far not in self.dead
         return up
 
     def report(self, observed: Observed) -> None:
@@ -56,9 +56,9 @@ class Network:
         """Return the links of which a connected switch knows that they are down."""
         silent = self.dead | self.alone
         return {
-            link_name(link)
+            link.name
             for link in self.fabric.links
-            if (link_name(link) in self.cut and not {link.a, link.b} <= silent)
+            if (link.name in self.cut and not {link.a, link.b} <= silent)
             or (link.a in self.dead and link.b not in silent)
             or (link.b in self.dead and link.a not in silent)
         }
@@ -77,7 +77,7 @@ def test_links_that_are_down_are_those_that_somebody_sees(
         assert network.down() <= found
         # Of the others nobody knows: both ends are silent.
         silent = network.dead | network.alone
-        hidden = {link_name(x) for x in fabric.links if {x.a, x.b} <= silent}
+        hidden = {x.name for x in fabric.links if {x.a, x.b} <= silent}
         assert found <= network.down() | hidden
     network.cut.clear()
     network.dead.clear()
@@ -98,7 +98,7 @@ def test_a_controller_that_has_just_started_sees_the_same(
     new = Observed(fabric)
     network.report(new)
     dead = network.dead
-    known = {link_name(x) for x in fabric.links if not {x.a, x.b} <= dead}
+    known = {x.name for x in fabric.links if not {x.a, x.b} <= dead}
     assert set(new.links_down()) & known == set(old.links_down()) & known
     assert new.switches_down() == old.switches_down()
 
