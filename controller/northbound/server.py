@@ -153,12 +153,7 @@ def receive(recv: Callable[[int], bytes], limits: Limits) -> Request:
 
     """
     data = b""
-    while END_OF_HEAD not in data:
-        if len(data) > limits.head_bytes:
-            raise HttpError(
-                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-                f"request line and headers have more than {limits.head_bytes} bytes",
-            )
+    while END_OF_HEAD not in data and len(data) <= limits.head_bytes:
         data += _some(recv)
     head, _, body = data.partition(END_OF_HEAD)
     if len(head) > limits.head_bytes:
