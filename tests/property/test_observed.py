@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,10 +16,13 @@ FABRICS = tuple(map(load, ("ring,4", "torus,3,3", "lsft,2", "random,12,degree=3,
 
 
 class Network:
-    """The true state of a fabric: cut links, dead switches, and switches without a controller."""
+    """The true state of a fabric: cut links, dead switches, and switches without a controller.
 
-    def __init__(self, fabric: Fabric, dice: random.Random) -> None:
-        self.fabric, self.dice = fabric, dice
+    With ``cuts`` false no link is cut.
+    """
+
+    def __init__(self, fabric: Fabric, dice: random.Random, *, cuts: bool = True) -> None:
+        self.fabric, self.dice, self.cuts = fabric, dice, cuts
         self.cut: set[str] = set()
         self.dead: set[str] = set()
         self.alone: set[str] = set()
@@ -27,7 +31,8 @@ class Network:
         """Cut or mend a link, or let a switch die, return, lose or find its controller."""
         links = [link.name for link in self.fabric.links]
         names = [switch.name for switch in self.fabric.switches]
-        kind, of = self.dice.choice([(self.cut, links), (self.dead, names), (self.alone, names)])
+        switches = [(self.dead, names), (self.alone, names)]
+        kind, of = self.dice.choice([(self.cut, links), *switches] if self.cuts else switches)
         kind.symmetric_difference_update({self.dice.choice(of)})
 
     def ports(self, name: str) -> dict[int, bool]:
@@ -52,6 +57,14 @@ class Network:
             else:
                 switch.connect(self.ports(switch.name))
 
+    def changes(self, observed: Observed, count: int) -> Iterator[None]:
+        """Report the state, then change and report it ``count`` times; yield after each change."""
+        self.report(observed)
+        for _ in range(count):
+            self.change()
+            self.report(observed)
+            yield
+
     def down(self) -> set[str]:
         """Return the links of which a connected switch knows that they are down."""
         silent = self.dead | self.alone
@@ -69,10 +82,7 @@ def test_links_that_are_down_are_those_that_somebody_sees(
     fabric: Fabric, dice: random.Random, changes: int
 ) -> None:
     network, observed = Network(fabric, dice), Observed(fabric)
-    network.report(observed)
-    for _ in range(changes):
-        network.change()
-        network.report(observed)
+    for _ in network.changes(observed, changes):
         found = set(observed.links_down())
         assert network.down() <= found
         # Of the others nobody knows: both ends are silent.
@@ -107,10 +117,6 @@ def test_a_controller_that_has_just_started_sees_the_same(
 def test_only_dead_switches_are_called_dead(
     fabric: Fabric, dice: random.Random, changes: int
 ) -> None:
-    network, observed = Network(fabric, dice), Observed(fabric)
-    network.report(observed)
-    for _ in range(changes):
-        network.change()
-        network.cut.clear()
-        network.report(observed)
+    network, observed = Network(fabric, dice, cuts=False), Observed(fabric)
+    for _ in network.changes(observed, changes):
         assert set(observed.switches_down()) <= network.dead
