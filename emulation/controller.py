@@ -24,7 +24,7 @@ from emulation.ovs import PrivateOvs
 from emulation.runtime import Runtime, machine_lock
 from emulation.state import State
 
-ADDRESS = "127.0.0.1"
+ADDRESS = certificates.ADDRESS
 OPENFLOW_PORT = 6653
 REST_PORT = 8080
 READY_LIMIT_S = 60.0
