@@ -45,8 +45,7 @@ class KnotlessController(app_manager.RyuApp):
         except KnotlessError as error:
             _fail(error)
         self.switches = Switches(self.service.status, self.service)
-        self.service.change_to = self.switches.change_to
-        self.service.start(listening.rest_host, listening.rest_port)
+        self.service.start(listening.rest_host, listening.rest_port, self.switches.change_to)
 
     @set_ev_cls(ofp_event.EventOFPStateChange, [MAIN_DISPATCHER, DEAD_DISPATCHER])
     def on_state_change(self, event: Any) -> None:

@@ -40,11 +40,12 @@ class Desired:
         Raises KnotlessError if the fabric cannot be routed as configured, or may deadlock.
         """
         checked = CheckedPlan(make_plan(fabric, config))
+        plan = checked.plan
         if not config.allow_deadlock:
+            # The plan first: one that is refused is not compiled.
             checked.refuse_deadlock()
-        plan, verdict = checked.plan, checked.rules_verdict
-        if not config.allow_deadlock:
-            refuse_deadlock(plan, verdict.cycle)
+            refuse_deadlock(plan, checked.rules_verdict.cycle)
+        verdict = checked.rules_verdict
         none = SwitchRules(())
         rules = {s.name: checked.rules.get(s.name, none) for s in fabric.switches}
         return cls(config, fabric, plan, rules, checked.summary(), verdict)
@@ -74,12 +75,11 @@ class Difference:
     @classmethod
     def between(cls, old: Desired, new: Desired) -> Difference:
         """Compare two desired states."""
-        before, after = old.fabric, new.fabric
-        same = (before.switches, before.hosts, before.links) == (
-            *(after.switches, after.hosts, after.links),
+        before, after = (
+            (fabric.switches, fabric.hosts, fabric.links) for fabric in (old.fabric, new.fabric)
         )
         changed = [name for name, rules in new.rules.items() if old.rules.get(name) != rules]
-        return cls(not same, tuple(changed))
+        return cls(before != after, tuple(changed))
 
     @property
     def nothing(self) -> bool:

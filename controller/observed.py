@@ -90,7 +90,7 @@ class Observed:
 
     def links_down(self) -> tuple[str, ...]:
         """Return the names (``s1:2-s2:3``) of links between switches that are down."""
-        return tuple(link_name(link) for link in self.fabric.links if self._is_down(link))
+        return tuple(link.name for link in self.fabric.links if self._is_down(link))
 
     def hosts_down(self) -> tuple[str, ...]:
         """Return the names of hosts whose link is down; they are not reachable."""
@@ -118,7 +118,7 @@ class Observed:
         if not missing:
             return frozenset()
         links = {
-            link_name(link)
+            link.name
             for link in self.fabric.links
             if missing & {(link.a, link.a_port), (link.b, link.b_port)}
         }
@@ -152,8 +152,3 @@ class Observed:
                 for neighbour, port in far
             )
         )
-
-
-def link_name(link: Link) -> str:
-    """Return the name of a link between switches: ``s1:2-s2:3``."""
-    return f"{link.a}:{link.a_port}-{link.b}:{link.b_port}"

@@ -39,8 +39,7 @@ _WATCH_S = 1.0
 class Service:
     """Configuration, status, events and metrics of one controller.
 
-    ``change_to`` is called with a new desired state of the same fabric, which is then to be
-    installed; until it is set, :meth:`reload` refuses whatever would change a rule.
+    It serves nothing before :meth:`start`.
     """
 
     def __init__(self, path: Path | None, settings: Config) -> None:
@@ -54,11 +53,15 @@ class Service:
         self.status = Status(desired)
         self.events = Events()
         self.metrics = Metrics(self.status, time.monotonic)
-        self.change_to: Callable[[Desired], None] | None = None
         self._reloading = Semaphore()
 
-    def start(self, rest_host: str, rest_port: int) -> None:
-        """Serve HTTP and the signal SIGHUP from now on."""
+    def start(self, rest_host: str, rest_port: int, change_to: Callable[[Desired], None]) -> None:
+        """Serve HTTP and the signal SIGHUP from now on.
+
+        ``change_to`` is called with a new desired state of the same fabric, which is then to be
+        installed.
+        """
+        self._change_to = change_to
         self.status.started_s = time.monotonic()
         reads: dict[str, Callable[[], object]] = {
             "/status": lambda: self.status.as_json(time.monotonic()),
@@ -115,13 +118,13 @@ class Service:
                 self._reloaded("refused", error=str(error))
                 raise
             self.status.note = None
-            if difference.nothing or self.change_to is None:
+            if difference.nothing:
                 self.status.desired = new
                 _LOG.info("reloaded: nothing changes")
                 return self._reloaded("unchanged", switches=[])
             _LOG.info("reloaded: the rules of %d switches change", len(difference.switches))
             _report(new)
-            self.change_to(new)
+            self._change_to(new)
             return self._reloaded("changed", switches=list(difference.switches))
 
     def _reread(self) -> tuple[Difference, Desired]:
@@ -138,8 +141,6 @@ class Service:
                 f"{self._path}: fabric: {fabric.name} has other switches, hosts or links than"
                 f" {old.fabric.name}, which runs; restart the controller to change them"
             )
-        if self.change_to is None and not difference.nothing:
-            raise KnotlessError(f"{self._path}: rules cannot be changed yet")
         return difference, new
 
     def _reloaded(self, result: str, **fields: object) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What operators are told: problems, one line each, and the answer to ``GET /status``. Pure."""
+"""Reports to operators: problems, one line each, and the answer to ``GET /status``. Pure."""
 
 from __future__ import annotations
 

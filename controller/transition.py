@@ -31,7 +31,7 @@ from forwarding.openflow.rules import SwitchRules
 from routing.graphs.channels import PRIORITIES
 from routing.repair import Repair, repair
 from topologies.fabric import Fabric
-from topologies.failures import NO_FAILURES, Failures
+from topologies.failures import NO_FAILURES, Failures, usable
 from verification.changes.change import Change, Installed, Step
 from verification.changes.proof import Circumstances
 from verification.changes.tiers import plan_change
@@ -111,14 +111,6 @@ def _is_safe_if_links_return(change: Change, fabric: Fabric) -> bool:
     """
     circumstances = Circumstances(fabric, change.before.flow_control, change.before.multicast)
     return all(circumstances.judge(step.proof.generations).verdict.acyclic for step in change.steps)
-
-
-def usable(fabric: Fabric, failures: Failures) -> Fabric:
-    """Return what packets can use of ``fabric``: all switches and hosts, without dead links."""
-    dead = failures.dead_links(fabric)
-    if not dead:
-        return fabric
-    return replace(fabric, links=tuple(link for link in fabric.links if link not in dead))
 
 
 def _keys(rules: SwitchRules) -> frozenset[object]:

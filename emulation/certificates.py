@@ -18,6 +18,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 VALID_DAYS = 365
 ADDRESS = "127.0.0.1"
+"""Where the controller listens; switches find it in its certificate."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import yaml
 
+from common import ports
 from common.errors import EmulationError
 from emulation import certificates, state
 from emulation.certificates import Certificates
@@ -23,7 +24,7 @@ from emulation.ovs import PrivateOvs
 from emulation.runtime import Runtime, machine_lock
 from emulation.state import State
 
-ADDRESS = "127.0.0.1"
+ADDRESS = certificates.ADDRESS
 OPENFLOW_PORT = 6653
 REST_PORT = 8080
 READY_LIMIT_S = 60.0
@@ -38,18 +39,13 @@ def free_port(wanted: int, what: str) -> int:
 
     Raises :class:`EmulationError`, naming the process that listens if it is visible.
     """
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((ADDRESS, wanted))
-            probe.listen(1)
-        except OSError as error:
-            raise EmulationError(
-                f"{what} {wanted} is taken{_holder(wanted)}: "
-                "stop that, or choose another port (see --help)"
-            ) from error
-        port: int = probe.getsockname()[1]
-    return port
+    try:
+        return ports.free_port(wanted, ADDRESS)
+    except OSError as error:
+        raise EmulationError(
+            f"{what} {wanted} is taken{_holder(wanted)}: "
+            "stop that, or choose another port (see --help)"
+        ) from error
 
 
 def _holder(port: int) -> str:

@@ -88,7 +88,7 @@ def wire(fabric: Fabric) -> tuple[Cable, ...]:
 
     cables = [
         Cable(
-            f"{link.a}:{link.a_port}-{link.b}:{link.b_port}",
+            link.name,
             end(link.a, link.a_port),
             end(link.b, link.b_port),
             link.rate_mbps,

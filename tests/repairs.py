@@ -28,13 +28,13 @@ class Outcome:
 
 def single_links(fabric: Fabric) -> Iterator[Failures]:
     """Yield the failure of each link by itself."""
-    for name in _link_names(fabric):
-        yield Failures.of(fabric, [name])
+    for link in fabric.links:
+        yield Failures.of(fabric, [link.name])
 
 
 def sampled(fabric: Fabric, rng: random.Random, count: int) -> Iterator[Failures]:
     """Yield failures of two links, of a switch, and of a link and a switch, ``count`` of each."""
-    links = _link_names(fabric)
+    links = [link.name for link in fabric.links]
     switches = [switch.name for switch in fabric.switches]
     for _ in range(count):
         if len(links) > 1:
@@ -42,10 +42,6 @@ def sampled(fabric: Fabric, rng: random.Random, count: int) -> Iterator[Failures
         yield Failures.of(fabric, [rng.choice(switches)])
         if links:
             yield Failures.of(fabric, [rng.choice(links), rng.choice(switches)])
-
-
-def _link_names(fabric: Fabric) -> list[str]:
-    return [f"{link.a}:{link.a_port}-{link.b}:{link.b_port}" for link in fabric.links]
 
 
 def check_repair(intact: CheckedPlan, failures: Failures) -> Outcome:

@@ -59,6 +59,11 @@ class Link:
     rate_mbps: float = DEFAULT_RATE_MBPS
     delay_us: float = DEFAULT_DELAY_US
 
+    @property
+    def name(self) -> str:
+        """Both ends, ``a`` first: ``s1:2-s2:3``."""
+        return f"{self.a}:{self.a_port}-{self.b}:{self.b_port}"
+
 
 @dataclass(frozen=True)
 class Grid:

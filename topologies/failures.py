@@ -17,9 +17,8 @@ FAILED = -1
 class Failures:
     """The links and switches of a fabric that must not carry frames.
 
-    Two values with the same failures are equal: links are named ``s1:2-s2:3``, the end of the
-    lower (switch, port) first; names are sorted in the order of the fabric. Make one with
-    :meth:`of`.
+    Two values with the same failures are equal: links are named by :attr:`Link.name`, and all
+    names are in the order of the fabric. Make one with :meth:`of`.
     """
 
     links: tuple[str, ...] = ()
@@ -56,9 +55,8 @@ class Failures:
                     f"{fabric.name} has no link or switch {name[:60]!r}; write a link as s1:2-s2:3"
                     " or s1-s2, a switch as s5"
                 )
-        ends = sorted(_ends(fabric, link) for link in links)
         return cls(
-            tuple(_name(fabric, *of) for of in ends),
+            tuple(link.name for link in fabric.links if link in links),
             tuple(switch.name for switch in fabric.switches if switch.name in switches),
         )
 
@@ -76,9 +74,7 @@ class Failures:
         dead = set(self.switches)
         failed = set(self.links)
         return {
-            link
-            for link in fabric.links
-            if link.a in dead or link.b in dead or _name(fabric, *_ends(fabric, link)) in failed
+            link for link in fabric.links if link.a in dead or link.b in dead or link.name in failed
         }
 
 
@@ -150,6 +146,14 @@ def components(fabric: Fabric, failures: Failures) -> Iterator[Fabric]:
             )
 
 
+def usable(fabric: Fabric, failures: Failures) -> Fabric:
+    """Return what packets can use of ``fabric``: all switches and hosts, without dead links."""
+    dead = failures.dead_links(fabric)
+    if not dead:
+        return fabric
+    return replace(fabric, links=tuple(link for link in fabric.links if link not in dead))
+
+
 def without_links(fabric: Fabric, missing: Sequence[str]) -> Fabric:
     """Return ``fabric`` without the links named ``s1:2-s2:3``; ``s1-s2`` names all between two.
 
@@ -164,12 +168,8 @@ def without_links(fabric: Fabric, missing: Sequence[str]) -> Fabric:
     failures = Failures.of(fabric, missing)
     if failures.switches:
         raise FabricError(f"{failures.switches[0]} is a switch; only links can be missing")
-    dead = failures.dead_links(fabric)
-    degraded = replace(
-        fabric,
-        name=f"{fabric.name} without {' '.join(missing)}"[:200],
-        links=tuple(link for link in fabric.links if link not in dead),
-    )
+    name = f"{fabric.name} without {' '.join(missing)}"[:200]
+    degraded = replace(usable(fabric, failures), name=name)
     validate(degraded)
     return degraded
 
@@ -182,15 +182,3 @@ def _link_names(fabric: Fabric) -> dict[str, list[Link]]:
         for name in (f"{a}-{b}", f"{b}-{a}", f"{link.a}-{link.b}", f"{link.b}-{link.a}"):
             index.setdefault(name, []).append(link)
     return index
-
-
-def _ends(fabric: Fabric, link: Link) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the two ends (switch, port) of a link, the lower one first."""
-    index = fabric.switch_index
-    a, b = sorted([(index[link.a], link.a_port), (index[link.b], link.b_port)])
-    return a, b
-
-
-def _name(fabric: Fabric, a: tuple[int, int], b: tuple[int, int]) -> str:
-    first, second = (f"{fabric.switches[switch].name}:{port}" for switch, port in (a, b))
-    return f"{first}-{second}"

@@ -114,7 +114,7 @@ def _check_addresses(fabric: Fabric) -> None:
 
 
 def _check_link(fabric: Fabric, link: Link) -> None:
-    where = f"link {link.a}:{link.a_port}-{link.b}:{link.b_port}"
+    where = f"link {link.name}"
     for name in (link.a, link.b):
         if name not in fabric.switch_index:
             raise FabricError(f"{where}: there is no switch {name!r}")
@@ -137,7 +137,7 @@ def _ends(fabric: Fabric) -> Iterator[tuple[str, int, str]]:
     for host in fabric.hosts:
         yield host.switch, host.port, f"host {host.name}"
     for link in fabric.links:
-        where = f"link {link.a}:{link.a_port}-{link.b}:{link.b_port}"
+        where = f"link {link.name}"
         yield link.a, link.a_port, where
         yield link.b, link.b_port, where
 

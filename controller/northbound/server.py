@@ -16,6 +16,7 @@ from typing import Any
 
 import eventlet
 
+from common.ports import address_family
 from controller.northbound.message import (
     END_OF_HEAD,
     HttpError,
@@ -54,10 +55,12 @@ class Server:
         answer: Callable[[Request], Response],
         limits: Limits | None = None,
     ) -> None:
-        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         limits = limits or Limits()
         self._socket = eventlet.listen(
-            address, family=family, backlog=limits.connections, reuse_port=False
+            address,
+            family=address_family(address[0]),
+            backlog=limits.connections,
+            reuse_port=False,
         )
         self._answer = answer
         self._limits = limits
@@ -150,12 +153,7 @@ def receive(recv: Callable[[int], bytes], limits: Limits) -> Request:
 
     """
     data = b""
-    while END_OF_HEAD not in data:
-        if len(data) > limits.head_bytes:
-            raise HttpError(
-                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-                f"request line and headers have more than {limits.head_bytes} bytes",
-            )
+    while END_OF_HEAD not in data and len(data) <= limits.head_bytes:
         data += _some(recv)
     head, _, body = data.partition(END_OF_HEAD)
     if len(head) > limits.head_bytes:

@@ -15,8 +15,8 @@ from common.errors import KnotlessError
 from controller.draining import Counters, Draining, Port, channels_between
 from controller.observed import Observed
 from controller.status import Status
-from controller.transition import Planned, Task, planned, usable
-from topologies.failures import Failures
+from controller.transition import Planned, Task, planned
+from topologies.failures import Failures, usable
 
 DRAIN_REPORT_S = 30.0
 """When packets of older rules that have not left are reported."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import logging
-import socket
 import ssl
 import time
 from typing import Any, Protocol
@@ -18,6 +17,7 @@ import ryu.base.app_manager  # noqa: F401 - before ryu.controller.controller: th
 from ryu.controller import controller as ryu_controller
 from ryu.lib import hub
 
+from common.ports import address_family
 from controller.southbound import tls
 from controller.southbound.guard import Guard, Limits
 from controller.southbound.wire import WireError
@@ -169,8 +169,9 @@ class Listener:
     """Listens as Ryu's ``StreamServer`` does, and goes on when the system refuses a connection."""
 
     def __init__(self, address: tuple[str, int], serve: Any) -> None:
-        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        self._server = eventlet.listen(address, family=family, backlog=BACKLOG, reuse_port=False)
+        self._server = eventlet.listen(
+            address, family=address_family(address[0]), backlog=BACKLOG, reuse_port=False
+        )
         self._serve = serve
         self._log = LimitedLog()
 

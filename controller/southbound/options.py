@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import resource
-import socket
 from dataclasses import dataclass
 
 from ryu import cfg
 
+from common.ports import free_port
 from controller.southbound import tls
 from topologies import KnotlessError
 
@@ -48,17 +48,13 @@ def read(rest_host: str, rest_port: int) -> Options:
 
 def refuse_taken_port(host: str, port: int, what: str) -> None:
     """Raise KnotlessError if the port is in use."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-            probe.listen(1)
-        except OSError as error:
-            raise KnotlessError(
-                f"cannot listen for {what} on {host} port {port}: {error.strerror};"
-                " stop what listens there, or choose another port"
-            ) from error
+    try:
+        free_port(port, host)
+    except OSError as error:
+        raise KnotlessError(
+            f"cannot listen for {what} on {host} port {port}: {error.strerror};"
+            " stop what listens there, or choose another port"
+        ) from error
 
 
 def allow_open_files() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from urllib.request import urlopen
 
 import psutil
 
+from common.ports import free_port
 from tests.integration.bare_fabric import REPOSITORY, RYU_MANAGER, until
 
 
@@ -91,11 +91,3 @@ def lone_controller(
     finally:
         process.terminate()
         process.wait(timeout=30)
-
-
-def free_port() -> int:
-    """Return a port on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -14,8 +14,9 @@ from urllib.request import urlopen
 import psutil
 import pytest
 
+from common.ports import free_port
 from tests.integration.bare_fabric import REPOSITORY, RYU_MANAGER, until
-from tests.integration.lone_controller import free_port, lone_controller
+from tests.integration.lone_controller import lone_controller
 
 
 @pytest.fixture

@@ -149,8 +149,8 @@ def test_sixteen_switches_of_a_fabric(knotless: Knotless, names: Names) -> None:
     assert done.returncode == 0, done.stderr
     try:
         assert (names.tls_directory / "switches-key.pem").stat().st_mode & 0o077 == 0
-        target = (names.directory / "controller.log").read_text()
-        assert "ready: all 16 switches installed" in target
+        log = (names.directory / "controller.log").read_text()
+        assert "ready: all 16 switches installed" in log
         assert knotless("check", "--live", "--name", names.name).returncode == 0
     finally:
         assert knotless("down", "--name", names.name).returncode == 0

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.observed import Observed, link_name
+from controller.observed import Observed
 from topologies import load
 from topologies.fabric import Fabric
 
@@ -15,19 +16,23 @@ FABRICS = tuple(map(load, ("ring,4", "torus,3,3", "lsft,2", "random,12,degree=3,
 
 
 class Network:
-    """The true state of a fabric: cut links, dead switches, and switches without a controller."""
+    """The true state of a fabric: cut links, dead switches, and switches without a controller.
 
-    def __init__(self, fabric: Fabric, dice: random.Random) -> None:
-        self.fabric, self.dice = fabric, dice
+    With ``cuts`` false no link is cut.
+    """
+
+    def __init__(self, fabric: Fabric, dice: random.Random, *, cuts: bool = True) -> None:
+        self.fabric, self.dice, self.cuts = fabric, dice, cuts
         self.cut: set[str] = set()
         self.dead: set[str] = set()
         self.alone: set[str] = set()
 
     def change(self) -> None:
         """Cut or mend a link, or let a switch die, return, lose or find its controller."""
-        links = [link_name(link) for link in self.fabric.links]
+        links = [link.name for link in self.fabric.links]
         names = [switch.name for switch in self.fabric.switches]
-        kind, of = self.dice.choice([(self.cut, links), (self.dead, names), (self.alone, names)])
+        switches = [(self.dead, names), (self.alone, names)]
+        kind, of = self.dice.choice([(self.cut, links), *switches] if self.cuts else switches)
         kind.symmetric_difference_update({self.dice.choice(of)})
 
     def ports(self, name: str) -> dict[int, bool]:
@@ -36,7 +41,7 @@ class Network:
         for link in self.fabric.links:
             for near, port, far in ((link.a, link.a_port, link.b), (link.b, link.b_port, link.a)):
                 if near == name:
-                    up[port] = link_name(link) not in self.cut and far not in self.dead
+                    up[port] = link.name not in self.cut and far not in self.dead
         return up
 
     def report(self, observed: Observed) -> None:
@@ -52,13 +57,21 @@ class Network:
             else:
                 switch.connect(self.ports(switch.name))
 
+    def changes(self, observed: Observed, count: int) -> Iterator[None]:
+        """Report the state, then change and report it ``count`` times; yield after each change."""
+        self.report(observed)
+        for _ in range(count):
+            self.change()
+            self.report(observed)
+            yield
+
     def down(self) -> set[str]:
         """Return the links of which a connected switch knows that they are down."""
         silent = self.dead | self.alone
         return {
-            link_name(link)
+            link.name
             for link in self.fabric.links
-            if (link_name(link) in self.cut and not {link.a, link.b} <= silent)
+            if (link.name in self.cut and not {link.a, link.b} <= silent)
             or (link.a in self.dead and link.b not in silent)
             or (link.b in self.dead and link.a not in silent)
         }
@@ -69,15 +82,12 @@ def test_links_that_are_down_are_those_that_somebody_sees(
     fabric: Fabric, dice: random.Random, changes: int
 ) -> None:
     network, observed = Network(fabric, dice), Observed(fabric)
-    network.report(observed)
-    for _ in range(changes):
-        network.change()
-        network.report(observed)
+    for _ in network.changes(observed, changes):
         found = set(observed.links_down())
         assert network.down() <= found
         # Of the others nobody knows: both ends are silent.
         silent = network.dead | network.alone
-        hidden = {link_name(x) for x in fabric.links if {x.a, x.b} <= silent}
+        hidden = {x.name for x in fabric.links if {x.a, x.b} <= silent}
         assert found <= network.down() | hidden
     network.cut.clear()
     network.dead.clear()
@@ -98,7 +108,7 @@ def test_a_controller_that_has_just_started_sees_the_same(
     new = Observed(fabric)
     network.report(new)
     dead = network.dead
-    known = {link_name(x) for x in fabric.links if not {x.a, x.b} <= dead}
+    known = {x.name for x in fabric.links if not {x.a, x.b} <= dead}
     assert set(new.links_down()) & known == set(old.links_down()) & known
     assert new.switches_down() == old.switches_down()
 
@@ -107,10 +117,6 @@ def test_a_controller_that_has_just_started_sees_the_same(
 def test_only_dead_switches_are_called_dead(
     fabric: Fabric, dice: random.Random, changes: int
 ) -> None:
-    network, observed = Network(fabric, dice), Observed(fabric)
-    network.report(observed)
-    for _ in range(changes):
-        network.change()
-        network.cut.clear()
-        network.report(observed)
+    network, observed = Network(fabric, dice, cuts=False), Observed(fabric)
+    for _ in network.changes(observed, changes):
         assert set(observed.switches_down()) <= network.dead

@@ -22,10 +22,10 @@ from controller.southbound.session import SwitchGoneError
 from controller.southbound.switches import Switches
 from controller.status import Status
 from controller.steps import Change, Changes, FoundGroup, FoundRule, RuleChange, normal
-from controller.transition import Planned, usable
+from controller.transition import Planned
 from forwarding.openflow.rules import Group, Rule, SwitchRules
 from topologies import load
-from topologies.failures import Failures, host_parts
+from topologies.failures import Failures, host_parts, usable
 from verification.check import check
 
 CASES = 200

@@ -34,6 +34,13 @@ def test_failures_are_sorted_as_the_fabric_is_and_each_is_listed_once() -> None:
     assert not NO_FAILURES
 
 
+def test_failed_links_have_the_names_of_the_fabric() -> None:
+    fabric = load("ring,4")
+    assert fabric.links[-1].name == "s4:2-s1:3"
+    names = [link.name for link in fabric.links]
+    assert Failures.of(fabric, reversed(names)).links == tuple(names)
+
+
 def test_two_switches_name_all_links_between_them() -> None:
     fabric = load("clos,2")
     doubled = Fabric(
