@@ -6,7 +6,7 @@
    Under PFC the new plane gets priorities of its own if it can deadlock with the old one.
 3. Frames of some pairs are stopped at admission until the old plane is empty, so that what is left
    cannot deadlock. If no plane is free, switches change in batches
-   (:mod:`verification.changes.batches`), or everything is stopped.
+   (:mod:`verification.changes.batches`). If neither is proven, everything is stopped.
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ class _Planner:
                 return steps.change(2)
         if planes:
             steps = self.stopped_planes(planes)
+            suffices = steps.proven
         else:
             steps = Steps(self.prover, self.before)
-            if not add_batches(steps, *self.in_plane(self._plane_in_place())):
-                steps = self.stopped_in_place()
-        if not steps.proven:
+            suffices = add_batches(steps, *self.in_plane(self._plane_in_place()))
+        if not suffices:
             steps = self.stopped_in_place()
         if not steps.proven:
             raise PlanError("no order of steps could be proven for this change")
