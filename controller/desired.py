@@ -16,9 +16,12 @@ from verification.check import Verdict
 from verification.checked_plan import CheckedPlan, refuse_deadlock
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Desired:
-    """The desired state; ``rules`` are by the switch's name, for each switch of the fabric."""
+    """The desired state; ``rules`` are by the switch's name, for each switch of the fabric.
+
+    Two desired states are equal only if they are the same: each reload makes another.
+    """
 
     config: Config
     fabric: Fabric

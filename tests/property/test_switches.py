@@ -32,7 +32,7 @@ CASES = 200
 FABRIC = load("ring,4")
 DESIRED = tuple(
     Desired.compute(Config(fabric="ring,4", engine="updown", root=root), FABRIC)
-    for root in ("s1", "s2", "s3")
+    for root in ("s1", "s2", "s3", "s1")
 )
 PACE = Pace(lambda plan, task: plan(task), drain_interval_s=0)
 UP = SimpleNamespace(config=0, state=0)
