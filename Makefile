@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests demo test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-ibdmchk fuzz fuzz-commands test-primitives test-barriers prove coverage clean
+.PHONY: help setup setup-checks setup-tests demo test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-ibdmchk fuzz fuzz-commands test-primitives test-barriers prove coverage clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -66,6 +66,9 @@ bench-ibdmchk: setup  ## compare verdicts on OpenSM's routes with those of ibdmc
 
 bench-endpoint: setup  ## measure messages, UDP sockets and Open MPI over one veth
 	$(SUDO) $(BIN)/python -m bench.endpoint
+
+bench-emulation: setup  ## compare emulator and simulator at several link speeds, next to busy loops
+	$(SUDO) $(BIN)/python -m bench.emulation_time
 
 fuzz: setup-tests  ## send a million forged messages, of hosts and of switches (make test: 20,000)
 	PROPTEST_CASES=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --lib

@@ -56,7 +56,7 @@ ChannelCounters = TypedDict(
 
 
 class Counters(TypedDict):
-    """The answer to ``counters``; ``now_us`` is the daemon's monotonic clock."""
+    """The answer to ``counters``; ``now_us`` is virtual time."""
 
     now_us: int
     channels: list[ChannelCounters]
@@ -69,8 +69,8 @@ class Deadlock:
     """Channels that wait for each other, each written ``SWITCH:PORT/PRIORITY``.
 
     ``cycle`` is one of their cycles, from its smallest channel on (order of the fabric's
-    switches, port, priority). ``members`` are all deadlocked channels. ``since_us`` is on the
-    daemon's clock.
+    switches, port, priority). ``members`` are all deadlocked channels. ``since_us`` is in
+    virtual time.
     """
 
     since_us: int
@@ -111,7 +111,7 @@ class Daemon:
         return dict(answer)
 
     def status(self) -> dict[str, Any]:
-        """Version, uptime, lateness, validity, deadlock, frames in the network."""
+        """Version, both clocks, stretch, holds, validity, deadlock, frames in the network."""
         return self.request("status")
 
     def counters(self) -> Counters:

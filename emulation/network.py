@@ -54,7 +54,9 @@ class EmulatedFabric:
     ``request`` is the request for the plan, which our controller computes; without emulated links
     there is no flow control. Our controller refuses a plan that can deadlock unless
     ``allow_deadlock``. ``buffer`` (bytes; keys as in docs/emulator-protocol.md) applies to all
-    links; ``timing`` holds the emulator's top-level numbers such as ``tick_us``. ``controller`` is
+    links; ``timing`` holds the emulator's top-level numbers such as ``tick_us``. A second of
+    virtual time takes at least ``slow_down`` seconds, and waits ``host_wait_us`` of real time for
+    the next packets of a host that has more to send. ``controller`` is
     ours, the user's own on ``openflow_port`` (remote), or none: then switches have only rules
     that the user installs. Port 0 means any free port. With ``tls`` our
     controller and all switches show each other certificates of a CA made for this fabric.
@@ -71,7 +73,9 @@ class EmulatedFabric:
     name: str = DEFAULT_NAME
     allow_deadlock: bool = False
     buffer: Mapping[str, int] | None = None
-    timing: Mapping[str, int] | None = None
+    timing: Mapping[str, float] | None = None
+    slow_down: float = 1.0
+    host_wait_us: int = 2000
     controller: Literal["ryu", "remote", "none"] = "ryu"
     openflow_port: int = control.OPENFLOW_PORT
     rest_port: int = control.REST_PORT
@@ -228,7 +232,12 @@ class EmulatedFabric:
                 names,
                 flow_control=self.request.flow_control,
                 buffer=self.buffer,
-                settings=self.timing,
+                settings={
+                    "slow_down": self.slow_down,
+                    "host_wait_us": self.host_wait_us,
+                    "switch_process": self.ovs.pid,
+                    **(self.timing or {}),
+                },
                 tags=self.host_tags,
             )
             emulator.start(runtime, config)
@@ -252,6 +261,7 @@ class EmulatedFabric:
     def settings(self) -> dict[str, Any]:
         """Return the options with which this fabric was started."""
         keys = ("allow_deadlock", "controller", "openflow_port", "rest_port", "tls", "links")
+        keys = (*keys, "slow_down", "host_wait_us")
         return self.request.model_dump() | {key: getattr(self, key) for key in keys}
 
     @property

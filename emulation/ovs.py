@@ -28,7 +28,7 @@ CHANGE_LIMIT_S = 60
 PROMPT_PORTS = 32
 """Up to this number of ports, Open vSwitch runs with real-time priority.
 
-Otherwise frames would be milliseconds late on a busy machine. But it polls every port on each
+Otherwise virtual time would wait for it on a busy machine. But it polls every port on each
 wake-up: with many ports this costs more than it gains, and the kernel stops a real-time process
 that occupies a core for 50 ms in each second.
 """
@@ -63,6 +63,11 @@ class PrivateOvs:
             "OVS_DBDIR": str(self._directory),
             "OVS_LOGDIR": str(self._directory),
         }
+
+    @property
+    def pid(self) -> int:
+        """The process id of the switch daemon."""
+        return self._runtime.children["ovs-vswitchd"].pid
 
     def start(self) -> None:
         """Start the database and the switch daemon.
@@ -145,9 +150,9 @@ class PrivateOvs:
 
     def _before_ordinary(self) -> None:
         """Give the switch daemon's threads real-time priority, as the emulator has."""
-        # If this is not permitted, the emulator's lateness shows the effect.
+        # If this is not permitted, virtual time is slower.
         with contextlib.suppress(PermissionError, ProcessLookupError):
-            for task in Path(f"/proc/{self._runtime.children['ovs-vswitchd'].pid}/task").iterdir():
+            for task in Path(f"/proc/{self.pid}/task").iterdir():
                 os.sched_setscheduler(int(task.name), os.SCHED_RR, os.sched_param(1))
 
     def vsctl(self, *commands: Sequence[str], options: Sequence[str] = ()) -> str:

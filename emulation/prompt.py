@@ -8,6 +8,7 @@ from typing import Any, TextIO
 from common.errors import KnotlessError
 from emulation.mn import CLI, setLogLevel
 from emulation.network import EmulatedFabric
+from emulation.report import pace
 
 
 class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
@@ -53,9 +54,9 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
 
         self._answer(tell)
 
-    def do_lateness(self, _line: str) -> None:
-        """Show the lateness of the link emulator, in microseconds, and its limit."""
-        self._answer(lambda: str(self._fabric.daemon.status()["lateness_us"]))
+    def do_stretch(self, _line: str) -> None:
+        """Show how much slower than real time virtual time is, and what holds it."""
+        self._answer(lambda: pace(self._fabric.daemon.status()))
 
     def do_link(self, line: str) -> None:
         """Cut or restore a link: link s1 s2 down, link h1 s1 up.

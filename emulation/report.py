@@ -1,7 +1,8 @@
-"""The status of a fabric: its parts, controller, lateness and deadlock."""
+"""The status of a fabric: its parts, controller, pace of virtual time and deadlock."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from common.errors import EmulationError, KnotlessError
@@ -98,6 +99,18 @@ def _emulator(names: Names, found: State, problems: list[str]) -> dict[str, Any]
     if deadlock is not None:
         status["deadlock"] = {"since_us": deadlock.since_us, "cycle": list(deadlock.cycle)}
         problems.append(f"deadlock: {' waits for '.join([*deadlock.cycle, deadlock.cycle[0]])}")
-    if not status.get("valid", True):
-        problems.append("the link emulator exceeds its lateness limit: this machine is too busy")
+    problems += [f"link emulator: {problem}" for problem in status["problems"]]
     return status
+
+
+def pace(status: Mapping[str, Any]) -> str:
+    """Describe how fast virtual time passes, and what holds it, in one line."""
+    stretch, now = status["stretch"], status["stretch_now"]
+    if stretch is None:
+        return "virtual time stands still"
+    lost = {cause: hold["ms"] for cause, hold in status["holds"].items() if hold["ms"]}
+    held = ", ".join(f"{cause} {ms:.0f} ms" for cause, ms in lost.items()) or "none"
+    slowest = status["slowest_switch"]
+    switch = "" if slowest is None else f", slowest switch {slowest['switch']}"
+    recent = "" if now is None else f" ({now:.2f} now)"
+    return f"stretch {stretch:.2f}{recent}, held: {held}{switch}"

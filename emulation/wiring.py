@@ -203,7 +203,7 @@ def emulator_config(
     *,
     flow_control: str,
     buffer: Mapping[str, int] | None = None,
-    settings: Mapping[str, int] | None = None,
+    settings: Mapping[str, float] | None = None,
     tags: HostTags | None = None,
 ) -> dict[str, Any]:
     """Return the emulator's configuration (docs/emulator-protocol.md).

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from experiments.framework.experiment import EMULATION, Progress, Record
-from experiments.framework.routed import Measured, Routed, retry_if_late
+from experiments.framework.routed import Measured, Routed
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
@@ -77,9 +77,4 @@ class Campaign(Generic[Case]):
                 progress.advance()
                 for case in cases:
                     progress.begin(str(case))
-                    seed = self.seed + rows
-
-                    def measure(case: Case = case, seed: int = seed) -> Measured:
-                        return live(lab, case, seed)
-
-                    keep(retry_if_late(measure))
+                    keep(live(lab, case, self.seed + rows))

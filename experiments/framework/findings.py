@@ -1,4 +1,4 @@
-"""Sentences about invalid and repeated runs, for the reports of all experiments."""
+"""What the reports of all experiments say about the validity and the pace of runs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 
 
 def of_validity(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Report how many runs were repeated, and how many are excluded from the findings."""
+    """Report how many runs are excluded from the findings."""
     good = [row for row in rows if row["valid"]]
-    if again := sum(len(row["earlier_attempts"]) for row in good):
-        runs = "1 run was" if again == 1 else f"{again} runs were"
-        yield f"{runs} repeated because the machine was too busy to be on time."
     if len(good) < len(rows):
         left_out = f"{len(rows) - len(good)} of {len(rows)} runs"
         yield f"Not valid, and excluded from these findings: {left_out}."
+
+
+def stretch_of(row: Mapping[str, Any]) -> str:
+    """Return the stretch of an emulated run for a table: how much slower than real time it was."""
+    stretch = row.get("stretch")
+    return "-" if stretch is None else f"{stretch:.2f}"

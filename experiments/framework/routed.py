@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,12 @@ from verification.checked_plan import CheckedPlan
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
 
-ATTEMPTS = 3
+REAL_TIME_STRETCH = 1.05
+"""Up to this stretch, times that programs measure are close enough to virtual time."""
+
+
+slow_down: ContextVar[float] = ContextVar("slow_down", default=1.0)
+"""How many seconds a second of virtual time takes at least, on every fabric that is started."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,9 @@ def emulated(plan: Plan, **settings: Any) -> EmulatedFabric:
     if not settings.get("allow_deadlock"):
         CheckedPlan(plan).refuse_deadlock()
     name = f"run-{secrets.token_hex(2)}"
-    return EmulatedFabric.of(plan, name=name, openflow_port=0, rest_port=0, **settings)
+    return EmulatedFabric.of(
+        plan, name=name, openflow_port=0, rest_port=0, slow_down=slow_down.get(), **settings
+    )
 
 
 def request_of(text: str, **choices: Any) -> PlanRequest:
@@ -107,39 +115,40 @@ Row = dict[str, Any]
 Measured = tuple[Row, list[dict[str, Any]]]
 
 
-def with_validity(row: Mapping[str, Any], status: Mapping[str, Any], problems: list[str]) -> Row:
-    """Add to a row whether it is valid, according to the emulator's ``status``."""
-    lateness = status["lateness_us"]
-    late = not status["valid"]
-    found = list(problems)
-    if late:
-        limit = lateness.get("limit")
-        found.append(f"lateness p99 is {lateness['p99']} us, over its limit of {limit} us")
+def with_validity(
+    row: Mapping[str, Any],
+    status: Mapping[str, Any],
+    problems: list[str],
+    *,
+    real_time: bool = False,
+) -> Row:
+    """Add to a row whether it is valid, according to the emulator's ``status``.
+
+    ``real_time`` is whether programs have measured times by their own clocks, which do not follow
+    virtual time.
+    """
+    stretch = status["stretch"]
+    found = [*problems, *status["problems"]]
+    if real_time:
+        found += real_time_problems(stretch)
     return {
         **row,
-        "lateness_us_p99": lateness["p99"],
-        "late": late,
-        "valid": not found,
+        "stretch": stretch,
+        "slow_down": status["slow_down"],
+        "host_wait_us": status["host_wait_us"],
+        "valid": status["valid"] and not found,
         "problems": found,
-        "earlier_attempts": [],
     }
 
 
-def without_lateness(row: Mapping[str, Any]) -> Row:
-    """Add the same keys to a row of a simulation, which cannot be late."""
-    timeless: Row = {"lateness_us_p99": None, "late": False, "valid": True}
-    return {**row, **timeless, "problems": [], "earlier_attempts": []}
+def real_time_problems(stretch: float | None) -> list[str]:
+    """Return why times of programs are wrong at this stretch of virtual time; none if they hold."""
+    if stretch is not None and stretch <= REAL_TIME_STRETCH:
+        return []
+    return [f"programs measured times in real time, but virtual time was {stretch} times slower"]
 
 
-def retry_if_late(measure: Callable[[], Measured]) -> Measured:
-    """Measure; repeat if the machine was too late, at most :data:`ATTEMPTS` attempts in all.
-
-    Only lateness causes a repetition, never the result. The row keeps the rows of the earlier
-    attempts.
-    """
-    earlier: list[Row] = []
-    while True:
-        row, samples = measure()
-        if not row["late"] or len(earlier) + 1 == ATTEMPTS:
-            return {**row, "earlier_attempts": earlier}, samples
-        earlier.append(row)
+def in_simulation(row: Mapping[str, Any]) -> Row:
+    """Add the same keys to a row of a simulation, whose time is not stretched."""
+    nothing: Row = {"stretch": None, "slow_down": None, "host_wait_us": None}
+    return {**row, **nothing, "valid": True, "problems": []}

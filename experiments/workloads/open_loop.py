@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from typing import Protocol as Interface
 
+from experiments.framework.routed import slow_down
 from experiments.workloads import iperf
 from routing.flow_control import is_lossless
 from topologies.fabric import Fabric
@@ -70,7 +71,7 @@ class Traffic(Interface):
 
 @dataclass(frozen=True)
 class Reading:
-    """The counters at one moment, ``at_us`` on the daemon's clock; lists in order of flows."""
+    """The counters at one moment, ``at_us`` in virtual time; lists in order of flows."""
 
     at_us: int
     delivered_frames: tuple[int, ...]
@@ -127,8 +128,7 @@ class Watch:
     """Index of the reading at which it closes."""
     deadlock: Mapping[str, Any] | None
     status: Mapping[str, Any]
-    """The emulator's status at the end of the window, which decides validity. iperf3 spins while it
-    waits for the end of its test, which makes frames late after the measurement."""
+    """The emulator's status at the end of the window, which decides validity."""
     problems: list[str]
 
 
@@ -178,7 +178,8 @@ def senders(
         addresses = {host.name: host.ip for host in traffic.fabric.hosts}
         for index in order:
             flow = traffic.flows[index]
-            args = iperf.client_args(addresses[flow.destination], protocol, seconds)
+            real_s = seconds * slow_down.get()
+            args = iperf.client_args(addresses[flow.destination], protocol, real_s)
             clients[index] = iperf.Iperf(lab.host(flow.source), args)
             stack.callback(clients[index].close)
             time.sleep(chance.uniform(0, START_JITTER_S))
@@ -204,14 +205,14 @@ def launch(
     """
     daemon = lab.daemon
     enough = STARTED_FRAMES * theory.PAYLOAD_BYTES[protocol]
-    deadline = time.monotonic() + START_LIMIT_S
-    readings = []
+    readings: list[Reading] = []
     while True:
         readings.append(read(daemon, traffic, protocol))
         payload = readings[-1].delivered_payload_bytes
         if min(payload) >= enough or daemon.status()["deadlock"] is not None:
             break
-        if time.monotonic() > deadline or not all(client.running for client in clients):
+        late = _seconds(readings) > START_LIMIT_S
+        if late or not all(client.running for client in clients):
             flows = zip(traffic.flows, payload, strict=True)
             quiet = [str(flow) for flow, delivered in flows if delivered < enough]
             return readings, [f"did not start in {START_LIMIT_S:g} s: {', '.join(quiet)}"]
@@ -236,7 +237,8 @@ def watch(
 
     Without ``to_the_end``, until the window closes.
 
-    The window opens :data:`WARM_UP_S` after the launch and lasts ``duration_s``. In
+    All times are virtual. The window opens :data:`WARM_UP_S` after the launch and lasts
+    ``duration_s``. In
     a deadlock it opens when the detector has reported it and lasts
     :data:`FROZEN_WINDOW_S`. All senders must send until the window closes.
     """
@@ -247,7 +249,7 @@ def watch(
     deadlock: Mapping[str, Any] | None = None
     at_close: Mapping[str, Any] | None = None
     problems: list[str] = []
-    deadline = time.monotonic() + WARM_UP_S + duration_s + END_LIMIT_S
+    limit_s = WARM_UP_S + duration_s + END_LIMIT_S
     while deadlock is None or last is None:
         time.sleep(READ_EVERY_S)
         sending = [client.running for client in clients]
@@ -267,7 +269,8 @@ def watch(
         if last is not None and at_close is None:
             at_close = status
         closed = last is not None and not to_the_end
-        if deadlock is None and (closed or not any(sending) or time.monotonic() > deadline):
+        late = _seconds(readings[launched:]) > limit_s
+        if deadlock is None and (closed or not any(sending) or late):
             break
     if deadlock is None and to_the_end:
         problems += _drain(daemon)

@@ -10,7 +10,7 @@ import click
 from common.flow_control import AUTO
 from emulation.limits import require_limits
 from experiments.framework.options import FiniteRange
-from knotless.commands._options import json_option
+from knotless.commands._options import MAX_SLOW_DOWN, json_option
 from knotless.commands._plan_options import plan_options
 from routing.plan import make_plan
 from routing.request import PlanRequest
@@ -61,6 +61,14 @@ _PARAMETERS = [
         default="emulated",
         show_default=True,
         help="Plain: veth pairs only, without rates, delays and flow control.",
+    ),
+    click.option(
+        "--slow-down",
+        type=FiniteRange(min=1, max=MAX_SLOW_DOWN),
+        default=1.0,
+        show_default=True,
+        metavar="K",
+        help="Virtual time passes at most 1/K times as fast as real time.",
     ),
     json_option,
 ]

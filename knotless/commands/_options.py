@@ -9,6 +9,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+MAX_SLOW_DOWN = 1e6
+"""Largest K of ``--slow-down K``."""
+
 name_option = click.option(
     "--name", default="default", show_default=True, help="Name of the running fabric."
 )

@@ -37,7 +37,7 @@ def command(
 
     A plan that can deadlock under the flow control in use is refused.
 
-    Additional commands at the prompt: deadlock, counters [CHANNEL], lateness.
+    Additional commands at the prompt: deadlock, counters [CHANNEL], stretch.
     """
     require_root()
     end_at_signal()

@@ -23,6 +23,9 @@ from experiments.framework.experiment import (
     ExperimentError,
     Presentation,
 )
+from experiments.framework.options import FiniteRange
+from experiments.framework.routed import slow_down
+from knotless.commands._options import MAX_SLOW_DOWN
 from knotless.commands._progress import Bar, terminated_as_interrupted
 
 MAX_REPEATS = 1000
@@ -99,7 +102,10 @@ def _prepared(chosen: Experiment, values: Mapping[str, Any]) -> Campaign:
         rate_mbps=values["rate"],
     )
     campaign = chosen.prepare(common, own)
+    if on != EMULATION and values["slow_down"] != 1:
+        raise ExperimentError(f"--slow-down: {on} has no real time to be slower than")
     if on == EMULATION:
+        slow_down.set(values["slow_down"])
         from emulation.runtime import require_root
 
         require_root()
@@ -176,6 +182,14 @@ def _shared(places: Sequence[str]) -> list[click.Parameter]:
         click.Option(["--seed"], type=click.IntRange(0, 2**32 - 1), default=1, show_default=True),
         click.Option(["--duration"], type=float, metavar="S", help="Measured time per run, s."),
         click.Option(["--rate"], type=float, metavar="MBPS", help="Rate of every link, Mbit/s."),
+        click.Option(
+            ["--slow-down"],
+            type=FiniteRange(min=1, max=MAX_SLOW_DOWN),
+            default=1.0,
+            show_default=True,
+            metavar="K",
+            help="Emulation: virtual time passes at most 1/K times as fast as real time.",
+        ),
         click.Option(
             ["--out"],
             default="results",

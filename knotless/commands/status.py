@@ -10,7 +10,7 @@ import click
 
 from emulation.cuts import Cut
 from emulation.names import names_of, running_names
-from emulation.report import report
+from emulation.report import pace, report
 from emulation.runtime import require_root
 from knotless.commands._options import json_option
 from routing.flow_control import verdict_text
@@ -63,10 +63,9 @@ def _print_status(one: dict[str, Any]) -> None:
         if verdict := controller.get("check"):
             click.echo(f"  plan: {verdict_text(verdict['flow_control'], verdict['cycle'])}")
     if emulator := one["emulator"]:
-        late = emulator["lateness_us"]
         click.echo(
             f"  emulator: {emulator['frames_in_network']} frames in the network, "
-            f"late by {late['p99']} us (99 of 100 frames; limit {late['limit']} us), "
+            f"{pace(emulator)}, "
             f"{'deadlocked' if emulator['deadlock'] else 'no deadlock'}"
         )
     if one["cut"]:

@@ -41,11 +41,14 @@ def test_the_fair_share_is_the_lines_by_the_flows_on_it() -> None:
 
 
 def test_the_summary_takes_only_good_measurements_as_best() -> None:
-    def one(rate: float, of_theory: float, late: float) -> Measurement:
-        return Measurement("emulated", 16, rate, 1, 1, of_theory, 1000 * rate, late, 0, {})
+    def one(rate: float, of_theory: float, stretch: float, valid: bool = True) -> Measurement:
+        return Measurement(
+            "emulated", 16, rate, 1, 1, of_theory, 1000 * rate, stretch, valid, 0, {}
+        )
 
-    summary = command.summary([one(10, 1.0, 5), one(20, 0.995, 900), one(30, 1.0, 1001)])
+    summary = command.summary([one(10, 1.0, 1.0), one(20, 0.995, 1.04), one(30, 1.0, 1.2)])
     assert summary["emulated_16_highest_rate_mbps"] == 20
     assert summary["emulated_16_hops_per_s"] == 20_000
     assert summary["emulated_16_most_hops_per_s"] == 30_000
-    assert not one(10, 0.98, 5).good
+    assert not one(10, 0.98, 1.0).good
+    assert not one(10, 1.0, 1.0, valid=False).good

@@ -22,7 +22,13 @@ RING = Case("knot", Routed("ring,4,rate=10,delay=1000", ONE_WAY), "shift:2", "pa
 SHARED = Case("share-2", Routed("mesh,2,1,hosts=2,rate=10,delay=1000", DOR), "shift:2", "pfc")
 KNOT = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
 WINDOW_US = 2e6
-IN_TIME = {"valid": True, "lateness_us": {"p99": 0.0}}
+IN_TIME = {
+    "valid": True,
+    "problems": [],
+    "stretch": 1.0,
+    "slow_down": 1.0,
+    "host_wait_us": 2000,
+}
 
 
 def result(case: Case) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from experiments.framework.routed import with_validity
 from experiments.studies.deadlock.show import present, sentences, table
 from tests.unit.deadlock_rows import KNOT, row
 
@@ -56,3 +57,24 @@ def test_a_run_without_rows_can_be_shown() -> None:
     shown = present({"rows": [], "parameters": {"rate_mbps": 10.0}}, [], True)
     assert shown.table == []
     assert shown.plots == []
+
+
+def test_times_of_programs_count_only_if_virtual_time_keeps_up() -> None:
+    status = {
+        "valid": True,
+        "problems": [],
+        "stretch": 2.2,
+        "slow_down": 1.0,
+        "host_wait_us": 2000,
+    }
+    judged = with_validity({"mbps": 1.0}, status, [])
+    assert (judged["valid"], judged["stretch"], judged["problems"]) == (True, 2.2, [])
+    judged = with_validity({}, status, [], real_time=True)
+    assert not judged["valid"]
+    assert judged["problems"] == [
+        "programs measured times in real time, but virtual time was 2.2 times slower"
+    ]
+    judged = with_validity({}, {**status, "stretch": 1.01}, [], real_time=True)
+    assert judged["valid"]
+    judged = with_validity({}, {**status, "valid": False, "problems": ["frames"]}, ["mine"])
+    assert (judged["valid"], judged["problems"]) == (False, ["mine", "frames"])

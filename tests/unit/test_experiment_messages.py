@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from experiments.framework.experiment import SIMULATION, Common
-from experiments.framework.experiment import load as load_experiment
 from experiments.studies.primitives.stages import STAGES, stage_times_us
 from experiments.workloads.logp import LogP
 from experiments.workloads.messages.simulated import SimulatedPair, wire_bytes
 from routing.plan import make_plan
-from tests.unit.experiment_rows import rows_of
 from topologies import load
 
 COSTS = LogP(send_us=3.0, latency_us=0.0, receive_us=9.5, gap_us=0.0)
@@ -65,21 +60,3 @@ def test_a_pull_brings_its_bytes_back(pair: SimulatedPair) -> None:
     push, _ = pair.exchange("push", 1000, 1)
     pull, _ = pair.exchange("pull", 1000, 1)
     assert pull["median_us"] == pytest.approx(push["median_us"], rel=0.02)
-
-
-@pytest.mark.parametrize("name", ["pingpong", "primitives"])
-def test_late_measurements_are_repeated(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge, asked = SimulatedPair.judge, []
-
-    def late_at_first(pair: SimulatedPair) -> dict[str, Any]:
-        asked.append(pair)
-        late = len(asked) == 1
-        return {**judge(pair), "late": late, "valid": not late}
-
-    monkeypatch.setattr(SimulatedPair, "judge", late_at_first)
-    experiment = load_experiment(name)
-    options = {str(option.name): option.default for option in experiment.options}
-    rows = rows_of(experiment, Common(on=SIMULATION, quick=True), **options)
-    assert len(asked) == len(rows) + 1
-    assert all(row["valid"] for row in rows)
-    assert [len(row["earlier_attempts"]) for row in rows] == [1] + [0] * (len(rows) - 1)

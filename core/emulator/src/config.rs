@@ -8,8 +8,6 @@ use switch_model::{Buffer, FlowControl, Limits, Time, LONGEST_FRAME_BYTES, MICRO
 
 use crate::error::Error;
 
-/// How late the daemon may be without losing a frame, with default headroom.
-const LATENESS_ALLOWED: Time = 2000 * MICROSECOND;
 const MOST_US: f64 = 10_000_000.0;
 const MOST_MBPS: f64 = 400_000.0;
 const MOST_BYTES: u64 = 1 << 40;
@@ -23,9 +21,15 @@ pub struct Config {
     /// Time between two wake-ups.
     #[serde(default = "defaults::tick_us")]
     pub tick_us: u64,
-    /// The 99th percentile of lateness above which a run is not valid.
-    #[serde(default = "defaults::lateness_limit_us")]
-    pub lateness_limit_us: u64,
+    /// Real seconds that a second of virtual time takes at least.
+    #[serde(default = "defaults::slow_down")]
+    pub slow_down: f64,
+    /// How long virtual time waits for the next packets of a host that has more to send, in
+    /// microseconds of real time.
+    #[serde(default = "defaults::host_wait_us")]
+    pub host_wait_us: u64,
+    /// Process id of ovs-vswitchd, to learn which frames it has dropped.
+    pub switch_process: Option<u32>,
     /// A deadlock that lasts this long is reported.
     #[serde(default = "defaults::deadlock_us")]
     pub deadlock_us: u64,
@@ -43,8 +47,11 @@ mod defaults {
     pub fn tick_us() -> u64 {
         200
     }
-    pub fn lateness_limit_us() -> u64 {
-        1000
+    pub fn slow_down() -> f64 {
+        1.0
+    }
+    pub fn host_wait_us() -> u64 {
+        2000
     }
     pub fn deadlock_us() -> u64 {
         500_000
@@ -160,7 +167,7 @@ impl Settings {
             self.rate_bps(),
             self.delay(),
             LONGEST_FRAME_BYTES,
-            LATENESS_ALLOWED,
+            0,
         )
     }
 
@@ -211,6 +218,14 @@ impl Config {
             serde_json::from_str(text).map_err(|error| Error::Config(error.to_string()))?;
         if !(20..=100_000).contains(&config.tick_us) {
             let text = format!("tick_us {} is not in 20..100000", config.tick_us);
+            return Err(Error::Config(text));
+        }
+        if !(1.0..=1e6).contains(&config.slow_down) {
+            let text = format!("slow_down {} is not in 1..1000000", config.slow_down);
+            return Err(Error::Config(text));
+        }
+        if config.host_wait_us > 10_000_000 {
+            let text = format!("host_wait_us {} is not in 0..10000000", config.host_wait_us);
             return Err(Error::Config(text));
         }
         if config.links.is_empty() {

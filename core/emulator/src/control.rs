@@ -57,8 +57,8 @@ struct LinkChange {
 pub struct Control {
     /// Unix time of virtual time 0, nanoseconds.
     pub epoch_ns: u64,
-    /// A run is not valid if the 99th percentile of lateness is above this.
-    pub lateness_limit_us: u64,
+    /// How long virtual time waits for a host, in microseconds of real time.
+    pub host_wait_us: u64,
     /// Frames that the kernel lost between daemon and switches or hosts, in both directions.
     pub kernel_lost: u64,
     /// Whether the daemon must end.
@@ -88,9 +88,7 @@ impl Control {
         engine: &mut Engine,
     ) -> Result<Value, Error> {
         match request {
-            Request::Status {} => {
-                Ok(report::status(engine, now, self.lateness_limit_us, self.kernel_lost))
-            }
+            Request::Status {} => Ok(report::status(engine, self.host_wait_us, self.kernel_lost)),
             Request::Counters {} => Ok(report::counters(engine, now)),
             Request::Deadlock {} => Ok(json!({ "deadlock": report::deadlock(engine) })),
             Request::Reset { links, flow_control } => {

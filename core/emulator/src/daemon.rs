@@ -8,7 +8,7 @@ use switch_model::{Time, MICROSECOND};
 
 use crate::config::Config;
 use crate::control::Control;
-use crate::engine::Engine;
+use crate::engine::{Engine, Hold};
 use crate::error::{environment, Error};
 use crate::fabric::Fabric;
 use crate::log::Log;
@@ -16,11 +16,19 @@ use crate::report;
 use crate::server::Server;
 use crate::sockets::Sockets;
 use crate::sys::clock::{monotonic_ns, realtime_ns, set_realtime_priority, sleep_until};
-use crate::sys::poll::{termination_signals, Poll};
+use crate::sys::poll::{termination_signals, wait_for_input, Poll};
+use crate::sys::switch_probe::{Activity, SwitchProbe};
 
 /// With no frame in the network for this long the daemon sleeps until one arrives.
 const IDLE_NS: u64 = 20_000_000;
 const IDLE_WAIT_MS: u32 = 1000;
+/// While virtual time is held, and without fewer events than are worth waking up for, the daemon
+/// looks again after this time.
+const HELD_WAIT_NS: u64 = 400_000;
+/// A frame that has been in a switch for this long may have been dropped.
+const PROBE_AFTER: Time = 300 * MICROSECOND;
+/// A frame that has been in a switch for this long, without proof that it was dropped, is abandoned.
+const ABANDON_AFTER: Time = 2_000_000 * MICROSECOND;
 const KEY_SIGNAL: u64 = 0;
 const KEY_CONTROL: u64 = 1;
 /// The NFQUEUE of index i has this key plus i.
@@ -41,6 +49,12 @@ pub struct Daemon {
     log: Log,
     start_ns: u64,
     tick_ns: u64,
+    /// How long virtual time waits for a host.
+    host_wait: Time,
+    probe: Option<SwitchProbe>,
+    /// What virtual time waits for, and since which real time.
+    held: Option<(Hold, Time)>,
+    idle: bool,
     deadlocked: bool,
 }
 
@@ -68,19 +82,21 @@ impl Daemon {
         environment(idle_poll.add(poll.as_fd(), 0), epoll)?;
         environment(idle_poll.add(sockets.receiver(), 0), epoll)?;
         if let Err(error) = set_realtime_priority() {
-            log.line(&format!("not real-time ({error}): lateness may be higher"));
+            log.line(&format!("not real-time ({error}): virtual time may be slower"));
         }
+        let probe = config.switch_process.map(SwitchProbe::open).transpose();
+        let probe = environment(probe, || "switch_process".into())?;
         let tick = config.tick_us * MICROSECOND;
         let patience = config.deadlock_us * MICROSECOND;
         let control = Control {
             epoch_ns: realtime_ns(),
-            lateness_limit_us: config.lateness_limit_us,
+            host_wait_us: config.host_wait_us,
             kernel_lost: 0,
             shutdown: false,
         };
         Ok(Daemon {
             sockets,
-            engine: Engine::new(fabric, config.seed, tick, patience),
+            engine: Engine::new(fabric, config.seed, tick, patience, config.slow_down),
             control,
             server,
             poll,
@@ -89,6 +105,10 @@ impl Daemon {
             log,
             start_ns: monotonic_ns(),
             tick_ns: config.tick_us * 1000,
+            host_wait: config.host_wait_us * MICROSECOND,
+            probe,
+            held: None,
+            idle: true,
             deadlocked: false,
         })
     }
@@ -115,6 +135,9 @@ impl Daemon {
                 self.idle_poll.wait(IDLE_WAIT_MS, &mut ready);
                 next_ns = monotonic_ns();
                 busy_ns = next_ns;
+            } else if let Some(timeout_ns) = self.prompt_wait() {
+                wait_for_input([self.poll.as_fd(), self.sockets.receiver()], timeout_ns);
+                next_ns = now_ns;
             } else {
                 // A missed tick is skipped. The thread always sleeps for part of a tick: the
                 // kernel throttles a real-time thread that never sleeps.
@@ -129,13 +152,29 @@ impl Daemon {
         Ok(())
     }
 
-    /// Virtual time: picoseconds since the start.
-    fn now(&self) -> Time {
+    /// For how long to wait for frames, if every frame counts: while virtual time is held, and
+    /// while there are few frames.
+    fn prompt_wait(&self) -> Option<u64> {
+        if self.held.is_some() {
+            return Some(HELD_WAIT_NS);
+        }
+        let next = self.engine.next_wake()?;
+        Some((next / 1000).min(self.tick_ns))
+    }
+
+    /// Real time since the start, in picoseconds.
+    fn real(&self) -> Time {
         (monotonic_ns() - self.start_ns) * 1000
     }
 
     /// Do everything that is due. `ready` has the keys of the descriptors with input.
     fn tick(&mut self, ready: &[u64]) {
+        let real = self.real();
+        self.engine.elapse(real, self.held.map(|(hold, _)| hold), self.idle);
+        if self.idle {
+            // Frames of hosts that ended the idle time arrive now, not when it began.
+            self.engine.advance();
+        }
         for &key in ready {
             match key {
                 KEY_SIGNAL => self.control.shutdown = true,
@@ -146,20 +185,71 @@ impl Daemon {
                 }
             }
         }
-        let now = self.now();
-        self.sockets.receive(now, &mut self.engine);
-        self.engine.advance(now);
-        // A released packet becomes a frame within the call, so receive again.
-        self.sockets.release_held(now, &mut self.engine, &mut self.log);
-        self.sockets.receive(now, &mut self.engine);
-        self.engine.advance(now);
-        self.sockets.grant_credit(now, &self.engine);
-        self.control.kernel_lost += self.sockets.send(&mut self.engine);
+        self.exchange(real);
+        let mut hold = self.engine.advance();
+        self.exchange(real);
+        while let Some(found) = hold {
+            if let Hold::Host(end) = found {
+                self.sockets.refill(end, &mut self.engine, &mut self.log);
+                self.exchange(real);
+            }
+            self.resolve(found, real);
+            hold = self.engine.advance();
+            self.exchange(real);
+            if hold == Some(found) {
+                break;
+            }
+        }
+        self.held = match (hold, self.held) {
+            (Some(found), Some((before, since))) if found == before => Some((found, since)),
+            (found, _) => found.map(|found| (found, real)),
+        };
+        self.idle = self.engine.is_idle();
+        self.sockets.grant_credit(real, &self.engine);
         self.log_deadlock();
     }
 
+    /// Release packets of hosts, receive what has arrived, and send what the engine has.
+    fn exchange(&mut self, real: Time) {
+        // A released packet becomes a frame within the call, so receive after it.
+        self.sockets.release_held(&mut self.engine, &mut self.log);
+        self.sockets.receive(real, &mut self.engine);
+        self.control.kernel_lost += self.sockets.send(&mut self.engine);
+    }
+
+    /// End a hold that has lasted for too long.
+    fn resolve(&mut self, hold: Hold, real: Time) {
+        match hold {
+            Hold::Host(end) => {
+                let since = self.held.filter(|(before, _)| *before == hold).map(|(_, since)| since);
+                if since.is_some_and(|since| real - since >= self.host_wait) {
+                    self.engine.give_up_host(end);
+                }
+            }
+            Hold::Switch(sequence) => {
+                let Some(waited) = self.engine.in_switch_for(sequence) else { return };
+                if waited < PROBE_AFTER {
+                    return;
+                }
+                match self.probe.as_mut().map_or(Activity::Busy, SwitchProbe::activity) {
+                    Activity::Busy if waited < ABANDON_AFTER => {}
+                    Activity::Busy => self.engine.conclude(sequence, false),
+                    Activity::Waiting => {
+                        // What it has sent is in the ring by now.
+                        self.sockets.receive(real, &mut self.engine);
+                        self.engine.conclude_all(true);
+                    }
+                    Activity::Ended => {
+                        self.sockets.receive(real, &mut self.engine);
+                        self.engine.conclude_all(false);
+                    }
+                }
+            }
+        }
+    }
+
     fn serve(&mut self) {
-        let now = self.now();
+        let now = self.engine.now();
         // Frames that the kernel lost before a reset must not count after it.
         self.control.kernel_lost += self.sockets.take_lost();
         self.engine.state_mut().captures.values_mut().for_each(|capture| capture.flush());

@@ -1,15 +1,16 @@
-//! The emulator without its sockets: frames in, frames out; the caller passes the time.
+//! The emulator without its sockets: frames in, frames out; the caller passes real time.
 //!
 //! All events have *virtual* times. A frame's arrival is computed when its transmission starts, and
-//! everything that follows is computed from that, not from when the daemon wakes up. Rates are
-//! therefore exact, and the time that a frame spends inside Open vSwitch is hidden in its
-//! serialisation and the link's delay. A frame that returns after its virtual arrival is *late*: it
-//! is processed as if it were in time, and its lateness is reported.
+//! everything that follows is computed from that, not from when the daemon wakes up. The time that
+//! a frame spends inside Open vSwitch is hidden in its serialisation and the link's delay. If that
+//! does not suffice, virtual time waits: it never passes the arrival of a frame that is still
+//! inside Open vSwitch. See docs/decisions/virtual-time.md.
 
 use std::collections::HashMap;
 
 use switch_model::{ChannelConfig, ChannelId, DropCause, EntryId, Frame as Queued, Model, Time};
 
+use crate::clock::{Clock, Moment};
 use crate::detector::Detector;
 use crate::event_queue::Event;
 use crate::fabric::{EndId, Fabric, Owner};
@@ -18,10 +19,11 @@ use crate::nic::Nic;
 use crate::state::State;
 use crate::transit::{Copy, Found, Stage};
 
+pub use crate::holds::Hold;
 pub use crate::state::Outgoing;
 
-/// Smallest size of a NIC's queue.
-const MIN_NIC_BYTES: u64 = 16_384;
+/// Size of a NIC's queue for the packets that NFQUEUE holds back.
+const NIC_BYTES: u64 = 16_384;
 
 /// The emulator.
 #[derive(Debug)]
@@ -34,21 +36,27 @@ pub struct Engine {
     detector: Detector,
     seed: u64,
     tick: Time,
+    /// The end of a host whose line has just become idle.
+    idle_host: Option<EndId>,
+    /// By end: when virtual time stopped to wait for its host, on both clocks.
+    pub(crate) gave_up: HashMap<EndId, Moment>,
 }
 
 impl Engine {
-    /// An idle fabric. `tick` is the usual time between two calls of [`Engine::advance`]; a
-    /// deadlock is reported when it has lasted for `patience`.
-    pub fn new(fabric: Fabric, seed: u64, tick: Time, patience: Time) -> Engine {
+    /// An idle fabric. `tick` is the usual real time between two calls of [`Engine::advance`]; a
+    /// deadlock is reported when it has lasted for `patience`; a second of virtual time takes at
+    /// least `slow_down` seconds.
+    pub fn new(fabric: Fabric, seed: u64, tick: Time, patience: Time, slow_down: f64) -> Engine {
         let model = Model::new(channel_configs(&fabric, tick), seed);
         let nics = fabric
             .ends
             .iter()
             .enumerate()
             .filter(|(_, end)| matches!(end.owner, Owner::Host { nfqueue: Some(_), .. }))
-            .map(|(id, end)| (id, Nic::new(nic_limit(&fabric, end.link, tick))))
+            .map(|(id, _)| (id, Nic::new(NIC_BYTES)))
             .collect();
-        let state = State::new(fabric);
+        let clock = Clock::new(slow_down, tick, fabric.switches.len());
+        let state = State::new(fabric, clock);
         Engine {
             model,
             state,
@@ -57,7 +65,14 @@ impl Engine {
             detector: Detector::new(patience),
             seed,
             tick,
+            idle_host: None,
+            gave_up: HashMap::new(),
         }
+    }
+
+    /// Virtual time.
+    pub fn now(&self) -> Time {
+        self.state.clock.moment().now
     }
 
     /// Return a buffer for a received frame.
@@ -79,31 +94,61 @@ impl Engine {
         self.model.forward(at, entry, out, queued, &mut self.state);
     }
 
-    /// Process all events that are due at `now`, in order of virtual time.
-    pub fn advance(&mut self, now: Time) {
-        self.state.now = now;
-        while let Some((at, event)) = self.state.events.pop_due(now) {
-            self.handle(at, event);
-        }
-        while let Some(record) = self.state.transit.expired(now) {
-            if let Stage::Late(entry) = record.stage {
-                self.model.count_drop(record.channel, DropCause::Unforwarded);
-                self.model.settle(now, entry, &mut self.state);
+    /// Process events in order of virtual time, up to the time that the clock permits or to the
+    /// first hold, which is returned.
+    pub fn advance(&mut self) -> Option<Hold> {
+        let target = self.state.clock.target();
+        let held = loop {
+            if let Some(end) = self.idle_host {
+                if self.must_send(end) {
+                    break Some(Hold::Host(end));
+                }
+                self.idle_host = None;
             }
+            let Some((at, event)) = self.state.events.peek().filter(|(at, _)| *at <= target) else {
+                self.state.clock.reach(target);
+                break None;
+            };
+            let in_switch = match event {
+                Event::Arrived { sequence } => {
+                    self.state.transit.in_switch(*sequence).map(|_| *sequence)
+                }
+                _ => None,
+            };
+            self.state.clock.reach(at.max(self.now()));
+            if let Some(sequence) = in_switch {
+                break Some(Hold::Switch(sequence));
+            }
+            if let Some((at, event)) = self.state.events.pop_due(target) {
+                self.handle(at, event);
+            }
+        };
+        let Moment { now, real } = self.state.clock.moment();
+        while let Some(channel) = self.state.transit.next_dropped(real) {
+            self.model.count_drop(channel, DropCause::Unforwarded);
         }
+        self.state.transit.forget(real);
         self.model.run_watchdog(now, &mut self.state);
         self.detector.run(now, &self.model);
+        held
     }
 
     fn handle(&mut self, at: Time, event: Event) {
         let state = &mut self.state;
         match event {
-            Event::Ended(channel) => self.model.tx_done(at, channel, state),
+            Event::Ended(channel) => {
+                self.model.tx_done(at, channel, state);
+                let end = self.state.fabric.channels[channel.index()].from;
+                if self.must_send(end) {
+                    self.idle_host = Some(end);
+                }
+            }
             Event::Arrived { sequence } => self.arrive(at, sequence),
             Event::Delivered { channel, bytes, frame } => {
                 state.delivering -= 1;
                 if self.model.delivered(channel, bytes) {
                     let end = state.fabric.channels[channel.index()].to;
+                    state.tcp.delivered(state.clock.moment(), &frame);
                     state.outbox.push(Outgoing { end, frame });
                 } else {
                     state.recycle(frame);
@@ -117,15 +162,13 @@ impl Engine {
         }
     }
 
-    /// The last bit has virtually arrived. The frame counts in the ingress buffer whether the
-    /// switch has returned it or not, so that a switch that falls behind pauses its senders.
+    /// The last bit has virtually arrived.
     fn arrive(&mut self, at: Time, sequence: u64) {
         let Found::Known(record) = self.state.transit.find(sequence) else { return };
         let (channel, priority, bytes) = (record.channel, record.priority, record.bytes);
         let stage = std::mem::replace(&mut record.stage, Stage::Finished);
         let entry = self.model.arrive(at, channel, priority, bytes, &mut self.state);
         let next = match (entry, stage) {
-            (Some(entry), Stage::InSwitch) => Stage::Late(entry),
             (Some(entry), Stage::Returned(first, more)) => {
                 for copy in std::iter::once(first).chain(more) {
                     self.forward(at, entry, priority, copy);
@@ -133,24 +176,21 @@ impl Engine {
                 self.model.settle(at, entry, &mut self.state);
                 Stage::Arrived(entry)
             }
-            (Some(entry), _) => {
-                self.model.settle(at, entry, &mut self.state);
-                Stage::Finished
-            }
             (None, Stage::Returned(first, more)) => {
                 for copy in std::iter::once(first).chain(more) {
                     self.state.recycle(copy.frame);
                 }
                 Stage::Finished
             }
-            (None, _) => Stage::Finished,
+            (entry, stage) => {
+                if let Some(entry) = entry {
+                    self.model.settle(at, entry, &mut self.state);
+                }
+                stage
+            }
         };
-        if !matches!(next, Stage::Late(_)) {
-            self.state.transit.arrived();
-        }
-        if let Found::Known(record) = self.state.transit.find(sequence) {
-            record.stage = next;
-        }
+        let real = self.state.clock.moment().real;
+        self.state.transit.arrived(real, sequence, next);
     }
 
     /// Take the frames to be sent now; return their buffers with [`Engine::recycle`].
@@ -164,15 +204,24 @@ impl Engine {
     }
 
     /// Release packets of a host, see [`Nic::release`].
-    pub fn release(&mut self, now: Time, end: EndId) -> Option<u32> {
+    pub fn release(&mut self, end: EndId) -> Option<u32> {
         let queued = self.model.queued_bytes(self.state.fabric.ends[end].outgoing);
-        self.nics.get_mut(&end)?.release(now, queued)
+        let moment = self.state.clock.moment();
+        let nic = self.nics.get_mut(&end)?;
+        let last = nic.release(moment.real, queued);
+        if last.is_some() && nic.has_more() {
+            if let Some(since) = self.gave_up.remove(&end) {
+                self.state.counters.host_late += 1;
+                self.state.counters.host_idle += moment.now - since.now;
+            }
+        }
+        last
     }
 
     /// Return how many bytes the queue of a host's network interface has room for.
     pub fn nic_room(&self, end: EndId) -> u64 {
         let (fabric, outgoing) = (&self.state.fabric, self.state.fabric.ends[end].outgoing);
-        let limit = nic_limit(fabric, fabric.ends[end].link, self.tick);
+        let limit = credit_limit(fabric, fabric.ends[end].link, self.tick);
         limit.saturating_sub(self.model.queued_bytes(outgoing))
     }
 
@@ -180,6 +229,7 @@ impl Engine {
     pub fn is_idle(&self) -> bool {
         self.state.events.is_empty()
             && self.frames_in_network() == 0
+            && self.state.transit.is_idle()
             && self.nics.values().all(Nic::is_idle)
     }
 
@@ -191,9 +241,11 @@ impl Engine {
     /// Remove all frames and set all counters to zero; `fabric` may have other settings.
     pub fn reset(&mut self, fabric: Fabric) {
         self.model = Model::new(channel_configs(&fabric, self.tick), self.seed);
-        for (end, nic) in &mut self.nics {
-            nic.reset(nic_limit(&fabric, fabric.ends[*end].link, self.tick));
+        for nic in self.nics.values_mut() {
+            nic.reset(NIC_BYTES);
         }
+        self.idle_host = None;
+        self.gave_up.clear();
         self.state.reset(fabric);
         self.control_free.clear();
         self.detector.reset();
@@ -209,7 +261,7 @@ impl Engine {
         &self.model
     }
 
-    /// Fabric, lateness, counters and captures.
+    /// Fabric, clock, counters and captures.
     pub fn state(&self) -> &State {
         &self.state
     }
@@ -231,19 +283,21 @@ impl Engine {
 }
 
 /// The channels of a fabric. A host's own queue has room for the packets that its NIC releases and,
-/// at the same time, for the messages that it grants credit for: the limit of each is
-/// [`nic_limit`], and with tag, FCS and padding a packet is at most twice as long.
+/// at the same time, for the messages that it grants credit for; with tag, FCS and padding a packet
+/// is at most twice as long.
 fn channel_configs(fabric: &Fabric, tick: Time) -> Vec<ChannelConfig> {
     let mut configs: Vec<ChannelConfig> = fabric.channel_configs().collect();
     for end in fabric.ends.iter().filter(|end| matches!(end.owner, Owner::Host { .. })) {
         let queue_bytes = &mut configs[end.outgoing.index()].buffer.queue_bytes;
-        *queue_bytes = (*queue_bytes).max(4 * nic_limit(fabric, end.link, tick));
+        let needed = 2 * (NIC_BYTES + credit_limit(fabric, end.link, tick));
+        *queue_bytes = (*queue_bytes).max(needed);
     }
     configs
 }
 
-/// Size of a NIC's queue in bytes: what the line sends in eight ticks, so that it cannot run empty.
-fn nic_limit(fabric: &Fabric, link: usize, tick: Time) -> u64 {
+/// Bytes of messages that a host may have in its NIC's queue: what the line sends in eight ticks,
+/// because programs look for new credit only now and then.
+fn credit_limit(fabric: &Fabric, link: usize, tick: Time) -> u64 {
     let bits = u128::from(fabric.links[link].settings.rate_bps()) * 8 * u128::from(tick);
-    MIN_NIC_BYTES.max((bits / (8 * u128::from(switch_model::SECOND))) as u64)
+    NIC_BYTES.max((bits / (8 * u128::from(switch_model::SECOND))) as u64)
 }

@@ -76,6 +76,11 @@ impl EventQueue {
         self.heap.push(Item { at, number: self.number, event });
     }
 
+    /// The next event and its time.
+    pub fn peek(&self) -> Option<(Time, &Event)> {
+        self.heap.peek().map(|item| (item.at, &item.event))
+    }
+
     /// Remove and return the next event if it is due at `now`.
     pub fn pop_due(&mut self, now: Time) -> Option<(Time, Event)> {
         if self.heap.peek()?.at > now {

@@ -49,6 +49,16 @@ impl<'bytes> Frame<'bytes> {
         (self.is_tagged() && self.0.len() >= HEADER_BYTES + TAG_BYTES).then(|| self.0[14] >> 5)
     }
 
+    /// Both addresses and the content of the outer tag, or 0, of a broadcast or multicast.
+    pub fn group(&self) -> Option<([u8; 12], u16)> {
+        if self.0[0] & 1 == 0 {
+            return None;
+        }
+        let tag = self.0.get(HEADER_BYTES..).filter(|_| self.is_tagged());
+        let tag = tag.and_then(|rest| rest.first_chunk()).copied().map_or(0, u16::from_be_bytes);
+        Some((*self.0.first_chunk()?, tag))
+    }
+
     /// Whether the frame is for the MAC alone (IEEE 802.3 clause 31) and never forwarded.
     pub fn is_mac_control(&self) -> bool {
         self.ether_type() == TYPE_MAC_CONTROL

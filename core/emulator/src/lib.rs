@@ -4,6 +4,7 @@
 //! NFQUEUEs and the control socket. See docs/emulation.md for how it works and why.
 
 pub mod capture;
+pub mod clock;
 pub mod config;
 pub mod control;
 pub mod credit;
@@ -14,7 +15,7 @@ pub mod error;
 pub mod event_queue;
 pub mod fabric;
 pub mod frame;
-pub mod lateness;
+mod holds;
 pub mod log;
 pub mod nfqueue;
 pub mod nic;
@@ -25,5 +26,6 @@ pub mod sockets;
 pub mod state;
 pub mod sys;
 pub mod tagging;
+pub mod tcp_timers;
 pub mod trailer;
 pub mod transit;

@@ -10,19 +10,22 @@ use switch_model::{Time, MICROSECOND};
 
 use crate::nfqueue::Held;
 
-/// A released packet that does not arrive within this time is taken as never sent.
+/// A released packet that does not arrive within this real time is taken as never sent.
 const RELEASE_TIMEOUT: Time = 100_000 * MICROSECOND;
 
 /// The packets of one host.
 #[derive(Debug)]
 pub struct Nic {
     held: VecDeque<Held>,
-    /// Released packets that have not arrived: bytes of the frame, time of release.
+    /// Released packets that have not arrived: bytes of the frame, real time of release.
     released: VecDeque<(u32, Time)>,
     released_bytes: u64,
     limit_bytes: u64,
     accepted: u64,
     released_unsent: u64,
+    /// Since the last release the host has had more packets than fit, and it has not failed to
+    /// hand over its next ones in time.
+    has_more: bool,
 }
 
 /// Counters of a host's NFQUEUE.
@@ -46,7 +49,18 @@ impl Nic {
             limit_bytes,
             accepted: 0,
             released_unsent: 0,
+            has_more: false,
         }
+    }
+
+    /// Whether the host had more packets than the queue, so that it must have more to send.
+    pub fn has_more(&self) -> bool {
+        self.has_more
+    }
+
+    /// The host did not hand over its next packets in time: it may have no more to send.
+    pub fn give_up(&mut self) {
+        self.has_more = false;
     }
 
     /// The packets that NFQUEUE holds, to add more.
@@ -56,16 +70,17 @@ impl Nic {
 
     /// Release as many packets as fit into the NIC's queue, which holds `queued_bytes` now. Returns
     /// the number of the last one; None if none fits.
-    pub fn release(&mut self, now: Time, queued_bytes: u64) -> Option<u32> {
+    pub fn release(&mut self, real: Time, queued_bytes: u64) -> Option<u32> {
         if self.held.is_empty() {
             return None;
         }
-        while self.released.front().is_some_and(|(_, since)| now - since > RELEASE_TIMEOUT) {
+        while self.released.front().is_some_and(|(_, since)| real - since > RELEASE_TIMEOUT) {
             self.forget_first();
             self.released_unsent += 1;
         }
         // In bursts of half the queue, so that one verdict releases several packets.
         if 2 * (queued_bytes + self.released_bytes) > self.limit_bytes {
+            self.has_more = true;
             return None;
         }
         let mut last = None;
@@ -76,11 +91,12 @@ impl Nic {
                 break;
             }
             self.held.pop_front();
-            self.released.push_back((frame, now));
+            self.released.push_back((frame, real));
             self.released_bytes += u64::from(frame);
             self.accepted += 1;
             last = Some(id);
         }
+        self.has_more |= !self.held.is_empty();
         last
     }
 
@@ -106,11 +122,11 @@ impl Nic {
         }
     }
 
-    /// Set the counters to zero and set the limit. Held packets stay held.
+    /// Set the counters to zero and set the limit. Held packets stay held, and the host may have
+    /// more of them.
     pub fn reset(&mut self, limit_bytes: u64) {
-        let held = std::mem::take(&mut self.held);
-        *self = Nic::new(limit_bytes);
-        self.held = held;
+        let (held, has_more) = (std::mem::take(&mut self.held), self.has_more);
+        *self = Nic { held, has_more, ..Nic::new(limit_bytes) };
     }
 
     fn forget_first(&mut self) {
@@ -147,6 +163,21 @@ mod tests {
         assert_eq!(nic.release(0, 100), None);
         assert_eq!(nic.release(0, 0), Some(0));
         assert_eq!(nic.release(0, 0), None);
+    }
+
+    #[test]
+    fn a_host_has_more_from_its_first_full_queue_on() {
+        let mut nic = nic(&[1400, 1400, 1400]);
+        nic.release(0, 2900);
+        assert!(nic.has_more());
+        nic.give_up();
+        assert!(!nic.has_more());
+        nic.release(0, 0);
+        assert!(nic.has_more(), "the third does not fit");
+        nic.arrived(1414);
+        nic.arrived(1414);
+        nic.release(0, 0);
+        assert!(nic.has_more(), "its next packets may come");
     }
 
     #[test]

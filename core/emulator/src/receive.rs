@@ -17,8 +17,8 @@ const MAX_PAUSE_FRAMES: Time = 64;
 
 impl Engine {
     /// Process a frame that the daemon's interface of `end` has received.
-    pub fn receive(&mut self, now: Time, end: EndId, frame: Vec<u8>) {
-        self.state.now = now;
+    pub fn receive(&mut self, end: EndId, frame: Vec<u8>) {
+        let now = self.now();
         let from = match self.state.fabric.ends[end].owner {
             Owner::Switch { switch, .. } => Some(switch),
             Owner::Host { .. } => None,
@@ -47,6 +47,7 @@ impl Engine {
         if let Some(tagging) = &self.state.fabric.ends[end].tagging {
             tagging.tag(&mut frame);
         }
+        self.state.tcp.sent(self.state.clock.moment(), &frame);
         let bytes = length_with_fcs(frame.len());
         let channel = self.state.fabric.ends[end].outgoing;
         let queued = Queued { priority, bytes, payload: frame };
@@ -107,50 +108,45 @@ impl Engine {
         };
         let record = match self.state.transit.find(trailer.sequence) {
             Found::Known(record) if record.channel.0 == trailer.channel => record,
-            Found::Expired => {
+            Found::Past { abandoned: true } => {
                 self.state.counters.given_up += 1;
                 self.state.recycle(copy.frame);
                 return;
             }
+            // A controller took its time.
+            Found::Past { abandoned: false } => return self.inject(now, copy),
             _ => {
                 self.state.counters.stale += 1;
                 self.state.recycle(copy.frame);
                 return;
             }
         };
-        let (arrives, priority) = (record.arrives, record.priority);
-        if self.state.fabric.to_switch(record.channel) != Some(switch) {
+        let (channel, priority) = (record.channel, record.priority);
+        if self.state.fabric.to_switch(channel) != Some(switch) {
             // A controller took it to another switch.
-            match record.stage {
-                Stage::InSwitch => record.stage = Stage::Diverted,
-                Stage::Late(entry) => {
-                    record.stage = Stage::Finished;
-                    self.state.transit.arrived();
-                    self.model.settle(now, entry, &mut self.state);
-                }
-                _ => {}
+            if matches!(record.stage, Stage::InSwitch) {
+                record.stage = Stage::Finished;
+                self.state.left_switch(channel);
             }
             self.inject(now, copy);
             return;
         }
         match &mut record.stage {
-            stage @ (Stage::InSwitch | Stage::Diverted) => {
+            stage @ Stage::InSwitch => {
                 *stage = Stage::Returned(copy, Vec::new());
-                self.state.lateness.record(now.saturating_sub(arrives));
+                self.state.left_switch(channel);
             }
             Stage::Returned(_, more) => more.push(copy),
-            &mut Stage::Late(entry) => {
-                record.stage = Stage::Arrived(entry);
-                self.state.transit.arrived();
-                self.state.lateness.record(now.saturating_sub(arrives));
-                self.forward(arrives, entry, priority, copy);
-                self.model.settle(arrives, entry, &mut self.state);
+            &mut Stage::Arrived(entry) => self.forward(now, entry, priority, copy),
+            stage @ Stage::Taken => {
+                *stage = Stage::Finished;
+                self.inject(now, copy);
             }
-            &mut Stage::Arrived(entry) => {
-                self.state.lateness.record(now.saturating_sub(arrives));
-                self.forward(arrives, entry, priority, copy);
+            Stage::Abandoned => {
+                self.state.counters.given_up += 1;
+                self.state.recycle(copy.frame);
             }
-            Stage::Finished => self.state.recycle(copy.frame),
+            Stage::Finished => self.inject(now, copy),
         }
     }
 

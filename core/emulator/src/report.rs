@@ -1,37 +1,77 @@
 //! The answers to `status`, `counters` and `deadlock`.
 
 use serde_json::{json, Map, Value};
-use switch_model::{ChannelId, DropCause, PriorityCounters, Time, MICROSECOND};
+use switch_model::{ChannelId, DropCause, PriorityCounters, Time, MICROSECOND, SECOND};
 
 use crate::engine::Engine;
 use crate::fabric::{Fabric, Owner};
 
-/// The answer to `status`. `limit_us` is the limit of lateness; `kernel_lost` counts the frames
-/// that the kernel lost.
-pub fn status(engine: &Engine, now: Time, limit_us: u64, kernel_lost: u64) -> Value {
-    let lateness = &engine.state().lateness;
-    let p99 = lateness.quantile_us(0.99);
-    let counters = engine.state().counters;
-    json!({
+/// The answer to `status`. `host_wait_us` is how long virtual time waits for a host; `kernel_lost`
+/// counts the frames that the kernel lost.
+pub fn status(engine: &Engine, host_wait_us: u64, kernel_lost: u64) -> Value {
+    let state = engine.state();
+    let (counters, moment) = (state.counters, state.clock.moment());
+    let problems = problems(engine, kernel_lost);
+    let mut status = json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "uptime_s": now as f64 / switch_model::SECOND as f64,
-        "lateness_us": {
-            "p50": lateness.quantile_us(0.5),
-            "p99": p99,
-            "max": lateness.max_us(),
-            "limit": limit_us,
-            "frames": lateness.frames(),
-        },
-        "valid": p99 <= limit_us as f64 && kernel_lost == 0 && counters.given_up == 0,
+        "uptime_s": seconds(moment.now),
+        "real_s": seconds(moment.real),
+        "valid": problems.is_empty(),
+        "problems": problems,
         "kernel_lost": kernel_lost,
+        "abandoned": counters.abandoned,
         "given_up": counters.given_up,
         "stale": counters.stale,
         "injected": counters.injected,
         "pauses_obeyed": counters.pauses_obeyed,
         "pauses_ignored": counters.pauses_ignored,
+        "host_wait_us": host_wait_us,
+        "host_timeouts": counters.host_timeouts,
+        "host_late": counters.host_late,
+        "tcp_round_trip_us": state.tcp.longest_us(),
         "deadlock": deadlock(engine),
         "frames_in_network": engine.frames_in_network(),
-    })
+    });
+    let clock = state.clock.report(&state.fabric.switches);
+    if let (Value::Object(status), Value::Object(clock)) = (&mut status, clock) {
+        status.extend(clock);
+    }
+    status
+}
+
+/// Why a measurement since the last reset does not count, one line each.
+fn problems(engine: &Engine, kernel_lost: u64) -> Vec<String> {
+    let state = engine.state();
+    let counters = state.counters;
+    let mut found = Vec::new();
+    if counters.abandoned > 0 {
+        found.push(format!(
+            "{} frames did not come out of Open vSwitch, and it is not known whether it dropped \
+             them ({} came out later)",
+            counters.abandoned, counters.given_up
+        ));
+    }
+    if kernel_lost > 0 {
+        found.push(format!("the kernel lost {kernel_lost} frames"));
+    }
+    if state.tcp.stretched() > 0 {
+        found.push(format!(
+            "timers of TCP may have noticed that virtual time is slower: {} round trips took over \
+             200 ms of real time (longest: {} ms)",
+            state.tcp.stretched(),
+            state.tcp.longest_us() / 1000
+        ));
+    }
+    // A line that stands idle for 1 % of the time is 1 % slower.
+    if counters.host_idle > state.clock.since_reset() / 100 {
+        found.push(format!(
+            "lines of hosts were idle for {:.3} s because programs did not hand over packets in \
+             time ({} times): increase host_wait_us",
+            seconds(counters.host_idle),
+            counters.host_late
+        ));
+    }
+    found
 }
 
 /// The deadlock that persists, or null.
@@ -121,6 +161,10 @@ fn nfqueues(engine: &Engine, fabric: &Fabric) -> Value {
         Some((name.clone(), value))
     });
     Value::Object(hosts.collect())
+}
+
+fn seconds(time: Time) -> f64 {
+    time as f64 / SECOND as f64
 }
 
 fn microseconds(time: Time) -> u64 {

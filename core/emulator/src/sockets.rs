@@ -97,7 +97,7 @@ impl Sockets {
     }
 
     /// Give all frames in the ring to the engine, but at most as many as fit in it once.
-    pub fn receive(&mut self, now: Time, engine: &mut Engine) {
+    pub fn receive(&mut self, real: Time, engine: &mut Engine) {
         let (ends, credits, credit_of) = (&self.ends, &mut self.credits, &self.credit_of);
         for _ in 0..self.packets.ring.slots() {
             let received = self.packets.ring.receive(|received: Received<'_>| {
@@ -107,12 +107,12 @@ impl Sockets {
                 if let Some(index) = credit_of[end] {
                     let frame = Frame::new_checked(received.bytes);
                     if frame.is_some_and(|frame| frame.ether_type() == MESSAGE_ETHER_TYPE) {
-                        credits[index].2.arrived(now, received.bytes.len());
+                        credits[index].2.arrived(real, received.bytes.len());
                     }
                 }
                 let mut frame = engine.buffer();
                 restore_tag(&mut frame, received.bytes, received.tag);
-                engine.receive(now, end, frame);
+                engine.receive(end, frame);
             });
             if received.is_none() {
                 return;
@@ -121,21 +121,26 @@ impl Sockets {
     }
 
     /// Tell hosts how much more their message programs may send.
-    pub fn grant_credit(&mut self, now: Time, engine: &Engine) {
+    pub fn grant_credit(&mut self, real: Time, engine: &Engine) {
         for (end, issuer, credit) in &mut self.credits {
-            issuer.grant(credit.grant(now, issuer.claimed(), engine.nic_room(*end)));
+            issuer.grant(credit.grant(real, issuer.claimed(), engine.nic_room(*end)));
         }
     }
 
     /// Release the packets in NFQUEUEs that their NICs have room for.
-    pub fn release_held(&mut self, now: Time, engine: &mut Engine, log: &mut Log) {
+    pub fn release_held(&mut self, engine: &mut Engine, log: &mut Log) {
         for (end, queue) in &self.nfqueues {
-            let Some(id) = engine.release(now, *end) else { continue };
-            if let Err(error) = queue.accept_up_to(id) {
-                let interface = &engine.state().fabric.ends[*end].interface;
-                log.line(&format!("verdict of {interface}: {error}"));
-            }
+            release(*end, queue, engine, log);
         }
+    }
+
+    /// The line of the host at `end` is idle: read its NFQUEUE, and release what its NIC has room
+    /// for.
+    pub fn refill(&mut self, end: EndId, engine: &mut Engine, log: &mut Log) {
+        let found = self.nfqueues.iter_mut().find(|(other, _)| *other == end);
+        let Some(((end, queue), nic)) = found.zip(engine.nic(end)) else { return };
+        queue.receive(nic.held());
+        release(*end, queue, engine, log);
     }
 
     /// Send all frames that the engine has for switches and hosts; returns how many were lost.
@@ -146,6 +151,14 @@ impl Sockets {
             engine.recycle(out.frame);
         }
         lost
+    }
+}
+
+fn release(end: EndId, queue: &Nfqueue, engine: &mut Engine, log: &mut Log) {
+    let Some(id) = engine.release(end) else { return };
+    if let Err(error) = queue.accept_up_to(id) {
+        let interface = &engine.state().fabric.ends[end].interface;
+        log.line(&format!("verdict of {interface}: {error}"));
     }
 }
 

@@ -1,22 +1,24 @@
 //! The state of the emulator apart from the switch model, and the effects of the model on it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use switch_model::{
     ChannelId, DropCause, Effects, FlowControl, Frame as Queued, Sent, Signal, Time,
-    VirtualChannel, MICROSECOND, PRIORITIES,
+    VirtualChannel, PRIORITIES,
 };
 
 use crate::capture::Capture;
+use crate::clock::Clock;
 use crate::event_queue::{Event, EventQueue};
 use crate::fabric::{EndId, Fabric};
-use crate::frame::{pause_frame, PauseRequest};
-use crate::lateness::Lateness;
+use crate::frame::{pause_frame, Frame, PauseRequest};
+use crate::tcp_timers::TcpTimers;
 use crate::trailer::Trailer;
-use crate::transit::{Record, Stage, Transit};
+use crate::transit::{Found, Record, Transit};
 
-/// A frame that its switch has not returned after this time is taken as dropped by the switch.
-const SWITCH_TIMEOUT: Time = 200_000 * MICROSECOND;
+/// Frames of one channel that may be inside its switch: the socket of a port of Open vSwitch has
+/// room for about 90 full frames.
+const MAX_IN_SWITCH: u32 = 32;
 const SPARE_BUFFERS: usize = 8192;
 
 /// A frame that the daemon must send.
@@ -35,8 +37,16 @@ pub struct Counters {
     pub injected: u64,
     /// Frames from before a reset, or with a number never assigned: not forwarded.
     pub stale: u64,
-    /// Frames that a switch returned after they had been counted as dropped.
+    /// Frames that a switch had for too long, without proof that it dropped them.
+    pub abandoned: u64,
+    /// Those of them that it returned later.
     pub given_up: u64,
+    /// Holds for a host that ended because it did not hand over its next packets in time.
+    pub host_timeouts: u64,
+    /// Those after which the packets came late: the host did have more to send.
+    pub host_late: u64,
+    /// Virtual time for which lines were idle although their hosts had more to send.
+    pub host_idle: Time,
     /// MAC control frames of hosts that were obeyed.
     pub pauses_obeyed: u64,
     /// Those that were ignored: the link has no such flow control, or they are invalid.
@@ -48,8 +58,10 @@ pub struct Counters {
 pub struct State {
     /// The fabric.
     pub fabric: Fabric,
-    /// Lateness of frames.
-    pub lateness: Lateness,
+    /// Virtual and real time.
+    pub clock: Clock,
+    /// Round trips of TCP.
+    pub tcp: TcpTimers,
     /// Other counters.
     pub counters: Counters,
     /// Running captures by link.
@@ -60,15 +72,18 @@ pub struct State {
     pub(crate) spare: Vec<Vec<u8>>,
     /// Number of frames on links to hosts.
     pub(crate) delivering: u64,
-    pub(crate) now: Time,
+    /// By channel: how many frames its switch has, and those that wait for it to return some.
+    in_switch: Vec<(u32, VecDeque<(u64, Outgoing)>)>,
 }
 
 impl State {
     /// An empty fabric.
-    pub(crate) fn new(fabric: Fabric) -> State {
+    pub(crate) fn new(fabric: Fabric, clock: Clock) -> State {
         State {
+            in_switch: empty_switches(&fabric),
             fabric,
-            lateness: Lateness::default(),
+            clock,
+            tcp: TcpTimers::default(),
             counters: Counters::default(),
             captures: HashMap::new(),
             events: EventQueue::default(),
@@ -76,15 +91,16 @@ impl State {
             outbox: Vec::new(),
             spare: Vec::new(),
             delivering: 0,
-            now: 0,
         }
     }
 
     /// Remove all frames and set all counters to zero. Captures and the numbers in trailers
     /// continue.
     pub(crate) fn reset(&mut self, fabric: Fabric) {
+        self.in_switch = empty_switches(&fabric);
         self.fabric = fabric;
-        self.lateness = Lateness::default();
+        self.clock.reset();
+        self.tcp = TcpTimers::default();
         self.counters = Counters::default();
         self.events.clear();
         self.transit.clear();
@@ -105,6 +121,35 @@ impl State {
     }
 }
 
+impl State {
+    /// Hand a frame over to its switch, or keep it until there is room.
+    fn hand_over(&mut self, channel: ChannelId, sequence: u64, out: Outgoing) {
+        let (count, waiting) = &mut self.in_switch[channel.index()];
+        if *count >= MAX_IN_SWITCH {
+            waiting.push_back((sequence, out));
+            return;
+        }
+        *count += 1;
+        if let Found::Known(record) = self.transit.find(sequence) {
+            record.handed = Some(self.clock.moment().real);
+        }
+        self.outbox.push(out);
+    }
+
+    /// A switch no longer has one of the frames of this channel.
+    pub(crate) fn left_switch(&mut self, channel: ChannelId) {
+        let (count, waiting) = &mut self.in_switch[channel.index()];
+        *count -= 1;
+        if let Some((sequence, out)) = waiting.pop_front() {
+            self.hand_over(channel, sequence, out);
+        }
+    }
+}
+
+fn empty_switches(fabric: &Fabric) -> Vec<(u32, VecDeque<(u64, Outgoing)>)> {
+    fabric.channels.iter().map(|_| (0, VecDeque::new())).collect()
+}
+
 impl Effects<Vec<u8>> for State {
     fn started(&mut self, sent: Sent<Vec<u8>>) {
         let Sent { channel, frame, start, ends, arrives } = sent;
@@ -118,14 +163,14 @@ impl Effects<Vec<u8>> for State {
             self.events.schedule(arrives, Event::Delivered { channel, bytes, frame: payload });
             return;
         }
-        let expires = arrives.max(self.now) + SWITCH_TIMEOUT;
-        let stage = Stage::InSwitch;
-        let sequence =
-            self.transit.add(Record { channel, priority, bytes, arrives, expires, stage });
+        let group = Frame::new_checked(&payload)
+            .and_then(|frame| frame.group())
+            .map(|(addresses, tag)| (channel, addresses, tag));
+        let sequence = self.transit.add(Record::new(channel, priority, bytes), group);
         self.events.schedule(arrives, Event::Arrived { sequence });
         Trailer { channel: channel.0, sequence }.append(&mut payload);
         let end = self.fabric.channels[channel.index()].to;
-        self.outbox.push(Outgoing { end, frame: payload });
+        self.hand_over(channel, sequence, Outgoing { end, frame: payload });
     }
 
     fn signal(&mut self, signal: Signal) {

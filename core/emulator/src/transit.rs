@@ -1,10 +1,15 @@
 //! Frames that were given to an Open vSwitch, by the number in their trailer.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use switch_model::{ChannelId, EntryId, Time};
+use switch_model::{ChannelId, EntryId, Time, MICROSECOND};
 
 use crate::fabric::EndId;
+
+/// Real time for which a frame that has arrived is remembered, for copies that come later.
+const REMEMBERED: Time = 200_000 * MICROSECOND;
+/// Kinds of broadcasts whose number of copies is remembered.
+const MAX_GROUPS: usize = 1 << 16;
 
 /// A copy of a frame that the switch has returned.
 #[derive(Debug)]
@@ -15,25 +20,25 @@ pub struct Copy {
     pub frame: Vec<u8>,
 }
 
-/// Where a frame is.
-///
-/// A frame arrives at its switch twice: virtually, at the computed time, and in reality, when Open
-/// vSwitch returns it. Either may come first.
+/// Broadcasts and multicasts of one kind: the channel by which they enter the switch, both
+/// addresses, and the VLAN tag.
+pub type Group = (ChannelId, [u8; 12], u16);
+
+/// Where a frame is. Its virtual arrival waits until it has left [`Stage::InSwitch`].
 #[derive(Debug)]
 pub enum Stage {
-    /// In the switch; it has not virtually arrived.
+    /// In the switch.
     InSwitch,
     /// Returned in one or more copies; it has not virtually arrived.
     Returned(Copy, Vec<Copy>),
-    /// Virtually arrived and counted in the ingress buffer, but still in the switch: it will be
-    /// late.
-    Late(EntryId),
     /// Virtually arrived and returned; further copies join this entry of the ingress buffer.
     Arrived(EntryId),
-    /// Lost on arrival, or returned by another switch after it had virtually arrived.
+    /// The switch has dropped it, or sent it to a controller.
+    Taken,
+    /// The switch did not return it for too long. It may still do so.
+    Abandoned,
+    /// Nothing more is expected.
     Finished,
-    /// Returned by another switch, to which a controller took it; it has not virtually arrived.
-    Diverted,
 }
 
 /// A frame on its way through a switch.
@@ -45,12 +50,34 @@ pub struct Record {
     pub priority: u8,
     /// Its length there, with FCS.
     pub bytes: u32,
-    /// Virtual time at which its last bit arrives.
-    pub arrives: Time,
-    /// When it is taken as dropped by the switch.
-    pub expires: Time,
+    /// Its kind, if it is a broadcast or multicast.
+    pub group: Option<Group>,
+    /// How many copies the switch will return: at least 1.
+    pub copies: usize,
+    /// Real time at which the switch got it.
+    pub handed: Option<Time>,
     /// Where it is.
     pub stage: Stage,
+    /// Real time after which it is forgotten; set at its virtual arrival.
+    forget: Option<Time>,
+}
+
+impl Record {
+    /// A frame that is about to enter a switch.
+    pub fn new(channel: ChannelId, priority: u8, bytes: u32) -> Record {
+        let (group, handed, forget) = (None, None, None);
+        let stage = Stage::InSwitch;
+        Record { channel, priority, bytes, group, copies: 1, handed, stage, forget }
+    }
+
+    /// Whether the switch still has the frame or some of its copies.
+    pub fn is_in_switch(&self) -> bool {
+        match &self.stage {
+            Stage::InSwitch => true,
+            Stage::Returned(_, more) => 1 + more.len() < self.copies,
+            _ => false,
+        }
+    }
 }
 
 /// The result of looking up a number.
@@ -58,8 +85,11 @@ pub struct Record {
 pub enum Found<'table> {
     /// A frame of before the last reset, or a number never assigned.
     Unknown,
-    /// A frame that was taken as dropped and counted as such.
-    Expired,
+    /// A frame that has been forgotten, or was abandoned.
+    Past {
+        /// It was abandoned.
+        abandoned: bool,
+    },
     /// A frame in transit.
     Known(&'table mut Record),
 }
@@ -71,11 +101,20 @@ pub struct Transit {
     first: u64,
     epoch: u64,
     pending: u64,
+    abandoned: HashSet<u64>,
+    /// Taken frames by the real time at which they count as dropped.
+    taken: VecDeque<(Time, u64)>,
+    /// How many copies of each kind of broadcast the switch returned last time.
+    groups: HashMap<Group, usize>,
 }
 
 impl Transit {
-    /// Add a frame and return its number.
-    pub fn add(&mut self, record: Record) -> u64 {
+    /// Add a frame and return its number. `group` is its kind, if it is a broadcast or multicast.
+    pub fn add(&mut self, mut record: Record, group: Option<Group>) -> u64 {
+        // Until the number of copies is known, all others must be known to have come.
+        let copies = |group| self.groups.get(&group).copied().unwrap_or(usize::MAX);
+        record.copies = group.map_or(1, copies);
+        record.group = group;
         self.records.push_back(record);
         self.pending += 1;
         self.first + self.records.len() as u64 - 1
@@ -87,7 +126,7 @@ impl Transit {
             return Found::Unknown;
         }
         if sequence < self.first {
-            return Found::Expired;
+            return Found::Past { abandoned: self.abandoned.contains(&sequence) };
         }
         match self.records.get_mut((sequence - self.first) as usize) {
             Some(record) => Found::Known(record),
@@ -95,27 +134,86 @@ impl Transit {
         }
     }
 
-    /// Count the virtual arrival of a frame that becomes [`Stage::Arrived`] or [`Stage::Finished`].
-    pub fn arrived(&mut self) {
-        self.pending -= 1;
+    /// The frame of this number if its switch still has it.
+    pub fn in_switch(&self, sequence: u64) -> Option<&Record> {
+        let place = usize::try_from(sequence.checked_sub(self.first)?).ok()?;
+        self.records.get(place).filter(|record| record.is_in_switch())
     }
 
-    /// Remove and return the oldest frame if it has expired at `now`.
-    pub fn expired(&mut self, now: Time) -> Option<Record> {
-        if self.records.front()?.expires > now {
+    /// The numbers of all frames that switches have got and not returned.
+    pub fn all_in_switch(&self) -> Vec<u64> {
+        let records = (self.first..).zip(&self.records);
+        records
+            .filter(|(_, record)| record.handed.is_some() && record.is_in_switch())
+            .map(|(sequence, _)| sequence)
+            .collect()
+    }
+
+    /// The switch returns no more of this frame, certainly (`proven`) or presumably. Returns its
+    /// channel if nothing of it came back.
+    pub fn conclude(&mut self, real: Time, sequence: u64, proven: bool) -> Option<ChannelId> {
+        let Found::Known(record) = self.find(sequence) else { return None };
+        if let Stage::Returned(_, more) = &record.stage {
+            record.copies = 1 + more.len();
+            let learned = record.group.map(|group| (group, record.copies));
+            if let Some((group, copies)) = learned.filter(|_| proven) {
+                if self.groups.len() >= MAX_GROUPS {
+                    self.groups.clear();
+                }
+                self.groups.insert(group, copies);
+            }
             return None;
         }
-        let record = self.records.pop_front()?;
-        self.first += 1;
-        if !matches!(record.stage, Stage::Arrived(_) | Stage::Finished) {
-            self.pending -= 1;
+        let channel = record.channel;
+        record.stage = if proven { Stage::Taken } else { Stage::Abandoned };
+        if proven {
+            self.taken.push_back((real + REMEMBERED, sequence));
+        } else {
+            self.abandoned.insert(sequence);
         }
-        Some(record)
+        Some(channel)
     }
 
-    /// Number of frames that are in a switch or have not virtually arrived.
+    /// Record the virtual arrival of a frame, which then is at `stage`.
+    pub fn arrived(&mut self, real: Time, sequence: u64, stage: Stage) {
+        self.pending -= 1;
+        if let Found::Known(record) = self.find(sequence) {
+            record.stage = stage;
+            record.forget = Some(real + REMEMBERED);
+        }
+    }
+
+    /// Return the channel of the next frame that was taken, and that no controller has sent on in
+    /// time: the switch has dropped it.
+    pub fn next_dropped(&mut self, real: Time) -> Option<ChannelId> {
+        while let Some(&(_, sequence)) = self.taken.front().filter(|(due, _)| *due <= real) {
+            self.taken.pop_front();
+            if let Found::Known(record) = self.find(sequence) {
+                if matches!(record.stage, Stage::Taken) {
+                    record.stage = Stage::Finished;
+                    return Some(record.channel);
+                }
+            }
+        }
+        None
+    }
+
+    /// Forget frames that arrived long ago.
+    pub fn forget(&mut self, real: Time) {
+        while self.records.front().and_then(|record| record.forget).is_some_and(|at| at < real) {
+            self.records.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// Number of frames that have not virtually arrived.
     pub fn pending(&self) -> u64 {
         self.pending
+    }
+
+    /// Whether no frame is in transit, and none may count as dropped.
+    pub fn is_idle(&self) -> bool {
+        self.pending == 0 && self.taken.is_empty()
     }
 
     /// Remove all frames. Those still in a switch will be unknown when they return.
@@ -123,38 +221,8 @@ impl Transit {
         self.first += self.records.len() as u64;
         self.epoch = self.first;
         self.records.clear();
+        self.abandoned.clear();
+        self.taken.clear();
         self.pending = 0;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn record(expires: Time) -> Record {
-        let channel = ChannelId(0);
-        Record { channel, priority: 0, bytes: 64, arrives: 0, expires, stage: Stage::InSwitch }
-    }
-
-    #[test]
-    fn numbers_of_expired_frames_are_recognised() {
-        let mut transit = Transit::default();
-        assert_eq!((transit.add(record(5)), transit.add(record(6))), (0, 1));
-        assert!(transit.expired(4).is_none());
-        assert!(transit.expired(5).is_some());
-        assert!(matches!(transit.find(0), Found::Expired));
-        assert!(matches!(transit.find(1), Found::Known(_)));
-        assert!(matches!(transit.find(2), Found::Unknown));
-        assert_eq!(transit.pending(), 1);
-    }
-
-    #[test]
-    fn a_reset_makes_old_numbers_unknown() {
-        let mut transit = Transit::default();
-        transit.add(record(5));
-        transit.clear();
-        assert!(matches!(transit.find(0), Found::Unknown));
-        assert_eq!(transit.add(record(9)), 1);
-        assert!(matches!(transit.find(1), Found::Known(_)));
     }
 }

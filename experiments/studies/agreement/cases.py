@@ -14,6 +14,9 @@ from simulation import Load, Scenario
 from traffic import theory
 from traffic.flows import Flow, flows_of
 
+FLOODED_HOST_WAIT_US = 50_000
+"""How long virtual time waits for the senders, which always have a packet to send: as long as the
+scheduler of a busy machine may keep them waiting."""
 GROUPS = ("knot", "share-2", "share-3", "torus-updown", "torus-dor")
 
 
@@ -66,25 +69,31 @@ class Case:
 def _all(quick: bool, rate_mbps: float | None) -> Iterator[Case]:
     """Yield every case, grouped by fabric and routes.
 
-    Links are slow and long enough for Open vSwitch to return frames in time on a small machine:
-    see docs/decisions/emulated-capacity.md.
+    Links are slow and long enough for virtual time to pass about as fast as real time on a small
+    machine: see docs/decisions/emulated-capacity.md.
     """
     small = {"rate": rate_mbps or 10.0, "delay": 1000.0}
     large = {"rate": rate_mbps or 5.0, "delay": 5000.0}
     ring, both = with_options("ring,4", **small), ("pause", "pfc")
     one_way = PlanRequest(engine="dor", vcs=1, select="low-port")
-    cyclic = Routed(ring, one_way, settings=(("allow_deadlock", True),))
+    wait = ("host_wait_us", FLOODED_HOST_WAIT_US)
+    cyclic = Routed(ring, one_way, settings=(("allow_deadlock", True), wait))
     for control in both:
         yield Case("knot", cyclic, "shift:2", control)
     if not quick:
         for control in both:
-            yield Case("knot", Routed(ring, PlanRequest(engine="prefix")), "shift:2", control)
-        yield Case("knot", Routed(ring, one_way.but(vcs=2)), "shift:2", "pfc")
+            yield Case(
+                "knot", Routed(ring, PlanRequest(engine="prefix"), (wait,)), "shift:2", control
+            )
+        yield Case("knot", Routed(ring, one_way.but(vcs=2), (wait,)), "shift:2", "pfc")
     for hosts in (3,) if quick else (2, 3):
         spec = with_options(f"mesh,2,1,hosts={hosts}", **small)
         for control in ("pause",) if quick else both:
             yield Case(
-                f"share-{hosts}", Routed(spec, PlanRequest(engine="dor")), f"shift:{hosts}", control
+                f"share-{hosts}",
+                Routed(spec, PlanRequest(engine="dor"), (wait,)),
+                f"shift:{hosts}",
+                control,
             )
     if quick:
         return
@@ -93,7 +102,7 @@ def _all(quick: bool, rate_mbps: float | None) -> Iterator[Case]:
     for request, controls in ((updown, both), (dateline, ("pfc",))):
         for control in controls:
             for pattern, seed in (("shift:5", 1), ("permutation", 1), ("permutation", 2)):
-                routed = Routed(torus, request)
+                routed = Routed(torus, request, (wait,))
                 yield Case(f"torus-{request.engine}", routed, pattern, control, seed)
 
 

@@ -80,7 +80,8 @@ def emulated(lab: EmulatedFabric, case: Case, scenario: Scenario, duration_s: fl
         before_us = _now_us(daemon)
         daemon.reset(flow_control=control)
         after_us = _now_us(daemon)
-        time.sleep(duration_s)
+        while (counters := daemon.counters())["now_us"] < after_us + duration_s * 1e6:
+            time.sleep(open_loop.READ_EVERY_S)
         counters, status = daemon.counters(), daemon.status()
         if not sending():
             problems.append("the senders ended before the window did")

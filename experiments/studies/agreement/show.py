@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.flow_control import NAMES
 from experiments.framework.experiment import Plot, Presentation
-from experiments.framework.findings import of_validity
+from experiments.framework.findings import of_validity, stretch_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +19,7 @@ COLUMNS = (
     *("knot emulated", "knot simulated", "pauses emulated", "pauses simulated"),
     *("pause difference", "paused emulated", "paused simulated"),
     *("peak emulated", "peak simulated"),
-    *("peaks that differ", "lateness p99", "agrees", "valid", "remarks"),
+    *("peaks that differ", "stretch", "agrees", "valid", "remarks"),
 )
 BRIEF = (
     *("fabric", "routes", "pattern", "flow control"),
@@ -52,7 +52,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
             f"{row['emulated_account_peak_bytes']:,}",
             f"{row['simulated_account_peak_bytes']:,}",
             f"{len(row['peaks_apart'])} of {row['channels']}",
-            f"{row['lateness_us_p99']:.0f} us",
+            stretch_of(row),
             "yes" if row["agrees"] else "NO",
             "yes" if row["valid"] else "NO",
             "; ".join([*row["problems"], *row["peaks_apart"][:4]]),

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from experiments.framework.experiment import ANALYSIS, EMULATION, SIMULATION
-from experiments.framework.routed import Measured, with_validity, without_lateness
+from experiments.framework.routed import Measured, in_simulation, with_validity
 from experiments.studies.all_to_all.cases import Case
 from experiments.workloads import open_loop
 from experiments.workloads.messages.exchange import Messenger
@@ -97,7 +97,7 @@ def emulated(lab: EmulatedFabric, case: Case, *, datagrams: int) -> Measured:
         }
         for phase, time_s in enumerate(seconds)
     ]
-    return with_validity(asdict(row), status, problems), samples
+    return with_validity(asdict(row), status, problems, real_time=True), samples
 
 
 def simulated(case: Case, *, datagrams: int, seed: int) -> Measured:
@@ -126,12 +126,12 @@ def simulated(case: Case, *, datagrams: int, seed: int) -> Measured:
         lost_frames=result.lost_frames,
         result_sha256=result.result_sha256,
     )
-    return without_lateness(asdict(row)), []
+    return in_simulation(asdict(row)), []
 
 
 def analysed(case: Case) -> Measured:
     """Count the flows on each channel in each phase."""
-    return without_lateness(asdict(_row(case, ANALYSIS))), []
+    return in_simulation(asdict(_row(case, ANALYSIS))), []
 
 
 def _line_mbps(case: Case) -> float:

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from experiments.framework.experiment import ANALYSIS, Plot, Presentation
-from experiments.framework.findings import of_validity
+from experiments.framework.findings import of_validity, stretch_of
 from experiments.studies.all_to_all.cases import CONTENTION_FREE, SHIFT
 from runs import plots as style
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 COLUMNS = (
     *("configuration", "hosts", "fabric", "schedule", "run", "ratio by paths", "fullest channel"),
-    *("Mbit/s a host", "of line", "seconds", "lost", "lateness p99", "valid", "remarks"),
+    *("Mbit/s a host", "of line", "seconds", "lost", "stretch", "valid", "remarks"),
 )
 BRIEF = ("configuration", "hosts", "schedule", "ratio by paths", "of line", "seconds", "valid")
 COLOURS = {SHIFT: style.RED, CONTENTION_FREE: style.BLUE}
@@ -47,7 +47,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
             number(row["of_line"], ".4f"),
             number(row["seconds"], ".3f"),
             number(row["lost_frames"], ","),
-            number(row["lateness_us_p99"], ".0f"),
+            stretch_of(row),
             "yes" if row["valid"] else "NO",
             "; ".join(row["problems"]),
         ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -26,7 +25,6 @@ from experiments.framework.experiment import (
     shown_by,
 )
 from experiments.framework.options import FiniteRange, within
-from experiments.framework.routed import retry_if_late
 from experiments.workloads.barriers.case import Case, Settings, cases, members
 from experiments.workloads.barriers.row import SAMPLE_TYPES
 from experiments.workloads.logp import LogP
@@ -77,10 +75,9 @@ class BarrierCampaign:
                     progress.begin(str(case))
                     if case.hosts not in costs:
                         costs[case.hosts] = measure.costs(place, case, self.settings.seed)
-                    measured = partial(
-                        measure.run, place, self.on, case, self.settings, costs[case.hosts]
+                    found, lines = measure.run(
+                        place, self.on, case, self.settings, costs[case.hosts]
                     )
-                    found, lines = retry_if_late(measured)
                     record(found, [{"row": row, **line} for line in lines])
                     progress.advance()
                     row += 1

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.framework.experiment import Plot, Presentation
+from experiments.framework.findings import stretch_of
 
 Row = Mapping[str, Any]
 
@@ -31,7 +32,7 @@ COLUMNS = (
     "one way us",
     "switches",
     "asked",
-    "lateness p99",
+    "stretch",
     "valid",
     "remarks",
 )
@@ -70,7 +71,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
             f"{row['one_way_us']:.2f}",
             f"{row['switches']:.3f}",
             str(row["asked"]),
-            "-" if row["lateness_us_p99"] is None else f"{row['lateness_us_p99']:.0f} us",
+            stretch_of(row),
             "yes" if row["valid"] else "NO",
             "; ".join(row["problems"]),
         ]

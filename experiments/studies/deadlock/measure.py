@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from experiments.framework.experiment import EMULATION, SIMULATION
-from experiments.framework.routed import Measured, with_validity, without_lateness
+from experiments.framework.routed import Measured, in_simulation, with_validity
 from experiments.studies.deadlock.matrix import Case
 from experiments.studies.deadlock.row import Row
 from experiments.studies.deadlock.scenario import Scenario, of
@@ -114,7 +114,7 @@ def simulated(case: Case, *, duration_s: float, seed: int) -> Measured:
         delivered_frames=delivered,
         result_sha256=result.result_sha256,
     )
-    return without_lateness(row.as_json()), []
+    return in_simulation(row.as_json()), []
 
 
 def _row(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from experiments.framework.experiment import EMULATION, Plot, Presentation
-from experiments.framework.findings import of_validity
+from experiments.framework.findings import of_validity, stretch_of
 from experiments.studies.deadlock import transfers
 from experiments.studies.deadlock.notes import notes
 
@@ -15,7 +15,7 @@ Row = Mapping[str, Any]
 TITLE = "A fabric that deadlocks, and one that cannot"
 COLUMNS = (
     *("pattern", "tagging", "routes", "control", "protocol", "run", "Mbit/s each", "fair share"),
-    *("lost", "deadlock", "knot", "lateness p99", "valid", "remarks"),
+    *("lost", "deadlock", "knot", "stretch", "valid", "remarks"),
 )
 BRIEF = (
     *("pattern", "routes", "control", "protocol", "Mbit/s each", "lost", "deadlock", "knot"),
@@ -56,7 +56,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
             f"{row['lost_frames']:,}",
             f"at {row['frozen_after_s']:.2f} s" if row["deadlock"] else "no",
             _knot(row),
-            "-" if row["lateness_us_p99"] is None else f"{row['lateness_us_p99']:.0f} us",
+            stretch_of(row),
             "yes" if row["valid"] else "NO",
             "; ".join([*([" ".join(row["cycle"])] if row["cycle"] else []), *row["problems"]]),
         ]

@@ -7,7 +7,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from experiments.framework.experiment import EMULATION, SIMULATION, ExperimentError
-from experiments.framework.routed import Measured, Routed, with_validity, without_lateness
+from experiments.framework.routed import Measured, Routed, in_simulation, with_validity
 from experiments.studies.hops import barrier
 from experiments.workloads import open_loop
 from experiments.workloads.messages.exchange import Messenger
@@ -169,7 +169,7 @@ def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float) -> Measured:
     if not times_us:
         raise ExperimentError(f"{case}: no message came back in {duration_s:g} s")
     row = _row(case, EMULATION, times_us, lost_frames=int(counters["lost_frames"]))
-    return with_validity(asdict(row), status, problems), _samples(case, times_us)
+    return with_validity(asdict(row), status, problems, real_time=True), _samples(case, times_us)
 
 
 def simulated(case: Case, *, seed: int) -> Measured:
@@ -177,7 +177,7 @@ def simulated(case: Case, *, seed: int) -> Measured:
     if case.measure == BARRIER:
         time_us = barrier.simulated(case.routed.plan, case.pair, seed)
         row = _row(case, SIMULATION, [time_us], lost_frames=0, messages=barrier.BARRIERS)
-        return without_lateness(asdict(row)), _samples(case, [time_us])
+        return in_simulation(asdict(row)), _samples(case, [time_us])
     from simulation import Load, Scenario, simulate
 
     index = case.routed.fabric.host_index
@@ -201,7 +201,7 @@ def simulated(case: Case, *, seed: int) -> Measured:
         messages=found.total,
         sha256=result.result_sha256,
     )
-    return without_lateness(asdict(row)), _samples(case, times_us)
+    return in_simulation(asdict(row)), _samples(case, times_us)
 
 
 def _row(

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from experiments.framework.experiment import Plot, Presentation
-from experiments.framework.findings import of_validity
+from experiments.framework.findings import of_validity, stretch_of
 from experiments.studies.hops.measure import BARRIER, BOTH_WAYS
 from runs import plots as style
 
@@ -27,7 +27,7 @@ COLUMNS = (
         "median us",
         "theory us",
     ),
-    *("Mbit/s", "lost", "lateness p99", "valid", "remarks"),
+    *("Mbit/s", "lost", "stretch", "valid", "remarks"),
 )
 BRIEF = ("what", "tagging", "switches", "bytes", "mean us", "theory us", "Mbit/s", "valid")
 COLOURS = {"switch": style.BLUE, "host": style.GREEN, "none": style.AMBER}
@@ -49,7 +49,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
             f"{row['theory_us']:,.1f}",
             f"{row['bandwidth_mbps']:.4f}" if row["message_bytes"] else "-",
             str(row["lost_frames"]),
-            "-" if row["lateness_us_p99"] is None else f"{row['lateness_us_p99']:.0f} us",
+            stretch_of(row),
             "yes" if row["valid"] else "NO",
             "; ".join(row["problems"]),
         ]

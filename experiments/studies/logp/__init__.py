@@ -69,9 +69,9 @@ class LogPCampaign:
             hosts = len(place.plan.fabric.hosts)
             for number, (source, target) in enumerate(self.pairs):
                 progress.begin(f"{source} and {target}")
-                place.lateness()
+                place.pace()
                 found = place.pair(source, target)
-                lateness, problems = place.lateness()
+                stretch, problems = place.pace()
                 row = {
                     "on": self.on,
                     "fabric": testbed.spec,
@@ -84,7 +84,7 @@ class LogPCampaign:
                     "predicted_us": {
                         name: round(barrier_us(name, hosts, found), 3) for name in ALGORITHMS
                     },
-                    "lateness_us_p99": lateness,
+                    "stretch": stretch,
                     "valid": not problems,
                     "problems": problems,
                 }

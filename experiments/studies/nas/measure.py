@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.framework.experiment import EMULATION, SIMULATION
-from experiments.framework.routed import Measured, with_validity, without_lateness
+from experiments.framework.routed import Measured, in_simulation, with_validity
 from experiments.studies.nas.cases import Case
 from experiments.studies.nas.program import Part, measured, read_part
 from experiments.workloads.programs import mpi_run
@@ -44,7 +44,7 @@ def live(lab: EmulatedFabric, case: Case, traces: Path | None) -> Measured:
     row = {**_row(EMULATION, case, parts), "deadlock": bool(outcome.cycle), "cycle": outcome.cycle}
     row["seconds"] = round(max((part.seconds for part in parts), default=0.0), 6)
     _keep(traces, case, parts)
-    return with_validity(row, outcome.status, problems), _samples(case, parts)
+    return with_validity(row, outcome.status, problems, real_time=True), _samples(case, parts)
 
 
 @lru_cache(maxsize=1)
@@ -67,7 +67,7 @@ def virtual(case: Case, traces: Path | None) -> Measured:
     row = {**_row(SIMULATION, case, parts), "deadlock": replayed.deadlock, "cycle": replayed.cycle}
     row["seconds"] = round(replayed.seconds, 9)
     _keep(traces, case, parts)
-    return without_lateness(row), _samples(case, parts)
+    return in_simulation(row), _samples(case, parts)
 
 
 def _events(parts: Sequence[Part]) -> list[Event]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from experiments.framework.experiment import Plot, Presentation
+from experiments.framework.findings import stretch_of
 from experiments.framework.routed import Routed
 from experiments.workloads.programs.campaign import testbed_of
 
@@ -19,7 +20,7 @@ Row = Mapping[str, Any]
 
 COLUMNS = (
     *("fabric", "routes", "kernel", "processes", "run", "seconds", "verified", "messages", "MB"),
-    *("lateness p99", "valid", "remarks"),
+    *("stretch", "valid", "remarks"),
 )
 BRIEF = ("fabric", "routes", "kernel", "processes", "seconds", "verified", "MB", "valid")
 
@@ -41,7 +42,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
             "yes" if row["verified"] else "NO",
             f"{row['messages']:,}",
             f"{row['bytes'] / 1e6:.2f}",
-            "-" if row["lateness_us_p99"] is None else f"{row['lateness_us_p99']:.0f} us",
+            stretch_of(row),
             "yes" if row["valid"] else "NO",
             "; ".join(row["problems"]),
         ]

@@ -7,6 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from experiments.framework.experiment import EMULATION, SIMULATION, Plot, Presentation
+from experiments.framework.findings import stretch_of
 from experiments.framework.routed import Routed
 from experiments.workloads.programs.campaign import testbed_of
 
@@ -22,7 +23,7 @@ TITLES = {
 }
 COLUMNS = (
     *("fabric", "routes", "measurement", "bytes", "processes", "run", "time", "from", "to"),
-    *("Mbit/s", "lateness p99", "valid", "remarks"),
+    *("Mbit/s", "stretch", "valid", "remarks"),
 )
 BRIEF = ("fabric", "routes", "measurement", "bytes", "processes", "time", "Mbit/s", "valid")
 
@@ -45,7 +46,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
             _ms(row["min_us"]),
             _ms(row["max_us"]),
             "-" if row["mbps"] is None else f"{row['mbps']:.2f}",
-            "-" if row["lateness_us_p99"] is None else f"{row['lateness_us_p99']:.0f} us",
+            stretch_of(row),
             "yes" if row["valid"] else "NO",
             "; ".join(row["problems"]),
         ]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from experiments.framework.experiment import SIMULATION
-from experiments.framework.routed import Measured, without_lateness
+from experiments.framework.routed import Measured, in_simulation
 from experiments.studies.parallel.measure import Case, row_of
 from experiments.studies.parallel.program import pingpong, sendrecv
 from experiments.workloads.programs.communicator import Communicator, require_power_of_two
@@ -67,4 +67,4 @@ def virtual(case: Case) -> Measured:
     row = row_of(SIMULATION, case, seconds)
     row |= {"deadlock": replayed.deadlock, "cycle": replayed.cycle}
     samples = [{"repetition": 0, "time_us": 1e6 * each} for each in seconds]
-    return without_lateness(row), samples
+    return in_simulation(row), samples

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from experiments.framework.experiment import ANALYSIS
-from experiments.framework.routed import Measured, without_lateness
+from experiments.framework.routed import Measured, in_simulation
 from experiments.studies.paths.cases import Case
 from verification.checked_plan import CheckedPlan
 
@@ -74,6 +74,4 @@ def analysed(case: Case) -> Measured:
         cycle=verdict.cycle,
         undelivered=verdict.undelivered,
     )
-    return without_lateness(asdict(row)), [
-        {"switch": name, "rules": n} for name, n in counts.items()
-    ]
+    return in_simulation(asdict(row)), [{"switch": name, "rules": n} for name, n in counts.items()]

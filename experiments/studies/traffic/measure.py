@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from experiments.framework.experiment import EMULATION, SIMULATION
-from experiments.framework.routed import Measured, with_validity, without_lateness
+from experiments.framework.routed import Measured, in_simulation, with_validity
 from experiments.studies.traffic.cases import ACKNOWLEDGED, Case
 from experiments.studies.traffic.row import Row
 from experiments.workloads import open_loop
@@ -70,7 +70,8 @@ def _exchanged(lab: EmulatedFabric, case: Case, duration_s: float) -> Measured:
         deadlock=status["deadlock"] is not None,
         window_s=duration_s,
     )
-    return with_validity(row.as_json(), status, problems), samples(case, row, times)
+    judged = with_validity(row.as_json(), status, problems, real_time=True)
+    return judged, samples(case, row, times)
 
 
 def _goodput_mbps(case: Case, times: Times) -> float:
@@ -155,7 +156,7 @@ def simulated(case: Case, *, duration_s: float, seed: int) -> Measured:
         window_s=window_us / 1e6,
         result_sha256=result.result_sha256,
     )
-    return without_lateness(row.as_json()), samples(case, row, times)
+    return in_simulation(row.as_json()), samples(case, row, times)
 
 
 def _row(

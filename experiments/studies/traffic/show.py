@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from experiments.framework.experiment import Plot, Presentation
-from experiments.framework.findings import of_validity
+from experiments.framework.findings import of_validity, stretch_of
 from experiments.studies.traffic.cases import ACKNOWLEDGED, OPEN_LOOP
 from traffic import theory
 
@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 COLUMNS = (
     *("part", "fabric", "routes", "pattern", "protocol", "bytes", "run", "Mbit/s mean"),
     *("Mbit/s min", "Mbit/s max", "theory", "of theory", "switches", "load", "lost"),
-    *("lateness p99", "valid", "remarks"),
+    *("stretch", "valid", "remarks"),
 )
 BRIEF = ("fabric", "routes", "pattern", "protocol", "bytes", "Mbit/s mean", "of theory", "valid")
 REFERENCE = "updown"
@@ -41,7 +41,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
             f"{row['mean_switches']:.2f}",
             str(row["max_channel_load"]),
             f"{row['lost_frames']:,}",
-            "-" if row["lateness_us_p99"] is None else f"{row['lateness_us_p99']:.0f} us",
+            stretch_of(row),
             "yes" if row["valid"] else "NO",
             "; ".join([*(["DEADLOCK"] if row["deadlock"] else []), *row["problems"]]),
         ]

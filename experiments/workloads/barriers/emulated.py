@@ -11,7 +11,7 @@ import numpy as np
 
 from emulation.names import NETNS_DIRECTORY
 from emulation.network import EmulatedFabric
-from experiments.framework.routed import emulated
+from experiments.framework.routed import emulated, real_time_problems
 from experiments.workloads.barriers.case import Case, Settings, Testbed, members
 from experiments.workloads.barriers.passages import WARM_UP, Passages, by_process, together
 from experiments.workloads.barriers.processes import outcomes, running
@@ -93,15 +93,15 @@ class EmulatedTestbed:
         return together(parts), asked
 
     def _settle(self, case: Case) -> None:
-        """Run warm-up barriers until the switches forward them in time.
+        """Run warm-up barriers until virtual time passes as fast as real time.
 
-        Open vSwitch is slow with the first frame of each flow, and each visiting list has flows of
-        its own; and a large fabric is late for most of the first minute after its start.
+        Processes measure in real time. Open vSwitch is slow with the first frame of each flow, and
+        each visiting list has flows of its own.
         """
         for _ in range(MOST_SETTLING):
             self._run_barriers(case, 1)
-            _, late = self.lateness()
-            if not late:
+            _, problems = self.pace()
+            if not problems:
                 return
 
     def _run_barriers(self, case: Case, barriers: int) -> list[dict[str, Any]]:
@@ -131,18 +131,15 @@ class EmulatedTestbed:
         with running(jobs, self.labs[0].name) as processes:
             return logp_of(outcomes(processes[:1], LIMIT_S)[0])
 
-    def lateness(self) -> tuple[float | None, list[str]]:
-        """Return the lateness since the last call, and problems."""
-        worst, problems = 0.0, []
+    def pace(self) -> tuple[float | None, list[str]]:
+        """Return the largest stretch since the last call, and problems."""
+        stretches, problems = [], []
         for lab in self.labs:
             status = lab.daemon.status()
-            lateness = status["lateness_us"]
-            worst = max(worst, lateness["p99"])
-            if not status["valid"]:
-                limit = lateness.get("limit")
-                problems.append(f"lateness p99 is {lateness['p99']} us, over its limit of {limit}")
+            stretches.append(status["stretch"] or 1.0)
+            problems += status["problems"]
             lab.daemon.reset()
-        return worst, problems
+        return max(stretches), [*problems, *real_time_problems(max(stretches))]
 
     def _orders(self, algorithm: str, size: int) -> list[list[int] | None]:
         if algorithm != "unicast" or self.settings.lists == 0:

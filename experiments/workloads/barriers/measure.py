@@ -39,8 +39,8 @@ class Place(Protocol):
     def pair(self, source: str, target: str) -> LogP:
         """Return the costs of a message between two hosts."""
 
-    def lateness(self) -> tuple[float | None, list[str]]:
-        """Return the lateness (us, 99th percentile) since the last call, and problems."""
+    def pace(self) -> tuple[float | None, list[str]]:
+        """Return the stretch of virtual time since the last call, and problems."""
 
 
 def built(
@@ -71,10 +71,9 @@ def costs(place: Place, case: Case, seed: int) -> LogP:
 def run(place: Place, on: str, case: Case, settings: Settings, costs: LogP) -> Measured:
     """Run a case with these message ``costs``; return its row and samples (without ``row``)."""
     names = members(place.plan.fabric, case.hosts)
-    place.lateness()
+    place.pace()
     passages, asked = place.run(case)
-    lateness, problems = place.lateness()
-    late = bool(problems)
+    stretch, problems = place.pace()
     lists = max(1, settings.lists) if case.algorithm == "unicast" else 1
     if passages is None:
         durations: NDArray[np.float64] = np.zeros((1, len(names)))
@@ -105,8 +104,7 @@ def run(place: Place, on: str, case: Case, settings: Settings, costs: LogP) -> M
         if passages is not None
         else [],
         asked=asked,
-        lateness_us_p99=lateness,
-        late=late,
+        stretch=stretch,
         valid=not problems,
         problems=problems,
     )

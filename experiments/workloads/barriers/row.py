@@ -23,8 +23,8 @@ class Row:
     between pairs of the same hosts, ``predicted_us`` the result of the formulas.
     ``switches`` is the mean number of switches on a path between two of the hosts.
     ``list_means_us`` are the means of each visiting list (one where there are none).
-    ``asked`` counts retransmissions of late or lost messages. ``late``: the
-    emulator was late; ``earlier_attempts`` are the earlier, late rows.
+    ``asked`` counts retransmissions of late or lost messages. ``stretch``
+    is real over virtual time.
     """
 
     on: str
@@ -46,11 +46,9 @@ class Row:
     switches: float
     list_means_us: list[float]
     asked: int
-    lateness_us_p99: float | None
-    late: bool
+    stretch: float | None
     valid: bool
     problems: list[str] = field(default_factory=list)
-    earlier_attempts: list[dict[str, Any]] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as a value for :func:`json.dumps`."""

@@ -78,8 +78,8 @@ class SimulatedTestbed:
     def __exit__(self, *_: object) -> None:
         """End."""
 
-    def lateness(self) -> tuple[float | None, list[str]]:
-        """Return (lateness, problems): virtual time is never late."""
+    def pace(self) -> tuple[float | None, list[str]]:
+        """Return no stretch and no problems: only emulated time is stretched."""
         return None, []
 
     def run(self, case: Case) -> tuple[Passages | None, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -19,7 +18,7 @@ from experiments.framework.experiment import (
     Record,
 )
 from experiments.framework.options import numbers
-from experiments.framework.routed import Measured, retry_if_late
+from experiments.framework.routed import Measured
 from experiments.workloads.logp import LogP
 from experiments.workloads.logp_options import costs_of, overhead_options
 
@@ -107,13 +106,13 @@ class MessageCampaign:
         raise NotImplementedError
 
     def run(self, record: Record, progress: Progress) -> None:
-        """Measure case after case; again where the machine was too late for it."""
+        """Measure case after case."""
         progress.begin(f"starting {self.fabric}")
         with self.running(progress.begin) as pair:
             progress.advance()
             for number, (what, size) in enumerate(self.cases()):
                 progress.begin(f"{what}, {size} bytes")
-                row, times = retry_if_late(partial(self.measure, pair, what, size))
+                row, times = self.measure(pair, what, size)
                 record(row, [{"row": number, **line} for line in times])
                 progress.advance()
 

@@ -43,7 +43,7 @@ class Exchanging(Protocol):
         """Reset the counters."""
 
     def judge(self) -> dict[str, Any]:
-        """Return lateness, losses, and whether the measurement is valid."""
+        """Return stretch, losses, and whether the measurement is valid."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,16 @@ class Pair:
         )
 
     def settle(self) -> None:
-        """Set the emulator's counters and its lateness to zero."""
+        """Set the emulator's counters to zero."""
         self.lab.daemon.reset()
 
     def judge(self) -> dict[str, Any]:
-        """Return lateness, losses, and whether the measurement is valid."""
+        """Return stretch, losses, and whether the measurement is valid."""
         lost = int(self.lab.daemon.counters()["lost_frames"])
         problems = [f"{lost} frames were lost"] if lost else []
-        return with_validity({"lost_frames": lost}, self.lab.daemon.status(), problems)
+        return with_validity(
+            {"lost_frames": lost}, self.lab.daemon.status(), problems, real_time=True
+        )
 
 
 def chosen(fabric: Fabric, names: str | None) -> tuple[Host, Host]:

@@ -47,8 +47,8 @@ class Outcome(Generic[Found]):
     """The outcome of a program, and the emulator's ``status`` at its end.
 
     ``found`` is None when it did not end: ``problems`` say why, as they say all else but
-    lateness that makes the measurement count for nothing. ``cycle`` names the channels of a
-    deadlock.
+    the emulator's problems that makes the measurement count for nothing. ``cycle`` names the
+    channels of a deadlock.
     """
 
     found: Found | None
@@ -87,7 +87,7 @@ def run(
 ) -> Outcome[Found]:
     """Run a module as an MPI process in each host; ``read`` gets the folder with its results.
 
-    Counters and lateness are those from the moment when all processes are set up to that
+    Counters and stretch are those from the moment when all processes are set up to that
     when all have done their work, which may take ``limit_s``. Raises OpenMpiError when the
     program cannot be started.
     """

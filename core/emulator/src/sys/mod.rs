@@ -4,6 +4,7 @@ pub mod clock;
 pub mod netns;
 pub mod nfqueue;
 pub mod poll;
+pub mod switch_probe;
 
 use std::io;
 

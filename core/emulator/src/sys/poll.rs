@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{poll, PollFd, PollFlags};
 use rustix::time::Timespec;
 
 use super::check;
@@ -51,6 +52,16 @@ impl AsFd for Poll {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// Wait until one of `sources` has input, for at most `timeout_ns`.
+pub fn wait_for_input(sources: [BorrowedFd<'_>; 2], timeout_ns: u64) {
+    let mut sources = sources.map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN));
+    let timeout = Timespec {
+        tv_sec: (timeout_ns / 1_000_000_000) as i64,
+        tv_nsec: (timeout_ns % 1_000_000_000) as i64,
+    };
+    let _ = poll(&mut sources, Some(&timeout));
 }
 
 /// A descriptor that becomes readable on SIGTERM, SIGINT or SIGHUP, which no longer end the

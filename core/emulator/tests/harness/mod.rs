@@ -3,12 +3,12 @@
 
 use emulator::config::Config;
 use emulator::control::Control;
-use emulator::engine::Engine;
+use emulator::engine::{Engine, Hold};
 use emulator::fabric::{Fabric, Owner};
 use serde_json::{json, Value};
 use switch_model::{Time, MICROSECOND};
 
-/// Time between two ticks of the daemon.
+/// Real time between two ticks of the daemon.
 pub const TICK: Time = 200 * MICROSECOND;
 /// A millisecond.
 pub const MS: Time = 1000 * MICROSECOND;
@@ -36,16 +36,23 @@ pub fn configuration(flow_control: &str) -> Value {
     })
 }
 
-/// The emulator, a clock, and the switches.
+/// The emulator, real time, and the switches.
 pub struct Bench {
     pub engine: Engine,
     pub control: Control,
-    pub now: Time,
-    /// Frames inside a switch: when and by which end they leave.
+    /// Real time.
+    pub real: Time,
+    /// Frames inside a switch: at which real time and by which end they leave.
     pub inside: Vec<(Time, usize, Vec<u8>)>,
+    /// Delivered frames, with the virtual time at which the engine had them sent.
     pub delivered: Vec<(Time, String, Vec<u8>)>,
-    /// How long a frame stays in a switch.
+    /// Frames that a switch has dropped.
+    pub taken: Vec<Vec<u8>>,
+    /// How long a frame stays in a switch, in real time.
     pub switch_time: Time,
+    /// Whether it is known that a switch without frames has dropped what it did not return.
+    pub probed: bool,
+    pub held: Option<Hold>,
 }
 
 impl Bench {
@@ -57,17 +64,15 @@ impl Bench {
         let config = Config::parse(&configuration.to_string()).unwrap();
         let fabric = Fabric::new(&config).unwrap();
         Bench {
-            engine: Engine::new(fabric, 1, TICK, 500 * MS),
-            control: Control {
-                epoch_ns: 0,
-                lateness_limit_us: 1000,
-                kernel_lost: 0,
-                shutdown: false,
-            },
-            now: 0,
+            engine: Engine::new(fabric, 1, TICK, 500 * MS, config.slow_down),
+            control: Control { epoch_ns: 0, host_wait_us: 2000, kernel_lost: 0, shutdown: false },
+            real: 0,
             inside: Vec::new(),
             delivered: Vec::new(),
+            taken: Vec::new(),
             switch_time: 100 * MICROSECOND,
+            probed: true,
+            held: None,
         }
     }
 
@@ -78,25 +83,48 @@ impl Bench {
 
     pub fn send(&mut self, interface: &str, frame: &[u8]) {
         let end = self.end(interface);
-        self.engine.receive(self.now, end, frame.to_vec());
+        self.engine.receive(end, frame.to_vec());
     }
 
+    /// Let real time pass.
     pub fn run_for(&mut self, time: Time) {
-        let end = self.now + time;
-        while self.now < end {
-            self.now += TICK;
-            let now = self.now;
-            let (out, rest) =
-                std::mem::take(&mut self.inside).into_iter().partition(|f| f.0 <= now);
-            self.inside = rest;
-            let out: Vec<(Time, usize, Vec<u8>)> = out;
-            for (_, end, frame) in out {
-                self.engine.receive(now, end, frame);
-            }
-            self.engine.advance(now);
-            for sent in self.engine.take_outgoing() {
-                self.carry(sent.end, sent.frame);
-            }
+        let end = self.real + time;
+        while self.real < end {
+            self.step(TICK);
+        }
+    }
+
+    /// Let real time pass until virtual time is `time` later.
+    pub fn run_virtual(&mut self, time: Time) {
+        let end = self.engine.now() + time;
+        while self.engine.now() < end {
+            self.step(TICK.min(end - self.engine.now()));
+        }
+    }
+
+    /// Wake up `time` later, in real time.
+    pub fn step(&mut self, time: Time) {
+        self.real += time;
+        let idle = self.engine.is_idle();
+        self.engine.elapse(self.real, self.held, idle);
+        let real = self.real;
+        let (out, rest): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.inside).into_iter().partition(|frame| frame.0 <= real);
+        self.inside = rest;
+        for (_, end, frame) in out {
+            self.engine.receive(end, frame);
+        }
+        self.held = self.engine.advance();
+        self.carry_all();
+        if self.probed && matches!(self.held, Some(Hold::Switch(_))) && self.inside.is_empty() {
+            self.engine.conclude_all(true);
+        }
+    }
+
+    /// Give frames to switches and hosts.
+    pub fn carry_all(&mut self) {
+        for sent in self.engine.take_outgoing() {
+            self.carry(sent.end, sent.frame);
         }
     }
 
@@ -107,7 +135,7 @@ impl Bench {
         let came_in = &fabric.ends[end].interface;
         let outs: &[&str] = match (&fabric.ends[end].owner, frame[0], came_in.as_str()) {
             (Owner::Host { name, .. }, ..) => {
-                self.delivered.push((self.now, name.clone(), frame));
+                self.delivered.push((self.engine.now(), name.clone(), frame));
                 return;
             }
             (_, 1, "kb") | (_, 3, "bh1" | "bh2") => &[if frame[0] == 3 { "ka" } else { "bh1" }],
@@ -117,7 +145,10 @@ impl Bench {
             (_, 0xff, "kb") => &["bh3"],
             _ => &[],
         };
-        let at = self.now + self.switch_time;
+        if outs.is_empty() {
+            self.taken.push(frame.clone());
+        }
+        let at = self.real + self.switch_time;
         let outs: Vec<usize> = outs.iter().map(|interface| self.end(interface)).collect();
         for out in outs {
             self.inside.push((at, out, frame.clone()));
@@ -126,7 +157,8 @@ impl Bench {
 
     pub fn ask(&mut self, request: Value) -> Value {
         let line = request.to_string();
-        let answer = self.control.answer(line.as_bytes(), self.now, &mut self.engine);
+        let now = self.engine.now();
+        let answer = self.control.answer(line.as_bytes(), now, &mut self.engine);
         serde_json::from_str(&answer).unwrap()
     }
 

@@ -51,6 +51,13 @@ impl<P> Model<P> {
         }
     }
 
+    /// Whether a channel would send a frame at once, of every priority: it is up, not paused, sends
+    /// nothing, and nothing waits for it.
+    pub fn is_ready(&self, channel: ChannelId) -> bool {
+        let state = &self.channels[channel.index()];
+        state.up && state.paused == 0 && state.sending.is_none() && state.waiting == 0
+    }
+
     /// Whether a priority of a channel is paused.
     pub fn is_paused(&self, channel: ChannelId, priority: u8) -> bool {
         self.channels[channel.index()].paused & (1 << priority) != 0

@@ -1,0 +1,170 @@
+"""``python -m bench.emulation_time``: the emulator against the simulator, on a busy machine.
+
+Every flow must be within 1 % of the simulator's at any link speed and next to any load, and
+every run valid: only the stretch, real over virtual time, may depend on the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from common.errors import KnotlessError
+from emulation.runtime import require_root
+from emulation.signals import end_at_signal
+from experiments.framework.routed import Routed
+from experiments.studies.agreement import measure
+from experiments.studies.agreement.cases import FLOODED_HOST_WAIT_US, Case
+from routing.request import PlanRequest
+from runs import machine
+from simulation import simulate
+
+MOST_FRAMES = 25_000
+"""Frames of one host in a window: what a small machine carries in seconds."""
+LONGEST_S, SHORTEST_S = 4.0, 0.01
+FRAME_BITS = 8 * 1538
+SETTINGS = (("host_wait_us", FLOODED_HOST_WAIT_US),)
+CLOSE = 0.01
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the table; ``worst`` is the largest deviation of a flow from the simulator."""
+
+    fabric: str
+    pattern: str
+    rate_mbps: float
+    delay_us: float
+    loops: int
+    window_s: float
+    real_s: float
+    worst: float
+    stretch: float | None
+    hops_per_s: int
+    same_knot: bool
+    valid: bool
+    problems: list[str]
+
+    @property
+    def good(self) -> bool:
+        """Whether every flow is close, and the run valid."""
+        return self.valid and self.same_knot and self.worst <= CLOSE
+
+
+def cases(only: Sequence[str]) -> Iterator[Case]:
+    """Yield the fabrics and patterns; ``only`` are parts of their specs."""
+    updown = PlanRequest(engine="updown")
+    for spec, pattern in (
+        ("ring,4,rate=10,delay=500", "shift:2"),
+        ("ring,4,rate=1000,delay=50", "shift:2"),
+        ("ring,4,rate=1000,delay=5", "shift:2"),
+        ("ring,4,rate=10000,delay=5", "shift:2"),
+        ("torus,4,4,rate=10,delay=500", "shift:9"),
+    ):
+        if not only or any(part in spec for part in only):
+            yield Case("time", Routed(spec, updown, settings=SETTINGS), pattern, "pause")
+
+
+@contextmanager
+def busy_loops(count: int) -> Iterator[None]:
+    """Keep the machine busy with this many processes during the block."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def run(case: Case, counts: Sequence[int], longest_s: float) -> Iterator[Line]:
+    """Measure a case next to each number of busy loops."""
+    host = case.routed.fabric.hosts[0]
+    window_s = MOST_FRAMES * FRAME_BITS / (host.rate_mbps * 1e6)
+    window_s = min(longest_s, max(SHORTEST_S, window_s))
+    with case.routed.running() as lab:
+        for count in counts:
+            with busy_loops(count):
+                began = time.monotonic()
+                live = measure.emulated(lab, case, case.scenario, window_s)
+                real_s = time.monotonic() - began
+            result = simulate(case.scenario.lasting(live.window_us))
+            row = measure.compared(case, live, result)
+            stretch = live.status["stretch"]
+            frames = sum(int(one["rx_frames"]) for one in live.seen.channels.values())
+            flows = zip(row.emulated_flows_frames, row.simulated_flows_frames, strict=True)
+            yield Line(
+                fabric=case.routed.name,
+                pattern=case.pattern,
+                rate_mbps=host.rate_mbps,
+                delay_us=host.delay_us,
+                loops=count,
+                window_s=round(live.window_us / 1e6, 4),
+                real_s=round(real_s, 1),
+                worst=round(max(abs(a / max(1, b) - 1) for a, b in flows), 5),
+                stretch=stretch,
+                hops_per_s=round(frames * 1e6 / (live.window_us * (stretch or 1.0))),
+                same_knot=row.emulated_knot == row.simulated_knot,
+                valid=bool(live.status["valid"]) and not live.problems,
+                problems=[*live.problems, *live.status["problems"]],
+            )
+
+
+def table(lines: Sequence[Line]) -> Table:
+    """Return the lines as a table."""
+    shown = Table(title="emulator against simulator", title_justify="left")
+    for name in ("fabric", "link", "loops", "window", "worst flow", "stretch", "hops/s", "valid"):
+        shown.add_column(name)
+    for line in lines:
+        shown.add_row(
+            f"{line.fabric} {line.pattern}",
+            f"{line.rate_mbps:g} Mbit/s, {line.delay_us:g} us",
+            str(line.loops),
+            f"{line.window_s:g} s",
+            f"{line.worst:.2%}",
+            "-" if line.stretch is None else f"{line.stretch:.2f}",
+            f"{line.hops_per_s:,}",
+            "yes" if line.valid else "NO: " + "; ".join(line.problems),
+        )
+    return shown
+
+
+@click.command(epilog="Example: sudo .venv/bin/python -m bench.emulation_time --loops 0,4")
+@click.option("--loops", default="0,2,4", show_default=True, help="Numbers of busy loops.")
+@click.option("--only", multiple=True, help="Only fabrics whose spec contains this text.")
+@click.option("--longest", default=LONGEST_S, show_default=True, help="Longest window, s.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+def main(loops: str, only: tuple[str, ...], longest: float, as_json: bool) -> None:
+    """Compare the flows of emulator and simulator at several link speeds and loads."""
+    require_root()
+    end_at_signal()
+    console = Console(stderr=True)
+    found: list[Line] = []
+    for case in cases(only):
+        for line in run(case, [int(word) for word in loops.split(",")], longest):
+            console.print(line, highlight=False)
+            found.append(line)
+    if as_json:
+        head = {"machine": machine.machine(), "versions": machine.versions()}
+        click.echo(json.dumps({**head, "lines": [asdict(line) for line in found]}))
+    else:
+        Console(width=150).print(table(found))
+    if not all(line.good for line in found):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KnotlessError as error:
+        click.echo(f"knotless: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,86 @@
+//! What holds virtual time, and how a hold ends that nothing else ends.
+
+use switch_model::Time;
+
+use crate::clock::Cause;
+use crate::engine::Engine;
+use crate::fabric::EndId;
+use crate::nic::Nic;
+use crate::transit::Found;
+
+/// With fewer frames in the network, every event is worth waking up for.
+const SPARSE_FRAMES: u64 = 8;
+
+/// What virtual time waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// The frame of this number is due, but still inside its switch.
+    Switch(u64),
+    /// The line of the host at this end is idle, but the host has more to send.
+    Host(EndId),
+}
+
+impl Engine {
+    /// Real time has advanced to `real`. `held` is the hold that the last [`Engine::advance`] ended
+    /// with, `idle` whether the network was idle then.
+    pub fn elapse(&mut self, real: Time, held: Option<Hold>, idle: bool) {
+        let cause = held.map(|hold| match hold {
+            Hold::Switch(sequence) => self.switch_of(sequence).map_or(Cause::Daemon, Cause::Switch),
+            Hold::Host(_) => Cause::Host,
+        });
+        self.state.clock.elapse(real, cause, idle);
+    }
+
+    /// The switch that has the frame of this number, or had it until now.
+    fn switch_of(&mut self, sequence: u64) -> Option<usize> {
+        match self.state.transit.find(sequence) {
+            Found::Known(record) => self.state.fabric.to_switch(record.channel),
+            _ => None,
+        }
+    }
+
+    /// Whether the line of a host is idle although the host has more to send.
+    pub(crate) fn must_send(&self, end: EndId) -> bool {
+        let channel = self.state.fabric.ends[end].outgoing;
+        self.nics.get(&end).is_some_and(Nic::has_more) && self.model.is_ready(channel)
+    }
+
+    /// A host did not hand over its next packets in time: do not wait for it.
+    pub fn give_up_host(&mut self, end: EndId) {
+        if let Some(nic) = self.nics.get_mut(&end) {
+            nic.give_up();
+            self.state.counters.host_timeouts += 1;
+            self.gave_up.insert(end, self.state.clock.moment());
+        }
+    }
+
+    /// The frame of `sequence` waits in its switch: for how long, in real time.
+    pub fn in_switch_for(&self, sequence: u64) -> Option<Time> {
+        let handed = self.state.transit.in_switch(sequence)?.handed?;
+        Some(self.state.clock.moment().real - handed)
+    }
+
+    /// The switches return nothing more of what they have got so far: certainly (`proven`), or
+    /// presumably.
+    pub fn conclude_all(&mut self, proven: bool) {
+        for sequence in self.state.transit.all_in_switch() {
+            self.conclude(sequence, proven);
+        }
+    }
+
+    /// The same for the frame of one number.
+    pub fn conclude(&mut self, sequence: u64, proven: bool) {
+        let real = self.state.clock.moment().real;
+        let Some(channel) = self.state.transit.conclude(real, sequence, proven) else { return };
+        self.state.left_switch(channel);
+        if !proven {
+            self.state.counters.abandoned += 1;
+        }
+    }
+
+    /// Real time until the next event, if there are so few frames that each is worth waking up for.
+    pub fn next_wake(&self) -> Option<Time> {
+        let (at, _) = self.state.events.peek()?;
+        (self.frames_in_network() < SPARSE_FRAMES).then(|| self.state.clock.until(at))
+    }
+}

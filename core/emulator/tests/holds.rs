@@ -1,0 +1,187 @@
+//! What virtual time waits for, and for how long.
+
+mod harness;
+
+use emulator::engine::Hold;
+use emulator::nfqueue::Held;
+use harness::{configuration, frame, Bench, MS, TICK};
+use serde_json::json;
+use switch_model::MICROSECOND;
+
+#[test]
+fn virtual_time_waits_for_a_slow_switch() {
+    let mut bench = Bench::new("pause");
+    bench.switch_time = 5 * MS;
+    for _ in 0..20 {
+        bench.send("ah1", &frame(3, 1514));
+    }
+    bench.run_virtual(40 * MS);
+    assert_eq!(bench.delivered.len(), 20);
+    // As with a fast switch: the lines were busy without a gap.
+    let due = 22 * 1538 * 800_000 + 3 * 500 * MICROSECOND;
+    let last = bench.delivered[19].0;
+    assert!(last >= due && last < due + 2 * MS, "{last} is not {due}");
+    let status = bench.ask(json!({"do": "status"}));
+    assert_eq!(status["valid"], true);
+    assert!(status["stretch"].as_f64().unwrap() > 1.5, "{status}");
+    assert!(status["holds"]["switch"]["ms"].as_f64().unwrap() > 20.0, "{status}");
+    assert_eq!(status["holds"]["host"]["ms"], 0.0);
+    assert!(status["slowest_switch"]["switch"].as_str().unwrap().starts_with('s'));
+}
+
+#[test]
+fn what_a_switch_is_known_to_have_dropped_does_not_hold_for_long_and_counts_as_lost() {
+    let mut bench = Bench::new("pause");
+    bench.send("ah1", &frame(9, 100));
+    bench.send("ah1", &frame(3, 100));
+    bench.run_for(10 * MS);
+    assert_eq!(bench.delivered.len(), 1);
+    assert_eq!(bench.drops("unforwarded"), 0);
+    bench.run_for(200 * MS);
+    assert_eq!(bench.drops("unforwarded"), 1);
+    assert_eq!(bench.engine.frames_in_network(), 0);
+    assert!(bench.engine.is_idle());
+    assert_eq!(bench.ask(json!({"do": "status"}))["valid"], true);
+}
+
+#[test]
+fn a_frame_that_a_controller_sends_on_is_not_lost() {
+    let mut bench = Bench::new("pause");
+    bench.send("ah1", &frame(9, 100));
+    bench.run_for(10 * MS);
+    let mut diverted = bench.taken.pop().unwrap();
+    assert_eq!(bench.engine.in_switch_for(0), None, "it holds nothing");
+    let bh1 = bench.end("bh1");
+    diverted[0] = 1;
+    bench.engine.receive(bh1, diverted);
+    bench.run_for(300 * MS);
+    assert_eq!((bench.delivered.len(), bench.drops("unforwarded")), (1, 0));
+    let status = bench.ask(json!({"do": "status"}));
+    assert_eq!((&status["injected"], &status["valid"]), (&json!(1), &json!(true)));
+}
+
+#[test]
+fn a_frame_that_is_abandoned_without_proof_makes_the_run_invalid() {
+    let mut bench = Bench::new("pause");
+    bench.probed = false;
+    bench.send("ah1", &frame(9, 100));
+    bench.run_for(50 * MS);
+    let now = bench.engine.now();
+    bench.run_for(50 * MS);
+    assert_eq!(bench.engine.now(), now, "virtual time waits");
+    let Some(Hold::Switch(sequence)) = bench.held else { panic!("{:?}", bench.held) };
+    bench.engine.conclude(sequence, false);
+    bench.run_for(50 * MS);
+    assert!(bench.engine.now() > now);
+    let status = bench.ask(json!({"do": "status"}));
+    assert_eq!((&status["abandoned"], &status["valid"]), (&json!(1), &json!(false)));
+    assert!(status["problems"][0].as_str().unwrap().contains("Open vSwitch"), "{status}");
+    // It comes back after all, even much later.
+    bench.run_for(500 * MS);
+    let frame = bench.taken.pop().unwrap();
+    let bh2 = bench.end("bh2");
+    bench.engine.receive(bh2, frame);
+    bench.run_for(10 * MS);
+    assert_eq!(
+        (bench.ask(json!({"do": "status"}))["given_up"].as_u64(), bench.delivered.len()),
+        (Some(1), 0)
+    );
+    bench.ask(json!({"do": "reset"}));
+    assert_eq!(bench.ask(json!({"do": "status"}))["valid"], true);
+}
+
+#[test]
+fn an_abandoned_frame_on_a_slow_link_does_not_keep_others_from_being_abandoned() {
+    let mut settings = configuration("pause");
+    settings["links"][1]["delay_us"] = json!(5_000_000);
+    let mut bench = Bench::of(&settings);
+    bench.send("ah2", &frame(9, 100));
+    bench.run_for(2 * MS);
+    bench.send("ah1", &frame(9, 100));
+    bench.run_for(250 * MS);
+    assert_eq!(bench.drops("unforwarded"), 2);
+}
+
+#[test]
+fn a_switch_never_has_more_frames_of_a_channel_than_fit() {
+    let mut settings = configuration("pause");
+    for link in 0..4 {
+        settings["links"][link]["rate_mbps"] = json!(10_000);
+    }
+    let mut bench = Bench::of(&settings);
+    bench.switch_time = 20 * MS;
+    for _ in 0..80 {
+        bench.send("ah1", &frame(3, 1514));
+    }
+    let mut most = 0;
+    while bench.delivered.len() < 80 {
+        bench.step(TICK);
+        most = most.max(bench.inside.len());
+    }
+    assert_eq!(most, 32);
+    // 80 frames in a row, three hops.
+    let last = bench.delivered[79].0;
+    let due = 82 * 1538 * 800 + 3 * 500 * MICROSECOND;
+    assert!(last >= due && last < due + 3 * MS, "{last} is not {due}");
+}
+
+#[test]
+fn virtual_time_waits_for_a_host_that_has_more_and_not_for_others() {
+    let mut settings = configuration("pause");
+    settings["links"][0]["a"]["host_namespace"] = json!("/nowhere");
+    settings["links"][0]["a"]["nfqueue"] = json!(1);
+    let mut bench = Bench::of(&settings);
+    let end = bench.end("ah1");
+    let hand_over = |bench: &mut Bench, count: u32| {
+        let held = (0..count).map(|id| Held { id, bytes: 1500 });
+        bench.engine.nic(end).unwrap().held().extend(held);
+        while let Some(last) = bench.engine.release(end) {
+            for _ in 0..=last {
+                bench.engine.receive(end, frame(3, 1514));
+            }
+        }
+    };
+    // All of it fits: nobody knows whether there will be more.
+    hand_over(&mut bench, 5);
+    bench.run_for(100 * MS);
+    assert_eq!(bench.held, None);
+    // More than fits.
+    hand_over(&mut bench, 15);
+    let left = bench.engine.nic(end).unwrap().held().len();
+    assert!(left > 0);
+    bench.engine.nic(end).unwrap().held().clear();
+    bench.run_for(100 * MS);
+    assert_eq!(bench.held, Some(Hold::Host(end)));
+    let idle_since = bench.engine.now();
+    bench.run_for(100 * MS);
+    assert_eq!(bench.engine.now(), idle_since);
+    // Its next packet begins at once, and then its line is idle again.
+    bench.engine.receive(end, frame(3, 1514));
+    bench.run_for(100 * MS);
+    assert_eq!(bench.held, Some(Hold::Host(end)));
+    assert_eq!(bench.engine.now(), idle_since + 1538 * 800_000);
+    bench.engine.give_up_host(end);
+    bench.run_for(10 * MS);
+    assert_eq!(bench.held, None);
+    let (at, ..) = *bench.delivered.last().unwrap();
+    let due = idle_since + 3 * (1538 * 800_000 + 500 * MICROSECOND);
+    assert!(at >= due && at < due + 2 * MS, "{at} is not {due}");
+    let status = bench.ask(json!({"do": "status"}));
+    assert_eq!((&status["host_timeouts"], &status["valid"]), (&json!(1), &json!(true)));
+    assert!(status["holds"]["host"]["ms"].as_f64().unwrap() > 100.0);
+    // It did have more to send, and the run is not valid.
+    hand_over(&mut bench, 15);
+    let status = bench.ask(json!({"do": "status"}));
+    assert_eq!((&status["host_late"], &status["valid"]), (&json!(1), &json!(false)));
+}
+
+#[test]
+fn the_slow_down_makes_virtual_time_slower() {
+    let mut settings = configuration("pause");
+    settings["slow_down"] = json!(4);
+    let mut bench = Bench::of(&settings);
+    bench.send("ah1", &frame(3, 1514));
+    bench.run_for(400 * MS);
+    assert_eq!(bench.engine.now(), 100 * MS);
+    assert_eq!(bench.ask(json!({"do": "status"}))["stretch"], 4.0);
+}

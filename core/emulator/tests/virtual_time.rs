@@ -1,0 +1,227 @@
+//! The rule of the clock: whatever switches, hosts and the machine delay, virtual results are those
+//! of the simulator.
+
+use emulator::config::Config;
+use emulator::engine::{Engine, Hold};
+use emulator::fabric::{Fabric, Owner};
+use emulator::nfqueue::Held;
+use serde_json::{json, Value};
+use simulator::{
+    Arrivals, ChannelConfig, ChannelCounters, Flow, Forwarding, Node, Settings, Simulation, Tables,
+    Target, Traffic,
+};
+use switch_model::{ChannelId, Time, MICROSECOND};
+
+const SWITCHES: usize = 4;
+const HOSTS: usize = 8;
+const PACKET_BYTES: u32 = 1500;
+const MS: Time = 1000 * MICROSECOND;
+
+/// A linear congruential generator: enough for delays, and the same everywhere.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// Switches in a ring or a chain, two hosts on each. Rates and delays differ, so that no two events
+/// have the same time.
+fn configuration(chance: &mut Chance, ring: bool) -> Value {
+    let mut lines = |name: String, a: Value, b: Value| {
+        json!({
+            "name": name, "a": a, "b": b, "flow_control": "pause",
+            "rate_mbps": 900.0 + chance.below(200_000) as f64 / 1000.0,
+            "delay_us": 1.0 + chance.below(20_000) as f64 / 1000.0,
+        })
+    };
+    let switch = |s: usize, port: usize| {
+        let name = format!("s{}", s + 1);
+        json!({"switch": name, "port": port, "interface": format!("k{s}-{port}")})
+    };
+    let mut links = Vec::new();
+    for host in 0..HOSTS {
+        let name = format!("h{}", host + 1);
+        let end = json!({
+            "host": name, "interface": format!("a{host}"),
+            "host_namespace": "/nowhere", "nfqueue": 1,
+        });
+        links.push(lines(name, end, switch(host / 2, 1 + host % 2)));
+    }
+    for s in 0..if ring { SWITCHES } else { SWITCHES - 1 } {
+        links.push(lines(format!("l{s}"), switch(s, 3), switch((s + 1) % SWITCHES, 4)));
+    }
+    json!({"namespace": "/nowhere", "links": links})
+}
+
+/// The ends by which a frame leaves the switches on its path: clockwise in a ring, else directly.
+fn path(fabric: &Fabric, ring: bool, from: usize, to: usize) -> Vec<usize> {
+    let end = |interface: String| {
+        fabric.ends.iter().position(|end| end.interface == interface).expect("an interface")
+    };
+    let (mut at, last) = (from / 2, to / 2);
+    let mut ends = Vec::new();
+    while at != last {
+        if ring || at < last {
+            ends.push(end(format!("k{at}-3")));
+            at = (at + 1) % SWITCHES;
+        } else {
+            ends.push(end(format!("k{at}-4")));
+            at -= 1;
+        }
+    }
+    ends.push(end(format!("k{at}-{}", 1 + to % 2)));
+    ends
+}
+
+/// The result of a run: counters of all channels.
+fn simulated(
+    fabric: &Fabric,
+    configs: Vec<ChannelConfig>,
+    paths: &[Vec<usize>],
+    end: Time,
+) -> Vec<ChannelCounters> {
+    let mut host = 0;
+    let nodes: Vec<Node> = fabric
+        .ends
+        .iter()
+        .map(|end| match end.owner {
+            Owner::Switch { switch, .. } => Node::Switch(switch as u32),
+            Owner::Host { .. } => {
+                host += 1;
+                Node::Host(host - 1)
+            }
+        })
+        .collect();
+    let channels = configs.into_iter().zip(&fabric.channels).map(|(config, info)| {
+        let back = fabric.ends[info.from].incoming.0;
+        (config, nodes[info.from], nodes[info.to], back)
+    });
+    let virtual_fabric = simulator::Fabric::new(SWITCHES, HOSTS, channels.collect()).unwrap();
+    let mut tables = Tables::without_routes(&virtual_fabric);
+    for path in paths {
+        let branch = |&end: &usize| match nodes[end] {
+            Node::Switch(switch) => (switch, fabric.ends[end].outgoing.0, 0),
+            Node::Host(_) => unreachable!("a path consists of switches"),
+        };
+        let branches: Vec<(u32, u32, u8)> = path.iter().map(branch).collect();
+        tables.add_tree(&virtual_fabric, &branches).unwrap();
+    }
+    let flows = (0..HOSTS as u32).map(|from| Flow { from, to: Target::Tree(from) }).collect();
+    let traffic = Traffic::Flows {
+        flows,
+        arrivals: Arrivals::Saturate,
+        message_bytes: u64::from(PACKET_BYTES),
+    };
+    let settings = Settings {
+        seed: 1,
+        warm_up: 0,
+        end,
+        packet_bytes: PACKET_BYTES,
+        forwarding: Forwarding::StoreAndForward,
+        link_changes: Vec::new(),
+    };
+    let mut simulation = Simulation::new(virtual_fabric, tables, traffic, settings).unwrap();
+    while simulation.run(100_000) {}
+    simulation.report().channels
+}
+
+/// The same by the engine. Switches return each frame after a random time, hosts hand over their
+/// packets after a random time, and the daemon wakes up at random times.
+fn emulated(fabric: Fabric, paths: &[Vec<usize>], end: Time, mut chance: Chance) -> Engine {
+    let hosts: Vec<usize> = (0..fabric.ends.len())
+        .filter(|&end| matches!(fabric.ends[end].owner, Owner::Host { .. }))
+        .collect();
+    let mut engine = Engine::new(fabric, 1, 200 * MICROSECOND, 500 * MS, 1.0);
+    let (mut real, mut held): (Time, Option<Hold>) = (0, None);
+    let mut inside: Vec<(Time, usize, Vec<u8>)> = Vec::new();
+    // It ends between two events: at a hold, some events of that time have happened.
+    while engine.now() < end || held.is_some() {
+        for (host, &at) in hosts.iter().enumerate() {
+            // At first all hosts are ready, as in the simulator.
+            if real == 0 || chance.below(3) == 0 {
+                let queue = engine.nic(at).unwrap().held();
+                let missing = 40 - queue.len().min(40);
+                queue.extend((0..missing).map(|_| Held { id: 0, bytes: PACKET_BYTES }));
+            }
+            let before = engine.nic(at).unwrap().counters().accepted;
+            engine.release(at);
+            for _ in before..engine.nic(at).unwrap().counters().accepted {
+                let mut frame = vec![0; PACKET_BYTES as usize + 14];
+                frame[..14].copy_from_slice(&[2, host as u8, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 8, 0]);
+                engine.receive(at, frame);
+            }
+        }
+        let due: Vec<usize> = (0..inside.len()).rev().filter(|&i| inside[i].0 <= real).collect();
+        for place in due {
+            let (_, out, frame) = inside.remove(place);
+            engine.receive(out, frame);
+        }
+        held = engine.advance();
+        for sent in engine.take_outgoing() {
+            let fabric = &engine.state().fabric;
+            let Owner::Switch { switch, .. } = fabric.ends[sent.end].owner else { continue };
+            let leaves = |end: &&usize| match fabric.ends[**end].owner {
+                Owner::Switch { switch: at, .. } => at == switch,
+                Owner::Host { .. } => false,
+            };
+            let out = *paths[usize::from(sent.frame[1])].iter().find(leaves).unwrap();
+            // Mostly quick, sometimes very slow; frames overtake each other.
+            let most = if chance.below(50) == 0 { 20 * MS } else { 100 * MICROSECOND };
+            inside.push((real + chance.below(most), out, sent.frame));
+        }
+        let most = if chance.below(20) == 0 { 5 * MS } else { 100 * MICROSECOND };
+        real += 1 + chance.below(most);
+        engine.elapse(real, held, false);
+    }
+    engine
+}
+
+fn compare(seed: u64, ring: bool, end: Time) -> Engine {
+    let mut chance = Chance(seed);
+    let config = Config::parse(&configuration(&mut chance, ring).to_string()).unwrap();
+    let fabric = Fabric::new(&config).unwrap();
+    let paths: Vec<Vec<usize>> = (0..HOSTS)
+        .map(|from| {
+            let steps = if ring { 4 } else { 1 + chance.below(HOSTS as u64 - 1) as usize };
+            path(&fabric, ring, from, (from + steps) % HOSTS)
+        })
+        .collect();
+    let configs = fabric.channel_configs().collect();
+    let engine = emulated(fabric.clone(), &paths, end, chance);
+    let end = engine.now();
+    let expected = simulated(&fabric, configs, &paths, end);
+    for (number, expected) in expected.iter().enumerate() {
+        let found = engine.model().counters(end, ChannelId(number as u32));
+        let name = &fabric.channels[number].name;
+        let shown = |counters: &ChannelCounters| {
+            let priority = &counters.priorities[0];
+            (
+                (counters.rx_frames, counters.rx_bytes, counters.dropped()),
+                (priority.tx_frames, priority.pauses, priority.paused),
+                (priority.ingress_bytes, priority.ingress_peak_bytes),
+            )
+        };
+        assert_eq!(shown(&found), shown(expected), "seed {seed}: {name}");
+    }
+    engine
+}
+
+#[test]
+fn delays_of_switches_and_hosts_do_not_change_the_results() {
+    for seed in 0..12 {
+        let engine = compare(seed, false, 10 * MS);
+        let (stretch, _) = engine.state().clock.stretch();
+        assert!(stretch.unwrap() > 1.5, "the delays were felt: {stretch:?}");
+    }
+}
+
+#[test]
+fn the_same_deadlock_forms_at_the_same_time() {
+    for seed in 0..4 {
+        let engine = compare(seed, true, 20 * MS);
+        assert!(engine.model().deadlock().is_some());
+    }
+}
