@@ -260,8 +260,8 @@ class EmulatedFabric:
 
     def settings(self) -> dict[str, Any]:
         """Return the options with which this fabric was started."""
-        keys = ("allow_deadlock", "controller", "openflow_port", "rest_port", "tls", "links")
-        keys = (*keys, "slow_down", "host_wait_us")
+        keys = ["allow_deadlock", "controller", "openflow_port", "rest_port", "tls", "links"]
+        keys += ["slow_down", "host_wait_us"]
         return self.request.model_dump() | {key: getattr(self, key) for key in keys}
 
     @property

@@ -36,8 +36,8 @@ pub struct Engine {
     detector: Detector,
     seed: u64,
     tick: Time,
-    /// The end of a host whose line has just become idle.
-    idle_host: Option<EndId>,
+    /// The ends of hosts whose lines have just become idle.
+    idle_hosts: Vec<EndId>,
     /// By end: when virtual time stopped to wait for its host, on both clocks.
     pub(crate) gave_up: HashMap<EndId, Moment>,
 }
@@ -65,7 +65,7 @@ impl Engine {
             detector: Detector::new(patience),
             seed,
             tick,
-            idle_host: None,
+            idle_hosts: Vec::new(),
             gave_up: HashMap::new(),
         }
     }
@@ -99,11 +99,12 @@ impl Engine {
     pub fn advance(&mut self) -> Option<Hold> {
         let target = self.state.clock.target();
         let held = loop {
-            if let Some(end) = self.idle_host {
+            if let Some(&end) = self.idle_hosts.last() {
                 if self.must_send(end) {
                     break Some(Hold::Host(end));
                 }
-                self.idle_host = None;
+                self.idle_hosts.pop();
+                continue;
             }
             let Some((at, event)) = self.state.events.peek().filter(|(at, _)| *at <= target) else {
                 self.state.clock.reach(target);
@@ -140,7 +141,7 @@ impl Engine {
                 self.model.tx_done(at, channel, state);
                 let end = self.state.fabric.channels[channel.index()].from;
                 if self.must_send(end) {
-                    self.idle_host = Some(end);
+                    self.idle_hosts.push(end);
                 }
             }
             Event::Arrived { sequence } => self.arrive(at, sequence),
@@ -244,7 +245,9 @@ impl Engine {
         for nic in self.nics.values_mut() {
             nic.reset(NIC_BYTES);
         }
-        self.idle_host = None;
+        // Their queues are empty now, and their next packets may not have come.
+        self.idle_hosts = self.nics.keys().copied().collect();
+        self.idle_hosts.sort_unstable();
         self.gave_up.clear();
         self.state.reset(fabric);
         self.control_free.clear();
