@@ -8,7 +8,9 @@
 
 use std::collections::HashMap;
 
-use switch_model::{ChannelConfig, ChannelId, DropCause, EntryId, Frame as Queued, Model, Time};
+use switch_model::{
+    ChannelConfig, ChannelId, DropCause, EntryId, Frame as Queued, Model, Time, MICROSECOND,
+};
 
 use crate::clock::{Clock, Moment};
 use crate::detector::Detector;
@@ -19,11 +21,22 @@ use crate::nic::Nic;
 use crate::state::State;
 use crate::transit::{Copy, Found, Stage};
 
-pub use crate::holds::Hold;
 pub use crate::state::Outgoing;
 
 /// Size of a NIC's queue for the packets that NFQUEUE holds back.
 const NIC_BYTES: u64 = 16_384;
+/// A host that hands over packets within this real time after virtual time has stopped to wait for
+/// it was late; after more than that it had nothing to send.
+const LATE_WITHIN: Time = 100_000 * MICROSECOND;
+
+/// What virtual time waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// The frame of this number is due, but still inside its switch.
+    Switch(u64),
+    /// The line of the host at this end is idle, but the host has more to send.
+    Host(EndId),
+}
 
 /// The emulator.
 #[derive(Debug)]
@@ -210,8 +223,12 @@ impl Engine {
         let moment = self.state.clock.moment();
         let nic = self.nics.get_mut(&end)?;
         let last = nic.release(moment.real, queued);
-        if last.is_some() && nic.has_more() {
-            if let Some(since) = self.gave_up.remove(&end) {
+        let since = self.gave_up.get(&end).copied().filter(|_| last.is_some());
+        if let Some(since) = since {
+            self.gave_up.remove(&end);
+            if moment.real - since.real < LATE_WITHIN {
+                // It did have more: it may not be faster than its line in real time.
+                nic.set_has_more();
                 self.state.counters.host_late += 1;
                 self.state.counters.host_idle += moment.now - since.now;
             }

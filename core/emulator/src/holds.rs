@@ -3,22 +3,13 @@
 use switch_model::Time;
 
 use crate::clock::Cause;
-use crate::engine::Engine;
+use crate::engine::{Engine, Hold};
 use crate::fabric::EndId;
 use crate::nic::Nic;
 use crate::transit::Found;
 
 /// With fewer frames in the network, every event is worth waking up for.
 const SPARSE_FRAMES: u64 = 8;
-
-/// What virtual time waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
-    /// The frame of this number is due, but still inside its switch.
-    Switch(u64),
-    /// The line of the host at this end is idle, but the host has more to send.
-    Host(EndId),
-}
 
 impl Engine {
     /// Real time has advanced to `real`. `held` is the hold that the last [`Engine::advance`] ended

@@ -58,6 +58,11 @@ impl Nic {
         self.has_more
     }
 
+    /// The host has more to send.
+    pub fn set_has_more(&mut self) {
+        self.has_more = true;
+    }
+
     /// The host did not hand over its next packets in time: it may have no more to send.
     pub fn give_up(&mut self) {
         self.has_more = false;
