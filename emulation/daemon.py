@@ -134,18 +134,18 @@ class Daemon:
         *,
         flow_control: str | None = None,
         links: Sequence[Mapping[str, Any]] = (),
-    ) -> None:
-        """Empty every queue and set every counter to zero; optionally change settings.
+    ) -> float:
+        """Empty every queue and set every counter to zero; return the virtual time, microseconds.
 
         ``flow_control`` is one of :data:`common.flow_control.FLOW_CONTROLS` and applies to all
-        links; ``links`` holds changes by link name.
+        links; ``links`` holds changes of settings by link name.
         """
         fields: dict[str, Any] = {}
         if flow_control is not None:
             fields["flow_control"] = flow_control
         if links:
             fields["links"] = [dict(link) for link in links]
-        self.request("reset", **fields)
+        return float(self.request("reset", **fields)["now_us"])
 
     def set_link(self, name: str, *, up: bool, channel: str | None = None) -> None:
         """Have a link, or only one of its channels, drop all frames, or restore it."""

@@ -42,7 +42,7 @@ class Daemon(Interface):
     def counters(self) -> Mapping[str, Any]:
         """Return its ``counters``."""
 
-    def reset(self, *, flow_control: str) -> None:
+    def reset(self, *, flow_control: str) -> object:
         """Empty all queues, zero all counters, set every link's flow control."""
 
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{json, Value};
-use switch_model::{FabricFlowControl, FlowControl, Time};
+use switch_model::{FabricFlowControl, FlowControl, Time, MICROSECOND};
 
 use crate::capture::Capture;
 use crate::config::BufferConfig;
@@ -93,7 +93,7 @@ impl Control {
             Request::Deadlock {} => Ok(json!({ "deadlock": report::deadlock(engine) })),
             Request::Reset { links, flow_control } => {
                 self.reset(&links, flow_control, engine)?;
-                Ok(json!({}))
+                Ok(json!({ "now_us": now as f64 / MICROSECOND as f64 }))
             }
             Request::Link { name, up, channel } => {
                 let link = engine.state().fabric.link(&name)?;

@@ -27,6 +27,7 @@ STARTED_FRAMES = 20
 DATAGRAM_BYTES = theory.UDP_PAYLOAD_BYTES
 ENDLESS = 2**40
 CLOSE = 0.01
+CLOCK_UNIT_US = 1.0
 EDGE_FRAMES = 2
 """Frames that may differ at the edges of the window."""
 
@@ -77,15 +78,12 @@ def emulated(lab: EmulatedFabric, case: Case, scenario: Scenario, duration_s: fl
     pairs = [(flow.source, flow.destination) for flow in case.flows]
     with _flood(lab, pairs) as sending:
         problems += _started(daemon, case)
-        before_us = _now_us(daemon)
-        daemon.reset(flow_control=control)
-        after_us = _now_us(daemon)
-        while (counters := daemon.counters())["now_us"] < after_us + duration_s * 1e6:
+        begin_us = daemon.reset(flow_control=control)
+        while (counters := daemon.counters())["now_us"] < begin_us + duration_s * 1e6:
             time.sleep(open_loop.READ_EVERY_S)
         counters, status = daemon.counters(), daemon.status()
         if not sending():
             problems.append("the senders ended before the window did")
-    begin_us = (before_us + after_us) / 2
     found = status["deadlock"]
     channels = {one["channel"]: _counted(one, control) for one in counters["channels"]}
     seen = Seen(
@@ -96,7 +94,7 @@ def emulated(lab: EmulatedFabric, case: Case, scenario: Scenario, duration_s: fl
         None if found is None else (found["since_us"] - begin_us) / 1e3,
     )
     window_us = counters["now_us"] - begin_us
-    return Emulated(seen, window_us, (after_us - before_us) / 2, status, problems)
+    return Emulated(seen, window_us, CLOCK_UNIT_US, status, problems)
 
 
 def simulated(result: Result) -> Seen:
@@ -133,11 +131,6 @@ def _flood(lab: EmulatedFabric, pairs: Sequence[tuple[str, str]]) -> Iterator[Ca
         finally:
             messenger.end()
             thread.join()
-
-
-def _now_us(daemon: open_loop.Daemon) -> float:
-    """Return the time on the clock of the emulator's counters."""
-    return float(daemon.status()["uptime_s"]) * 1e6
 
 
 def _started(daemon: open_loop.Daemon, case: Case) -> list[str]:

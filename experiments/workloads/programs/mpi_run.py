@@ -26,7 +26,7 @@ class Daemon(Protocol):
     def counters(self) -> Mapping[str, Any]:
         """Return its ``counters``."""
 
-    def reset(self) -> None:
+    def reset(self) -> object:
         """Empty all queues, zero all counters."""
 
 
