@@ -63,10 +63,10 @@ def test_no_deadlock_is_none(serve: Serve, tmp_path: Path) -> None:
 
 
 def test_settings_are_sent_only_where_given(serve: Serve, tmp_path: Path) -> None:
-    asked = serve(b'{"ok":true}\n')
-    client(tmp_path).reset()
+    asked = serve(b'{"ok":true,"now_us":2.5}\n')
+    assert client(tmp_path).reset() == 2.5
     assert asked == [{"do": "reset"}]
-    asked = serve(b'{"ok":true}\n')
+    asked = serve(b'{"ok":true,"now_us":2.5}\n')
     client(tmp_path).reset(flow_control="pfc", links=[{"name": "h1", "rate_mbps": 5}])
     wanted = {"flow_control": "pfc", "links": [{"name": "h1", "rate_mbps": 5}]}
     assert asked == [{"do": "reset", **wanted}]
