@@ -6,10 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from common.errors import KnotlessError
 from common.flow_control import AUTO
+from forwarding.imported.fabric import ImportedFabric
 from forwarding.imported.paths import read_paths
+from forwarding.imported.reactions import default_reaction
+from knotless.commands._failures import FailureOptions, evaluated
 from knotless.commands._trace import follow
 from knotless.commands._verdict import draw_cycle, print_verdict
+from routing.request import PlanRequest
+from verification.engine_failures import engine_failures
+from verification.failures import Certificate
 from verification.imported import SHOWN_MISSING, ImportedVerdict, state_for, verdict_of_imported
+from verification.imported_failures import ImportedFailures
 
 MOST_LINES = 50
 """Limit of the notes, and of the missing facts, that are printed; JSON has all."""
@@ -21,6 +28,7 @@ def check_imported(
     draw: str | None,
     flow_control: str,
     *,
+    failures: FailureOptions,
     as_json: bool,
 ) -> None:
     """Print the verdict, or the links of one packet; exit with status 1 unless all is well."""
@@ -35,7 +43,26 @@ def check_imported(
     verdict = verdict_of_imported(imported)
     if draw is not None:
         draw_cycle(imported.fabric, imported.channels, draw, verdict.cycle)
-    print_verdict(verdict, paths, _figures(verdict), _lines(verdict), as_json=as_json)
+    made = _certificate(imported, failures) if failures.most else None
+    print_verdict(
+        verdict, paths, _figures(verdict), _lines(verdict), certificate=made, as_json=as_json
+    )
+
+
+def _certificate(imported: ImportedFabric, options: FailureOptions) -> Certificate:
+    react = options.react or default_reaction(imported)
+    if react == "engine":
+        made, failures, evaluate = engine_failures(
+            imported.fabric,
+            PlanRequest.of(engine=options.engine),
+            options.most,
+            options.seed,
+            options.samples,
+        )
+        return evaluated(made, failures, evaluate)
+    model = ImportedFailures(imported, react)
+    made, failures = model.certificate(options.most, options.seed, options.samples)
+    return evaluated(made, failures, model.evaluate)
 
 
 def _figures(verdict: ImportedVerdict) -> dict[str, object]:

@@ -9,11 +9,13 @@ from typing import NoReturn
 
 import click
 
+from knotless.commands._failures import certificate_json, certificate_lines
 from knotless.commands._options import print_json, print_table
 from routing.graphs.channels import Channels
 from topologies.fabric import Fabric
 from verification.check import Verdict
 from verification.dependencies import Witness
+from verification.failures import Certificate
 from verification.imported import ImportedVerdict
 
 
@@ -30,23 +32,30 @@ def print_verdict(
     figures: Mapping[str, object],
     lines: Iterable[str],
     *,
+    certificate: Certificate | None = None,
     as_json: bool,
 ) -> NoReturn:
     """Print a verdict; exit with status 1 unless all is delivered without a cycle.
+
+    With a ``certificate``, the status is 0 only if no deadlock is possible after any failure.
 
     ``what`` are the arguments of ``knotless check`` that name what was checked. People are shown
     ``figures`` as a table, then ``lines``; JSON has all values of the verdict.
     """
     if as_json:
         steps = [{**of.as_json(), "command": _command(what, of)} for of in verdict.witnesses]
-        print_json({**verdict.as_json(), "witnesses": steps})
+        more = {} if certificate is None else certificate_json(certificate)
+        print_json({**verdict.as_json(), "witnesses": steps, **more})
     else:
         print_table(f"check of {verdict.fabric}", figures)
         for line in [*lines, *_steps(verdict, what)]:
             click.echo(line)
         click.echo("not all is delivered" if verdict.failed else "all is delivered")
         click.echo(verdict.text)
-    sys.exit(0 if verdict.good else 1)
+        for line in certificate_lines(certificate) if certificate is not None else ():
+            click.echo(line)
+    survives = certificate is None or (certificate.acyclic is True and certificate.whole)
+    sys.exit(0 if verdict.good and survives else 1)
 
 
 def _steps(verdict: Verdict | ImportedVerdict, what: Sequence[str]) -> Iterator[str]:

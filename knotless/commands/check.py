@@ -10,6 +10,7 @@ from emulation.names import names_of
 from emulation.ovs_dump import live_multicast, read_live
 from forwarding.openflow.directory import is_dir_of_rules, read_dir, read_multicast, read_tags
 from forwarding.openflow.reader import state_of_rules
+from knotless.commands._failures import FailureOptions, failure_options
 from knotless.commands._imported import check_imported
 from knotless.commands._options import json_option
 from knotless.commands._plan_options import flow_control_option
@@ -30,6 +31,7 @@ from verification.check import verdict_of
 )
 @click.option("--draw", metavar="F.svg", help="Draw the fabric, a cycle in red, to this file.")
 @flow_control_option
+@failure_options
 @json_option
 def command(
     paths: tuple[str, ...],
@@ -38,6 +40,11 @@ def command(
     pair: tuple[str, str] | None,
     draw: str | None,
     flow_control: str,
+    failures: int,
+    react: str | None,
+    engine: str,
+    seed: int,
+    samples: int,
     as_json: bool,
 ) -> None:
     """Read the state of switches from each PATH and trace all packets.
@@ -52,12 +59,16 @@ def command(
     Example: knotless check rules --pair h1 h3
 
     Example: knotless check ibnetdiscover.txt opensm-lfts.dump opensm-sl2vl.dump
+
+    Example: knotless check my-fabric --failures 1 --react bgp
     """
+    tried = FailureOptions(failures, react, engine, seed, samples)
     if live == bool(paths):
         raise KnotlessError("check needs either a directory of rules or other files, or --live")
     directory = paths[0] if paths else None
     if directory is not None and not (len(paths) == 1 and is_dir_of_rules(directory)):
-        check_imported(paths, pair, draw, str(accepted(flow_control)), as_json=as_json)
+        chosen = str(accepted(flow_control))
+        check_imported(paths, pair, draw, chosen, failures=tried, as_json=as_json)
         return
     in_use: str = AUTO
     if directory is None:
