@@ -41,7 +41,7 @@ def engine_failures(
     singles = single_failures(fabric, channels_of(fabric))
     total, planned, failures = sets_of(singles, most, seed, limit)
     intact = _verdict(plan, ())
-    made = Certificate(f"engine {plan.engine}", most, total, planned, seed, intact)
+    made = Certificate(f"engine {plan.engine}", most, total, planned, seed, limit, intact)
     return made, failures, lambda failure: _evaluate(plan, failure)
 
 

@@ -108,6 +108,7 @@ class Certificate:
     total: int
     planned: int
     seed: int
+    limit: int
     intact: FailureVerdict
     differences: int = 0
     verdicts: list[FailureVerdict] = field(default_factory=list)

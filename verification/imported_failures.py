@@ -44,7 +44,9 @@ class ImportedFailures:
         singles = single_failures(self.imported.fabric, self.imported.channels)
         total, planned, failures = sets_of(singles, most, seed, limit)
         different = len(self.core.differences())
-        made = Certificate(self.reaction, most, total, planned, seed, self.intact(), different)
+        made = Certificate(
+            self.reaction, most, total, planned, seed, limit, self.intact(), different
+        )
         return made, failures
 
     def _verdict(self, failed: tuple[str, ...], answer: core.FailureAnswer) -> FailureVerdict:

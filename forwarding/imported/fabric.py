@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,6 +17,10 @@ from topologies.fabric import Fabric
 
 SentAs = Callable[[int, int], int]
 """Returns the label, such as the SL, with which a source (its index) sends to a destination."""
+
+
+Config = Mapping[str, Mapping[str, Mapping[str, str]]]
+"""Tables of a SONiC database: fields by table and key."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,29 @@ class ImportedFabric:
     findings: Findings = field(default_factory=Findings)
     ignored: tuple[str, ...] = ()
     pausing: NDArray[np.bool_] | None = None
+    configs: tuple[Config, ...] = ()
+
+    def with_tables(
+        self,
+        hops: NextHops,
+        vcs: Sequence[VcMap] | None = None,
+        pausing: NDArray[np.bool_] | None = None,
+    ) -> ImportedFabric:
+        """Return the fabric with other next hops, virtual channels of its traffics, or pauses."""
+        maps = vcs or [traffic.vcs for traffic in self.traffics]
+        return replace(
+            self,
+            hops=hops,
+            pausing=self.pausing if pausing is None else pausing,
+            traffics=tuple(
+                traffic.with_tables(hops, of)
+                for traffic, of in zip(self.traffics, maps, strict=True)
+            ),
+        )
+
+    def with_pauses(self, pausing: NDArray[np.bool_]) -> ImportedFabric:
+        """Return the fabric with other pauses; packets take the same ways."""
+        return replace(self, pausing=pausing)
 
     def waits(self, dependencies: Edges) -> tuple[NDArray[np.int64], Edges]:
         """Return which dependencies of packets are those of lossless virtual channels.

@@ -48,6 +48,16 @@ class Actions:
         listed = self._numbers.items()
         return [of for (kind, ports), of in listed if kind < _RELABEL and port in ports]
 
+    def without(self, number: int, port: int) -> int:
+        """Return the action that does the same without sending out of ``port``."""
+        kind, ports = list(self._numbers)[number]
+        return self.send([of for of in ports if of != port]) if kind < _RELABEL else number
+
+    def count(self, number: int) -> int:
+        """Return out of how many ports an action sends."""
+        kind, ports = list(self._numbers)[number]
+        return len(ports) if kind < _RELABEL else 0
+
     def columns(self) -> dict[str, object]:
         """Return them as arrays; see ``of_tables`` in ``forwarding.pyi``."""
         lists = [ports for _, ports in self._numbers]

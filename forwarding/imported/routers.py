@@ -89,6 +89,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
         found.hops,
         findings,
         pausing=pausing,
+        configs=tuple(router.tables for router in routers),
     )
 
 

@@ -26,6 +26,8 @@ class FailureOptions:
     engine: str
     seed: int
     samples: int
+    remedies: bool
+    export: str | None
 
 
 def failure_options(command: Command) -> Command:
@@ -53,6 +55,12 @@ def failure_options(command: Command) -> Command:
                 default=20_000,
                 show_default=True,
                 help="Pairs of failures to try; of more, this many are drawn.",
+            ),
+            click.option("--remedies", is_flag=True, help="Propose changes, each proven safe."),
+            click.option(
+                "--export",
+                metavar="DIR",
+                help="Write the remedies: patches of CONFIG_DB for SONiC, options of OpenSM.",
             ),
         ]
     ):

@@ -10,6 +10,7 @@ from forwarding.imported.fabric import ImportedFabric
 from forwarding.imported.paths import read_paths
 from forwarding.imported.reactions import default_reaction
 from knotless.commands._failures import FailureOptions, evaluated
+from knotless.commands._remedies import proven_remedies, write_remedies
 from knotless.commands._trace import follow
 from knotless.commands._verdict import draw_cycle, print_verdict
 from routing.request import PlanRequest
@@ -44,8 +45,20 @@ def check_imported(
     if draw is not None:
         draw_cycle(imported.fabric, imported.channels, draw, verdict.cycle)
     made = _certificate(imported, failures) if failures.most else None
+    remedies = None
+    if failures.remedies or failures.export is not None:
+        unsafe = verdict.cycle or (made is not None and made.acyclic is not True)
+        remedies = proven_remedies(imported, verdict, made) if unsafe else []
+        if failures.export is not None:
+            write_remedies(remedies, failures.export)
     print_verdict(
-        verdict, paths, _figures(verdict), _lines(verdict), certificate=made, as_json=as_json
+        verdict,
+        paths,
+        _figures(verdict),
+        _lines(verdict),
+        certificate=made,
+        remedies=remedies,
+        as_json=as_json,
     )
 
 

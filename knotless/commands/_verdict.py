@@ -11,12 +11,14 @@ import click
 
 from knotless.commands._failures import certificate_json, certificate_lines
 from knotless.commands._options import print_json, print_table
+from knotless.commands._remedies import remedy_lines
 from routing.graphs.channels import Channels
 from topologies.fabric import Fabric
 from verification.check import Verdict
 from verification.dependencies import Witness
 from verification.failures import Certificate
 from verification.imported import ImportedVerdict
+from verification.remedies import Remedy
 
 
 def draw_cycle(fabric: Fabric, channels: Channels, path: str, cycle: Sequence[str]) -> None:
@@ -33,6 +35,7 @@ def print_verdict(
     lines: Iterable[str],
     *,
     certificate: Certificate | None = None,
+    remedies: Sequence[Remedy] | None = None,
     as_json: bool,
 ) -> NoReturn:
     """Print a verdict; exit with status 1 unless all is delivered without a cycle.
@@ -45,6 +48,8 @@ def print_verdict(
     if as_json:
         steps = [{**of.as_json(), "command": _command(what, of)} for of in verdict.witnesses]
         more = {} if certificate is None else certificate_json(certificate)
+        if remedies is not None:
+            more["remedies"] = [remedy.as_json() for remedy in remedies]
         print_json({**verdict.as_json(), "witnesses": steps, **more})
     else:
         print_table(f"check of {verdict.fabric}", figures)
@@ -53,6 +58,8 @@ def print_verdict(
         click.echo("not all is delivered" if verdict.failed else "all is delivered")
         click.echo(verdict.text)
         for line in certificate_lines(certificate) if certificate is not None else ():
+            click.echo(line)
+        for line in remedy_lines(remedies) if remedies is not None else ():
             click.echo(line)
     survives = certificate is None or (certificate.acyclic is True and certificate.whole)
     sys.exit(0 if verdict.good and survives else 1)

@@ -45,6 +45,8 @@ def command(
     engine: str,
     seed: int,
     samples: int,
+    remedies: bool,
+    export: str | None,
     as_json: bool,
 ) -> None:
     """Read the state of switches from each PATH and trace all packets.
@@ -61,8 +63,10 @@ def command(
     Example: knotless check ibnetdiscover.txt opensm-lfts.dump opensm-sl2vl.dump
 
     Example: knotless check my-fabric --failures 1 --react bgp
+
+    Example: knotless check my-fabric --remedies --export patches
     """
-    tried = FailureOptions(failures, react, engine, seed, samples)
+    tried = FailureOptions(failures, react, engine, seed, samples, remedies, export)
     if live == bool(paths):
         raise KnotlessError("check needs either a directory of rules or other files, or --live")
     directory = paths[0] if paths else None
@@ -70,6 +74,11 @@ def command(
         chosen = str(accepted(flow_control))
         check_imported(paths, pair, draw, chosen, failures=tried, as_json=as_json)
         return
+    if remedies or export or failures:
+        raise KnotlessError(
+            "--failures and --remedies are for the files of a real fabric; for rules of ours, plan"
+            " with other options, and knotless plan --without LINK|SWITCH"
+        )
     in_use: str = AUTO
     if directory is None:
         fabric, rules, in_use = read_live(name)

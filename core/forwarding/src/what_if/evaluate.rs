@@ -110,10 +110,7 @@ impl WhatIf {
             made.lossy[group] = lost > 0;
             undelivered += lost;
         }
-        let explorer = &mut made.explorer;
-        for &edge in &explorer.found {
-            explorer.edges[edge as usize].intact = true;
-        }
+        made.explorer.mark_intact();
         let answer = made.close(undelivered);
         if answer.cycle.is_empty() {
             let ends = made.explorer.found.iter().map(|&edge| {
@@ -196,11 +193,15 @@ impl WhatIf {
             Change::Gone => false,
             Change::None | Change::Fewer => self.lossy[*group as usize],
         };
-        let followed: Vec<u32> = (0..changes.len() as u32).filter(follows).collect();
+        let mut followed: Vec<u32> = (0..changes.len() as u32).filter(follows).collect();
         for &group in followed.iter().chain(&tunnels) {
             self.change_row(group, &mut changed);
         }
+        if tunnels.is_empty() && self.reaction.recomputes() {
+            followed.retain(|&group| self.gains(group, &changed[&group]));
+        }
         self.explorer.begin();
+        self.explorer.only_fresh = self.growing.is_some();
         let mut undelivered = 0;
         for &group in &followed {
             let lost = self.follow(group, &changed);
@@ -214,10 +215,13 @@ impl WhatIf {
             return Answer { undelivered, unknown: seen_unknown, ..Answer::default() };
         }
         // What was followed and what closed the last cycle may show one: else follow the rest.
-        let mut rest: Vec<u32> = self.suspects.clone();
+        let mut rest = self.suspects.clone();
         rest.retain(|group| changes[*group as usize] != Change::Gone && !followed.contains(group));
-        let suspected = rest.clone();
-        for stage in [rest, self.others(&changes, &followed, &suspected)] {
+        followed.append(&mut rest);
+        let others = self.others(&changes, &followed);
+        self.explorer.begin();
+        self.explorer.only_fresh = false;
+        for stage in [followed, others] {
             for group in stage {
                 self.change_row(group, &mut changed);
                 self.follow(group, &changed);
@@ -230,10 +234,35 @@ impl WhatIf {
         Answer { undelivered, unknown: seen_unknown, ..Answer::default() }
     }
 
-    fn others(&self, changes: &[Change], followed: &[u32], suspected: &[u32]) -> Vec<u32> {
-        let done = |group: &u32| followed.contains(group) || suspected.contains(group);
+    fn others(&self, changes: &[Change], followed: &[u32]) -> Vec<u32> {
         let all = (0..changes.len() as u32).filter(|&of| changes[of as usize] != Change::Gone);
-        all.filter(|group| !done(group)).collect()
+        all.filter(|group| !followed.contains(group)).collect()
+    }
+
+    /// Whether packets for a group can take another way, or be lost, with these acts; or are lost
+    /// without failures. If no switch that they can reach has another next hop, they cannot.
+    fn gains(&self, group: u32, row: &[u32]) -> bool {
+        if self.lossy[group as usize] {
+            return true;
+        }
+        let fabric = &self.network.fabric;
+        let mut seen = self.dead.switch.clone();
+        let sources = self.network.demands[group as usize].iter();
+        let mut waiting: Vec<u32> =
+            sources.map(|demand| fabric.enters(fabric.host_link(demand.source)).0).collect();
+        while let Some(at) = waiting.pop() {
+            if std::mem::replace(&mut seen[at as usize], true) {
+                continue;
+            }
+            let [now, before] = [row, &self.intact[group as usize]]
+                .map(|row| self.network.acts.get(row[at as usize]));
+            let known = |channel: &u32| before.channels.binary_search(channel).is_ok();
+            if now.loses || !now.channels.iter().all(known) {
+                return true;
+            }
+            waiting.extend(now.channels.iter().map(|&channel| fabric.enters(channel).0));
+        }
+        false
     }
 
     fn is_end(&self, group: usize, switch: u32) -> bool {

@@ -16,6 +16,8 @@ struct Step {
     edges: (u32, u32),
     loses: bool,
     unknown: bool,
+    /// The intact fabric has all of its edges.
+    intact: bool,
 }
 
 /// What is known of a hop in the current round.
@@ -56,6 +58,8 @@ pub(crate) struct Explorer {
     /// The edges of the current evaluation, in the order in which they were found.
     pub found: Vec<u32>,
     pub evaluation: u32,
+    /// Whether steps are passed over all of whose edges the intact fabric has.
+    pub only_fresh: bool,
     visits: Vec<Visit>,
     round: u32,
     stack: Vec<(u32, u32)>,
@@ -151,6 +155,9 @@ impl Explorer {
         self.stack.push((id, 0));
         let step = self.steps[number as usize];
         self.unknown |= step.unknown;
+        if step.intact && self.only_fresh {
+            return;
+        }
         for &edge in &self.step_edges[step.edges.0 as usize..step.edges.1 as usize] {
             let known = &mut self.edges[edge as usize];
             if known.evaluation != self.evaluation {
@@ -191,6 +198,7 @@ impl Explorer {
             edges: (self.step_edges.len() as u32, 0),
             loses: act.loses || act.relabel.is_some(),
             unknown: act.unknown,
+            intact: false,
         };
         let held =
             (network.fabric.host(hop.link).is_none()).then(|| network.waits.held(hop)).flatten();
@@ -218,7 +226,23 @@ impl Explorer {
         }
         step.hops.1 = self.step_hops.len() as u32;
         step.edges.1 = self.step_edges.len() as u32;
+        step.intact = self.is_intact(step);
         step
+    }
+
+    fn is_intact(&self, step: Step) -> bool {
+        let edges = &self.step_edges[step.edges.0 as usize..step.edges.1 as usize];
+        edges.iter().all(|&edge| self.edges[edge as usize].intact)
+    }
+
+    /// Takes the edges of this evaluation for those of the intact fabric.
+    pub fn mark_intact(&mut self) {
+        for &edge in &self.found {
+            self.edges[edge as usize].intact = true;
+        }
+        for place in 0..self.steps.len() {
+            self.steps[place].intact = self.is_intact(self.steps[place]);
+        }
     }
 
     fn edge_id(&mut self, held: u32, wanted: u32) -> u32 {
