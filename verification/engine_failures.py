@@ -11,7 +11,7 @@ from routing.plan import Plan, make_plan
 from routing.plan_of_parts import new_plan
 from routing.request import PlanRequest
 from topologies.fabric import Fabric
-from topologies.failures import Failures, host_parts
+from topologies.failures import host_parts
 from verification.checked_plan import CheckedPlan
 from verification.failures import (
     MOST_SETS,
@@ -46,12 +46,8 @@ def engine_failures(
 
 
 def _evaluate(plan: Plan, failure: Failure) -> FailureVerdict:
-    failures = Failures(
-        tuple(plan.fabric.links[number].name for number in failure.links),
-        tuple(plan.fabric.switches[number].name for number in failure.switches),
-    )
     try:
-        _, now = new_plan(plan, failures, plan.flow_control)
+        _, now = new_plan(plan, failure.of(plan.fabric), plan.flow_control)
         return _verdict(now, failure.names)
     except PlanError:
         return FailureVerdict(failure.names, None, [], 0)

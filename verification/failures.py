@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from common.errors import KnotlessError
 from routing.graphs.channels import Channels
 from topologies.fabric import Fabric
+from topologies.failures import Failures
 from verification.colours import Colour, colours
 from verification.dependencies import Witness
 
@@ -43,6 +44,13 @@ class Failure:
             self.channels + other.channels,
             self.switches + other.switches,
             tuple(sorted(self.colour + other.colour)),
+        )
+
+    def of(self, fabric: Fabric) -> Failures:
+        """Return the failures of ``fabric``."""
+        return Failures(
+            tuple(fabric.links[number].name for number in sorted(self.links)),
+            tuple(fabric.switches[number].name for number in sorted(self.switches)),
         )
 
 

@@ -78,7 +78,7 @@ class Ranges:
             moved = np.full(place.stop - place.start, value, dtype=np.int32)
             covered = layers[0][place] != value
             for layer in layers:
-                former = layer[place]
+                former = layer[place].copy()
                 layer[place] = np.where(covered, moved, former)
                 moved = np.where(covered, former, -1)
             if (moved >= 0).any():

@@ -9,6 +9,9 @@ from typing import Any, TypeVar
 import click
 
 from knotless.commands._progress import Bar, terminated_as_interrupted
+from routing.request import PlanRequest
+from topologies.fabric import Fabric
+from verification.engine_failures import engine_failures
 from verification.failures import Certificate, Failure, FailureVerdict
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -86,6 +89,12 @@ def evaluated(
             done, all_of = len(made.verdicts), made.planned
             click.echo(f"interrupted after {done} of {all_of} failures", err=True)
     return made
+
+
+def of_engine(fabric: Fabric, options: FailureOptions) -> Certificate:
+    """Return the certificate of a fabric whose routes one of our engines recomputes."""
+    request = PlanRequest.of(engine=options.engine)
+    return evaluated(*engine_failures(fabric, request, options.most, options.seed, options.samples))
 
 
 def certificate_json(made: Certificate) -> dict[str, object]:

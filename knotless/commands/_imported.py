@@ -9,12 +9,10 @@ from common.flow_control import AUTO
 from forwarding.imported.fabric import ImportedFabric
 from forwarding.imported.paths import read_paths
 from forwarding.imported.reactions import default_reaction
-from knotless.commands._failures import FailureOptions, evaluated
+from knotless.commands._failures import FailureOptions, evaluated, of_engine
 from knotless.commands._remedies import proven_remedies, write_remedies
 from knotless.commands._trace import follow
 from knotless.commands._verdict import draw_cycle, print_verdict
-from routing.request import PlanRequest
-from verification.engine_failures import engine_failures
 from verification.failures import Certificate
 from verification.imported import SHOWN_MISSING, ImportedVerdict, state_for, verdict_of_imported
 from verification.imported_failures import ImportedFailures
@@ -65,14 +63,7 @@ def check_imported(
 def _certificate(imported: ImportedFabric, options: FailureOptions) -> Certificate:
     react = options.react or default_reaction(imported)
     if react == "engine":
-        made, failures, evaluate = engine_failures(
-            imported.fabric,
-            PlanRequest.of(engine=options.engine),
-            options.most,
-            options.seed,
-            options.samples,
-        )
-        return evaluated(made, failures, evaluate)
+        return of_engine(imported.fabric, options)
     model = ImportedFailures(imported, react)
     made, failures = model.certificate(options.most, options.seed, options.samples)
     return evaluated(made, failures, model.evaluate)

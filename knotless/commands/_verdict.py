@@ -45,6 +45,7 @@ def print_verdict(
     ``what`` are the arguments of ``knotless check`` that name what was checked. People are shown
     ``figures`` as a table, then ``lines``; JSON has all values of the verdict.
     """
+    survives = certificate is None or (certificate.acyclic is True and certificate.whole)
     if as_json:
         steps = [{**of.as_json(), "command": _command(what, of)} for of in verdict.witnesses]
         more = {} if certificate is None else certificate_json(certificate)
@@ -59,9 +60,9 @@ def print_verdict(
         click.echo(verdict.text)
         for line in certificate_lines(certificate) if certificate is not None else ():
             click.echo(line)
-        for line in remedy_lines(remedies) if remedies is not None else ():
+        unsafe = verdict.acyclic is not True or not survives
+        for line in remedy_lines(remedies) if remedies is not None and unsafe else ():
             click.echo(line)
-    survives = certificate is None or (certificate.acyclic is True and certificate.whole)
     sys.exit(0 if verdict.good and survives else 1)
 
 

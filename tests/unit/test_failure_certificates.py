@@ -17,7 +17,7 @@ from tests.classical_deadlocks import bounce, dual_tor
 from tests.infiniband_dumps import random_subnet
 from tests.router_dumps import RouterNet
 from tests.router_nets import clos, leaf_spine, random_net, shortest_paths
-from topologies.parse import parse_fabric
+from topologies import load
 from verification.colours import colours
 from verification.engine_failures import engine_failures
 from verification.failures import Certificate, Failure, sets_of, single_failures
@@ -80,6 +80,9 @@ def test_recomputed_routes_have_the_verdict_of_the_fabric_read_again(
     seed: int, tmp_path: Path
 ) -> None:
     net = random_net(seed)
+    for routes in net.routes.values():  # the model has a destination for each half of a network
+        for half in [prefix for prefix in routes if prefix.endswith("/25")]:
+            del routes[half]
     made = certified(read(net, tmp_path / "intact"), "bgp", 1)
     for number, verdict in enumerate(made.verdicts):
         left = without(net, verdict.failed, reroute=True)
@@ -141,12 +144,12 @@ def test_a_default_route_that_leads_back_up_is_followed(tmp_path: Path) -> None:
     made = certified(read(net, tmp_path), "local", 2)
     by_name = {of.failed: of for of in made.verdicts}
     links = ("leaf0:Ethernet0-spine0:Ethernet0", "leaf1:Ethernet4-spine1:Ethernet4")
-    assert by_name[links[:1]].acyclic is True
-    assert by_name[links[:1]].undelivered == 0  # all go round by leaf2 and spine1
-    left = without(net, links, reroute=False)
-    again = verdict_of_imported(read(left, tmp_path / "after"))
-    assert by_name[links].acyclic is again.acyclic
-    assert by_name[links].undelivered == again.undelivered
+    for failed in (links[:1], links):
+        left = without(net, failed, reroute=False)
+        again = verdict_of_imported(read(left, tmp_path / str(len(failed))))
+        assert by_name[failed].acyclic is again.acyclic
+        assert by_name[failed].undelivered == again.undelivered > 0  # some go round for ever
+    assert by_name[links].acyclic is False
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -170,7 +173,7 @@ def test_a_tunnel_s_way_is_recomputed_too(tmp_path: Path) -> None:
 
 
 def test_our_engines_recompute() -> None:
-    fabric = parse_fabric("mesh,3,3")
+    fabric = load("mesh,3,3")
     made, failures, evaluate = engine_failures(fabric, PlanRequest.of(engine="updown"), 1, 1)
     for failure in failures:
         made.add(failure, evaluate(failure))
@@ -193,26 +196,45 @@ def test_samples_are_drawn_with_a_seed(tmp_path: Path) -> None:
 
 def test_equal_colours_are_what_no_neighbourhood_tells_apart(tmp_path: Path) -> None:
     imported = read(clos(3, 2, 2, 2), tmp_path)
-    of = dict(zip(imported.channels.names, colours(imported.fabric, imported.channels), strict=True))
+    of = dict(
+        zip(imported.channels.names, colours(imported.fabric, imported.channels), strict=True)
+    )
     assert len(set(of.values())) == 3
     assert of["pod0-leaf0"] == of["pod2-leaf1"] != of["pod0-agg0"]
 
 
 def test_the_command_prints_a_certificate(tmp_path: Path) -> None:
-    folder = str(leaf_spine(3, 2).write(tmp_path))
+    folder = str(leaf_spine(4, 2).write(tmp_path))
     done = CliRunner().invoke(main, ["check", folder, "--failures", "2"])
     assert done.exit_code == 1
-    assert "CAN DEADLOCK after 6 of the 66 failures tried" in done.output
+    assert "CAN DEADLOCK after 12 of the 105 failures tried" in done.output
     assert "worst: " in done.output
     done = CliRunner().invoke(main, ["check", folder, "--failures", "1", "--json"])
     found = json.loads(done.output)
     assert done.exit_code == 0
-    assert len(found["failures"]) == found["failures_tried"] == 11
+    assert len(found["failures"]) == found["failures_tried"] == 14
     assert set(found["failures"][0]) == {"failed", "acyclic", "cycle", "undelivered"}
     assert found["failures_acyclic"] is True
     done = CliRunner().invoke(main, ["check", folder, "--failures", "1", "--react", "engine"])
     assert done.exit_code == 0
     assert "routing reacts: engine" in done.output
+
+
+def test_rules_of_ours(tmp_path: Path) -> None:
+    folder = str(tmp_path / "rules")
+    run = CliRunner().invoke
+    assert run(main, ["flows", "mesh,3,2", "--out", folder]).exit_code == 0
+    done = run(main, ["check", folder, "--failures", "1", "--json"])
+    found = json.loads(done.output)
+    assert done.exit_code == 0
+    assert (found["reaction"], found["failures_tried"]) == ("static", 7 + 6)
+    lost = {" ".join(of["failed"]): of["undelivered"] for of in found["failures"]}
+    assert lost["s1"] == 0  # a corner: no path leads through it
+    assert lost["s1:2-s2:3"] > 0
+    done = run(main, ["check", folder, "--failures", "1", "--react", "engine"])
+    assert "13 failures tried" in done.output
+    done = run(main, ["check", folder, "--failures", "1", "--react", "bgp"])
+    assert (done.exit_code, "static or engine" in done.output) == (2, True)
 
 
 def test_what_was_tried_before_an_interrupt_is_kept(

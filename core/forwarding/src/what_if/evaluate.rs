@@ -1,44 +1,19 @@
 //! The verdict on one failure after the other.
 
+use std::collections::hash_map::Entry;
+
 use graph::acyclic::Growing;
 use graph::cycle::shortest;
 use rustc_hash::FxHashMap;
 
-use crate::what_if::explorer::{Explorer, Packet, Rows};
+use crate::what_if::answer::{Answer, Change, Overlay};
+use crate::what_if::explorer::{Explorer, Packet};
 use crate::what_if::network::{Demand, Network};
 use crate::what_if::reaction::{Dead, Reaction};
 use crate::what_if::ways::Ways;
 
 /// Nodes of a channel; see [`crate::what_if::WaitNodes`].
 const OF_CHANNEL: usize = 16;
-
-/// The verdict on a failure.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Answer {
-    /// A cycle of nodes (channel * 16 + priority); empty: no deadlock is possible.
-    pub cycle: Vec<u32>,
-    /// For each step of the cycle a packet that takes it.
-    pub witnesses: Vec<Packet>,
-    /// The pairs of hosts of switches that work whose packets may not all arrive.
-    pub undelivered: u64,
-    /// Packets meet something that is not known.
-    pub unknown: bool,
-}
-
-/// How a failure changes the next hops of a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
-    /// Not at all.
-    None,
-    /// They become fewer, but no switch is left without any: no packet takes a new way.
-    Fewer,
-    /// They become fewer, and packets can be lost.
-    Loses,
-    /// Packets can take other ways.
-    Others,
-    /// The destinations are gone, and so are the routes to them.
-    Gone,
-}
 
 /// A fabric, how its routing reacts, and what is known of it without failures.
 #[derive(Debug, Clone)]
@@ -58,19 +33,6 @@ pub struct WhatIf {
     first: Answer,
     /// The groups that closed the last cycle: the next failure often leaves it.
     suspects: Vec<u32>,
-}
-
-/// The intact rows, except for those that a failure changes.
-struct Overlay<'a> {
-    intact: &'a [Vec<u32>],
-    changed: &'a FxHashMap<u32, Vec<u32>>,
-}
-
-impl Rows for Overlay<'_> {
-    fn act(&self, group: u32, switch: u32) -> u32 {
-        let row = self.changed.get(&group).unwrap_or_else(|| &self.intact[group as usize]);
-        row[switch as usize]
-    }
 }
 
 impl WhatIf {
@@ -301,11 +263,9 @@ impl WhatIf {
     }
 
     fn change_row(&mut self, group: u32, changed: &mut FxHashMap<u32, Vec<u32>>) {
-        if !changed.contains_key(&group) {
-            let (of, base) = (group as usize, &self.intact[group as usize]);
-            let row = self.reaction.row(&mut self.network, &self.ways, (of, base), &self.dead);
-            changed.insert(group, row);
-        }
+        let Entry::Vacant(place) = changed.entry(group) else { return };
+        let (of, base) = (group as usize, &self.intact[group as usize]);
+        place.insert(self.reaction.row(&mut self.network, &self.ways, (of, base), &self.dead));
     }
 
     fn follow(&mut self, group: u32, changed: &FxHashMap<u32, Vec<u32>>) -> u64 {

@@ -7,6 +7,7 @@
 //! dependencies that they add are tried on the graph of the intact fabric. Where that graph has or
 //! would get a cycle, all groups are followed, so every answer is exact.
 
+mod answer;
 mod evaluate;
 mod explorer;
 mod network;
@@ -14,7 +15,8 @@ mod reaction;
 mod wait_nodes;
 mod ways;
 
-pub use evaluate::{Answer, WhatIf};
+pub use answer::Answer;
+pub use evaluate::WhatIf;
 pub use explorer::Packet;
 pub use network::{Network, Sent};
 pub use reaction::Reaction;
