@@ -229,7 +229,7 @@ def test_rules_of_ours(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert (found["reaction"], found["failures_tried"]) == ("static", 7 + 6)
     lost = {" ".join(of["failed"]): of["undelivered"] for of in found["failures"]}
-    assert lost["s1"] == 0  # a corner: no path leads through it
+    assert lost["s1"] == 2  # from h2 and h3, first along x, then down to h4
     assert lost["s1:2-s2:3"] > 0
     done = run(main, ["check", folder, "--failures", "1", "--react", "engine"])
     assert "13 failures tried" in done.output
