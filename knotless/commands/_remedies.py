@@ -27,7 +27,9 @@ def proven_remedies(
 
 
 def _survives(remedy: Remedy, certificate: Certificate) -> bool:
-    if remedy.fabric is None or remedy.kind == "withdraw-routes":
+    if remedy.fabric is None:
+        return certificate.reaction == "static"  # tables that stay gain no dependency
+    if remedy.kind == "withdraw-routes" and certificate.reaction.startswith("bgp"):
         return False  # routing replaces these routes after a failure
     model = ImportedFailures(remedy.fabric, certificate.reaction)
     made, failures = model.certificate(certificate.most, certificate.seed, certificate.limit)

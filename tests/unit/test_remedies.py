@@ -146,6 +146,9 @@ def test_infiniband_gets_options_of_opensm(tmp_path: Path) -> None:
     files = [remedy.files["opensm.conf"] for remedy in found if remedy.kind == "engine"]
     assert any(text.startswith("routing_engine updn\n") for text in files)
     assert {remedy.kind for remedy in found} <= {"engine", "withdraw-routes"}
+    command = ["check", str(tmp_path / str(seed)), "--failures", "1", "--remedies", "--json"]
+    listed = json.loads(CliRunner().invoke(main, command).output)["remedies"]
+    assert "engine" in {of["kind"] for of in listed}
 
 
 def test_remedies_for_failures_are_tried_on_all_of_them(tmp_path: Path) -> None:
