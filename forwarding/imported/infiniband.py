@@ -77,6 +77,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
         tuple(_traffics(subnet, hops, vcs, sls, findings)),
         int(np.count_nonzero(_others(subnet))),
         "SL",
+        hops,
         findings,
     )
 
@@ -211,7 +212,7 @@ def _traffics(
     if sls is not None:
         known = np.full((count, count), NOT_SENT, dtype=np.uint16)
         known[:hosts] = np.where(others[:hosts], sls, NOT_SENT)
-        found = [_traffic(subnet, hops.state(vcs, known), partial(_sl_of, known))]
+        found = [_traffic(subnet, hops.state(vcs, known), partial(_sl_of, known), vcs, known)]
         others &= known == NOT_SENT
         missing = int(np.count_nonzero(others))
         if not missing:
@@ -225,9 +226,10 @@ def _traffics(
     together = _hosts_alike(hops, vcs) if whole else None
     _, firsts = np.unique(vcs.rows, axis=1, return_index=True)
     for number, sl in enumerate(sorted(firsts.tolist())):
-        state = hops.state(vcs.with_labels([sl]), labels, together)
+        of_sl = vcs.with_labels([sl])
+        state = hops.state(of_sl, labels, together)
         sent_as = partial(_constant, sl)
-        found.append(_traffic(subnet, state, sent_as, counted=number == 0))
+        found.append(_traffic(subnet, state, sent_as, of_sl, labels, counted=number == 0))
     return found
 
 
@@ -238,10 +240,17 @@ def _others(subnet: Subnet) -> NDArray[np.bool_]:
     return others
 
 
-def _traffic(subnet: Subnet, state: core.State, sent_as: SentAs, counted: bool = True) -> Traffic:
+def _traffic(
+    subnet: Subnet,
+    state: core.State,
+    sent_as: SentAs,
+    vcs: VcMap,
+    first_labels: NDArray[np.uint16] | None,
+    counted: bool = True,
+) -> Traffic:
     extra = [f"LID {lid}" for lid in subnet.lids[len(subnet.fabric.hosts) :].tolist()]
     made = ForwardingState(subnet.fabric, subnet.channels, (), state, more=tuple(extra))
-    return Traffic(made, sent_as, counted)
+    return Traffic(made, sent_as, vcs, first_labels, counted)
 
 
 def _sl_of(sls: NDArray[np.uint16], source: int, destination: int) -> int:

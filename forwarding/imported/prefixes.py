@@ -67,12 +67,24 @@ class Ranges:
         """Return the places of the ranges in a prefix."""
         return slice(self.place[prefix.first], self.place[prefix.end])
 
-    def matched(self, routes: Iterable[tuple[Prefix, int]], otherwise: int) -> NDArray[np.int32]:
-        """Return by range the value of the longest of the prefixes that holds it."""
-        found = np.full(len(self), otherwise, dtype=np.int32)
+    def matched(self, routes: Iterable[tuple[Prefix, int]]) -> list[NDArray[np.int32]]:
+        """Return by range the value of the longest of the prefixes that holds it, -1: none.
+
+        Further arrays follow: the value of the next shorter prefix with another value, and so on.
+        """
+        layers: list[NDArray[np.int32]] = [np.full(len(self), -1, dtype=np.int32)]
         for prefix, value in sorted(routes, key=lambda route: -route[0].size):
-            found[self.of(prefix)] = value
-        return found
+            place = self.of(prefix)
+            moved = np.full(place.stop - place.start, value, dtype=np.int32)
+            covered = layers[0][place] != value
+            for layer in layers:
+                former = layer[place].copy()
+                layer[place] = np.where(covered, moved, former)
+                moved = np.where(covered, former, -1)
+            if (moved >= 0).any():
+                layers.append(np.full(len(self), -1, dtype=np.int32))
+                layers[-1][place] = moved
+        return layers
 
     def text(self, place: int) -> str:
         """Return a range as text: a prefix if it is one, else its first address."""

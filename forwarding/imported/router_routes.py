@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from common.errors import RuleError
 from common.memory import refuse_beyond
 from forwarding.imported.findings import Findings
-from forwarding.imported.next_hops import HERE, NOT_SENT, Actions, NextHops, classes_at
+from forwarding.imported.next_hops import HERE, NOT_SENT, Actions, NextHops, classes_of
 from forwarding.imported.prefixes import Prefix, Ranges, prefix_of, ranges_of
 from forwarding.imported.router_cables import Routes
 from forwarding.imported.router_fabric import MEMORY_PER_PAIR, RouterFabric
@@ -62,8 +62,8 @@ def destinations_of(
     ranges = ranges_of([*prefixes, *ends])
     actions = Actions()
     unknown = actions.unknown()
-    refuse_beyond("this fabric", 12 * len(ranges) * len(made.names), RuleError)
-    table = np.full((len(ranges), len(made.names)), unknown, dtype=np.int32)
+    refuse_beyond("this fabric", 24 * len(ranges) * len(made.names), RuleError)
+    layers = [np.full((len(ranges), len(made.names)), unknown, dtype=np.int32)]
     for at, name in enumerate(made.names):
         if name not in parsed:
             continue
@@ -72,7 +72,13 @@ def destinations_of(
             if id(hops) not in of_hops:
                 of_hops[id(hops)] = _action(made, at, hops, actions, findings, prefix)
         found = [(prefix, of_hops[id(hops)]) for prefix, hops in parsed[name]]
-        table[:, at] = ranges.matched(found, actions.send(()))
+        matched = ranges.matched(found)
+        while len(layers) < len(matched):
+            layers.append(np.full_like(layers[0], -1))
+        for layer, column in zip(layers, matched, strict=False):
+            layer[:, at] = column
+    table = layers[0]
+    table[table < 0] = actions.send(())
     attached = list(_attached(made, parsed))
     special = _special_rows(made, tunnels, servers, ranges, table, actions)
     here = np.array(actions.with_port(HERE), dtype=np.int32)
@@ -80,22 +86,26 @@ def destinations_of(
     for end in ends:
         delivered[ranges.of(end)] = False
     used = np.flatnonzero(delivered.any(axis=1))
-    kinds, first, kind = np.unique(table[used], axis=0, return_index=True, return_inverse=True)
+    routed = np.concatenate([layer[used] for layer in layers], axis=1)
+    kinds, first, kind = np.unique(routed, axis=0, return_index=True, return_inverse=True)
     of_range = np.full(len(ranges), -1, dtype=np.int64)
     of_range[used] = kind.reshape(-1)
     own = _own_kinds(made, attached, ranges, of_range, delivered)
     left = [number for number in range(len(kinds)) if number not in set(own)]
     owners = _owners(attached, ranges, used[first[left]])
-    homes = _owners(attached, ranges, np.array([ranges.of(end).start for end in ends], dtype=int))
+    starts = np.array([ranges.of(end).start for end in ends], dtype=int)
+    homes = _owners(attached, ranges, starts)
     texts = [ranges.text(int(used[first[number]])) for number in left]
     texts += [f"the tunnel from {tunnel.source}" for tunnel in tunnels]
     count = len(own) + len(owners) + len(ends)
     refuse_beyond("this fabric", MEMORY_PER_PAIR * count * count, RuleError)
-    nowhere = np.full((1, len(made.names)), unknown, dtype=np.int32)
+    nowhere = np.full((1, kinds.shape[1]), unknown, dtype=np.int32)
     plain = np.concatenate([kinds, nowhere])[[*own, *left]]
-    rows = np.concatenate([plain, special])
+    shorter = [layer[starts] for layer in layers[1:]]
+    rows = np.concatenate([plain, np.concatenate([special, *shorter], axis=1)])
+    by_layer = np.stack(np.split(rows, len(layers), axis=1))
     return Destinations(
-        _next_hops(made, rows, [*owners, *homes], actions, len(plain), len(tunnels)),
+        _next_hops(made, by_layer, [*owners, *homes], actions, len(plain), len(tunnels)),
         (*texts, *(server.text for server in servers)),
         _sent(own, owners, len(tunnels), len(servers)),
         1 + len(tunnels),
@@ -207,16 +217,11 @@ def _next_hops(
     first_tunnel: int,
     tunnels: int,
 ) -> NextHops:
-    """Return the tables; ``rows`` (destinations, routers) are the actions.
+    """Return the tables; ``rows`` (layers, destinations, routers) are the actions.
 
     ``owners`` are the hosts at which destinations after the hosts are, -1: at none.
     """
-    classes = np.zeros(rows.shape, dtype=np.uint16)
-    action_of: list[NDArray[np.uint32]] = []
-    here = np.array(actions.with_port(HERE), dtype=np.int32)
-    for at in range(len(made.names)):
-        classes[:, at], found = classes_at(rows[:, at], np.isin(rows[:, at], here))
-        action_of.append(found.astype(np.uint32) if len(found) else np.array([0], np.uint32))
+    classes, action_of = classes_of(rows[0], actions)
     index = made.fabric.switch_index
     ends: list[End] = [(index[host.switch], host.port) for host in made.fabric.hosts]
     ends += [ends[owner] if owner >= 0 else (0, 0) for owner in owners]
@@ -224,7 +229,14 @@ def _next_hops(
     labels = np.arange(tunnels + 1, dtype=np.uint16)
     relabelled = np.repeat(labels[:, None], tunnels + 1, axis=1)
     return NextHops(
-        made.channels, ends, classes, action_of, actions, towards, np.ascontiguousarray(relabelled)
+        made.channels,
+        ends,
+        classes,
+        action_of,
+        actions,
+        towards,
+        np.ascontiguousarray(relabelled),
+        np.ascontiguousarray(rows[1:]),
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from common.errors import RuleError
 from forwarding.file_kinds import FoundFile
-from forwarding.imported.fabric import ImportedFabric, Traffic, every_vc_waits
+from forwarding.imported.fabric import ImportedFabric, Traffic
 from forwarding.imported.findings import Findings
 from forwarding.imported.next_hops import VcMap
 from forwarding.imported.prefixes import prefix_of
@@ -73,10 +73,10 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
     qos = _qos(routers, cabling.absent, findings)
     traffics: tuple[Traffic, ...]
     if qos is None:
-        traffics, waits = (_one_traffic(made, found),), every_vc_waits
+        traffics, pausing = (_one_traffic(made, found),), None
     else:
         priorities = priorities_of(made, qos, tunnels, findings)
-        traffics, waits = tuple(_traffics(made, found, priorities)), priorities.waits
+        traffics, pausing = tuple(_traffics(made, found, priorities)), priorities.pausing
         for text in irregular(made, qos):
             findings.note(text)
     return ImportedFabric(
@@ -86,8 +86,10 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
         traffics,
         int(np.count_nonzero(found.sent)),
         "DSCP",
+        found.hops,
         findings,
-        waits=waits,
+        pausing=pausing,
+        configs=tuple(router.tables for router in routers),
     )
 
 
@@ -161,6 +163,7 @@ def _traffics(made: RouterFabric, found: Destinations, priorities: Priorities) -
 def _traffic(
     made: RouterFabric, found: Destinations, vcs: VcMap, dscp: int, counted: bool
 ) -> Traffic:
-    core = found.hops.state(vcs, found.first_labels)
+    first_labels = found.first_labels
+    core = found.hops.state(vcs, first_labels)
     state = ForwardingState(made.fabric, made.channels, (), core, more=found.more)
-    return Traffic(state, lambda _source, _destination: dscp, counted)
+    return Traffic(state, lambda _source, _destination: dscp, vcs, first_labels, counted)
