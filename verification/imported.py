@@ -122,7 +122,10 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
         vcs=dict(_by_vc(ends, edges)),
         missing=missing,
         notes=[*findings.notes],
-        problems=[line for state in counted for line in problems_of(state)],
+        problems=[
+            *(line for state in counted for line in problems_of(state)),
+            *findings.problems,
+        ],
         ignored=list(imported.ignored),
     )
 
@@ -136,6 +139,8 @@ def _by_vc(ends: NDArray[np.int64], edges: NDArray[np.int64]) -> Iterator[tuple[
 
 def _met(imported: ImportedFabric, traffic: Traffic) -> Iterable[str]:
     """Yield what packets met that is not known."""
+    if imported.of_rules:
+        return
     names = imported.channels.names
     for at, text in traffic.state.core.problems:
         kind, *ports = text.split()

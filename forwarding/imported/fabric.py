@@ -47,6 +47,8 @@ class ImportedFabric:
     ``traffics`` are sent at the same time, between ``pairs`` of a host and a destination;
     ``label`` is what their labels are called (``SL``). ``waits`` turns the dependencies of packets
     into those of lossless virtual channels. ``ignored`` are files that no reader recognised.
+    ``of_rules`` says that the states are those of OpenFlow rules; what is not known about these is
+    in ``findings``.
     """
 
     fabric: Fabric
@@ -58,3 +60,4 @@ class ImportedFabric:
     findings: Findings = field(default_factory=Findings)
     ignored: tuple[str, ...] = ()
     waits: Callable[[Edges], tuple[NDArray[np.int64], Edges]] = every_vc_waits
+    of_rules: bool = False

@@ -7,6 +7,7 @@ networks behind a port or VLAN that leads to no other router; all of them send t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 import numpy as np
@@ -15,11 +16,13 @@ from common.errors import RuleError
 from forwarding.file_kinds import FoundFile
 from forwarding.imported.fabric import ImportedFabric, Traffic, every_vc_waits
 from forwarding.imported.findings import Findings
-from forwarding.imported.next_hops import VcMap
+from forwarding.imported.next_hops import DROPPED, VcMap
 from forwarding.imported.prefixes import prefix_of
+from forwarding.imported.router import Router
 from forwarding.imported.router_cables import Routes, cabling_of
 from forwarding.imported.router_fabric import RouterFabric, interfaces_of, router_fabric
-from forwarding.imported.router_files import Router, chosen_routes, routers_of
+from forwarding.imported.router_files import chosen_routes, routers_of
+from forwarding.imported.router_headroom import small_headroom
 from forwarding.imported.router_pfc import Priorities, Qos, irregular, priorities_of
 from forwarding.imported.router_qos import qos_of
 from forwarding.imported.router_routes import Destinations, destinations_of
@@ -73,12 +76,15 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
     qos = _qos(routers, cabling.absent, findings)
     traffics: tuple[Traffic, ...]
     if qos is None:
-        traffics, waits = (_one_traffic(made, found),), every_vc_waits
+        bridges = {name for name, of in routes.items() if of and all("@" in text for text in of)}
+        traffics, waits = (_one_traffic(made, found, bridges),), every_vc_waits
     else:
         priorities = priorities_of(made, qos, tunnels, findings)
         traffics, waits = tuple(_traffics(made, found, priorities)), priorities.waits
         for text in irregular(made, qos):
-            findings.note(text)
+            findings.problem(text)
+    for text in (text for router in routers for text in small_headroom(router)):
+        findings.problem(text)
     return ImportedFabric(
         made.fabric,
         made.channels,
@@ -139,8 +145,11 @@ def _qos(
     return None if without else known
 
 
-def _one_traffic(made: RouterFabric, found: Destinations) -> Traffic:
-    """Return packets that all use one lossless priority."""
+def _one_traffic(made: RouterFabric, found: Destinations, bridges: AbstractSet[str]) -> Traffic:
+    """Return packets that all use one lossless priority.
+
+    ``bridges`` never send a frame back to where it came from.
+    """
     channels, hosts = made.channels, made.fabric.hosts
     index = made.fabric.switch_index
     heads = [*channels.head.tolist(), *(index[host.switch] for host in hosts)]
@@ -149,8 +158,14 @@ def _one_traffic(made: RouterFabric, found: Destinations) -> Traffic:
         leaving[tail].append(channel)
     pairs = [(link, channel) for link, at in enumerate(heads) for channel in leaving[at]]
     links, outs = np.array(pairs, dtype=np.uint32).reshape(-1, 2).T.copy()
-    rows = np.zeros((1, found.labels), dtype=np.uint8)
-    return _traffic(made, found, VcMap(links, outs, np.zeros_like(links), rows), 0, True)
+    back = {
+        (link, int(channels.leaving[end]))
+        for end, link in channels.entering.items()
+        if made.names[end[0]] in bridges
+    }
+    row = np.array([pair in back for pair in pairs], dtype=np.uint32)
+    rows = np.repeat(np.array([[0], [DROPPED]], dtype=np.uint8), found.labels, axis=1)
+    return _traffic(made, found, VcMap(links, outs, row, rows), 0, True)
 
 
 def _traffics(made: RouterFabric, found: Destinations, priorities: Priorities) -> Iterable[Traffic]:
