@@ -72,13 +72,15 @@ class FileKind:
 class FoundFile:
     """A file of a known kind, with what its reader returned.
 
-    ``device`` is the folder whose files are those of one device.
+    ``device`` is the folder whose files are those of one device. ``replaced_by`` is the file that
+    counts instead if it exists.
     """
 
     path: Path
     kind: FileKind
     value: Any
     device: Path
+    replaced_by: Path | None = None
 
 
 @cache

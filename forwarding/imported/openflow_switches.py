@@ -66,7 +66,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
     """
     findings = Findings()
     switches, listed = _switches(files, findings)
-    if not any(switch.rules for switch in switches):
+    if not any(switch.rules and switch.rules.rules for switch in switches):
         raise RuleError("there are no rules: ovs-ofctl dump-flows of each switch is needed")
     index = {switch.name: number for number, switch in enumerate(switches)}
     far: dict[End, End] = {}
@@ -98,7 +98,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
         whole=False,
     )
     for switch in switches:
-        if switch.rules is None:
+        if switch.rules is None or not switch.rules.rules:
             findings.gap(f"the rules of {switch.name}")
     if len(hosts) < 2:
         findings.gap(f"the addresses of hosts: {len(hosts)} are known")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,67 +39,77 @@ def read_paths(paths: Sequence[str | Path]) -> ImportedFabric:
         fabric.
 
     """
-    ignored: list[str] = []
-    found = read_sources(str(paths[0]), sources([Path(path) for path in paths], ignored))
-    return replace(found, ignored=(*found.ignored, *ignored))
+    with collector_paused():
+        found: list[FoundFile] = []
+        ignored: list[str] = []
+        total = 0
+        for number, source in enumerate(sources([Path(path) for path in paths], ignored)):
+            if number >= MAX_FILES:
+                raise RuleError(f"{source.path}: there are more than {MAX_FILES} files")
+            total += len(source.data)
+            if total > MAX_ALL_BYTES:
+                raise RuleError(
+                    f"{source.path}: the files have more than {MAX_ALL_BYTES >> 30} GiB together"
+                )
+            file = read_source(source)
+            if file is None:
+                ignored.append(str(source.path))
+            else:
+                found.append(file)
+        return replace(assembled(str(paths[0]), found), ignored=tuple(ignored))
 
 
-@collector_paused()
-def read_sources(name: str, files: Iterable[Source]) -> ImportedFabric:
-    """Return the fabric that ``files`` describe, called after the path ``name``."""
-    found: list[FoundFile] = []
-    replaced: list[Path | None] = []
-    ignored: list[str] = []
-    total = 0
-    for number, source in enumerate(files):
-        if number >= MAX_FILES:
-            raise RuleError(f"{source.path}: there are more than {MAX_FILES} files")
-        total += len(source.data)
-        if total > MAX_ALL_BYTES:
-            raise RuleError(
-                f"{source.path}: the files have more than {MAX_ALL_BYTES >> 30} GiB together"
-            )
+def read_source(source: Source) -> FoundFile | None:
+    """Return what a reader finds in a file; None if none recognises it and no user named it.
+
+    Raises
+    ------
+    KnotlessError
+        It cannot be read, or it is named and of no known kind.
+
+    """
+    try:
+        refuse_beyond("this file", MEMORY_PER_BYTE * len(source.data), RuleError)
         try:
-            file = _read(source)
-        except KnotlessError as error:
-            raise error.within(str(source.path)) from None
-        if file is None:
-            ignored.append(str(source.path))
-        else:
-            found.append(file)
-            replaced.append(source.replaced_by)
-    present = {file.path.resolve() for file in found}
-    files_used = [
-        file for file, by in zip(found, replaced, strict=True) if by is None or by not in present
-    ]
-    if not files_used:
-        known = ", ".join(file_kinds())
-        raise RuleError(f"{name}: no file of a known kind in it; known are {known}")
-    technologies = sorted({file.kind.technology for file in files_used} - {_COMMON})
+            text = source.data.decode()
+        except UnicodeDecodeError:
+            raise RuleError("cannot be read: not UTF-8 text") from None
+        content = Content(text.removeprefix("\ufeff"))
+        kind = kind_of(content)
+        if kind is None and source.named:
+            raise RuleError(f"no known kind of file; known are {', '.join(file_kinds())}")
+        value = None if kind is None else kind.read(content)
+    except KnotlessError as error:
+        raise error.within(str(source.path)) from None
+    if kind is None:
+        return None
+    return FoundFile(source.path, kind, value, source.device, source.replaced_by)
+
+
+def assembled(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
+    """Return the fabric that ``files`` describe together, called after the path ``name``.
+
+    Raises
+    ------
+    KnotlessError
+        They are not of one fabric, or contradict each other.
+
+    """
+    replaced = any(file.replaced_by for file in files)
+    present = {file.path.resolve() for file in files} if replaced else set()
+    used = [file for file in files if file.replaced_by not in present]
+    if not used:
+        raise RuleError(
+            f"{name}: no file of a known kind in it; known are {', '.join(file_kinds())}"
+        )
+    technologies = sorted({file.kind.technology for file in used} - {_COMMON})
     if len(technologies) > 1:
         raise RuleError(f"{name}: files of different fabrics: {' and '.join(technologies)}")
     try:
         assemble = _ASSEMBLERS[technologies[0] if technologies else "routers"]
-        imported = assemble(_fabric_name(Path(name)), files_used)
+        return assemble(_fabric_name(Path(name)), used)
     except KnotlessError as error:
         raise error.within(name) from None
-    return replace(imported, ignored=tuple(ignored))
-
-
-def _read(source: Source) -> FoundFile | None:
-    refuse_beyond("this file", MEMORY_PER_BYTE * len(source.data), RuleError)
-    try:
-        text = source.data.decode()
-    except UnicodeDecodeError:
-        raise RuleError("cannot be read: not UTF-8 text") from None
-    content = Content(text.removeprefix("\ufeff"))
-    kind = kind_of(content)
-    if kind is not None:
-        return FoundFile(source.path, kind, kind.read(content), source.device)
-    if source.named:
-        known = ", ".join(file_kinds())
-        raise RuleError(f"no known kind of file; known are {known}")
-    return None
 
 
 def _fabric_name(path: Path) -> str:

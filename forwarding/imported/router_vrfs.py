@@ -21,7 +21,7 @@ _INTERFACES = (
     "LOOPBACK_INTERFACE",
     "INTF_TABLE",
 )
-_OF_PORTS = ("PORT", "DEVICE_NEIGHBOR", "PORT_QOS_MAP", "CABLE_LENGTH")
+_OF_PORTS = ("PORT", "DEVICE_NEIGHBOR", "PORT_QOS_MAP")
 _OF_DEFAULT = {"MUX_CABLE", "PEER_SWITCH", "TUNNEL", "VRF"}
 """Tables of the whole device, which the router of its default VRF keeps."""
 MANAGEMENT = "mgmt"
@@ -63,7 +63,13 @@ def by_vrf(device: Router, findings: Findings) -> list[Router]:
         )
     names = ", ".join(router.name for router in found[1:])
     findings.note(f"VRFs of {device.name} are shown as switches of their own: {names}")
+    if not _has_interfaces(found[0]) and not any(dump.routes for _, dump in found[0].dumps):
+        found = found[1:]
     return found
+
+
+def _has_interfaces(router: Router) -> bool:
+    return any(router.table(table) for table in _INTERFACES if table != "LOOPBACK_INTERFACE")
 
 
 def _vrf_of_interfaces(device: Router) -> Iterator[tuple[str, str]]:
@@ -140,5 +146,10 @@ def _rows(
             if of_interface.get(key.partition(mark)[0], DEFAULT_VRF) == vrf
         }
     if table in _OF_PORTS:
-        return {key: of for key, of in rows.items() if of_port.get(key, DEFAULT_VRF) == vrf}
+        return {
+            key: fields
+            for key, fields in rows.items()
+            if key == "global"
+            or any(of_port.get(port, DEFAULT_VRF) == vrf for port in key.split(","))
+        }
     return dict(rows)

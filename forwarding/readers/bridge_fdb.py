@@ -18,7 +18,7 @@ from forwarding.file_kinds import Content, FileKind
 from forwarding.route_dump import DEFAULT_VRF, NextHop, RouteDump
 
 _MAC = re.compile(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
-_LINE = re.compile(rf"({_MAC.pattern}) dev (\S+)(.*)$")
+_LINE = re.compile(rf"({_MAC.pattern}) dev (\S+)(.*)$", re.MULTILINE)
 _VLAN = re.compile(r"\bvlan (\d{1,4})\b")
 _DST = re.compile(r"\bdst (\S+)")
 
