@@ -48,7 +48,8 @@ class ImportedFabric:
     ``label`` is what their labels are called (``SL``). ``waits`` turns the dependencies of packets
     into those of lossless virtual channels. ``ignored`` are files that no reader recognised.
     ``of_rules`` says that the states are those of OpenFlow rules; what is not known about these is
-    in ``findings``.
+    in ``findings``. ``management`` is what is sent to switches themselves; the verdict says only
+    whether it would add a cycle.
     """
 
     fabric: Fabric
@@ -61,3 +62,4 @@ class ImportedFabric:
     ignored: tuple[str, ...] = ()
     waits: Callable[[Edges], tuple[NDArray[np.int64], Edges]] = every_vc_waits
     of_rules: bool = False
+    management: tuple[Traffic, ...] = ()

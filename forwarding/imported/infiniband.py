@@ -78,7 +78,21 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
         int(np.count_nonzero(_others(subnet))),
         "SL",
         findings,
+        management=tuple(_to_switches(subnet, files)),
     )
+
+
+def _to_switches(subnet: Subnet, files: Sequence[FoundFile]) -> list[Traffic]:
+    """Return what hosts send to the LIDs of switches; what is missing is known already."""
+    with_switches, findings = subnet.with_switches(), Findings()
+    if len(with_switches.lids) == len(subnet.lids):
+        return []
+    count = len(with_switches.lids)
+    refuse_beyond("this subnet", MEMORY_PER_PAIR * count * count, RuleError)
+    hops = _next_hops(with_switches, _tables(files, findings), findings)
+    sls = _path_sls(with_switches, files)
+    vcs = _vcs(with_switches, files, sls, findings)
+    return _traffics(with_switches, hops, vcs, sls, findings)
 
 
 def _tables(files: Sequence[FoundFile], findings: Findings) -> dict[int, NDArray[np.uint8]]:
@@ -193,7 +207,7 @@ def _path_sls(subnet: Subnet, files: Sequence[FoundFile]) -> NDArray[np.uint16] 
             if guid in by_guid and dlid in by_lid:
                 sls[by_guid[guid], by_lid[dlid]] = sl
         for (slid, dlid), sl in of_file.by_lid.items():
-            if slid in by_lid and dlid in by_lid:
+            if slid in by_lid and dlid in by_lid and subnet.owner[by_lid[slid]] >= 0:
                 sls[subnet.owner[by_lid[slid]], by_lid[dlid]] = sl
     return sls
 
@@ -232,9 +246,14 @@ def _traffics(
 
 
 def _others(subnet: Subnet) -> NDArray[np.bool_]:
-    """Return whether each destination is a host that sends to another host's destination."""
+    """Return whether each destination is a host that sends to another host's destination.
+
+    If switches are destinations, hosts send to these alone.
+    """
     others: NDArray[np.bool_] = subnet.owner[:, None] != subnet.owner[None, :]
     others[len(subnet.fabric.hosts) :] = False
+    if (subnet.owner < 0).any():
+        others[:, subnet.owner >= 0] = False
     return others
 
 
