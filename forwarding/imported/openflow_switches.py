@@ -59,7 +59,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
     Raises
     ------
     RuleError
-        There are no rules, or a number in a rule is out of range.
+        There are no rules or no hosts, or a number in a rule is out of range.
     FabricError
         The cables contradict each other.
 
@@ -83,6 +83,11 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
     if not far and len(switches) > 1:
         findings.gap("the cables between the switches")
     hosts = list(_hosts(switches, far, named, findings))
+    if not hosts:
+        raise RuleError(
+            "no address of a host is known: ovs-appctl fdb/show of each switch is needed, or rules"
+            " that match addresses"
+        )
     names = as_names([switch.name for switch in switches], ())
     of_hosts = as_names([called for _, (called, _) in hosts], names)
     fabric = complete(
@@ -101,7 +106,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
         if switch.rules is None or not switch.rules.rules:
             findings.gap(f"the rules of {switch.name}")
     if len(hosts) < 2:
-        findings.gap(f"the addresses of hosts: {len(hosts)} are known")
+        findings.gap("the addresses of hosts: only one is known")
     rules = {
         name: switch.rules
         for name, switch in zip(names, switches, strict=True)

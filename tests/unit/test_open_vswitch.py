@@ -23,6 +23,12 @@ def judged(*paths: Path) -> ImportedVerdict:
     return verdict_of_imported(read_paths(paths))
 
 
+def complaint(folder: Path) -> str:
+    done = CliRunner(mix_stderr=False).invoke(main, ["check", str(folder)], prog_name="knotless")
+    assert done.exit_code == 2
+    return done.stderr
+
+
 def written(folder: Path, spec: str, engine: str, **how: bool) -> Path:
     plan = make_plan(load(spec), engine)
     return write_ovs(plan.fabric, compile_rules(plan), folder, **how)
@@ -95,12 +101,14 @@ def test_what_is_missing(tmp_path: Path) -> None:
     folder = written(tmp_path, "ring,4", "updown")
     (folder / "s1" / "flows").unlink()
     assert "the rules of s1" in judged(folder).missing
-    (folder / "cables.json").unlink()
+    cables = json.loads((folder / "cables.json").read_text())["edges"]
+    of_hosts = [cable for cable in cables if cable["node2"]["hostname"].startswith("h")]
+    (folder / "cables.json").write_text(json.dumps({"edges": of_hosts}))
     assert "the cables between the switches" in judged(folder).missing
+    (folder / "cables.json").unlink()
+    assert "no address of a host is known" in complaint(folder)
     for name in ("s2", "s3", "s4"):
         (folder / name / "flows").unlink()
         (folder / name / "groups").unlink()
     (folder / "s1" / "groups").unlink()
-    done = CliRunner(mix_stderr=False).invoke(main, ["check", str(folder)], prog_name="knotless")
-    assert done.exit_code == 2
-    assert "there are no rules" in done.stderr
+    assert "there are no rules" in complaint(folder)
