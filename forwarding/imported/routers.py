@@ -20,7 +20,7 @@ from forwarding.imported.next_hops import DROPPED, VcMap
 from forwarding.imported.prefixes import prefix_of
 from forwarding.imported.router import Router
 from forwarding.imported.router_cables import Routes, cabling_of
-from forwarding.imported.router_fabric import RouterFabric, interfaces_of, router_fabric
+from forwarding.imported.router_fabric import Interfaces, RouterFabric, interfaces_of, router_fabric
 from forwarding.imported.router_files import chosen_routes, routers_of
 from forwarding.imported.router_headroom import small_headroom
 from forwarding.imported.router_pfc import Priorities, Qos, irregular, priorities_of
@@ -63,6 +63,8 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
     for absent in sorted(cabling.absent):
         findings.gap(f"the files of {absent}")
     interfaces = interfaces_of(routers, cabling)
+    for text in (text for router in routers for text in _switched(router, interfaces)):
+        findings.gap(text)
     tunnels, servers = tunnels_of(routers, findings), servers_of(routers, findings)
     known_routes = {of: routes[of] if dumped[of] is not None else None for of in routes}
     made = router_fabric(name, routers, routes, interfaces)
@@ -105,6 +107,17 @@ def _connected(router: Router) -> Routes:
         if "/" in address:
             found[prefix_of(address).text] = (NextHop(None, interface),)
     return found
+
+
+def _switched(router: Router, interfaces: Interfaces) -> Iterable[str]:
+    """Yield VLANs and bridges with ports to other routers: addresses behind them are not known."""
+    for key in (*router.table("VLAN_MEMBER"), *router.table("BRIDGE_MEMBER")):
+        bridge, _, port = key.partition("|")
+        for member in interfaces.ports(router.name, port):
+            far = interfaces.cabling.far.get((router.name, member))
+            if far is not None:
+                sends = f"what {bridge} of {router.name} sends to {far[0]} by {member}"
+                yield f"{sends}: it is switched"
 
 
 def _missing_routes(router: Router, dumped: Routes | None) -> Iterable[str]:

@@ -1,7 +1,7 @@
 """Output of Linux's ``ip -j addr`` and ``ip -j link``: interfaces, bonds, bridges and VRFs.
 
 The result has the form of SONiC's CONFIG_DB: INTERFACE, PORTCHANNEL_MEMBER (for bonds, and for
-VLAN devices on a port), BRIDGE (which SONiC has not) and PORT.
+VLAN devices on a port), PORT, and BRIDGE and BRIDGE_MEMBER, which SONiC has not.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ def _member(
         _row(found, "PORTCHANNEL_MEMBER", f"{master}|{name}")
     elif _is_master(of):
         found.tables.setdefault("INTERFACE", {})[name] = {"vrf_name": master}
+    else:
+        _row(found, "BRIDGE_MEMBER", f"{master}|{name}")
 
 
 def _is_master(device: dict[str, Any]) -> bool:

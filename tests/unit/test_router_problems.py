@@ -91,3 +91,9 @@ def test_a_management_vrf_is_left_out(tmp_path: Path) -> None:
     verdict = verdict_of_imported(read_paths([folder]))
     assert (verdict.acyclic, verdict.missing, verdict.notes) == (True, [], [])
     assert verdict.switches == 3
+
+
+def test_vlans_between_switches_are_named(tmp_path: Path) -> None:
+    verdict = judged(tmp_path, {"VLAN_MEMBER": {"Vlan10|Ethernet0": {}, "Vlan10|Ethernet64": {}}})
+    assert verdict.acyclic is None
+    assert verdict.missing == ["what Vlan10 of leaf1 sends to spine0 by Ethernet0: it is switched"]
