@@ -151,6 +151,8 @@ def chosen_routes(router: Router, findings: Findings) -> dict[str, tuple[NextHop
             more = f" and {len(dump.unclear) - 1} more" if len(dump.unclear) > 1 else ""
             findings.unclear(f"the route of {router.name} to {dump.unclear[0]}{more} ({name})")
         for (_, text), hops in dump.routes.items():
+            if text.lower().startswith("fe80:"):
+                continue  # link-local addresses are not forwarded
             prefix = prefix_of(text).text
             known = found.setdefault(prefix, hops)
             if known is not hops and set(known) != set(hops):

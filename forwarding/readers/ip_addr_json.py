@@ -31,8 +31,10 @@ def _read(content: Content) -> SonicTables:
         master, parent = device.get("master"), device.get("link")
         if isinstance(master, str) and master in devices:
             _member(found, name, master, device, devices[master])
+        kind = devices.get(parent, {}) if isinstance(parent, str) else {}
+        if kind.get("link") == name:
+            parent = None  # the other end of a veth
         if isinstance(parent, str) and not name.startswith(f"{parent}."):
-            kind = devices.get(parent, {})
             if _is_bridge(parent, kind, devices):
                 _row(found, "BRIDGE", name)
             else:

@@ -93,11 +93,13 @@ def test_bonds_bridges_vlans_and_vrfs() -> None:
             {"ifname": "uplink", "flags": [], "link": "swp3"},
             {"ifname": "swp3", "flags": [], "master": "red"},
             {"ifname": "red", "flags": ["NOARP", "MASTER"]},
+            {"ifname": "swp4", "flags": [], "link": "peer4"},
+            {"ifname": "peer4", "flags": [], "link": "swp4"},
         ]
     ).tables
     assert set(tables["PORTCHANNEL_MEMBER"]) == {"bond0|swp1", "uplink|swp3"}
     assert set(tables["BRIDGE"]) == {"br0", "vlan10"}
-    assert set(tables["PORT"]) == {"swp1", "swp2", "swp3"}
+    assert set(tables["PORT"]) == {"swp1", "swp2", "swp3", "swp4", "peer4"}
     assert tables["INTERFACE"] == {"swp3": {"vrf_name": "red"}}
 
 
