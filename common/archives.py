@@ -30,7 +30,8 @@ _CHUNK = 1 << 20
 _MAX_HEADER = 1 << 16
 """Limit of a long name or of pax records, in bytes."""
 _FILES, _EXTENSIONS = b"0\x007", b"LxKg"
-_GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"
+"""The first bytes of a gzip file."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def opened(path: Path, error: type[KnotlessError]) -> Iterator[Archive | None]:
     """Open a tar archive or a gzip file; None if it is neither."""
     with open_binary(path, error, MAX_ARCHIVE_BYTES) as file:
         start = file.peek(_BLOCK)[:_BLOCK]
-        if start.startswith(_GZIP):
+        if start.startswith(GZIP):
             with gzip.GzipFile(fileobj=file) as unpacked:
                 yield Archive(unpacked, error)  # type: ignore[arg-type]
         elif len(start) == _BLOCK and _has_checksum(start):

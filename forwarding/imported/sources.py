@@ -96,7 +96,10 @@ def _members(path: Path, archive: archives.Archive, ignored: list[str]) -> Itera
         elif member.size > MAX_FILE_BYTES:
             raise RuleError(f"{inner} has {member.size} bytes, at most {MAX_FILE_BYTES} are read")
         else:
-            yield _source(path / inner, False, archive.data(member))
+            data = archive.data(member)
+            if data.startswith(archives.GZIP):
+                raise RuleError(f"{inner} is packed again: unpack the outer archive")
+            yield _source(path / inner, False, data)
 
 
 def _source(path: Path, named: bool, data: bytes) -> Source:
