@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests demo test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-ibdmchk fuzz fuzz-commands test-primitives test-barriers prove coverage clean
+.PHONY: help setup setup-checks setup-tests demo test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-ibdmchk fuzz fuzz-commands fuzz-readers test-primitives test-barriers prove coverage clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -75,6 +75,9 @@ fuzz: setup-tests  ## send a million forged messages, of hosts and of switches (
 
 fuzz-commands: setup-tests  ## run 100,000 forged command lines and files, half an hour (make test: 300)
 	$(BIN)/python -m tests.fuzz_commands --cases 100000
+
+fuzz-readers: setup-tests  ## damage a million files of other fabrics, twenty minutes (make test: 300)
+	$(BIN)/python -m tests.fuzz_readers --cases 1000000
 
 test-primitives: setup  ## run a million random operations on remote memory (make test: 20,000)
 	KNOTLESS_OPERATIONS=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test primitives

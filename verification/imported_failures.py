@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from forwarding.imported.fabric import ImportedFabric
+from forwarding.imported.fabric import TableFabric
 from forwarding.imported.reactions import first_labels, what_if
 from knotless_core import forwarding as core
 from routing.graphs.dependencies import cycle_names
@@ -23,7 +23,7 @@ from verification.imported import SentWitness
 class ImportedFailures:
     """An imported fabric and a model of how its routing reacts."""
 
-    def __init__(self, imported: ImportedFabric, reaction: str) -> None:
+    def __init__(self, imported: TableFabric, reaction: str) -> None:
         """Follow everything without failures. Raises RuleError if the model does not fit."""
         self.imported, self.reaction = imported, reaction
         self.core = what_if(imported, reaction)

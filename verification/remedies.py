@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from forwarding.imported.fabric import ImportedFabric
+from forwarding.imported.fabric import TableFabric
 from forwarding.imported.infiniband import CREDITS
 from forwarding.imported.sonic_patch import (
     SwitchPatch,
@@ -45,7 +45,7 @@ class Remedy:
     text: str
     changes: tuple[str, ...]
     cost: Mapping[str, int]
-    fabric: ImportedFabric | None = None
+    fabric: TableFabric | None = None
     files: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
@@ -59,7 +59,7 @@ class Remedy:
         }
 
 
-def remedies_of(imported: ImportedFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
+def remedies_of(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
     """Yield the remedies for a fabric with a cycle, cheap ones for the user first."""
     for make in (_tunnels, _bounces, _withdrawn, _engines, _lossy):
         for remedy in make(imported, verdict):
@@ -67,7 +67,7 @@ def remedies_of(imported: ImportedFabric, verdict: ImportedVerdict) -> Iterator[
                 yield remedy
 
 
-def _unsafe(imported: ImportedFabric, verdict: ImportedVerdict) -> list[int]:
+def _unsafe(imported: TableFabric, verdict: ImportedVerdict) -> list[int]:
     """Return the lossless priorities with a cycle; all, if no priority has one by itself."""
     every = lossless_priorities(imported)
     return [of for of in every if not verdict.vcs.get(str(of), True)] or every
@@ -95,21 +95,21 @@ def _files(patches: Mapping[str, SwitchPatch] | None) -> dict[str, str]:
     return {f"{name}.json": of.text for name, of in (patches or {}).items() if of.ops}
 
 
-def _tunnels(imported: ImportedFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
+def _tunnels(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
     change = with_tunnel_priorities(imported, _unsafe(imported, verdict))
     if change is not None:
         what = "packets in tunnels"
         yield _priorities("tunnel-priority", what, change, tunnel_patch(imported, change.moved))
 
 
-def _bounces(imported: ImportedFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
+def _bounces(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
     change = with_bounce_priorities(imported, _unsafe(imported, verdict))
     if change is not None:
         what = "packets that go up after they went down"
         yield _priorities("bounce-priority", what, change, bounce_patch(imported, change.moved))
 
 
-def _withdrawn(imported: ImportedFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
+def _withdrawn(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
     found = without_turns(imported)
     if found is None:
         return
@@ -126,7 +126,7 @@ def _withdrawn(imported: ImportedFabric, verdict: ImportedVerdict) -> Iterator[R
     yield Remedy("withdraw-routes", f"withdraw {routes} next hops", tuple(lines), cost, changed)
 
 
-def _engines(imported: ImportedFabric, _verdict: ImportedVerdict) -> Iterator[Remedy]:
+def _engines(imported: TableFabric, _verdict: ImportedVerdict) -> Iterator[Remedy]:
     if imported.findings.gaps:
         return
     for engine, vcs, minimal in other_engines(imported.fabric):
@@ -140,7 +140,7 @@ def _engines(imported: ImportedFabric, _verdict: ImportedVerdict) -> Iterator[Re
         yield Remedy("engine", text, (f"route with --engine {engine}",), cost, None, files)
 
 
-def _lossy(imported: ImportedFabric, _verdict: ImportedVerdict) -> Iterator[Remedy]:
+def _lossy(imported: TableFabric, _verdict: ImportedVerdict) -> Iterator[Remedy]:
     found = without_pfc(imported)
     if found is None:
         return

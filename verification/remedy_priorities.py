@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from forwarding.imported.fabric import ImportedFabric
+from forwarding.imported.fabric import TableFabric
 from forwarding.imported.next_hops import DROPPED, NextHops, VcMap
 from forwarding.imported.reactions import rises
 from routing.graphs.channels import PRIORITIES
@@ -21,11 +21,11 @@ PREFERRED = (2, 6, 5, 1, 7)
 class PriorityChange:
     """A fabric in which packets of some priorities move to others, by the former priority."""
 
-    fabric: ImportedFabric
+    fabric: TableFabric
     moved: Mapping[int, int]
 
 
-def lossless_priorities(imported: ImportedFabric) -> list[int]:
+def lossless_priorities(imported: TableFabric) -> list[int]:
     """Return the priorities that some link keeps lossless."""
     if imported.pausing is None:
         return []
@@ -33,7 +33,7 @@ def lossless_priorities(imported: ImportedFabric) -> list[int]:
 
 
 def with_bounce_priorities(
-    imported: ImportedFabric, priorities: Sequence[int]
+    imported: TableFabric, priorities: Sequence[int]
 ) -> PriorityChange | None:
     """Let packets that go up after they went down use another priority from there on.
 
@@ -56,7 +56,7 @@ def with_bounce_priorities(
 
 
 def with_tunnel_priorities(
-    imported: ImportedFabric, priorities: Sequence[int]
+    imported: TableFabric, priorities: Sequence[int]
 ) -> PriorityChange | None:
     """Let packets in tunnels use another priority. None if there are no tunnels or priorities."""
     moved = _free(imported, priorities)
@@ -71,14 +71,14 @@ def with_tunnel_priorities(
     return PriorityChange(changed, moved)
 
 
-def pauses_of(imported: ImportedFabric) -> NDArray[np.bool_]:
+def pauses_of(imported: TableFabric) -> NDArray[np.bool_]:
     """Return a copy of the pauses of a fabric that has settings of PFC; else there are none."""
     if imported.pausing is None:
         return np.zeros((len(imported.channels), PRIORITIES, 16), dtype=bool)
     return imported.pausing.copy()
 
 
-def _free(imported: ImportedFabric, priorities: Sequence[int]) -> dict[int, int] | None:
+def _free(imported: TableFabric, priorities: Sequence[int]) -> dict[int, int] | None:
     if imported.pausing is None:
         return None
     used = set(lossless_priorities(imported))
@@ -91,7 +91,7 @@ def _free(imported: ImportedFabric, priorities: Sequence[int]) -> dict[int, int]
     return dict(zip(priorities, free, strict=False))
 
 
-def _pausing(imported: ImportedFabric, moved: Mapping[int, int]) -> NDArray[np.bool_]:
+def _pausing(imported: TableFabric, moved: Mapping[int, int]) -> NDArray[np.bool_]:
     """Return the pauses with the new priorities lossless wherever the former ones are."""
     pausing = pauses_of(imported)
     for former, now in moved.items():
@@ -108,7 +108,7 @@ def _moved(rows: NDArray[np.uint8], moved: Mapping[int, int]) -> NDArray[np.uint
 
 
 def _bounced(
-    imported: ImportedFabric, of: VcMap, bounces: NDArray[np.bool_], moved: Mapping[int, int]
+    imported: TableFabric, of: VcMap, bounces: NDArray[np.bool_], moved: Mapping[int, int]
 ) -> VcMap:
     """Return the map with labels of packets that bounced after those of packets that did not."""
     count, labels = of.rows.shape

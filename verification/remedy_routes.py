@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from forwarding.imported.fabric import ImportedFabric
+from forwarding.imported.fabric import TableFabric
 from forwarding.imported.reactions import what_if
 from routing.graphs.channels import VCS_PER_CHANNEL
 
@@ -20,7 +20,7 @@ class Withdrawn:
     destinations: tuple[int, ...]
 
 
-def without_turns(imported: ImportedFabric) -> tuple[ImportedFabric, list[Withdrawn]] | None:
+def without_turns(imported: TableFabric) -> tuple[TableFabric, list[Withdrawn]] | None:
     """Return the fabric without the routes that close cycles, and these routes.
 
     Of a cycle, the turn is taken that leaves the fewest destinations without a next hop, of these
@@ -50,7 +50,7 @@ def without_turns(imported: ImportedFabric) -> tuple[ImportedFabric, list[Withdr
     return None
 
 
-def _withdraw(imported: ImportedFabric, of: Withdrawn) -> ImportedFabric:
+def _withdraw(imported: TableFabric, of: Withdrawn) -> TableFabric:
     channels, hops = imported.channels, imported.hops
     at, port = int(channels.tail[of.channel]), int(channels.out_port[of.channel])
     table = hops.table

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from forwarding.imported.fabric import ImportedFabric
+from forwarding.imported.fabric import TableFabric
 from routing.flow_control import Edges
 from routing.graphs.channels import VCS_PER_CHANNEL
 from routing.graphs.dependencies import find_cycle, virtual_channel
@@ -17,7 +17,7 @@ MOST_LINKS = 500
 """More links are not a remedy."""
 
 
-def without_pfc(imported: ImportedFabric) -> tuple[ImportedFabric, list[tuple[int, int]]] | None:
+def without_pfc(imported: TableFabric) -> tuple[TableFabric, list[tuple[int, int]]] | None:
     """Return the fabric without PFC on some links, and these as (channel, priority).
 
     Of a cycle, the link with the fewest packets of others is taken, until there is no cycle. No
@@ -46,7 +46,7 @@ def without_pfc(imported: ImportedFabric) -> tuple[ImportedFabric, list[tuple[in
     return imported.with_pauses(_pausing(imported, taken)), sorted(taken)
 
 
-def _pausing(imported: ImportedFabric, taken: Iterable[tuple[int, int]]) -> NDArray[np.bool_]:
+def _pausing(imported: TableFabric, taken: Iterable[tuple[int, int]]) -> NDArray[np.bool_]:
     pausing = pauses_of(imported)
     for channel, priority in taken:
         pausing[[channel, imported.channels.reverse[channel]], priority] = False
@@ -54,7 +54,7 @@ def _pausing(imported: ImportedFabric, taken: Iterable[tuple[int, int]]) -> NDAr
 
 
 def _cycle(
-    imported: ImportedFabric, dependencies: Edges, taken: Iterable[tuple[int, int]]
+    imported: TableFabric, dependencies: Edges, taken: Iterable[tuple[int, int]]
 ) -> list[int]:
     _, ends = imported.with_pauses(_pausing(imported, taken)).waits(dependencies)
     return find_cycle(

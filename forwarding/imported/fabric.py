@@ -27,30 +27,35 @@ Config = Mapping[str, Mapping[str, Mapping[str, str]]]
 class Traffic:
     """What can be sent at the same time: its state, and the label of each packet at its start.
 
-    If the same pairs are sent in several ways, the undelivered pairs of one of these count. The
-    state is that of the fabric's next hops with ``vcs`` and ``first_labels``, see
-    :meth:`NextHops.state`.
+    If the same pairs are sent in several ways, the undelivered pairs of one of these count.
     """
 
     state: ForwardingState
     sent_as: SentAs
+    counted: bool = field(default=True, kw_only=True)
+
+
+@dataclass(frozen=True)
+class TableTraffic(Traffic):
+    """Traffic whose state is that of next-hop tables, see :meth:`NextHops.state`."""
+
     vcs: VcMap
     first_labels: NDArray[np.uint16] | None
-    counted: bool = True
 
-    def with_tables(self, hops: NextHops, vcs: VcMap) -> Traffic:
+    def with_tables(self, hops: NextHops, vcs: VcMap) -> TableTraffic:
         """Return the same packets with other next hops and virtual channels."""
         state = replace(self.state, core=hops.state(vcs, self.first_labels))
         return replace(self, state=state, vcs=vcs)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ImportedFabric:
-    """A fabric that was read from files.
+    """A fabric that was read from files, such as OpenFlow rules.
 
     ``traffics`` are sent at the same time, between ``pairs`` of a host and a destination;
-    ``label`` is what their labels are called (``SL``). ``waits`` turns the dependencies of packets
-    into those of lossless virtual channels. ``ignored`` are files that no reader recognised.
+    ``label`` is what their labels are called (``SL``). ``management`` is what is sent to switches
+    themselves; the verdict says only whether it would add a cycle. ``ignored`` are files that no
+    reader recognised.
     """
 
     fabric: Fabric
@@ -59,9 +64,32 @@ class ImportedFabric:
     traffics: tuple[Traffic, ...]
     pairs: int
     label: str
-    hops: NextHops
     findings: Findings = field(default_factory=Findings)
     ignored: tuple[str, ...] = ()
+    management: tuple[Traffic, ...] = ()
+
+    def waits(self, dependencies: Edges) -> tuple[NDArray[np.int64], Edges]:
+        """Return which dependencies of packets are those of lossless virtual channels.
+
+        Returns the rows of ``dependencies`` (held channel and virtual channel, wanted ones, ...)
+        that matter, and (rows, 4) the nodes of each. PAUSE stops all priorities of a channel.
+        """
+        nodes = dependencies[:, :4].copy()
+        if self.flow_control == "pause":
+            nodes[:, [1, 3]] = 0
+        return np.arange(len(dependencies)), nodes
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFabric(ImportedFabric):
+    """A fabric of next-hop tables: of routers, or of InfiniBand switches.
+
+    ``pausing`` (channels, 8, 16) are the priorities of each channel that a PFC frame for a
+    priority group stops; None: every virtual channel waits alone.
+    """
+
+    traffics: tuple[TableTraffic, ...]
+    hops: NextHops
     pausing: NDArray[np.bool_] | None = None
     configs: tuple[Config, ...] = ()
 
@@ -70,7 +98,7 @@ class ImportedFabric:
         hops: NextHops,
         vcs: Sequence[VcMap] | None = None,
         pausing: NDArray[np.bool_] | None = None,
-    ) -> ImportedFabric:
+    ) -> TableFabric:
         """Return the fabric with other next hops, virtual channels of its traffics, or pauses."""
         maps = vcs or [traffic.vcs for traffic in self.traffics]
         return replace(
@@ -83,19 +111,18 @@ class ImportedFabric:
             ),
         )
 
-    def with_pauses(self, pausing: NDArray[np.bool_]) -> ImportedFabric:
+    def with_pauses(self, pausing: NDArray[np.bool_]) -> TableFabric:
         """Return the fabric with other pauses; packets take the same ways."""
         return replace(self, pausing=pausing)
 
     def waits(self, dependencies: Edges) -> tuple[NDArray[np.int64], Edges]:
-        """Return which dependencies of packets are those of lossless virtual channels.
+        """Return the nodes of dependencies as :meth:`ImportedFabric.waits`.
 
-        Returns the rows of ``dependencies`` (held channel and virtual channel, wanted ones, ...)
-        that matter, and (rows, 4) the nodes of each. The virtual channel of a packet under PFC is
-        its queue times 8 plus its priority group; the priority group is the node.
+        The virtual channel of a packet under PFC is its queue times 8 plus its priority group; the
+        priority group is the node.
         """
         if self.pausing is None:
-            return np.arange(len(dependencies)), dependencies[:, :4]
+            return super().waits(dependencies)
         held, held_vc, wanted, wanted_vc = dependencies[:, :4].T
         group = held_vc % PRIORITIES
         lossless = np.any(self.pausing[held, group], axis=1)

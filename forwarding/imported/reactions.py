@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import RuleError
-from forwarding.imported.fabric import ImportedFabric, Traffic
+from forwarding.imported.fabric import TableFabric, TableTraffic
 from forwarding.imported.infiniband import CREDITS
 from forwarding.imported.next_hops import VcMap
 from knotless_core import forwarding as core
@@ -22,12 +22,12 @@ REACTIONS = {
 _FAR = 1 << 20
 
 
-def default_reaction(imported: ImportedFabric) -> str:
+def default_reaction(imported: TableFabric) -> str:
     """Return the model that fits a fabric: routers recompute, InfiniBand waits for its manager."""
     return "static" if imported.flow_control == CREDITS else "bgp"
 
 
-def what_if(imported: ImportedFabric, reaction: str) -> core.WhatIf:
+def what_if(imported: TableFabric, reaction: str) -> core.WhatIf:
     """Return the fabric as the Rust core evaluates failures, under one of :data:`REACTIONS`.
 
     Raises
@@ -68,7 +68,7 @@ def what_if(imported: ImportedFabric, reaction: str) -> core.WhatIf:
     return core.WhatIf(*hops.links, arrays, sent, REACTIONS[reaction])
 
 
-def levels(imported: ImportedFabric) -> NDArray[np.int32]:
+def levels(imported: TableFabric) -> NDArray[np.int32]:
     """Return the distance of each switch from the nearest switch with hosts."""
     channels, index = imported.channels, imported.fabric.switch_index
     level = np.full(len(channels.names), _FAR, dtype=np.int32)
@@ -85,20 +85,20 @@ def _spread(channels: Channels, level: NDArray[np.int32]) -> NDArray[np.int32]:
         level = nearer
 
 
-def rises(imported: ImportedFabric) -> NDArray[np.int8]:
+def rises(imported: TableFabric) -> NDArray[np.int8]:
     """Return for each channel 1 if it leads up, away from hosts, -1 if down, 0 if neither."""
     level, channels = levels(imported), imported.channels
     found: NDArray[np.int8] = np.sign(level[channels.head] - level[channels.tail]).astype(np.int8)
     return found
 
 
-def first_labels(traffics: tuple[Traffic, ...]) -> list[int]:
+def first_labels(traffics: tuple[TableTraffic, ...]) -> list[int]:
     """Return the first of the numbers that the core gives to the labels of each traffic."""
     sizes = [traffic.vcs.rows.shape[1] for traffic in traffics]
     return [sum(sizes[:place]) for place in range(len(sizes))]
 
 
-def _all_vcs(traffics: tuple[Traffic, ...]) -> VcMap:
+def _all_vcs(traffics: tuple[TableTraffic, ...]) -> VcMap:
     """Return the virtual channels of all traffics, which have their labels one after the other."""
     first = traffics[0].vcs
     labels = None
@@ -117,13 +117,13 @@ def _all_vcs(traffics: tuple[Traffic, ...]) -> VcMap:
     return VcMap(first.link_in, first.channel_out, first.row, rows, labels)
 
 
-def _towards(imported: ImportedFabric, traffic: Traffic) -> NDArray[np.int64]:
+def _towards(imported: TableFabric, traffic: TableTraffic) -> NDArray[np.int64]:
     towards = imported.hops.towards
     labels = traffic.vcs.rows.shape[1]
     return np.full(labels, -1, dtype=np.int64) if towards is None else towards
 
 
-def _relabelled(imported: ImportedFabric) -> NDArray[np.uint16]:
+def _relabelled(imported: TableFabric) -> NDArray[np.uint16]:
     total = sum(traffic.vcs.rows.shape[1] for traffic in imported.traffics)
     relabelled = imported.hops.relabelled
     if relabelled is None:

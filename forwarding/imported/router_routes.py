@@ -12,7 +12,7 @@ from common.errors import RuleError
 from common.memory import refuse_beyond
 from forwarding.imported.findings import Findings
 from forwarding.imported.next_hops import HERE, NOT_SENT, Actions, NextHops, classes_of
-from forwarding.imported.prefixes import Prefix, Ranges, prefix_of, ranges_of
+from forwarding.imported.prefixes import ROUTED, Prefix, Ranges, prefix_of, ranges_of
 from forwarding.imported.router_cables import Routes
 from forwarding.imported.router_fabric import MEMORY_PER_PAIR, RouterFabric
 from forwarding.imported.router_tunnels import Server, Tunnel
@@ -60,6 +60,7 @@ def destinations_of(
     prefixes = [prefix for found in parsed.values() for prefix, _ in found]
     ends = [tunnel.address for tunnel in tunnels] + [server.address for server in servers]
     ranges = ranges_of([*prefixes, *ends])
+    spaces = ranges.spaces
     actions = Actions()
     unknown = actions.unknown()
     refuse_beyond("this fabric", 24 * len(ranges) * len(made.names), RuleError)
@@ -72,13 +73,16 @@ def destinations_of(
             if id(hops) not in of_hops:
                 of_hops[id(hops)] = _action(made, at, hops, actions, findings, prefix)
         found = [(prefix, of_hops[id(hops)]) for prefix, hops in parsed[name]]
-        matched = ranges.matched(found)
+        otherwise = np.full(len(ranges), actions.send(()), dtype=np.int32)
+        if any(prefix.space != ROUTED for prefix, _ in parsed[name]):
+            otherwise[spaces != ROUTED] = unknown  # a bridge sends it to all ports
+        longest, *shorter = ranges.matched(found)
+        matched = [np.where(longest < 0, otherwise, longest), *shorter]
         while len(layers) < len(matched):
             layers.append(np.full_like(layers[0], -1))
         for layer, column in zip(layers, matched, strict=False):
             layer[:, at] = column
     table = layers[0]
-    table[table < 0] = actions.send(())
     attached = list(_attached(made, parsed))
     special = _special_rows(made, tunnels, servers, ranges, table, actions)
     here = np.array(actions.with_port(HERE), dtype=np.int32)
@@ -86,12 +90,12 @@ def destinations_of(
     for end in ends:
         delivered[ranges.of(end)] = False
     used = np.flatnonzero(delivered.any(axis=1))
-    routed = np.concatenate([layer[used] for layer in layers], axis=1)
-    kinds, first, kind = np.unique(routed, axis=0, return_index=True, return_inverse=True)
+    alike = np.column_stack([*(layer[used] for layer in layers), spaces[used]])
+    kinds, first, kind = np.unique(alike, axis=0, return_index=True, return_inverse=True)
     of_range = np.full(len(ranges), -1, dtype=np.int64)
     of_range[used] = kind.reshape(-1)
     own = _own_kinds(made, attached, ranges, of_range, delivered)
-    left = [number for number in range(len(kinds)) if number not in set(own)]
+    left = sorted({*range(len(kinds))} - {*own})
     owners = _owners(attached, ranges, used[first[left]])
     starts = np.array([ranges.of(end).start for end in ends], dtype=int)
     homes = _owners(attached, ranges, starts)
@@ -99,15 +103,19 @@ def destinations_of(
     texts += [f"the tunnel from {tunnel.source}" for tunnel in tunnels]
     count = len(own) + len(owners) + len(ends)
     refuse_beyond("this fabric", MEMORY_PER_PAIR * count * count, RuleError)
-    nowhere = np.full((1, kinds.shape[1]), unknown, dtype=np.int32)
+    nowhere = np.full((1, kinds.shape[1]), unknown)
     plain = np.concatenate([kinds, nowhere])[[*own, *left]]
-    shorter = [layer[starts] for layer in layers[1:]]
-    rows = np.concatenate([plain, np.concatenate([special, *shorter], axis=1)])
+    below = [layer[starts] for layer in layers[1:]]
+    rows = np.concatenate(
+        [plain[:, :-1].astype(np.int32), np.concatenate([special, *below], axis=1)]
+    )
     by_layer = np.stack(np.split(rows, len(layers), axis=1))
+    sent = _sent(own, owners, len(tunnels), len(servers))
+    sent &= _in_one_space(attached, plain[:, -1], len(own), len(ends))
     return Destinations(
         _next_hops(made, by_layer, [*owners, *homes], actions, len(plain), len(tunnels)),
         (*texts, *(server.text for server in servers)),
-        _sent(own, owners, len(tunnels), len(servers)),
+        sent,
         1 + len(tunnels),
     )
 
@@ -238,6 +246,23 @@ def _next_hops(
         np.ascontiguousarray(relabelled),
         np.ascontiguousarray(rows[1:]),
     )
+
+
+def _in_one_space(
+    attached: _Attached, spaces: NDArray[np.int64], hosts: int, ends: int
+) -> NDArray[np.bool_]:
+    """Return whether a destination is an address of a kind that a host has: IP, or of its VLAN.
+
+    ``spaces`` are those of the destinations before the ``ends`` of tunnels and servers.
+    """
+    of_host: list[set[int]] = [set() for _ in range(hosts)]
+    for host, prefix in attached:
+        of_host[host].add(prefix.space)
+    of_end = np.concatenate([spaces, np.full(ends, ROUTED)])
+    found = np.zeros((len(of_end), len(of_end)), dtype=bool)
+    for host, own in enumerate(of_host):
+        found[host] = np.isin(of_end, [*(own or {ROUTED})])
+    return found
 
 
 def _sent(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from forwarding.imported.fabric import Config, ImportedFabric
+from forwarding.imported.fabric import Config, TableFabric
 from forwarding.imported.reactions import rises
 
 Op = dict[str, object]
@@ -70,7 +70,7 @@ class SwitchPatch:
 
 
 def without_pfc_patch(
-    imported: ImportedFabric, links: Iterable[tuple[int, int]]
+    imported: TableFabric, links: Iterable[tuple[int, int]]
 ) -> dict[str, SwitchPatch]:
     """Return the patches that disable PFC on links, (channel, priority), at both ends."""
     found: dict[str, SwitchPatch] = {}
@@ -88,7 +88,7 @@ def without_pfc_patch(
     return found
 
 
-def tunnel_patch(imported: ImportedFabric, moved: Mapping[int, int]) -> dict[str, SwitchPatch]:
+def tunnel_patch(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, SwitchPatch]:
     """Return the patches that give packets in tunnels the priorities ``moved``."""
     found = _enabling(imported, moved)
     for at, config in enumerate(imported.configs):
@@ -120,9 +120,7 @@ def tunnel_patch(imported: ImportedFabric, moved: Mapping[int, int]) -> dict[str
     return found
 
 
-def bounce_patch(
-    imported: ImportedFabric, moved: Mapping[int, int]
-) -> dict[str, SwitchPatch] | None:
+def bounce_patch(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, SwitchPatch] | None:
     """Return the patches that give packets that go up after they went down ``moved`` priorities.
 
     Ports that lead up give what comes down a traffic class of its own, which a port that leads up
@@ -168,11 +166,11 @@ def bounce_patch(
     return found
 
 
-def _patch(imported: ImportedFabric, found: dict[str, SwitchPatch], at: int) -> SwitchPatch:
+def _patch(imported: TableFabric, found: dict[str, SwitchPatch], at: int) -> SwitchPatch:
     return found.setdefault(imported.channels.names[at], SwitchPatch(imported.configs[at]))
 
 
-def _ports(imported: ImportedFabric, at: int) -> list[tuple[str, int]]:
+def _ports(imported: TableFabric, at: int) -> list[tuple[str, int]]:
     """Return the ports of a switch that lead to other switches: 1 up, -1 down, 0 neither."""
     channels, rise = imported.channels, rises(imported)
     return [
@@ -182,7 +180,7 @@ def _ports(imported: ImportedFabric, at: int) -> list[tuple[str, int]]:
     ]
 
 
-def _enabling(imported: ImportedFabric, moved: Mapping[int, int]) -> dict[str, SwitchPatch]:
+def _enabling(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, SwitchPatch]:
     """Return the patches that make the new priorities lossless where the former ones are."""
     found: dict[str, SwitchPatch] = {}
     for at in range(len(imported.configs)):

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from common.errors import KnotlessError, RuleError
-from forwarding.imported.fabric import ImportedFabric
+from forwarding.imported.fabric import TableFabric
 from forwarding.imported.paths import read_paths
 from knotless.main import main
 from routing.request import PlanRequest
@@ -25,11 +25,17 @@ from verification.imported import verdict_of_imported
 from verification.imported_failures import ImportedFailures
 
 
-def read(net: RouterNet, folder: Path) -> ImportedFabric:
-    return read_paths([net.write(folder)])
+def read(net: RouterNet, folder: Path) -> TableFabric:
+    return tables_in(net.write(folder))
 
 
-def certified(imported: ImportedFabric, reaction: str, most: int) -> Certificate:
+def tables_in(folder: Path) -> TableFabric:
+    found = read_paths([folder])
+    assert isinstance(found, TableFabric)
+    return found
+
+
+def certified(imported: TableFabric, reaction: str, most: int) -> Certificate:
     model = ImportedFailures(imported, reaction)
     made, failures = model.certificate(most, 1)
     for failure in failures:
@@ -154,7 +160,7 @@ def test_a_default_route_that_leads_back_up_is_followed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_static_routes_never_gain_a_dependency(seed: int, tmp_path: Path) -> None:
-    imported = read_paths([random_subnet(seed).write(tmp_path)])
+    imported = tables_in(random_subnet(seed).write(tmp_path))
     verdict = verdict_of_imported(imported)
     made = certified(imported, "static", 1)
     assert made.intact.acyclic == verdict.acyclic

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from forwarding.imported.fabric import TableFabric
 from forwarding.imported.paths import read_paths
 from knotless.main import main
 from tests.classical_deadlocks import bounce, dual_tor, routing_loop
@@ -28,8 +29,14 @@ CASES: dict[str, Callable[[], RouterNet]] = {
 }
 
 
+def tables_in(folder: Path) -> TableFabric:
+    found = read_paths([folder])
+    assert isinstance(found, TableFabric)
+    return found
+
+
 def proposed(net: RouterNet, folder: Path) -> tuple[ImportedVerdict, dict[str, list[Remedy]]]:
-    imported = read_paths([net.write(folder)])
+    imported = tables_in(net.write(folder))
     verdict = verdict_of_imported(imported)
     found: dict[str, list[Remedy]] = {}
     for remedy in remedies_of(imported, verdict):
@@ -82,7 +89,7 @@ def test_links_without_pfc(case: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_no_link_without_pfc_can_be_left_out(case: str, tmp_path: Path) -> None:
-    imported = read_paths([CASES[case]().write(tmp_path)])
+    imported = tables_in(CASES[case]().write(tmp_path))
     found = without_pfc(imported)
     assert found is not None
     _, links = found
@@ -138,7 +145,7 @@ def test_withdrawn_routes_name_what_they_cost(tmp_path: Path) -> None:
 
 def test_infiniband_gets_options_of_opensm(tmp_path: Path) -> None:
     for seed in range(40):
-        imported = read_paths([random_subnet(seed).write(tmp_path / str(seed))])
+        imported = tables_in(random_subnet(seed).write(tmp_path / str(seed)))
         verdict = verdict_of_imported(imported)
         if verdict.acyclic is False:
             break
