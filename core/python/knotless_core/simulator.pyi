@@ -303,6 +303,14 @@ class Simulation:
     def run(self, events: int) -> bool:
         """Run about this many events without the interpreter's lock; False if none are left."""
 
+    def run_to(self, at_ps: int) -> None:
+        """Run all events up to a time without the interpreter's lock."""
+    def hold(self, switch: int, generation: int) -> None:
+        """Have a switch hold another generation of its rules from now on; at first it holds 0.
+
+        Frames that it has forwarded already are not affected. ValueError if there is no such switch
+        or generation: see ``replayed`` of :func:`knotless_core.forwarding.of_rules`.
+        """
     @property
     def now_ps(self) -> int: ...
     @property

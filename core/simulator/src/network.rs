@@ -42,6 +42,8 @@ pub(crate) struct Network {
     model: Model<Packet>,
     links: Links,
     seed: u64,
+    /// By switch: the generation of rules that it holds.
+    held: Vec<u16>,
 }
 
 impl Network {
@@ -50,6 +52,7 @@ impl Network {
             model: Model::new(fabric.configs.iter().copied(), settings.seed),
             links: Links::new(&fabric, settings.forwarding),
             seed: settings.seed,
+            held: vec![0; fabric.switches],
             fabric,
             tables,
         }
@@ -61,6 +64,11 @@ impl Network {
 
     pub fn tables(&self) -> &Tables {
         &self.tables
+    }
+
+    /// Have a switch hold another generation of its rules from now on.
+    pub fn hold(&mut self, switch: u32, generation: u16) {
+        self.held[switch as usize] = generation;
     }
 
     /// The switch model, for reading.
@@ -202,6 +210,9 @@ impl Network {
             return self.branch(at, (channel, switch), (priority, bytes), tagged, packet);
         }
         let mut entry = self.tables.entry(switch, &packet);
+        if let Entry::Held { first } = entry {
+            entry = self.tables.choice(first + u32::from(self.held[switch as usize]));
+        }
         if let Entry::OneOf { first, count } = entry {
             entry = self.choose(switch, &packet, messages, first, count);
         }
@@ -215,7 +226,7 @@ impl Network {
                 let out = ChannelId(head.first + u32::from(port));
                 (out, Frame { priority, bytes: tagged, payload: Packet { place, ..packet } })
             }
-            Entry::Nowhere | Entry::OneOf { .. } => {
+            Entry::Nowhere | Entry::OneOf { .. } | Entry::Held { .. } => {
                 self.count_unforwarded(channel);
                 return Arrival::Lost;
             }

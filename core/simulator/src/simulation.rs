@@ -89,9 +89,35 @@ impl Simulation {
 
     /// Process about `events` events; false if no event is left.
     pub fn run(&mut self, events: u64) -> bool {
-        let stop = self.events + events;
+        self.advance(events, self.settings.end)
+    }
+
+    /// Process all events up to a time.
+    pub fn run_to(&mut self, at: Time) {
+        self.advance(u64::MAX, at.min(self.settings.end));
+    }
+
+    /// Have a switch hold another generation of its rules from now on. Frames that it has forwarded
+    /// already, and that wait in its queues, are not affected.
+    ///
+    /// # Errors
+    /// There is no such switch or generation.
+    pub fn hold(&mut self, switch: u32, generation: u16) -> Result<(), Error> {
+        let (switches, known) =
+            (self.network.fabric().switches, self.network.tables().generations());
+        if switch as usize >= switches || generation >= known {
+            return Err(Error::new(format!(
+                "there are {switches} switches and {known} generations of rules"
+            )));
+        }
+        self.network.hold(switch, generation);
+        Ok(())
+    }
+
+    fn advance(&mut self, events: u64, end: Time) -> bool {
+        let stop = self.events.saturating_add(events);
         while self.events < stop {
-            let Some((at, due)) = self.network.next(self.settings.end) else {
+            let Some((at, due)) = self.network.next(end) else {
                 self.search();
                 return false;
             };

@@ -97,6 +97,14 @@ impl Simulation {
         py.detach(|| self.inner().map(|mut simulation| simulation.run(events)))
     }
 
+    fn run_to(&self, py: Python<'_>, at_ps: u64) -> PyResult<()> {
+        py.detach(|| self.inner().map(|mut simulation| simulation.run_to(at_ps)))
+    }
+
+    fn hold(&self, switch: u32, generation: u16) -> PyResult<()> {
+        self.inner()?.hold(switch, generation).map_err(wrong)
+    }
+
     #[getter]
     fn now_ps(&self) -> PyResult<u64> {
         Ok(self.inner()?.now())
