@@ -311,6 +311,12 @@ class Simulation:
         Frames that it has forwarded already are not affected. ValueError if there is no such switch
         or generation: see ``replayed`` of :func:`knotless_core.forwarding.of_rules`.
         """
+    def passed(self) -> tuple[_Numbers, _Numbers]:
+        """Return the unicast frames so far, by channel and priority, shape (channels, 8).
+
+        First those that switches have put into egress queues to other switches, then those that
+        have arrived at switches. ValueError if there is only one generation of rules.
+        """
     @property
     def now_ps(self) -> int: ...
     @property

@@ -15,7 +15,7 @@ use crate::fabric::Fabric;
 use crate::hosts::{Hosts, Next};
 use crate::hub::{Hubs, Transmission};
 use crate::message::{Notice, Packet};
-use crate::network::{Arrival, Network};
+use crate::network::{Arrival, Network, Passed};
 use crate::report::Report;
 use crate::settings::{validate, LinkChange, Settings};
 use crate::tables::Tables;
@@ -112,6 +112,11 @@ impl Simulation {
         }
         self.network.hold(switch, generation);
         Ok(())
+    }
+
+    /// The frames that have passed, by channel and priority; None if rules do not change.
+    pub fn passed(&self) -> Option<&Passed> {
+        self.network.passed()
     }
 
     fn advance(&mut self, events: u64, end: Time) -> bool {
