@@ -85,11 +85,15 @@ class Operations:
         asked, fabric = _parsed(_Parts, body), self.status.desired.fabric
         new = self.overrides.with_drained(fabric, asked.parts)
         failures = self.status.transition.goal.failures
-        for name in avoided(fabric, failures, new.drained).needed:
-            if name not in self.overrides.drained:
-                raise KnotlessError(
-                    f"{name} cannot be drained: without it, some hosts could not reach each other"
-                )
+        known = avoided(fabric, failures, self.overrides.drained).needed
+        needed = [
+            name for name in avoided(fabric, failures, new.drained).needed if name not in known
+        ]
+        if needed:
+            raise KnotlessError(
+                f"{', '.join(asked.parts)} cannot be drained: some hosts could not reach each other"
+                f" without {', '.join(needed)}"
+            )
         return self._request(new, asked)
 
     def undrain(self, body: bytes) -> dict[str, Any]:

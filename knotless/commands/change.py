@@ -75,7 +75,8 @@ def command(
     if not dry_run and out is None:
         raise PlanError("with SPEC nothing is changed: add --dry-run, or --out DIR")
     fabric = load(spec)
-    common = {key: value for key, value in options.items() if key not in ("engine", "vcs")}
+    own = ("engine", "vcs", "root", "select")
+    common = {key: value for key, value in options.items() if key not in own}
     old = make_plan(fabric, request_of(before or "auto", **common))
     change = between_plans(old, make_plan(fabric, PlanRequest.of(**options)))
     answer = described(change)

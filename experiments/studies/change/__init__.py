@@ -56,7 +56,9 @@ EXPERIMENT = Experiment(
     example="knotless run change --repeats 50",
     options=(
         list_option("--fabric", f"Some of {', '.join(s.name for s in SWAPS)} (default: ring-4)."),
-        list_option("--flow-control", f"Some of {', '.join(FLOW_CONTROLS)} (default: all)."),
+        list_option(
+            "--flow-control", f"Some of {', '.join(FLOW_CONTROLS)} (default: all; emulated: pause)."
+        ),
         list_option("--way", f"Some of {', '.join(WAYS)} (default: all)."),
         click.Option(
             ["--spread"],
