@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.errors import EmulationError
 from emulation.rest import Controller
-from experiments.framework.experiment import EMULATION, ExperimentError
+from experiments.framework.experiment import EMULATION
 from experiments.framework.routed import Measured, with_validity
 from experiments.studies.change.cases import NAIVE, PROVEN, Case, naive_rules, named
 from experiments.studies.change.row import Row, predicted
@@ -109,10 +109,7 @@ def _push(
     with TemporaryDirectory(prefix="knotless-change-") as folder:
         files = {name: Path(folder) / name for name in names}
         for name, path in files.items():
-            flows, groups = write(rules[name])
-            if groups:
-                raise ExperimentError(f"{name}: rules with groups are not pushed")
-            path.write_text(flows, encoding="utf-8")
+            path.write_text(_bundle(rules[name]), encoding="utf-8")
         began_s = time.monotonic()
         for name, wait_s in zip(names, at_s, strict=True):
             time.sleep(max(0.0, began_s + wait_s - time.monotonic()))
@@ -120,9 +117,17 @@ def _push(
     return names
 
 
-def _replace(lab: EmulatedFabric, switch: str, flows: Path) -> None:
+def _bundle(rules: SwitchRules) -> str:
+    """Return all rules of a switch as one transaction: the switch holds the old or the new ones."""
+    flows, groups = write(rules)
+    lines = [f"group add_or_mod {line}" for line in groups.splitlines()]
+    lines += ["flow delete", *(f"flow add {line}" for line in flows.splitlines())]
+    return "\n".join(lines) + "\n"
+
+
+def _replace(lab: EmulatedFabric, switch: str, bundle: Path) -> None:
     socket = f"unix:{lab.names.ovs_directory / switch}.mgmt"
-    command = ["ovs-ofctl", "-O", "OpenFlow13", "--bundle", "replace-flows", socket, str(flows)]
+    command = ["ovs-ofctl", "-O", "OpenFlow13", "bundle", socket, str(bundle)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or ["ovs-ofctl failed"]
