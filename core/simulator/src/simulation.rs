@@ -15,12 +15,14 @@ use crate::fabric::Fabric;
 use crate::hosts::{Hosts, Next};
 use crate::hub::{Hubs, Transmission};
 use crate::message::{Notice, Packet};
-use crate::network::{Arrival, Network, Passed};
+use crate::network::{Arrival, Network};
 use crate::report::Report;
 use crate::settings::{validate, LinkChange, Settings};
 use crate::tables::Tables;
 use crate::traffic::Traffic;
 use crate::traffic_check;
+
+mod rule_changes;
 
 /// A simulation.
 #[derive(Debug)]
@@ -90,33 +92,6 @@ impl Simulation {
     /// Process about `events` events; false if no event is left.
     pub fn run(&mut self, events: u64) -> bool {
         self.advance(events, self.settings.end)
-    }
-
-    /// Process all events up to a time.
-    pub fn run_to(&mut self, at: Time) {
-        self.advance(u64::MAX, at.min(self.settings.end));
-    }
-
-    /// Have a switch hold another generation of its rules from now on. Frames that it has forwarded
-    /// already, and that wait in its queues, are not affected.
-    ///
-    /// # Errors
-    /// There is no such switch or generation.
-    pub fn hold(&mut self, switch: u32, generation: u16) -> Result<(), Error> {
-        let (switches, known) =
-            (self.network.fabric().switches, self.network.tables().generations());
-        if switch as usize >= switches || generation >= known {
-            return Err(Error::new(format!(
-                "there are {switches} switches and {known} generations of rules"
-            )));
-        }
-        self.network.hold(switch, generation);
-        Ok(())
-    }
-
-    /// The frames that have passed, by channel and priority; None if rules do not change.
-    pub fn passed(&self) -> Option<&Passed> {
-        self.network.passed()
     }
 
     fn advance(&mut self, events: u64, end: Time) -> bool {
