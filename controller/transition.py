@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from common.errors import PlanError, RuleError
 from controller.desired import Desired
@@ -30,6 +31,7 @@ from forwarding.openflow.reader import Generation
 from forwarding.openflow.rules import SwitchRules
 from routing.graphs.channels import PRIORITIES
 from routing.repair import Repair, repair
+from topologies.drained import Avoided, avoided
 from topologies.fabric import Fabric
 from topologies.failures import NO_FAILURES, Failures, usable
 from verification.changes.change import Change, Installed, Step
@@ -42,10 +44,15 @@ _NO_RULES = SwitchRules(())
 
 @dataclass(frozen=True)
 class Goal:
-    """What the fabric shall do: the configured plan, repaired for what has failed."""
+    """What the fabric shall do: the configured plan, repaired for what has failed or is drained."""
 
     desired: Desired
     failures: Failures = NO_FAILURES
+
+    @cached_property
+    def avoided(self) -> Avoided:
+        """What routes avoid; frames may still be on drained links, which is not so if they fail."""
+        return avoided(self.desired.fabric, self.failures, self.desired.drained)
 
 
 @dataclass(frozen=True)
@@ -83,7 +90,8 @@ def planned(task: Task) -> Planned:
 
     """
     intact = task.goal.desired.plan
-    repaired = repair(intact, task.goal.failures) if task.goal.failures else None
+    unused = task.goal.avoided.failures
+    repaired = repair(intact, unused) if unused else None
     plan = repaired.plan if repaired else intact
     if plan.host_tags() != task.held.tags:
         raise PlanError(
@@ -127,7 +135,7 @@ class Transition:
     """
 
     def __init__(self, desired: Desired) -> None:
-        rules, tags = desired.rules, desired.plan.host_tags()
+        rules, tags = desired.rules, desired.routed.host_tags()
         self.number = 0
         self.goal = self._reached = Goal(desired)
         self.problem: str | None = None
@@ -245,13 +253,15 @@ class Transition:
     def as_json(self) -> dict[str, object]:
         """Return where the fabric is, for ``GET /status``.
 
-        ``failed`` are the links and switches that the rules of the last plan avoid. The rules add
+        ``failed`` are the links and switches that the rules of the last plan avoid as failed,
+        ``drained`` those that it avoids for maintenance. The rules add
         ``first_vlan`` and ``first_priority`` to VLANs and priorities of the plan: they are in a
         plane (:mod:`forwarding.openflow.planes`).
         """
         way, plane = self.planned, plane_of(self._held.rules, self._held.tags)
         return {
             "failed": list(self._reached.failures.names),
+            "drained": list(self._reached.desired.drained),
             "repair": way.kind if way else "intact",
             "tier": way.change.tier if way else None,
             "changing": not self.is_there,
@@ -266,6 +276,13 @@ class Transition:
         if not self.is_due or self.goal in (self._reached, self._failed_goal):
             return None
         return Task(self.goal, self._held, self._undrained, self._flow_control)
+
+    def task_to(self, desired: Desired) -> Task | None:
+        """Return what would be planned for another desired state; None while a change goes on."""
+        if not self._is_settled:
+            return None
+        goal = Goal(desired, self.goal.failures)
+        return Task(goal, self._held, self._undrained, self._flow_control)
 
     def refuse(self, task: Task, reason: str) -> None:
         """Record that a task has no solution: switches keep what they hold."""

@@ -49,6 +49,11 @@ class Names:
         return self.directory / "controller.yaml"
 
     @property
+    def overrides_file(self) -> Path:
+        """Where the controller keeps changes and drained parts."""
+        return self.directory / "overrides.json"
+
+    @property
     def token_file(self) -> Path:
         """The token with which programs may change the controller over HTTP."""
         return self.directory / "rest-token"

@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 
 from common.errors import EmulationError
 from common.flow_control import AUTO
-from emulation import certificates, namespaces, wiring
+from emulation import certificates, namespaces, rest, wiring
 from emulation import controller as control
 from emulation import daemon as emulator
 from emulation.cuts import Cables
@@ -181,7 +181,7 @@ class EmulatedFabric:
 
     def controller_status(self) -> dict[str, Any]:
         """Return the controller's ``GET /status``."""
-        return control.status(self.rest_port)
+        return rest.status(self.rest_port)
 
     def restart_controller(self) -> None:
         """Kill the controller, as a crash would, start a new one, and wait until it is ready."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.errors import EmulationError, KnotlessError
-from emulation import controller, state
+from emulation import controller, rest, state
 from emulation.cuts import Cables
 from emulation.daemon import Daemon
 from emulation.names import Names
@@ -74,7 +74,7 @@ def _controller(
     if not remote and not parts.get("controller", {}).get("alive"):
         return None
     try:
-        status = controller.status(int(found.settings.get("rest_port", controller.REST_PORT)))
+        status = rest.status(int(found.settings.get("rest_port", controller.REST_PORT)))
     except EmulationError as error:
         # The user's own controller may lack our REST interface.
         if found.phase == "ready" and not remote:

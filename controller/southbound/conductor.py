@@ -171,7 +171,7 @@ def failures_of(observed: Observed) -> Failures:
 
 def _summary(way: Planned) -> str:
     """Describe a change of routes in one line."""
-    what = ", ".join(way.goal.failures.names) or "nothing"
+    what = ", ".join((*way.goal.failures.names, *way.goal.desired.drained)) or "nothing"
     moved = f", {way.repair.moved} pairs of hosts moved" if way.repair else ""
     change = way.change
     return (

@@ -60,6 +60,10 @@ def _print_status(one: dict[str, Any]) -> None:
             f"  controller: {ready}, engine {controller.get('engine')}, "
             f"{rules} rules on {len(switches)} switches, http://127.0.0.1:{port}/status"
         )
+        if drained := controller.get("drained"):
+            click.echo(f"  drained: {', '.join(drained)}")
+        if drained := controller.get("drained"):
+            click.echo(f"  drained: {', '.join(drained)}")
         if verdict := controller.get("check"):
             click.echo(f"  plan: {verdict_text(verdict['flow_control'], verdict['cycle'])}")
     if emulator := one["emulator"]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from emulation import controller
+from emulation import rest
 from emulation.names import Names
 from emulation.network import EmulatedFabric
 from tests.integration.bare_fabric import until
@@ -41,7 +41,7 @@ def status(fabric: EmulatedFabric, knotless: Knotless) -> dict[str, Any]:
     """Return the controller's status."""
     done = knotless("status", "--name", fabric.name, "--json")
     port = json.loads(done.stdout)["fabrics"][0]["settings"]["rest_port"]
-    return controller.status(int(port))
+    return rest.status(int(port))
 
 
 def until_routes_avoid(fabric: EmulatedFabric, knotless: Knotless, failed: list[str]) -> None:

@@ -33,6 +33,9 @@ FABRIC = load("ring,4")
 DESIRED = tuple(
     Desired.compute(Config(fabric="ring,4", engine="updown", root=root), FABRIC)
     for root in ("s1", "s2", "s3", "s1")
+) + tuple(
+    Desired.compute(Config(fabric="ring,4", engine="updown"), FABRIC, drained)
+    for drained in (("s1:2-s2:3",), ("s3",))
 )
 PACE = Pace(lambda plan, task: plan(task), drain_interval_s=0)
 UP = SimpleNamespace(config=0, state=0)

@@ -59,6 +59,18 @@ def plan_change(before: Installed, new_plan: Plan) -> Change:
     return _Planner(before, new_plan, Prover(circumstances)).change()
 
 
+def between_plans(old: Plan, new: Plan) -> Change:
+    """Return the proven steps between two plans of a fabric on which nothing has failed.
+
+    The links use PFC if one of the plans needs it, else the flow control of the old one. Raises
+    PlanError as :func:`plan_change`.
+    """
+    in_use = "pfc" if "pfc" in (old.flow_control, new.flow_control) else old.flow_control
+    rules = compile_rules(old)
+    before = Installed(old.fabric, rules, in_use, old.host_tags(), old.multicast)
+    return plan_change(before, new)
+
+
 @dataclass(frozen=True)
 class _Planes:
     """The new rules and tags in a plane of their own, and the rules of both planes together.

@@ -110,6 +110,7 @@ def of_rules(
     groups: Sequence[tuple[int, int, Sequence[bool]]],
     tags: Sequence[NDArray[np.uint16]],
     cut_links: bool,
+    replayed: bool,
 ) -> State:
     """Return the explored state of rules.
 
@@ -117,8 +118,10 @@ def of_rules(
     each with EtherType and receivers; ``tags`` are empty, or for each generation an array (hosts,
     hosts + groups) of the VLAN with which a host tags, 0 for none. A packet may meet rules of
     several generations, but none older than the one before the newest that it has met. With
-    ``cut_links``, what is sent to a port behind which nothing is does not count as lost. Numbers
-    out of range raise OverflowError, arguments that do not match ValueError.
+    ``cut_links``, what is sent to a port behind which nothing is does not count as lost. If
+    ``replayed``, a packet may meet any generation after any other, and the state has what a switch
+    does by each of them, for a simulation that knows which one it holds. Numbers out of range
+    raise OverflowError, arguments that do not match ValueError.
     """
 
 def of_dot1q(

@@ -22,6 +22,8 @@ use crate::tables::Tables;
 use crate::traffic::Traffic;
 use crate::traffic_check;
 
+mod rule_changes;
+
 /// A simulation.
 #[derive(Debug)]
 pub struct Simulation {
@@ -89,9 +91,13 @@ impl Simulation {
 
     /// Process about `events` events; false if no event is left.
     pub fn run(&mut self, events: u64) -> bool {
-        let stop = self.events + events;
+        self.advance(events, self.settings.end)
+    }
+
+    fn advance(&mut self, events: u64, end: Time) -> bool {
+        let stop = self.events.saturating_add(events);
         while self.events < stop {
-            let Some((at, due)) = self.network.next(self.settings.end) else {
+            let Some((at, due)) = self.network.next(end) else {
                 self.search();
                 return false;
             };
