@@ -66,7 +66,9 @@ impl Daemon {
             environment(poll.add(queue, KEY_NFQUEUE + index as u64), epoll)?;
         }
         environment(idle_poll.add(poll.as_fd(), 0), epoll)?;
-        environment(idle_poll.add(sockets.receiver(), 0), epoll)?;
+        for receiver in sockets.receivers() {
+            environment(idle_poll.add(receiver, 0), epoll)?;
+        }
         if let Err(error) = set_realtime_priority() {
             log.line(&format!("not real-time ({error}): lateness may be higher"));
         }
@@ -161,7 +163,7 @@ impl Daemon {
     fn serve(&mut self) {
         let now = self.now();
         // Frames that the kernel lost before a reset must not count after it.
-        self.control.kernel_lost += self.sockets.take_lost();
+        self.control.kernel_lost += self.sockets.take_lost(&mut self.engine);
         self.engine.state_mut().captures.values_mut().for_each(|capture| capture.flush());
         let (control, engine, log) = (&mut self.control, &mut self.engine, &mut self.log);
         self.server.serve(&self.poll, KEY_CONTROL, |line| {
