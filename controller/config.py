@@ -57,6 +57,8 @@ class Config(PlanRequest):
     state_file : file in which changes and drained parts are kept that operators request over HTTP,
         so that a controller that starts again keeps them; None: they end with the controller. The
         path is relative to this file.
+    emulator : control socket of the link emulator, for events of pause storms; its path is
+        relative to this file. None: there is no emulator.
     rest : the HTTP interface.
 
     """
@@ -66,6 +68,7 @@ class Config(PlanRequest):
     connect_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 10.0
     kept_changes: Annotated[int, Field(ge=1, le=1000, strict=True)] = 16
     state_file: Annotated[str, Field(min_length=1)] | None = None
+    emulator: Annotated[str, Field(min_length=1)] | None = None
     rest: Rest = Rest()
 
 
@@ -136,6 +139,11 @@ def token_path(config: Config, path: Path | None) -> Path | None:
 def state_path(config: Config, path: Path | None) -> Path | None:
     """Return where changes and drained parts are kept, if the configuration names a file."""
     return _beside(path, config.state_file)
+
+
+def emulator_path(config: Config, path: Path | None) -> Path | None:
+    """Return the control socket that the configuration in ``path`` names, if it does."""
+    return _beside(path, config.emulator)
 
 
 def _beside(path: Path | None, name: str | None) -> Path | None:

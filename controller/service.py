@@ -28,6 +28,7 @@ from controller.northbound.message import HttpError
 from controller.northbound.metrics import Metrics
 from controller.northbound.server import Server
 from controller.operations import Operations
+from controller.pause_watch import PauseWatch
 from controller.status import Status
 from controller.steps import Changes
 from controller.transition import Planned
@@ -93,6 +94,9 @@ class Service:
         eventlet.spawn(Server((rest_host, rest_port), api.answer).serve_forever)
         eventlet.spawn(self._await_hangup)
         eventlet.spawn(self._watch_problems)
+        emulator = config.emulator_path(self.status.desired.config, self._path)
+        if emulator is not None:
+            eventlet.spawn(PauseWatch(emulator, self.tell).run)
 
     # --- what happens to switches: see southbound.switches.Reporter ---------------------------
 

@@ -62,14 +62,21 @@ def _holder(port: int) -> str:
     return ""
 
 
-def write_config(names: Names, plan: dict[str, Any], rest_port: int) -> None:
-    """Write the controller's configuration; ``plan`` holds the plan's keys."""
+def write_config(
+    names: Names, plan: dict[str, Any], rest_port: int, *, emulated: bool = True
+) -> None:
+    """Write the controller's configuration; ``plan`` holds the plan's keys.
+
+    ``emulated`` is whether the link emulator runs.
+    """
     config = {
         "fabric": names.fabric_file.name,
         **{key: value for key, value in plan.items() if value is not None},
         "state_file": names.overrides_file.name,
         "rest": {"host": ADDRESS, "port": rest_port, "token_file": names.token_file.name},
     }
+    if emulated:
+        config["emulator"] = names.emulator_socket.name
     names.controller_file.write_text(yaml.safe_dump(config), encoding="utf-8")
 
 

@@ -13,6 +13,8 @@ from common.errors import EmulationError
 
 RUN_DIRECTORY = Path("/run/knotless")
 """Directory of the state of running fabrics; mode 0700, owned by root."""
+CREDIT_DIRECTORY = RUN_DIRECTORY / ".nic"
+"""Credit files of all fabrics, INODE-INTERFACE by the network namespace of the host."""
 NETNS_DIRECTORY = Path("/run/netns")
 DEFAULT_NAME = "default"
 MARK = "KNOTLESS_FABRIC"

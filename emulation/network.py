@@ -54,10 +54,12 @@ class EmulatedFabric:
     ``request`` is the request for the plan, which our controller computes; without emulated links
     there is no flow control. Our controller refuses a plan that can deadlock unless
     ``allow_deadlock``. ``buffer`` (bytes; keys as in docs/emulator-protocol.md) applies to all
-    links; ``timing`` holds the emulator's top-level numbers such as ``tick_us``. ``controller`` is
-    ours, the user's own on ``openflow_port`` (remote), or none: then switches have only rules
-    that the user installs. Port 0 means any free port. With ``tls`` our
-    controller and all switches show each other certificates of a CA made for this fabric.
+    links; ``timing`` holds the emulator's top-level numbers such as ``tick_us``. ``watchdog`` holds
+    the keys of a link's watchdog on that page; ``pause_share`` is the share of time for which a
+    host may pause its link, 1 for no limit, None for the emulator's default. ``controller`` is
+    ours, the user's own on ``openflow_port`` (remote), or none: then switches have only rules that
+    the user installs. Port 0 means any free port. With ``tls`` our controller and all switches
+    show each other certificates of a CA made for this fabric.
     ``links`` plain omits the emulator: veth pairs without rates or flow control. With
     ``static_arp`` hosts know all addresses from the start; None enables it if hosts could not
     learn all of them. If hosts tag, ``host_tags`` is the plan's ``host_tags()``, with which the
@@ -72,6 +74,8 @@ class EmulatedFabric:
     allow_deadlock: bool = False
     buffer: Mapping[str, int] | None = None
     timing: Mapping[str, int] | None = None
+    watchdog: Mapping[str, Any] | None = None
+    pause_share: float | None = None
     controller: Literal["ryu", "remote", "none"] = "ryu"
     openflow_port: int = control.OPENFLOW_PORT
     rest_port: int = control.REST_PORT
@@ -228,6 +232,8 @@ class EmulatedFabric:
                 names,
                 flow_control=self.request.flow_control,
                 buffer=self.buffer,
+                watchdog=self.watchdog,
+                pause_share=self.pause_share,
                 settings=self.timing,
                 tags=self.host_tags,
             )
@@ -252,7 +258,8 @@ class EmulatedFabric:
     def settings(self) -> dict[str, Any]:
         """Return the options with which this fabric was started."""
         keys = ("allow_deadlock", "controller", "openflow_port", "rest_port", "tls", "links")
-        return self.request.model_dump() | {key: getattr(self, key) for key in keys}
+        stored = (*keys, "watchdog", "pause_share")
+        return self.request.model_dump() | {key: getattr(self, key) for key in stored}
 
     @property
     def _target(self) -> str | None:
@@ -270,7 +277,8 @@ class EmulatedFabric:
         self.openflow_port = control.free_port(self.openflow_port, "OpenFlow port")
         self.rest_port = control.free_port(self.rest_port, "REST port")
         plan = self.request.model_dump() | {"allow_deadlock": self.allow_deadlock}
-        control.write_config(self.names, plan, self.rest_port)
+        emulated = self.links == "emulated"
+        control.write_config(self.names, plan, self.rest_port, emulated=emulated)
         tls = certificates.paths(self.names.tls_directory) if self.tls else None
         control.start(runtime, self.openflow_port, tls)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from common.errors import EmulationError, KnotlessError
+from common.pause_storms import name_flows
+from common.pause_storms import problems as storm_problems
 from emulation import controller, rest, state
 from emulation.cuts import Cables
 from emulation.daemon import Daemon
@@ -88,7 +90,8 @@ def _emulator(names: Names, found: State, problems: list[str]) -> dict[str, Any]
     if "emulator" not in found.processes or "emulator" in found.missing():
         return None
     try:
-        daemon = Daemon(names.emulator_socket, files.read(names.fabric_file).switch_index)
+        fabric = files.read(names.fabric_file)
+        daemon = Daemon(names.emulator_socket, fabric.switch_index)
         status = daemon.status()
         deadlock = daemon.deadlock()
     except KnotlessError as error:
@@ -98,6 +101,8 @@ def _emulator(names: Names, found: State, problems: list[str]) -> dict[str, Any]
     if deadlock is not None:
         status["deadlock"] = {"since_us": deadlock.since_us, "cycle": list(deadlock.cycle)}
         problems.append(f"deadlock: {' waits for '.join([*deadlock.cycle, deadlock.cycle[0]])}")
+    name_flows(status["pausing_hosts"], {host.mac: host.name for host in fabric.hosts})
+    problems += storm_problems(status)
     if not status.get("valid", True):
         problems.append("the link emulator exceeds its lateness limit: this machine is too busy")
     return status

@@ -204,6 +204,7 @@ def sweep(names: Names, known: State) -> None:
         *known.processes.values(),
     }
     processes.end(victim for victim in victims if victim.pid not in family)
+    namespaces.remove_credits(hosts)
     for space in fixed:
         namespaces.remove_pairs(space)
     namespaces.remove([*hosts, *fixed])

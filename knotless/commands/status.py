@@ -73,6 +73,11 @@ def _print_status(one: dict[str, Any]) -> None:
             f"late by {late['p99']} us (99 of 100 frames; limit {late['limit']} us), "
             f"{'deadlocked' if emulator['deadlock'] else 'no deadlock'}"
         )
+        for storm in emulator["storms"]:
+            click.echo(
+                f"  watchdog: {storm['channel']}: {storm['detected']} storms detected, "
+                f"{storm['restored']} restored, {storm['dropped_frames']} frames dropped"
+            )
     if one["cut"]:
         click.echo(f"  cut: {', '.join(str(Cut.from_json(cut)) for cut in one['cut'])}")
     for problem in one["problems"]:

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use switch_model::{Time, MICROSECOND};
 
+use crate::capture::Capture;
 use crate::config::Config;
 use crate::control::Control;
 use crate::engine::Engine;
@@ -21,6 +22,8 @@ use crate::sys::poll::{termination_signals, Poll};
 /// With no frame in the network for this long the daemon sleeps until one arrives.
 const IDLE_NS: u64 = 20_000_000;
 const IDLE_WAIT_MS: u32 = 1000;
+/// How long an end waits for the last frames of captures to be written.
+const CAPTURES_NS: u64 = 1_000_000_000;
 const KEY_SIGNAL: u64 = 0;
 const KEY_CONTROL: u64 = 1;
 /// The NFQUEUE of index i has this key plus i.
@@ -66,7 +69,9 @@ impl Daemon {
             environment(poll.add(queue, KEY_NFQUEUE + index as u64), epoll)?;
         }
         environment(idle_poll.add(poll.as_fd(), 0), epoll)?;
-        environment(idle_poll.add(sockets.receiver(), 0), epoll)?;
+        for receiver in sockets.receivers() {
+            environment(idle_poll.add(receiver, 0), epoll)?;
+        }
         if let Err(error) = set_realtime_priority() {
             log.line(&format!("not real-time ({error}): lateness may be higher"));
         }
@@ -124,9 +129,20 @@ impl Daemon {
             self.poll.wait(0, &mut ready);
             self.tick(&ready);
         }
+        self.end_captures();
         self.log.line("ended");
         self.server.flush();
         Ok(())
+    }
+
+    /// Have all captures written, but do not wait long for a disk that stands still.
+    fn end_captures(&mut self) {
+        let captures = &mut self.engine.state_mut().captures;
+        captures.values_mut().for_each(Capture::end);
+        let deadline_ns = monotonic_ns() + CAPTURES_NS;
+        for capture in captures.values() {
+            while !capture.is_written() && monotonic_ns() < deadline_ns {}
+        }
     }
 
     /// Virtual time: picoseconds since the start.
@@ -161,7 +177,7 @@ impl Daemon {
     fn serve(&mut self) {
         let now = self.now();
         // Frames that the kernel lost before a reset must not count after it.
-        self.control.kernel_lost += self.sockets.take_lost();
+        self.control.kernel_lost += self.sockets.take_lost(&mut self.engine);
         self.engine.state_mut().captures.values_mut().for_each(|capture| capture.flush());
         let (control, engine, log) = (&mut self.control, &mut self.engine, &mut self.log);
         self.server.serve(&self.poll, KEY_CONTROL, |line| {

@@ -15,6 +15,7 @@ use crate::event_queue::Event;
 use crate::fabric::{EndId, Fabric, Owner};
 use crate::frame::{length_with_fcs, Frame};
 use crate::nic::Nic;
+use crate::pause_history::PauseHistory;
 use crate::state::State;
 use crate::transit::{Copy, Found, Stage};
 
@@ -32,6 +33,7 @@ pub struct Engine {
     /// When the host at an end will have sent all its MAC control frames.
     pub(crate) control_free: HashMap<EndId, Time>,
     detector: Detector,
+    pause_history: PauseHistory,
     seed: u64,
     tick: Time,
 }
@@ -55,6 +57,7 @@ impl Engine {
             nics,
             control_free: HashMap::new(),
             detector: Detector::new(patience),
+            pause_history: PauseHistory::default(),
             seed,
             tick,
         }
@@ -93,6 +96,7 @@ impl Engine {
         }
         self.model.run_watchdog(now, &mut self.state);
         self.detector.run(now, &self.model);
+        self.pause_history.run(now, &self.model);
     }
 
     fn handle(&mut self, at: Time, event: Event) {
@@ -183,6 +187,17 @@ impl Engine {
             && self.nics.values().all(Nic::is_idle)
     }
 
+    /// Count frames of a host that did not fit into the queue of its interface.
+    pub fn count_unqueued(&mut self, end: EndId, frames: u64) {
+        let outgoing = self.state.fabric.ends[end].outgoing;
+        self.model.count_drops(outgoing, DropCause::Queue, frames);
+    }
+
+    /// Number of events that are due in the future.
+    pub fn scheduled_events(&self) -> usize {
+        self.state.events.len()
+    }
+
     /// Number of frames in queues, on links and in switches.
     pub fn frames_in_network(&self) -> u64 {
         self.model.waiting_frames() + self.state.transit.pending() + self.state.delivering
@@ -197,6 +212,7 @@ impl Engine {
         self.state.reset(fabric);
         self.control_free.clear();
         self.detector.reset();
+        self.pause_history = PauseHistory::default();
     }
 
     /// Take a channel down or up.
@@ -222,6 +238,11 @@ impl Engine {
     /// The detector.
     pub fn detector(&self) -> &Detector {
         &self.detector
+    }
+
+    /// The pauses of hosts in the last second.
+    pub fn pause_history(&self) -> &PauseHistory {
+        &self.pause_history
     }
 
     /// The NICs of all hosts with an NFQUEUE.

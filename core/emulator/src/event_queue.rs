@@ -1,7 +1,7 @@
 //! Future events, ordered by (virtual time, number).
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use switch_model::{ChannelId, Signal, Time, VirtualChannel};
 
@@ -66,6 +66,8 @@ impl Ord for Item {
 #[derive(Debug, Default)]
 pub struct EventQueue {
     heap: BinaryHeap<Item>,
+    /// When the pauses of hosts expire; few, since only a channel to a host has any.
+    timers: BTreeMap<VirtualChannel, Time>,
     number: u64,
 }
 
@@ -76,9 +78,24 @@ impl EventQueue {
         self.heap.push(Item { at, number: self.number, event });
     }
 
-    /// Remove and return the next event if it is due at `now`.
+    /// Set when the pause of a host expires, in place of any earlier time; None: not any more.
+    pub fn set_timer(&mut self, target: VirtualChannel, at: Option<Time>) {
+        match at {
+            Some(at) => self.timers.insert(target, at),
+            None => self.timers.remove(&target),
+        };
+    }
+
+    /// Remove and return the next event if it is due at `now`. Timers are after other events of
+    /// their time.
     pub fn pop_due(&mut self, now: Time) -> Option<(Time, Event)> {
-        if self.heap.peek()?.at > now {
+        let event = self.heap.peek().map_or(Time::MAX, |item| item.at);
+        let timer = self.timers.iter().map(|(&target, &at)| (at, target)).min();
+        if let Some((at, target)) = timer.filter(|&(at, _)| at <= now && at < event) {
+            self.timers.remove(&target);
+            return Some((at, Event::Expired(target)));
+        }
+        if event > now {
             return None;
         }
         self.heap.pop().map(|item| (item.at, item.event))
@@ -86,17 +103,18 @@ impl EventQueue {
 
     /// Number of future events.
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.heap.len() + self.timers.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.heap.is_empty() && self.timers.is_empty()
     }
 
     /// Remove all events.
     pub fn clear(&mut self) {
         self.heap.clear();
+        self.timers.clear();
     }
 }
 

@@ -5,6 +5,7 @@ use switch_model::{ChannelId, DropCause, PriorityCounters, Time, MICROSECOND};
 
 use crate::engine::Engine;
 use crate::fabric::{Fabric, Owner};
+use crate::pause_report;
 
 /// The answer to `status`. `limit_us` is the limit of lateness; `kernel_lost` counts the frames
 /// that the kernel lost.
@@ -27,8 +28,12 @@ pub fn status(engine: &Engine, now: Time, limit_us: u64, kernel_lost: u64) -> Va
         "given_up": counters.given_up,
         "stale": counters.stale,
         "injected": counters.injected,
+        "oversized": counters.oversized,
         "pauses_obeyed": counters.pauses_obeyed,
         "pauses_ignored": counters.pauses_ignored,
+        "pauses_limited": pause_report::limited(engine, now),
+        "pausing_hosts": pause_report::pausing_hosts(engine, now),
+        "storms": pause_report::storms(engine, now),
         "deadlock": deadlock(engine),
         "frames_in_network": engine.frames_in_network(),
     })
@@ -90,6 +95,8 @@ fn channel(engine: &Engine, fabric: &Fabric, now: Time, index: usize) -> (Value,
         "rx_bytes": counted.rx_bytes,
         "dropped_frames": counted.dropped(),
         "drops": drops,
+        "storms": { "detected": counted.storms_detected, "restored": counted.storms_restored },
+        "host_pauses": pause_report::host_pauses(engine, now, ChannelId(index as u32)),
         "priorities": counted.priorities.iter().enumerate().map(priority).collect::<Vec<_>>(),
     });
     (value, counted.dropped())

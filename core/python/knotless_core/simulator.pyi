@@ -105,7 +105,13 @@ class _Channels(Protocol):
     def headroom_bytes(self) -> NDArray[np.uint64]: ...
     @property
     def watchdog_ps(self) -> NDArray[np.uint64]:
-        """The watchdog empties a queue that is paused for longer than this; 0 means never."""
+        """Detection time of the watchdog of the sender; 0 means that it has none."""
+    @property
+    def restoration_ps(self) -> NDArray[np.uint64]:
+        """Restoration time of that watchdog."""
+    @property
+    def forward_in_storms(self) -> bool:
+        """Whether watchdogs ignore pauses in a storm; else they drop the frames."""
     @property
     def jitter_ps(self) -> NDArray[np.uint64]:
         """Frames arrive up to this much later, at random, in order."""

@@ -46,7 +46,7 @@ pub use simulation::Simulation;
 pub use switch_model::{
     default_jitter, longest_frame_bytes, transmission_time, wire_bytes, Buffer, ChannelConfig,
     ChannelCounters, DropCause, FabricFlowControl, FlowControl, Limits, PriorityCounters, Time,
-    VirtualChannel, GAP_BYTES, PRIORITIES,
+    VirtualChannel, Watchdog, WatchdogAction, GAP_BYTES, PRIORITIES,
 };
 pub use tables::Tables;
 pub use traffic::{Arrivals, Flow, Process, Sending, Target, Traffic, Wish, NOBODY};

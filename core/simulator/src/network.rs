@@ -154,12 +154,6 @@ impl Network {
         self.links.take_dropped()
     }
 
-    /// A host whose line the watchdog has emptied since the last call, if there is one.
-    #[inline(always)]
-    pub fn take_emptied(&mut self) -> Option<u32> {
-        self.links.take_emptied()
-    }
-
     /// The host that sends on a channel, if a host does.
     #[inline(always)]
     pub fn sending_host(&self, channel: ChannelId) -> Option<u32> {
@@ -205,7 +199,7 @@ impl Network {
         self.model.set_up(at, channel, up, &mut self.links);
     }
 
-    /// Empty the queues that are paused too long.
+    /// Begin and end storms.
     pub fn run_watchdog(&mut self, at: Time) {
         self.model.run_watchdog(at, &mut self.links);
     }

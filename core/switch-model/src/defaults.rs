@@ -41,7 +41,7 @@ impl Limits {
         let xon_bytes = xon_bytes.unwrap_or_else(|| needed(delay));
         Buffer {
             queue_bytes: self.queue_bytes.unwrap_or(QUEUE_BYTES),
-            xoff_bytes: self.xoff_bytes.unwrap_or(2 * xon_bytes),
+            xoff_bytes: self.xoff_bytes.unwrap_or(xon_bytes.saturating_mul(2)),
             xon_bytes,
             headroom_bytes: self.headroom_bytes.unwrap_or_else(|| needed(delay + lateness)),
         }
