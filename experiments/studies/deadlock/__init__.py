@@ -21,7 +21,13 @@ from experiments.framework.experiment import (
     ExperimentError,
     shown_by,
 )
-from experiments.framework.options import FiniteRange, duration_of, list_option, within
+from experiments.framework.options import (
+    FiniteRange,
+    delay_of,
+    duration_of,
+    list_option,
+    within,
+)
 from experiments.framework.routed import Measured
 from experiments.studies.deadlock import transfers
 from experiments.studies.deadlock.matrix import (
@@ -53,6 +59,8 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     watchdog_us = options.get("watchdog")
     if watchdog_us is not None and common.on == EMULATION:
         raise ExperimentError("--watchdog: only simulated switches have one here")
+    if options.get("delay") is not None:
+        _ = delay_of(common, options, 0.0)
     found = cases(common, options)
     for case in found:
         _ = scenario.of(case).flows  # report planning errors before anything is started
@@ -67,6 +75,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         "on": common.on,
         "rate_mbps": common.rate_mbps,
         "duration_s": duration_s,
+        "delay_us": options.get("delay"),
         "watchdog_us": watchdog_us,
         "cases": [
             [c.routes, c.flow_control, c.protocol, c.repeat, c.pattern, c.tagging] for c in found
@@ -89,6 +98,12 @@ EXPERIMENT = Experiment(
         list_option("--tagging", f"Some of {', '.join(TAGGINGS)} (default: {TAGGINGS[0]})."),
         list_option("--flow-control", f"Some of {', '.join(FLOW_CONTROLS)} (default: all)."),
         list_option("--protocol", f"Some of {', '.join(PROTOCOLS)} (default: all)."),
+        click.Option(
+            ["--delay"],
+            type=float,
+            metavar="US",
+            help="Delay of every link (default: that of the pattern's fabric).",
+        ),
         click.Option(
             ["--watchdog"],
             type=FiniteRange(1, 1e9),
