@@ -35,7 +35,7 @@ DELAY_US = 5000.0
 """One-way delay of every link: the time that a frame may take in Open vSwitch."""
 DURATION_S = {EMULATION: 3.0, SIMULATION: 20.0}
 QUICK_DURATION_S = {EMULATION: 1.0, SIMULATION: 20.0}
-LIMITS_S = (0.2, 600.0)
+LIMITS_S = {EMULATION: (0.2, 600.0), SIMULATION: (0.001, 600.0)}
 LIMITS_MBPS = {EMULATION: (0.5, 100.0), SIMULATION: (0.001, 1e6)}
 
 
@@ -44,7 +44,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     from experiments.studies.traffic import cases, measure
 
     usual = QUICK_DURATION_S if common.quick else DURATION_S
-    duration_s = duration_of(common, usual[common.on], LIMITS_S)
+    duration_s = duration_of(common, usual[common.on], LIMITS_S[common.on])
     if common.rate_mbps is not None:
         within(common.rate_mbps, LIMITS_MBPS[common.on], "--rate", "Mbit/s")
     found = cases.cases(common, options, delay_of(common, options, DELAY_US))
