@@ -23,9 +23,9 @@ class StoredError(KnotlessError):
     """A run that cannot be stored or read."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stored:
-    """All stored runs."""
+    """All stored runs; compared by identity, so that what is computed from them can be cached."""
 
     runs: Sequence[Mapping[str, Any]]
 

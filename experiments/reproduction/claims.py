@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from experiments.reproduction.claim import Claim, Section
-from experiments.reproduction.paper_001 import SECTIONS_001
-from experiments.reproduction.paper_002 import SECTIONS_002
-from experiments.reproduction.paper_003 import SECTIONS_003
 from experiments.reproduction.sections_000 import SECTIONS_000
+from experiments.reproduction.sections_001 import SECTIONS_001
+from experiments.reproduction.sections_002 import SECTIONS_002
+from experiments.reproduction.sections_003 import SECTIONS_003
 from experiments.reproduction.sections_004 import SECTIONS_004
 
 TITLES = {

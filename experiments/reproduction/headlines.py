@@ -21,7 +21,8 @@ SAME = 0.02
 """A ratio has a direction if it differs from 1 by more than this."""
 
 RULE = (
-    f"*Reproduced*: ours is within {NEAR:.0%} of the paper's figure, or agrees with its words. "
+    f"*Reproduced*: ours is within {NEAR:.0%} of the paper's figure (and on the same side of 1 if "
+    f"the paper's ratio differs from 1 by more than {NEAR / 2:.0%}), or agrees with its words. "
     "*Direction only*: a ratio is on the same side of 1, but not as large. The emulated figure is "
     "judged if there is one, else the simulated one, else that of path analysis."
 )
@@ -160,7 +161,8 @@ def verdict(theirs: float | str, ours: float | None, agrees: Callable[[float], b
     if agrees is not None:
         return REPRODUCED if agrees(ours) else NOT_REPRODUCED
     assert not isinstance(theirs, str)  # noqa: S101 - words are judged by ``agrees``
-    if abs(ours / theirs - 1) <= NEAR and (ours - 1) * (theirs - 1) >= 0:
+    same_side = (ours - 1) * (theirs - 1) >= 0
+    if abs(ours / theirs - 1) <= NEAR and (same_side or abs(theirs - 1) <= NEAR / 2):
         return REPRODUCED
-    same_side = (ours - 1) * (theirs - 1) > 0 and abs(ours - 1) > SAME
+    same_side = same_side and abs(ours - 1) > SAME
     return DIRECTION if same_side and max(ours, theirs) < 5 else NOT_REPRODUCED

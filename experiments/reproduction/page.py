@@ -24,6 +24,7 @@ from runs import plots as style
 from runs.spread import Spread
 from runs.stored import Stored
 
+NEARLY_NOTHING = 0.02
 MISSING = "not stored"
 NOWHERE = "-"
 """Shown where a figure does not exist."""
@@ -49,8 +50,8 @@ def printed(claim: Claim) -> str:
 
 
 def over(spread: Spread | None, theirs: float | str) -> str:
-    """Return our figure divided by the paper's; words have no ratio."""
-    if spread is None or isinstance(theirs, str) or not theirs:
+    """Return our figure divided by the paper's; words and nearly nothing have no ratio."""
+    if spread is None or isinstance(theirs, str) or theirs < NEARLY_NOTHING:
         return NOWHERE
     return f"{spread.mean / theirs:.2f}"
 

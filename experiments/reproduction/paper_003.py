@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from experiments.framework.experiment import SIMULATION
 from experiments.framework.routed import Routed
-from experiments.reproduction.claim import INFERRED, Claim, Compute, Plot, Section
+from experiments.reproduction.claim import INFERRED, Claim, Compute
 from experiments.reproduction.figures import values, where
-from experiments.reproduction.plots import paper_003 as draw
 from experiments.reproduction.rows import Row
 from experiments.studies.primitives.stages import STAGES
 from runs.spread import Spread
@@ -142,40 +141,5 @@ PUSH = [
             3,
         )
         for stage in OURS
-    ),
-]
-SECTIONS_003 = [
-    Section(
-        "Figure 7 and section 4: latency and bandwidth",
-        MESSAGES,
-        commands=(
-            "knotless run pingpong --on simulation --fabric flat,2,rate=1300,delay=0.1",
-            "sudo knotless run pingpong",
-        ),
-    ),
-    Section(
-        "Table 3: the stages of a push of 64 bytes",
-        PUSH,
-        plots=(
-            Plot(
-                "003-table-3",
-                "When each stage begins (paper) or ends (ours), as a share of the time until the "
-                "data is in the remote memory.",
-                draw.table_3,
-            ),
-        ),
-        commands=(
-            "knotless run primitives --on simulation --fabric flat,2,rate=1300,delay=0.1",
-            "sudo knotless run primitives",
-        ),
-    ),
-    Section(
-        "Not compared",
-        missing=(
-            "Figures 1 to 6, figure 8 and tables 1 and 2 are drawings, descriptions of boards and "
-            "lists. For its primitives, see [messages.md](../messages.md).",
-            "Its routing needs fewer virtual channels than the diameter of a fabric. Our engine "
-            "`sbp-reduced` implements it; tests check it against the paper's definition.",
-        ),
     ),
 ]

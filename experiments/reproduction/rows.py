@@ -7,7 +7,8 @@ ratio is only taken between rows whose conditions are all equal, apart from thos
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from experiments.framework.experiment import EMULATION
@@ -38,7 +39,8 @@ _NEUTRAL: tuple[object, ...] = (None, 0, 0.0)
 """Values of a setting that older runs lack: all mean 'not used'."""
 
 
-def rows(stored: Stored, experiment: str, on: str, *, valid: bool = True) -> list[Row]:
+@lru_cache(maxsize=128)
+def rows(stored: Stored, experiment: str, on: str, *, valid: bool = True) -> Sequence[Row]:
     """Return the rows of an experiment in one place; only the valid ones unless told otherwise."""
     conditions = CONDITIONS[experiment]
     found: list[Row] = []

@@ -37,7 +37,7 @@ def bars(
             label=label,
         )
     axes.set_yticks(range(len(names)), names)
-    axes.invert_yaxis()
+    axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(axis="x")
     axes.grid(axis="y", visible=False)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from experiments.framework.experiment import EMULATION, SIMULATION
 from experiments.reproduction.figures import where
+from experiments.reproduction.paper_000 import flooded
 from experiments.reproduction.plots import (
     COLOURS,
     EMULATED,
@@ -69,8 +70,8 @@ def figures_4_to_7(fabric: str) -> Callable[[Stored], Figure]:
                         sizes, means, color=COLOURS[i], marker=MARKERS[i], markersize=4, label=label
                     )
             axes.set_title(pattern)
-            axes.set_xlim(0, 1900)
-            axes.set_ylim(bottom=0)
+        panels[0, 0].set_xlim(0, 1900)
+        panels[0, 0].set_ylim(bottom=0)
         figure.supxlabel("bytes of a message", fontsize=10)
         figure.supylabel("MB/s of a sender", fontsize=10)
         legend_outside(figure, panels[0, 0])
@@ -138,22 +139,15 @@ def figures_8_and_10(stored: Stored) -> Figure:
 
 def table_9(stored: Stored) -> Figure:
     """Draw the throughput ratio of every case, with the paper's largest."""
-    from experiments.reproduction import paper_000 as paper
-    from experiments.reproduction.figures import ratios
-
     figure = style.new_figure(8.6, 2.6)
     left, right = figure.subplots(1, 2, sharex=True)
-    test = where(part="open-loop", fabric=paper.FOUR, rate_mbps=paper.LINK_MBPS)
-    flood = [row for row in rows(stored, "traffic", SIMULATION) if test(row)]
+    known = rows(stored, "traffic", SIMULATION)
     for axes, title, largest, select in (
         (left, "DL over up*/down*", 1.67, False),
         (right, "DL: spread over low port", 1.71, True),
     ):
         for level, vcs in enumerate((3, 2)):
-            above = paper.engine("dl", vcs)
-            below = paper.engine("dl", vcs, "low-port") if select else paper.UPDOWN
-            free = ("select", "routes") if select else paper.ROUTES
-            found = ratios(flood, "mean_mbps", above, below, free)
+            found = flooded(known, vcs, select=select)
             values = [each[0] for each in found.values() if each]
             axes.plot(values, [level] * len(values), "o", color=SIMULATED, alpha=0.5)
         axes.axvline(largest, color=PAPER, linestyle="--", label="paper: the largest")

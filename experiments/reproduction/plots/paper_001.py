@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from experiments.framework.experiment import SIMULATION
 from experiments.reproduction.figures import where
+from experiments.reproduction.paper_001 import ALGORITHMS, TWO_NETWORKS
 from experiments.reproduction.plots import COLOURS, legend_outside
 from experiments.reproduction.rows import rows
 from runs import plots as style
@@ -32,8 +33,6 @@ def _curve(axes: Axes, stored: Stored, fabric: str, algorithm: str, networks: in
 
 def figures_5_to_8(stored: Stored) -> Figure:
     """Draw barrier times over the number of hosts, on a switch and on a hub."""
-    from experiments.reproduction.paper_001 import ALGORITHMS
-
     figure = style.new_figure(8.6, 3.6)
     left, right = figure.subplots(1, 2)
     for axes, fabric, place, title in (
@@ -56,8 +55,6 @@ def figures_5_to_8(stored: Stored) -> Figure:
 
 def figures_9_and_10(stored: Stored) -> Figure:
     """Draw barrier times with one and with two networks."""
-    from experiments.reproduction.paper_001 import TWO_NETWORKS
-
     figure = style.new_figure(8.6, 3.4)
     panels = figure.subplots(1, 2, sharey=True)
     for axes, (words, name, hosts, times_us, *_) in zip(panels, TWO_NETWORKS, strict=True):

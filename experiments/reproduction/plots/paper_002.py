@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from experiments.framework.experiment import ANALYSIS, EMULATION, SIMULATION
 from experiments.reproduction.figures import where
+from experiments.reproduction.paper_002 import MEASURED, SHIFT_ALL_L6, SIZES
 from experiments.reproduction.plots import COLOURS, EMULATED, MARKERS, PAPER, SIMULATED, bars
 from experiments.reproduction.rows import rows
 from runs import plots as style
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 def figure_18(stored: Stored) -> Figure:
     """Draw the throughput ratio over the number of hosts, for parts of the hosts."""
-    from experiments.reproduction.paper_002 import SHIFT_ALL_L6, SIZES
-
     figure = style.new_figure(7.4, 3.8)
     axes = figure.subplots()
     known = rows(stored, "all-to-all", ANALYSIS)
@@ -47,8 +46,6 @@ def figure_18(stored: Stored) -> Figure:
 
 def figures_19_to_22(stored: Stored) -> Figure:
     """Draw the share of the line rate with both schedules: the paper's and ours."""
-    from experiments.reproduction.paper_002 import MEASURED
-
     claims = [claim for claim in MEASURED if claim.place == "Figures 19 to 22"]
     figure = style.new_figure(7.4, 3.6)
     axes = figure.subplots()

@@ -6,6 +6,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from experiments.framework.experiment import EMULATION, SIMULATION
+from experiments.reproduction.paper_003 import ARRIVED, OURS, STAGES_US, WRITTEN_US
 from experiments.reproduction.plots import EMULATED, PAPER, SIMULATED
 from experiments.reproduction.rows import rows
 from runs import plots as style
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 def table_3(stored: Stored) -> Figure:
     """Draw when each stage of a push begins, as a share of the time until the data is written."""
-    from experiments.reproduction.paper_003 import ARRIVED, OURS, STAGES_US, WRITTEN_US
-
     figure = style.new_figure(8.6, 4.4)
     left, right = figure.subplots(1, 2, sharex=True)
     left.plot(

@@ -8,6 +8,14 @@ from typing import TYPE_CHECKING
 
 from experiments.framework.experiment import EMULATION, SIMULATION
 from experiments.reproduction.figures import where
+from experiments.reproduction.paper_004 import DRAWN, TRAFFIC
+from experiments.reproduction.paper_004_deadlocks import (
+    CONTROLS,
+    PAIRS,
+    SCANNED_MBPS,
+    TABLES,
+    WORDS,
+)
 from experiments.reproduction.plots import EMULATED, PAPER, SIMULATED, bars, legend_outside
 from experiments.reproduction.rows import rows
 from runs import plots as style
@@ -24,8 +32,6 @@ PAYLOAD = 1470 / 1538
 
 def figure_10(stored: Stored) -> Figure:
     """Draw the mean bandwidth of 16 hosts as a share of the line, for each topology."""
-    from experiments.reproduction.paper_004 import DRAWN, TRAFFIC
-
     figure = style.new_figure(8.6, 4.2)
     panels = figure.subplots(1, 2, sharey=True, sharex=True)
     for axes, pattern in zip(panels, ("bit-reversal", "transpose"), strict=True):
@@ -54,14 +60,6 @@ def table(tagging: str) -> Callable[[Stored], Figure]:
     """Return the function that draws table 3 or 4: Mbit/s of UDP as a share of the line."""
 
     def draw(stored: Stored) -> Figure:
-        from experiments.reproduction.paper_004_deadlocks import (
-            CONTROLS,
-            PAIRS,
-            SCANNED_MBPS,
-            TABLES,
-            WORDS,
-        )
-
         figure = style.new_figure(8.6, 4.4)
         panels = figure.subplots(1, 3, sharey=True, sharex=True)
         names = [
