@@ -155,7 +155,7 @@ TOPOLOGIES = [
         "On the 4x2 torus, every routing has paths through four switches (two steps in one "
         "dimension and one in the other). The paper's four VLANs of the torus contain rings, in "
         "which ordinary switches flood for ever; loop-free VLANs need 16. The paper's 12 for the "
-        "Clos excludes the pairs at the ends of the link itself (see [table-1.md](table-1.md)).",
+        "Clos excludes the pairs at the ends of the link itself (see [table-1.md](../table-1.md)).",
         2 if figure == "mean_switches" else 0,
         (ANALYSIS,),
     )

@@ -38,7 +38,7 @@ def test_a_case_that_disagrees_is_counted_and_shown() -> None:
     text = page.text(Stored(changed))
     first = sum(run["rows"][0]["agrees"] for run in known.runs if run["experiment"] == "agreement")
     assert f"{agree - first} of {len(rows)} cases agree" in text
-    assert text.count("| no |") == first
+    assert text.count("| NO |") == first
 
 
 def test_rows_that_are_not_valid_are_left_out_and_counted() -> None:

@@ -43,14 +43,14 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     """Check the settings; raises KnotlessError if they are invalid."""
     from experiments.studies.traffic import cases, measure
 
+    cut_through = options.get("cut_through") or 0
+    if cut_through and common.on == EMULATION:
+        raise ExperimentError("--cut-through: emulated switches store and forward")
     usual = QUICK_DURATION_S if common.quick else DURATION_S
     duration_s = duration_of(common, usual[common.on], LIMITS_S[common.on])
     if common.rate_mbps is not None:
         within(common.rate_mbps, LIMITS_MBPS[common.on], "--rate", "Mbit/s")
     found = cases.cases(common, options, delay_of(common, options, DELAY_US))
-    cut_through = options.get("cut_through") or 0
-    if cut_through and common.on == EMULATION:
-        raise ExperimentError("--cut-through: emulated switches store and forward")
 
     def live(lab: EmulatedFabric, case: Case, seed: int) -> Measured:
         return measure.emulated(lab, case, duration_s=duration_s, seed=seed)
