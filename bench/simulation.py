@@ -96,15 +96,16 @@ def in_its_own_process(number: int, limit_s: float) -> dict[str, Any]:
     return found
 
 
-def table_of(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the rows of the table in docs/performance.md."""
-    return [
+def table_of(run: dict[str, Any]) -> list[str]:
+    """Return the rows of the table in docs/performance.md, and the load of the machine."""
+    rows = [
         "| {fabric}, {hosts:,} hosts | {pattern} | {packet_hops:,} | {wall_s:g} | {m:.1f} M"
         " | {best:.1f} M | {peak_mb:,} MB | {runs} |".format(
             **row, m=row["packet_hops_per_s"] / 1e6, best=row["best_packet_hops_per_s"] / 1e6
         )
-        for row in rows
+        for row in run["rows"]
     ]
+    return [*rows, "", f"The load of the machine after the run was {run['machine']['load_1min']}."]
 
 
 @click.command()
@@ -124,7 +125,7 @@ def main(slow: bool, as_json: bool, table: Path | None, number: int | None) -> N
     Example: python -m bench.simulation --slow --json; python -m bench.simulation --table FILE
     """
     if table is not None:
-        click.echo("\n".join(table_of(json.loads(table.read_text())["rows"])))
+        click.echo("\n".join(table_of(json.loads(table.read_text()))))
         return
     if number is not None:
         click.echo(json.dumps(measure(CASES[number])))

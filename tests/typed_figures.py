@@ -18,7 +18,7 @@ UNITS = (
     r"%|[nmu]?s|seconds?|minutes?|hours?|bytes|[GMk]B|[GMK]iB|[GMK]bit/s|M|times|frames/s|hops/s"
 )
 FIGURE = re.compile(
-    rf"(?<![\w.,:-])(?:\d[\d,]*(?:\.\d+)?\s?(?:{UNITS})(?![\w/])|\d[\d,]*\.\d+(?![\w.]))"
+    rf"(?<![\w.,:-])(?:\d[\d,]*(?:\.\d+)?\s?(?:{UNITS})(?![\w/])|\d[\d,]*\.\d+(?!\w|\.\d))"
 )
 CELL = re.compile(r"\**[<>~]?[+-]?\d[\d,.]*(?:\s?(?:%|us|ms|s|MB|GB|M))?\**(?: \(\d[\d.,]*\))?")
 

@@ -210,6 +210,10 @@ def losses(tagging: str) -> list[Claim]:
             _missing(pattern, routes, control, tagging),
             LOSS_WHY,
             1,
+            # A ring that stopped sends nothing in the window of the simulation.
+            (EMULATION,)
+            if (routes, control) == ("cyclic", "pause") and pattern.startswith("ring")
+            else (EMULATION, SIMULATION),
         )
         for pattern, printed in LOSSES[tagging].items()
         for routes, letter, shares in zip(

@@ -197,7 +197,7 @@ def _speed(
 NETWORK_ONLY = (
     "The paper runs class B on lines of 1 Gbit/s. Ours are classes S and W, with delays a "
     "thousand times as long in emulation. The tests of explanations below show what computing "
-    "changes. Class B is not attempted: its kernels take hours here."
+    "changes. Class B is not attempted: our kernels are written for classes S and W."
 )
 FIGURE_12 = [
     Claim(

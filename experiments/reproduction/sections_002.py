@@ -29,7 +29,7 @@ SECTIONS_002 = [
         ),
         missing=(
             "Throughput over message sizes from 1 byte to 256 MiB is not attempted: exchanges of "
-            "megabytes on links of a few Mbit/s would take days. They wait for an emulator whose "
+            "megabytes on links of a few Mbit/s would take hours. They wait for an emulator whose "
             "fabric runs in virtual time.",
         ),
     ),

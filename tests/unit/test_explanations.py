@@ -32,8 +32,8 @@ def test_a_watchdog_keeps_a_deadlocked_ring_moving() -> None:
 
 
 def messages(**options: Any) -> dict[str, Any]:
-    case = {"part": "acknowledged", "fabric": ("mesh,4,4,hosts=2",), "engine": "dor"}
-    case |= {"pattern": "complement", "size": "1024", "delay": 0.2}
+    case: dict[str, Any] = {"part": "acknowledged", "engine": "dor", "pattern": "complement"}
+    case |= {"fabric": ("mesh,4,4,hosts=2",), "size": "1024", "delay": 0.2}
     return simulated("traffic", {"rate_mbps": 6000.0, "duration_s": 0.001}, **case, **options)
 
 

@@ -30,7 +30,7 @@ from experiments.reproduction.headlines import (
     measured,
     verdict,
 )
-from experiments.reproduction.rows import CONDITIONS, rows
+from experiments.reproduction.rows import CONDITIONS, condition, rows
 from experiments.studies.hops import EXPERIMENT as HOPS
 from knotless.commands.reproduction import DEFAULT_PAGE
 from knotless.main import main
@@ -306,3 +306,17 @@ def test_a_folder_without_a_run_gives_one_line(tmp_path: Path) -> None:
     result = CliRunner(mix_stderr=False).invoke(main, ["report", str(tmp_path)])
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("experiment", CONDITIONS)
+def test_simulations_of_equal_conditions_have_equal_results(experiment: str) -> None:
+    seen: dict[tuple[Any, ...], set[str]] = {}
+    for row in rows(KNOWN, experiment, "simulation"):
+        if hash_of := row.get("result_sha256"):
+            key = (*condition(row, ()), row.get("window_s"))
+            seen.setdefault(key, set()).add(hash_of)
+        elif "mean_us" in row:
+            seen.setdefault((*condition(row, ()), row.get("barriers")), set()).add(
+                str(row["mean_us"])
+            )
+    assert [key for key, results in seen.items() if len(results) > 1] == []

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
+from common.errors import PlanError
 from experiments.reproduction import inserts, page
 from experiments.reproduction.inserts import InsertError
 from knotless.commands.reproduction import AGREEMENT
-from routing.plan import PlanError, make_plan
+from routing.plan import make_plan
 from runs import stored
 from tests.typed_figures import typed
 from topologies import load
