@@ -23,7 +23,7 @@ SAME = 0.02
 RULE = (
     f"*Reproduced*: ours is within {NEAR:.0%} of the paper's figure (and on the same side of 1 if "
     f"the paper's ratio differs from 1 by more than {NEAR / 2:.0%}), or agrees with its words. "
-    "*Direction only*: a ratio is on the same side of 1, but not as large. The emulated figure is "
+    "*Direction only*: a ratio is on the same side of 1, but differs more. The emulated figure is "
     "judged if there is one, else the simulated one, else that of path analysis."
 )
 

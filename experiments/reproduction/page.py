@@ -65,20 +65,23 @@ def overview(stored: Stored) -> Iterator[str]:
     yield "    knotless run paths --quick"
     yield "    knotless reproduction results/paths-TIME-ID"
     yield ""
-    yield "| paper | headline claim | paper | ours | on | verdict |"
-    yield "|---|---|---|---|---|---|"
+    yield f"| paper | headline claim | paper | {' | '.join(PLACES)} | verdict |"
+    yield "|---|---|---|" + "---|" * (len(PLACES) + 1)
     for headline in HEADLINES:
         claim = claim_of(headline)
         link = f"[{headline.paper}]({FOLDER}/{headline.paper}.md)"
         if claim is None:
-            yield f"| {link} | {headline.words} | | | | {verdict(0.0, None, None)} |"
+            yield f"| {link} | {headline.words} | - | - | - | - | **{verdict(0.0, None, None)}** |"
             continue
-        found = judged(measured(stored, claim))
-        on, spread = found if found is not None else (NOWHERE, None)
-        ours = None if spread is None else spread.mean
-        says = verdict(claim.theirs, ours, headline.agrees)
-        figure = NOWHERE if ours is None else f"{ours:.{claim.digits}f}"
-        yield f"| {link} | {headline.words} | {printed(claim)} | {figure} | {on} | {says} |"
+        found = measured(stored, claim)
+        first = judged(found)
+        says = verdict(claim.theirs, first[1].mean if first else None, headline.agrees)
+        ours = [
+            f"{spread.mean:.{claim.digits}f}" if (spread := found.get(on)) else NOWHERE
+            for on in PLACES
+        ]
+        cells = [link, headline.words, printed(claim), *ours, f"**{says}**"]
+        yield f"| {' | '.join(cells)} |"
     yield ""
     yield RULE
     yield ""

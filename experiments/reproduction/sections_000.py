@@ -40,7 +40,10 @@ SECTIONS_000 = [
             "sudo knotless run traffic --part acknowledged --size 1792 --fabric irregular-a "
             "--engine updown,dl:2,sbp,updown:4 --pattern bit-reversal --repeats 5",
         ),
-        notes=(DRAWN_ONLY,),
+        notes=(
+            DRAWN_ONLY,
+            "A message of 1,792 bytes takes two Ethernet packets here, one packet in the paper.",
+        ),
         missing=(
             "Emulation covers A and the mesh with 1,792 bytes. The other fabrics and sizes are "
             "not attempted: each of some 600 cases takes seconds to minutes in real time. They "
