@@ -92,7 +92,9 @@ impl Victim {
         let mut node = Node::new(config, OWN, 1).expect("the settings are possible");
         let peer = Address { mac: Mac([2, 0, 0, 0, 1, 0]), port: 0 };
         node.isend(peer, 3, b"a message to a peer").expect("there is room");
-        Victim { node, now: 0 }
+        let mut victim = Victim { node, now: 0 };
+        victim.answer();
+        victim
     }
 
     fn take(&mut self, frame: &[u8]) {
@@ -125,7 +127,7 @@ impl Victim {
         if self.node.deadline().is_some_and(|at| at <= self.now) {
             self.node.expire(self.now);
         }
-        if time % 3 == 0 {
+        if time.is_multiple_of(3) {
             while self.node.messenger.receive().is_some() {}
         }
         self.answer();

@@ -325,8 +325,8 @@ mod tests {
         let problem = Problem::TooManyActions { group: 1, most: MOST_ACTIONS };
         assert_eq!(follow(8, 100, Action::Output(2)), (0, false, vec![problem]));
         assert_eq!(follow(1, 100, Action::Output(2)).0, 100);
-        let endless = Problem::EndlessGroups(1);
-        assert_eq!(follow(9, 1, Action::Output(2)).2, [endless.clone()]);
-        assert_eq!(follow(2, 2, Action::Group(1)).2, [endless]);
+        let endless = [Problem::EndlessGroups(1)];
+        assert_eq!(follow(9, 1, Action::Output(2)).2, endless);
+        assert_eq!(follow(2, 2, Action::Group(1)).2, endless);
     }
 }
