@@ -36,7 +36,7 @@ for target in "${targets[@]}"; do
     if [ "${KNOTLESS_FUZZ_KEEP:-}" ]; then
         rm -rf "$work/merged"
         mkdir "$work/merged"
-        "$program" -merge=1 -max_len=512 "$work/merged" "$found" "$kept" 2>/dev/null
+        "$program" -set_cover_merge=1 -max_len=512 "$work/merged" "$found" "$kept" 2>/dev/null
         rm -rf "$kept"
         mv "$work/merged" "$kept"
     fi
