@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from common.errors import EmulationError
-from emulation.names import CREDIT_DIRECTORY, NETNS_DIRECTORY
+from emulation.names import NETNS_DIRECTORY
 
 INTERFACE_GROUP = 6653
 """The kernel's group number (ip-link(8)) of one end of each veth pair that we create."""
@@ -111,20 +111,6 @@ def remove_pairs(namespace: str) -> None:
     deletes them all at once; one at a time takes 20 ms each.
     """
     ip_batch([f"link delete group {INTERFACE_GROUP}"], namespace=namespace, force=True)
-
-
-def remove_credits(namespaces: Sequence[str]) -> None:
-    """Remove the credit files of hosts in these namespaces, which an emulator that was killed left.
-
-    Call this when the emulator has ended and before removing the namespaces.
-    """
-    for namespace in namespaces:
-        try:
-            inode = (NETNS_DIRECTORY / namespace).stat().st_ino
-        except FileNotFoundError:
-            continue
-        for file in CREDIT_DIRECTORY.glob(f"{inode}-*"):
-            file.unlink(missing_ok=True)
 
 
 def remove(namespaces: Sequence[str]) -> None:

@@ -113,7 +113,7 @@ impl Daemon {
         while !self.control.shutdown {
             let now_ns = monotonic_ns();
             let unsent = self.server.flush();
-            if unsent || !self.engine.is_idle() {
+            if unsent || self.server.has_waiting() || !self.engine.is_idle() {
                 busy_ns = now_ns;
             }
             if now_ns > busy_ns + IDLE_NS {
@@ -152,10 +152,14 @@ impl Daemon {
 
     /// Do everything that is due. `ready` has the keys of the descriptors with input.
     fn tick(&mut self, ready: &[u64]) {
+        // Every client has the key of the control socket.
+        if ready.contains(&KEY_CONTROL) || self.server.has_waiting() {
+            self.serve();
+        }
         for &key in ready {
             match key {
                 KEY_SIGNAL => self.control.shutdown = true,
-                KEY_CONTROL => self.serve(),
+                KEY_CONTROL => {}
                 key => {
                     let index = (key - KEY_NFQUEUE) as usize;
                     self.sockets.receive_held(index, &mut self.engine);

@@ -1,19 +1,19 @@
 //! The receiving side: reordering of streams, reassembly of datagrams.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use crate::address::Address;
-use crate::config::{Time, MILLISECOND, WINDOW_FRAMES};
+use crate::config::WINDOW_FRAMES;
 use crate::inbox::{Buffer, Inbox};
 use crate::message::{Message, MessageKind, Reliability};
 use crate::wire::Ack;
 
+mod datagrams;
+
+pub use datagrams::{Datagrams, Piece};
+
 /// Frames after which an acknowledgement is sent even while more arrive.
 const FRAMES_PER_ACK: u32 = 16;
-/// A datagram of which no part has arrived for this long is given up.
-const DATAGRAM_TIMEOUT: Time = 500 * MILLISECOND;
-const MAX_PARTIAL_DATAGRAMS: usize = 256;
-const MAX_GAPS: usize = 256;
 
 /// A frame of a stream without its number.
 #[derive(Debug)]
@@ -63,6 +63,7 @@ pub struct Incoming {
     unacknowledged: u32,
     /// Whether an acknowledgement must be sent at once.
     pub ack_now: bool,
+    broken: bool,
 }
 
 impl Incoming {
@@ -75,6 +76,7 @@ impl Incoming {
             building: None,
             unacknowledged: 0,
             ack_now: false,
+            broken: false,
         }
     }
 
@@ -96,6 +98,11 @@ impl Incoming {
     /// Whether a message is incomplete or frames are kept.
     pub fn is_open(&self) -> bool {
         self.building.is_some() || !self.held.is_empty()
+    }
+
+    /// Whether the stream cannot continue.
+    pub fn is_broken(&self) -> bool {
+        self.broken
     }
 
     /// Bytes kept until the frames before them have arrived.
@@ -171,157 +178,54 @@ impl Incoming {
         if part.first != self.building.is_none() || !inbox.admits(total) {
             return Outcome::Broken;
         }
-        let (buffer, mut data) = match self.building.take() {
-            Some(building) => building,
-            None => match inbox.claim(total) {
-                // Allocate only for what has arrived: the length that a frame claims is not
-                // trusted.
-                Some(buffer) => (buffer, Vec::with_capacity(part.payload.len())),
-                None => return Outcome::NoRoom,
-            },
+        let message = |data| {
+            let reliability = Reliability::Acknowledged;
+            Message { from, to, reliability, kind: part.kind, data }
         };
-        data.extend_from_slice(part.payload);
+        if part.first && part.last {
+            if !inbox.takes(total) {
+                return Outcome::NoRoom;
+            }
+            self.next += 1;
+            inbox.deliver(message(part.payload.to_vec()));
+            return Outcome::Taken;
+        }
+        // Memory is reserved only for what has arrived: the length that a frame claims is not
+        // trusted.
+        let (mut buffer, mut data) =
+            self.building.take().unwrap_or_else(|| (inbox.begin(total), Vec::new()));
+        let end = data.len() + part.payload.len();
         // A message must not change its length, or end before or after it.
-        if !buffer.is_for(total) || data.len() > total || part.last != (data.len() == total) {
-            inbox.abandon(buffer);
+        if !buffer.is_for(total) || end > total || part.last != (end == total) {
+            self.building = Some((buffer, data));
             return Outcome::Broken;
         }
+        let waits = part.last && !inbox.has_buffer();
+        if waits || !inbox.grow(&mut buffer, part.payload.len()) {
+            if part.first {
+                inbox.abandon(buffer);
+            } else {
+                self.building = Some((buffer, data));
+            }
+            return Outcome::NoRoom;
+        }
+        data.extend_from_slice(part.payload);
         self.next += 1;
         if part.last {
-            let reliability = Reliability::Acknowledged;
-            let kind = part.kind;
-            inbox.complete(buffer, Message { from, to, reliability, kind, data });
+            inbox.complete(buffer, message(data));
         } else {
             self.building = Some((buffer, data));
         }
         Outcome::Taken
     }
 
-    /// End the stream and return its buffer.
-    pub fn end(self, inbox: &mut Inbox) {
-        if let Some((buffer, _)) = self.building {
+    /// The stream cannot continue: free its memory. It stays known, so that no copy of its first
+    /// frames begins it again.
+    pub fn break_off(&mut self, inbox: &mut Inbox) {
+        if let Some((buffer, _)) = self.building.take() {
             inbox.abandon(buffer);
         }
-    }
-}
-
-/// A datagram of which parts are missing.
-#[derive(Debug)]
-struct Partial {
-    key: (Address, Address, u64, u32),
-    buffer: Buffer,
-    data: Vec<u8>,
-    /// The ranges of bytes that have arrived, ascending, with gaps between them.
-    ranges: Vec<(usize, usize)>,
-    last_heard: Time,
-}
-
-/// Datagrams of which parts are missing.
-#[derive(Debug, Default)]
-pub struct Datagrams {
-    partial: VecDeque<Partial>,
-    /// Datagrams given up.
-    pub incomplete: u64,
-}
-
-/// A part of a datagram.
-#[derive(Debug)]
-pub struct Piece<'frame> {
-    /// The sender.
-    pub from: Address,
-    /// The destination.
-    pub to: Address,
-    /// The sender's session.
-    pub session: u64,
-    /// Number of the message at the sender.
-    pub number: u32,
-    /// Offset of the payload in the message.
-    pub offset: usize,
-    /// Length of the message.
-    pub total: usize,
-    /// Which part of the receiver the message is for.
-    pub kind: MessageKind,
-    /// The payload: within the message, and empty only if that is.
-    pub payload: &'frame [u8],
-}
-
-impl Datagrams {
-    /// Receive a part; returns false if there is no buffer for its message.
-    pub fn take(&mut self, now: Time, piece: &Piece<'_>, inbox: &mut Inbox) -> bool {
-        let &Piece { from, to, total, kind, .. } = piece;
-        let reliability = Reliability::None;
-        if piece.payload.len() == total {
-            let Some(buffer) = inbox.claim(total) else { return false };
-            let data = piece.payload.to_vec();
-            inbox.complete(buffer, Message { from, to, reliability, kind, data });
-            return true;
-        }
-        let key = (from, to, piece.session, piece.number);
-        let place = match self.partial.iter().position(|partial| partial.key == key) {
-            Some(place) => place,
-            None => {
-                if self.partial.len() == MAX_PARTIAL_DATAGRAMS {
-                    self.give_up_first(inbox);
-                }
-                let Some(buffer) = inbox.claim(total) else { return false };
-                let (data, ranges) = (Vec::new(), Vec::new());
-                self.partial.push_back(Partial { key, buffer, data, ranges, last_heard: now });
-                self.partial.len() - 1
-            }
-        };
-        let partial = &mut self.partial[place];
-        if !partial.buffer.is_for(total) || partial.ranges.len() > MAX_GAPS {
-            return false;
-        }
-        partial.last_heard = now;
-        partial.add(piece.offset, piece.payload);
-        if partial.ranges == [(0, total)] {
-            if let Some(Partial { buffer, data, .. }) = self.partial.remove(place) {
-                inbox.complete(buffer, Message { from, to, reliability, kind, data });
-            }
-        }
-        true
-    }
-
-    /// When [`Datagrams::expire`] must be called.
-    pub fn deadline(&self) -> Option<Time> {
-        self.partial.iter().map(|partial| partial.last_heard + DATAGRAM_TIMEOUT).min()
-    }
-
-    /// Give up datagrams that have waited too long.
-    pub fn expire(&mut self, now: Time, inbox: &mut Inbox) {
-        while let Some(place) =
-            self.partial.iter().position(|partial| partial.last_heard + DATAGRAM_TIMEOUT <= now)
-        {
-            self.partial.swap(0, place);
-            self.give_up_first(inbox);
-        }
-    }
-
-    fn give_up_first(&mut self, inbox: &mut Inbox) {
-        if let Some(partial) = self.partial.pop_front() {
-            inbox.abandon(partial.buffer);
-            self.incomplete += 1;
-        }
-    }
-}
-
-impl Partial {
-    fn add(&mut self, start: usize, payload: &[u8]) {
-        let end = start + payload.len();
-        if self.data.len() < end {
-            self.data.resize(end, 0);
-        }
-        self.data[start..end].copy_from_slice(payload);
-        let (mut start, mut end) = (start, end);
-        self.ranges.retain(|&(from, to)| {
-            let apart = to < start || end < from;
-            if !apart {
-                (start, end) = (start.min(from), end.max(to));
-            }
-            apart
-        });
-        let place = self.ranges.partition_point(|&(from, _)| from < start);
-        self.ranges.insert(place, (start, end));
+        self.held.clear();
+        (self.broken, self.unacknowledged, self.ack_now) = (true, 0, false);
     }
 }
