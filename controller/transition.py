@@ -29,12 +29,13 @@ from forwarding.openflow.planes import (
 from forwarding.openflow.reader import Generation
 from forwarding.openflow.rules import SwitchRules
 from routing.graphs.channels import PRIORITIES
+from routing.plan import Plan
 from routing.repair import Repair, repair
 from topologies.fabric import Fabric
 from topologies.failures import NO_FAILURES, Failures, usable
 from verification.changes.change import Change, Installed, Step
 from verification.changes.proof import Circumstances
-from verification.changes.tiers import plan_change
+from verification.changes.tiers import plan_change, plan_in_place
 from verification.dependencies import longest_chain
 
 _NO_RULES = SwitchRules(())
@@ -71,6 +72,8 @@ class Task:
     undrained: tuple[Generation, ...]
     flow_control: str
     """That of the links."""
+    plan: Plan | None = None
+    """What the rules implement that switches hold, if they hold exactly those of a plan."""
 
 
 def planned(task: Task) -> Planned:
@@ -97,20 +100,27 @@ def planned(task: Task) -> Planned:
         task.held.tags,
         intact.multicast,
         task.undrained,
+        plan=task.plan,
     )
     change = plan_change(before, plan)
     if task.goal.failures and not _is_safe_if_links_return(change, intact.fabric):
-        change = plan_change(replace(before, fabric=intact.fabric), plan)
+        found = None if change.in_place else plan_in_place(before, plan)
+        if found is not None and _is_safe_if_links_return(found, intact.fabric):
+            change = found
+        else:
+            change = plan_change(replace(before, fabric=intact.fabric, plan=None), plan)
     return Planned(task.goal, repaired, change)
 
 
 def _is_safe_if_links_return(change: Change, fabric: Fabric) -> bool:
     """Tell whether no step can deadlock if links that are down carry frames again before its end.
 
-    Rules of older generations may still forward to them.
+    Rules of older generations may still forward to them. A change in place is abandoned if they
+    return during its first step; after that, no rule forwards to them.
     """
     circumstances = Circumstances(fabric, change.before.flow_control, change.before.multicast)
-    return all(circumstances.judge(step.proof.generations).verdict.acyclic for step in change.steps)
+    steps = change.steps[:1] if change.in_place else change.steps
+    return all(circumstances.judge(step.proof.generations).verdict.acyclic for step in steps)
 
 
 def _keys(rules: SwitchRules) -> frozenset[object]:
@@ -138,9 +148,11 @@ class Transition:
         self._undrained: tuple[Generation, ...] = ()
         self._steps: deque[Step] = deque()
         self._step: Step | None = None
+        self._first: Step | None = None
         self._waiting = set(rules)
         self._failed_goal: Goal | None = None
         self._is_fresh = True
+        self._is_abandoned = False
 
     def adopt(self, name: str, found: SwitchRules) -> None:
         """Take the plane in which the first switch holds its rules already.
@@ -182,6 +194,20 @@ class Transition:
         """Whether all steps are complete."""
         return not (self.waiting or self._steps or self.is_draining)
 
+    def link_returned(self) -> None:
+        """Record that a port has its carrier again: see :attr:`Change.in_place`.
+
+        If a switch may still hold rules that lead to a failed link, the steps that are left are
+        proven only without it; others are planned instead.
+        """
+        if self._is_in_place and self._steps and self._step is self._first and self.waiting:
+            self._steps.clear()
+            self._is_abandoned = True
+
+    @property
+    def _is_in_place(self) -> bool:
+        return bool(self.planned and self.planned.change.in_place)
+
     def confirm(self, name: str) -> None:
         """Record that a switch holds the rules of :meth:`wanted`."""
         self._waiting.discard(name)
@@ -199,9 +225,22 @@ class Transition:
     @property
     def is_due(self) -> bool:
         """Whether the next step can begin, or the way to another goal be planned."""
-        if self.waiting or self.is_draining:
+        if self.waiting or (self.is_draining and not self._is_in_place):
             return False
-        return bool(self._steps) or self.goal not in (self._reached, self._failed_goal)
+        return (bool(self._steps) and not self.is_draining) or self._has_other_goal
+
+    @property
+    def _has_other_goal(self) -> bool:
+        """Whether the steps do not lead to the goal, and nothing else has shown it unreachable."""
+        if self.goal == self._failed_goal:
+            return False
+        return self.goal != self._reached or self._is_abandoned
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether all frames take the new routes; all that is left is to remove what they had."""
+        left = len(self._steps) - self.is_draining
+        return not (self.waiting or left or self._is_abandoned) and self.goal == self._reached
 
     @property
     def undrained(self) -> int:
@@ -218,7 +257,7 @@ class Transition:
     @property
     def is_there(self) -> bool:
         """Whether all switches hold the rules of the goal."""
-        return self._is_settled and self.goal == self._reached
+        return self._is_settled and self.goal == self._reached and not self._is_abandoned
 
     @property
     def pauses_between_switches(self) -> bool:
@@ -263,20 +302,37 @@ class Transition:
 
     def task(self) -> Task | None:
         """Return what is to be planned, if the goal is not the one that the steps lead to."""
-        if not self.is_due or self.goal in (self._reached, self._failed_goal):
+        if not self.is_due or not self._has_other_goal:
             return None
-        return Task(self.goal, self._held, self._undrained, self._flow_control)
+        return Task(self.goal, self._held, self._undrained, self._flow_control, self._held_plan)
+
+    @property
+    def _held_plan(self) -> Plan | None:
+        """The plan whose rules all switches hold; None while they hold those of a step."""
+        if not self._is_settled or self._is_abandoned:
+            return None
+        way = self.planned.repair if self.planned else None
+        return way.plan if way else self._reached.desired.plan
 
     def refuse(self, task: Task, reason: str) -> None:
-        """Record that a task has no solution: switches keep what they hold."""
+        """Record that a task has no solution: switches keep what they hold.
+
+        A change in place goes on: after its first step, too many frames are dropped.
+        """
         self.problem, self._failed_goal = reason, task.goal
-        self._steps.clear()
+        if self._steps and not self._is_in_place:
+            self._steps.clear()
+            self._is_abandoned = True
 
     def accept(self, found: Planned) -> None:
         """Take the steps of a plan, in place of those that are left of the last one."""
+        if self.is_draining:  # the steps take the packets of older rules into account
+            self._step = None
         self.planned, self.problem, self._failed_goal = found, None, None
         self._reached = found.goal
+        self._is_abandoned = False
         self._steps = deque(found.change.steps)
+        self._first = found.change.steps[0] if found.change.steps else None
 
     def begin(self) -> Mapping[str, SwitchRules]:
         """Begin the next step, and return the rules of the switches that it changes.

@@ -51,6 +51,9 @@ class Hands(Protocol):
 class Listener(Protocol):
     """Who is told what happens."""
 
+    def tell(self, kind: str, **fields: object) -> None:
+        """Report an event."""
+
     def changed(self, way: Planned, seconds: float) -> None:
         """Report that all switches hold the rules of a plan, this long after it was asked for."""
 
@@ -63,6 +66,8 @@ class Conductor:
         self._hands, self._listener, self._pace = hands, listener, pace
         self._woken = hub.Event()
         self._asked_s: float | None = None
+        self._served: Planned | None = None
+        """The way of which it was reported that all frames take the new routes."""
         self._lost: dict[tuple[Port, Port], int] = {}
         self._is_draining = False
 
@@ -95,6 +100,7 @@ class Conductor:
             self._hands.take_step(transition.begin())
         if transition.waiting:
             return
+        self._report_serving()
         if transition.undrained and not self._is_draining:
             self._is_draining = True
             hub.spawn(self._drain)
@@ -103,6 +109,19 @@ class Conductor:
             seconds, self._asked_s = time.monotonic() - self._asked_s, None
             _LOG.info("%s in %.3f s", _summary(way), seconds)
             self._listener.changed(way, seconds)
+
+    def _report_serving(self) -> None:
+        """Report once that all frames take the new routes, before older rules are removed."""
+        way, asked_s = self._transition.planned, self._asked_s
+        if way is None or way is self._served or asked_s is None or not self._transition.is_serving:
+            return
+        self._served, seconds = way, time.monotonic() - asked_s
+        failed = list(way.goal.failures.names)
+        tier = way.change.tier
+        self._listener.tell("rerouted", failed=failed, tier=tier, seconds=round(seconds, 4))
+        _LOG.info(
+            "all frames take the routes without %s after %.3f s", failed or "nothing", seconds
+        )
 
     def _aim(self) -> None:
         """Make what is configured and what has failed now the goal."""

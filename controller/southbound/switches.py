@@ -98,6 +98,8 @@ class Switches:
         for port, far in sorted(switch.needs.items()):
             up = switch.is_up(port)
             if up != before.get(port, False):
+                if up:
+                    self._transition.link_returned()
                 _LOG.warning("%s port %d to %s is %s", switch, port, far, "up" if up else "down")
                 self._reporter.tell("port", switch=switch.name, port=port, up=up)
         self._compare_failures()

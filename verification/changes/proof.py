@@ -46,6 +46,12 @@ class Judged:
     dependencies: Edges
     lost: tuple[int, ...]
 
+    @property
+    def failed(self) -> tuple[int, int, int]:
+        """The receivers of unicasts, broadcasts and multicasts that fail, whatever the reason."""
+        of = self.verdict
+        return (of.undelivered, of.broadcasts_undelivered, of.multicasts_undelivered)
+
 
 @dataclass(frozen=True)
 class Circumstances:
@@ -102,9 +108,16 @@ class Proof:
         """
         if not any(self.mixed.lost):
             return self.refused
-        alone = [self.judge_alone(generation).lost for generation in self.generations]
-        most = [max(lost[kind] for lost in alone) for kind in range(len(self.mixed.lost))]
+        alone = [self.judge_alone(generation) for generation in self.generations]
+        if any(of.failed == self.mixed.failed for of in alone):
+            return self.refused
+        most = [max(of.lost[kind] for of in alone) for kind in range(len(self.mixed.lost))]
         return sum(self.mixed.lost) - sum(most) + self.refused
+
+    @property
+    def fails_no_more(self) -> bool:
+        """Whether no mixture fails a receiver that the first generation serves."""
+        return self.judge_alone(self.generations[0]).failed == self.mixed.failed
 
     @property
     def safe(self) -> bool:
