@@ -25,9 +25,9 @@ from controller.northbound.events import Events
 from controller.northbound.message import HttpError
 from controller.northbound.metrics import Metrics
 from controller.northbound.server import Server
+from controller.planning import Planned
 from controller.status import Status
 from controller.steps import Changes
-from controller.transition import Planned
 from topologies import KnotlessError
 from topologies.fabric import Fabric
 from topologies.formats.files import to_json

@@ -12,10 +12,11 @@ from eventlet import tpool
 from ryu.lib import hub
 
 from common.errors import KnotlessError
+from controller.ahead import Ahead
 from controller.draining import Counters, Draining, Port, channels_between
 from controller.observed import Observed
+from controller.planning import Planned, Task, planned
 from controller.status import Status
-from controller.transition import Planned, Task, planned
 from topologies.failures import Failures, usable
 
 DRAIN_REPORT_S = 30.0
@@ -28,11 +29,13 @@ class Pace:
     """How the controller waits.
 
     ``execute`` calls a function that can take long, while green threads go on. Counters are read
-    every ``drain_interval_s`` while packets of older rules leave.
+    every ``drain_interval_s`` while packets of older rules leave. After each change that is planned
+    ahead it pauses for ``ahead_interval_s``; None: nothing is planned ahead.
     """
 
     execute: Callable[[Callable[[Task], Planned], Task], Planned] = tpool.execute
     drain_interval_s: float = 0.05
+    ahead_interval_s: float | None = 0.02
 
 
 DEFAULT_PACE = Pace()
@@ -69,7 +72,8 @@ class Conductor:
         self._served: Planned | None = None
         """The way of which it was reported that all frames take the new routes."""
         self._lost: dict[tuple[Port, Port], int] = {}
-        self._is_draining = False
+        self._is_draining = self._is_looking_ahead = False
+        self._ahead = Ahead()
 
     def start(self) -> None:
         """Begin to lead."""
@@ -104,6 +108,9 @@ class Conductor:
         if transition.undrained and not self._is_draining:
             self._is_draining = True
             hub.spawn(self._drain)
+        if not self._is_looking_ahead and transition.idle_task is not None:
+            self._is_looking_ahead = True
+            hub.spawn(self._look_ahead)
         way = transition.planned
         if way is not None and transition.is_there and self._asked_s is not None:
             seconds, self._asked_s = time.monotonic() - self._asked_s, None
@@ -135,13 +142,26 @@ class Conductor:
         if mended := self._transition.mended(task):
             self._count_lost(mended)
         try:
-            way = self._pace.execute(planned, task)
+            way = self._ahead.find(task) or self._pace.execute(planned, task)
         except KnotlessError as error:
             self._transition.refuse(task, str(error))
             _LOG.error("the routes stay as they are: %s", error)
             return
         self._transition.accept(way)
         _LOG.info("%s: %d steps", _summary(way), len(way.change.steps))
+
+    def _look_ahead(self) -> None:
+        """Plan what may be needed next, as long as nothing changes."""
+        try:
+            pause_s = self._pace.ahead_interval_s
+            while pause_s is not None and (task := self._ahead.next(self._transition.idle_task)):
+                try:
+                    self._ahead.keep(task, self._pace.execute(planned, task))
+                except KnotlessError:
+                    self._ahead.keep(task, None)
+                hub.sleep(pause_s)
+        finally:
+            self._is_looking_ahead = False
 
     def _count_lost(self, mended: Failures) -> None:
         """Note the frames that were lost on links which come back; nothing is under way on them."""

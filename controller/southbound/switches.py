@@ -15,11 +15,11 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 from controller.desired import Desired
 from controller.draining import Counters, Port
 from controller.observed import ObservedSwitch
+from controller.planning import Planned
 from controller.southbound.conductor import DEFAULT_PACE, Conductor, Pace
 from controller.southbound.session import Session, SwitchGoneError
 from controller.status import Status
 from controller.steps import Changes, difference, own_rules, reconcile
-from controller.transition import Planned
 from forwarding.openflow.rules import SwitchRules
 
 _ALIVE_S = 2.0

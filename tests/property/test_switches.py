@@ -17,12 +17,12 @@ from ryu.lib import hub
 
 from controller.config import Config
 from controller.desired import Desired
+from controller.planning import Planned
 from controller.southbound.conductor import Pace, failures_of
 from controller.southbound.session import SwitchGoneError
 from controller.southbound.switches import Switches
 from controller.status import Status
 from controller.steps import Change, Changes, FoundGroup, FoundRule, RuleChange, normal
-from controller.transition import Planned
 from forwarding.openflow.rules import Group, Rule, SwitchRules
 from topologies import load
 from topologies.failures import Failures, host_parts, usable

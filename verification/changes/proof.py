@@ -21,7 +21,7 @@ All others must be delivered.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from forwarding.openflow.reader import Generation, state_of_generations
@@ -88,6 +88,14 @@ class Proof:
     mixed: Judged
     judge_alone: Callable[[Generation], Judged]
     refused: int = 0
+    circumstances: Circumstances | None = None
+
+    def without_cache(self, generations: Sequence[Generation]) -> Proof:
+        """Return the same proof, of equal ``generations``, which keeps no verdicts on one alone."""
+        if self.circumstances is None:
+            return self
+        fresh = Prover(self.circumstances)
+        return replace(self, generations=tuple(generations), judge_alone=fresh.alone)
 
     @property
     def acyclic(self) -> bool:
@@ -145,4 +153,4 @@ class Prover:
         """Return the proof for generations that are installed one after the other."""
         about = self.circumstances
         refused = refused_frames(about.fabric, generations, about.multicast)
-        return Proof(tuple(generations), about.judge(generations), self.alone, refused)
+        return Proof(tuple(generations), about.judge(generations), self.alone, refused, about)
