@@ -61,6 +61,7 @@ class Watch:
         """Start to listen."""
         with inside(f"/run/netns/{lab.names.switches_namespace}"):
             link = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         link.bind((0, _RTMGRP_LINK))
         url = f"http://127.0.0.1:{lab.rest_port}/events"
         stream = urllib.request.urlopen(url, timeout=60)  # noqa: S310 - our own controller
@@ -68,7 +69,9 @@ class Watch:
             threading.Thread(target=target, args=(source,), daemon=True).start()
 
     def _ports(self, link: socket.socket) -> None:
-        while link.recv(1 << 16):
+        while True:
+            with suppress(OSError):  # messages that did not fit are lost
+                link.recv(1 << 16)
             self.ports.append(time.time())
 
     def _events(self, stream: Any) -> None:

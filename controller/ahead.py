@@ -38,7 +38,7 @@ class Ahead:
             return None
         goals = (goal for goal in _next_goals(now.goal) if goal not in self._ways)
         goal = next(goals, None)
-        return goal and replace(now, goal=goal)
+        return None if goal is None else replace(now, goal=goal)
 
     def keep(self, task: Task, way: Planned | None) -> None:
         """Keep the way for a task; None: there is none, or it is to be sought when needed."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,7 +35,8 @@ DESIRED = tuple(
     Desired.compute(Config(fabric="ring,4", engine="updown", root=root), FABRIC)
     for root in ("s1", "s2", "s3", "s1")
 )
-PACE = Pace(lambda plan, task: plan(task), drain_interval_s=0)
+PACE = Pace(lambda plan, task: plan(task), drain_interval_s=0, ahead_interval_s=None)
+LOOKS_AHEAD = replace(PACE, ahead_interval_s=0)
 UP = SimpleNamespace(config=0, state=0)
 DOWN = SimpleNamespace(config=0, state=1)
 
@@ -151,7 +153,8 @@ class Case:
         self.status = Status(DESIRED[0])
         self.reports = Reports()
         session: Any = ModelSession
-        self.controller = Switches(self.status, self.reports, session, PACE)
+        pace = PACE if seed % 8 else LOOKS_AHEAD
+        self.controller = Switches(self.status, self.reports, session, pace)
         self.switches = [ModelSwitch(switch.dpid) for switch in FABRIC.switches]
         self.checked: set[str] = set()
         self.connections: dict[int, Any] = {}

@@ -62,7 +62,7 @@ def plan_change(before: Installed, new_plan: Plan) -> Change:
 def plan_in_place(before: Installed, new_plan: Plan) -> Change | None:
     """Return the steps of a repair in place (:mod:`verification.changes.in_place`), or None."""
     steps = _planner(before, new_plan).in_place()
-    return steps and steps.change(1, in_place=True)
+    return None if steps is None else steps.change(1, in_place=True)
 
 
 def _planner(before: Installed, new_plan: Plan) -> _Planner:
