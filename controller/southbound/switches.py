@@ -186,6 +186,7 @@ class Switches:
             return
         self._sessions[datapath.id] = session
         switch.connect(ports_of(datapath))
+        self._transition.link_returned()  # perhaps, while the switch was not connected
         self._reporter.tell("connected", switch=switch.name)
         self._compare_failures()
         self._try_to_install(session, switch)
