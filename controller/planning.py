@@ -77,6 +77,7 @@ def planned(task: Task) -> Planned:
         intact.multicast,
         task.undrained,
         plan=task.plan,
+        whole=intact.fabric if task.goal.failures else None,
     )
     change = plan_change(before, plan)
     if task.goal.failures and not _is_safe_if_links_return(change, intact.fabric):

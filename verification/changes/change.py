@@ -28,6 +28,7 @@ class Installed:
     new plan does without. ``flow_control`` is in use on its links during the whole change.
     ``undrained`` are earlier generations, oldest first, whose packets may still be in the fabric.
     ``plane`` is the plane of the rules, and ``plan`` what they implement, if these are known.
+    ``whole`` is the fabric with the links that are down, if they may return at any time.
     """
 
     fabric: Fabric
@@ -38,6 +39,7 @@ class Installed:
     undrained: tuple[Generation, ...] = ()
     plane: Plane | None = None
     plan: Plan | None = None
+    whole: Fabric | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from common.errors import PlanError, RuleError
@@ -180,17 +180,25 @@ class _Planner:
         except RuleError:
             return None
         rules, tags = self.in_plane(self._plane_in_place())
+        before, fabric = Generation(self.before.rules, self.before.tags), self.before.fabric
+        about = self.prover.circumstances
+        if self.before.whole is not None:
+            whole = replace(about, fabric=self.before.whole)
+            early = whole.judge([before, Generation(common_here, tags)]).dependencies
+            allowed = [whole.judge([before]).dependencies]
+            common_here = guarded(common_here, whole.fabric, early, allowed)
+        trial = Steps(self.prover, self.before)
+        trial.add("drop", common_here, tags)
+        mixed = trial.proof(rules, tags).mixed.dependencies
+        allowed = [self.prover.alone(of).dependencies for of in (before, Generation(rules, tags))]
+        guarded_rules = guarded(rules, fabric, mixed, allowed)
         steps = Steps(self.prover, self.before)
-        steps.add("drop what leads to failed parts", common_here, tags)
+        steps.add(
+            "drop what leads to failed parts", guarded(common_here, fabric, mixed, allowed), tags
+        )
+        is_guarded = guarded_rules is not rules
+        steps.add("install the new rules", guarded_rules, tags, drain=is_guarded)
         if not (steps.proven and all(step.proof.fails_no_more for step in steps.taken)):
-            return None
-        alone = [Generation(self.before.rules, self.before.tags), Generation(rules, tags)]
-        mixed = steps.proof(rules, tags).mixed.dependencies
-        allowed = [self.prover.alone(of).dependencies for of in alone]
-        with_guards = guarded(rules, self.before.fabric, mixed, allowed)
-        is_guarded = with_guards is not rules
-        steps.add("install the new rules", with_guards, tags, drain=is_guarded)
-        if not (steps.proven and steps.taken[-1].proof.fails_no_more):
             return None
         if is_guarded:
             steps.add("remove the guards", rules, tags)
