@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests demo test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-ibdmchk fuzz fuzz-long fuzz-commands fuzz-readers miri test-primitives test-barriers prove coverage clean
+.PHONY: help setup setup-checks setup-tests demo test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-ibdmchk bench-repair fuzz fuzz-long fuzz-commands fuzz-readers miri test-primitives test-barriers prove coverage clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +63,9 @@ bench-routing: setup  ## time the routing engines, and OpenSM's if it is install
 
 bench-ibdmchk: setup  ## compare verdicts on OpenSM's routes with those of ibdmchk
 	$(BIN)/python -m bench.ibdmchk
+
+bench-repair: setup  ## time repairs of two running fabrics, a quarter of an hour
+	$(SUDO) $(BIN)/python -m bench.repair
 
 bench-endpoint: setup  ## measure messages, UDP sockets and Open MPI over one veth
 	$(SUDO) $(BIN)/python -m bench.endpoint

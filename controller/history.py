@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from controller.transition import Planned
+from controller.planning import Planned
 from verification.changes.certificate import certificate
 
 Certify = Callable[[Callable[[Any], dict[str, object]], Any], dict[str, object]]

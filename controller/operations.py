@@ -21,8 +21,8 @@ from controller.config import Config
 from controller.desired import Desired
 from controller.northbound.message import HttpError
 from controller.overrides import Overrides
+from controller.planning import Task, planned
 from controller.status import Status
-from controller.transition import Task, planned
 from topologies.drained import avoided
 from verification.changes.certificate import described
 from verification.changes.folder import step_files

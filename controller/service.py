@@ -29,9 +29,9 @@ from controller.northbound.metrics import Metrics
 from controller.northbound.server import Server
 from controller.operations import Operations
 from controller.pause_watch import PauseWatch
+from controller.planning import Planned
 from controller.status import Status
 from controller.steps import Changes
-from controller.transition import Planned
 from topologies.fabric import Fabric
 from topologies.formats.files import to_json
 

@@ -72,6 +72,17 @@ def test_routes_avoid_a_link_that_is_down_and_come_back(
         assert knotless("probe", "--name", fabric.name).returncode == 0
 
 
+@pytest.mark.parametrize("fabric", ["torus,4,4"], indirect=True)
+def test_a_cut_is_repaired_in_place(fabric: EmulatedFabric, knotless: Knotless) -> None:
+    assert knotless("cut", "s1-s2", "--name", fabric.name).returncode == 0
+    until_routes_avoid(fabric, knotless, [LINK])
+    found = routes(fabric, knotless)
+    assert (found["tier"], found["first_vlan"], found["first_priority"]) == (1, 0, 0)
+    assert pings(fabric, "h1", "h2")
+    # The rules are those of the repaired plan alone: no guard is left.
+    assert knotless("probe", "--name", fabric.name).returncode == 0
+
+
 @pytest.mark.parametrize("fabric", ["ring,4"], indirect=True)
 def test_a_controller_that_starts_again_changes_no_rule(
     fabric: EmulatedFabric, knotless: Knotless, names: Names

@@ -16,8 +16,8 @@ from controller.history import History
 from controller.northbound.message import HttpError
 from controller.operations import Operations
 from controller.overrides import Overrides, read
+from controller.planning import planned
 from controller.status import Status
-from controller.transition import planned
 from forwarding.openflow.directory import read_dir
 from topologies import load
 from topologies.failures import NO_FAILURES

@@ -76,10 +76,12 @@ def of_plan(
     members: Sequence[Sequence[bool]],
     host_tags: bool,
     arrays: Mapping[str, Any],
+    also_for: Sequence[State],
 ) -> State:
     """Return the explored state of a plan.
 
-    ``members`` are the receivers of broadcasts, then those of each group. ``arrays``:
+    ``members`` are the receivers of broadcasts, then those of each group. The state says also what
+    the plan does with the packets of the states ``also_for``. ``arrays``:
 
     row : (hosts,) uint32, the row of each host.
     vlan : (rows,) or (rows * switches,) uint16, the VLAN to all switches or to each switch.
