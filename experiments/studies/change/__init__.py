@@ -13,7 +13,7 @@ import click
 
 from experiments.framework.campaign import Campaign
 from experiments.framework.experiment import EMULATION, SIMULATION, Common, Experiment, shown_by
-from experiments.framework.options import duration_of, given, list_option
+from experiments.framework.options import duration_of, given, list_option, within
 from experiments.framework.routed import Measured
 from experiments.studies.change.cases import FLOW_CONTROLS, SWAPS, WAYS, Case, cases
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
 
 DEFAULT_DURATION_S, DEFAULT_SPREAD_S = 2.0, 0.2
+LIMITS_MBPS = (0.1, 1e5)
 DURATION_LIMITS_S, SPREAD_LIMITS_S = (0.1, 60.0), (0.0, 10.0)
 
 
@@ -28,6 +29,8 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     """Check the settings; raises ExperimentError."""
     duration_s = duration_of(common, DEFAULT_DURATION_S, DURATION_LIMITS_S)
     spread_s = given(options.get("spread"), DEFAULT_SPREAD_S, SPREAD_LIMITS_S, "--spread", "s")
+    if common.rate_mbps is not None:
+        within(common.rate_mbps, LIMITS_MBPS, "--rate", "Mbit/s")
     found = cases(common, options)
 
     def live(lab: EmulatedFabric, case: Case, seed: int) -> Measured:
