@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests demo test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-ibdmchk fuzz fuzz-commands test-primitives test-barriers prove coverage clean
+.PHONY: help setup setup-checks setup-tests demo test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-ibdmchk bench-repair fuzz fuzz-long fuzz-commands fuzz-readers miri test-primitives test-barriers prove coverage clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -64,6 +64,9 @@ bench-routing: setup  ## time the routing engines, and OpenSM's if it is install
 bench-ibdmchk: setup  ## compare verdicts on OpenSM's routes with those of ibdmchk
 	$(BIN)/python -m bench.ibdmchk
 
+bench-repair: setup  ## time repairs of two running fabrics, a quarter of an hour
+	$(SUDO) $(BIN)/python -m bench.repair
+
 bench-endpoint: setup  ## measure messages, UDP sockets and Open MPI over one veth
 	$(SUDO) $(BIN)/python -m bench.endpoint
 
@@ -76,8 +79,17 @@ fuzz: setup-tests  ## send a million forged messages, of hosts and of switches (
 	    --test protocol
 	KNOTLESS_FORGED=1000000 $(BIN)/pytest -q tests/unit/test_southbound_guard.py
 
+fuzz-long: setup  ## search for input that breaks frames, control lines, configurations, messages
+	tools/fuzz.sh $(or $(FUZZ_INPUTS),2500000)
+
+miri: setup  ## run tests of the crates without I/O under Miri (needs rustup and a nightly toolchain)
+	tools/miri.sh
+
 fuzz-commands: setup-tests  ## run 100,000 forged command lines and files, half an hour (make test: 300)
 	$(BIN)/python -m tests.fuzz_commands --cases 100000
+
+fuzz-readers: setup-tests  ## damage a million files of other fabrics, twenty minutes (make test: 300)
+	$(BIN)/python -m tests.fuzz_readers --cases 1000000
 
 test-primitives: setup  ## run a million random operations on remote memory (make test: 20,000)
 	KNOTLESS_OPERATIONS=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test primitives

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -95,6 +96,18 @@ def in_its_own_process(number: int, limit_s: float) -> dict[str, Any]:
     return found
 
 
+def table_of(run: dict[str, Any]) -> list[str]:
+    """Return the rows of the table in docs/performance.md, and the load of the machine."""
+    rows = [
+        "| {fabric}, {hosts:,} hosts | {pattern} | {packet_hops:,} | {wall_s:g} | {m:.1f} M"
+        " | {best:.1f} M | {peak_mb:,} MB | {runs} |".format(
+            **row, m=row["packet_hops_per_s"] / 1e6, best=row["best_packet_hops_per_s"] / 1e6
+        )
+        for row in run["rows"]
+    ]
+    return [*rows, "", f"The load of the machine after the run was {run['machine']['load_1min']}."]
+
+
 @click.command()
 @click.option(
     "--slow",
@@ -102,12 +115,18 @@ def in_its_own_process(number: int, limit_s: float) -> dict[str, Any]:
     help="Also run cases with thousands of switches and hosts (takes minutes).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.option(
+    "--table", type=click.Path(exists=True, path_type=Path), help="Print the table of a stored run."
+)
 @click.option("--case", "number", type=click.IntRange(0, len(CASES) - 1), hidden=True)
-def main(slow: bool, as_json: bool, number: int | None) -> None:
+def main(slow: bool, as_json: bool, table: Path | None, number: int | None) -> None:
     """Measure the simulator's speed.
 
-    Example: python -m bench.simulation --json
+    Example: python -m bench.simulation --slow --json; python -m bench.simulation --table FILE
     """
+    if table is not None:
+        click.echo("\n".join(table_of(json.loads(table.read_text()))))
+        return
     if number is not None:
         click.echo(json.dumps(measure(CASES[number])))
         return

@@ -12,6 +12,7 @@ import stat
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import TextIO
 
@@ -86,6 +87,11 @@ def open_text(path: str | Path, error: type[KnotlessError], limit: int) -> TextI
     """Open a regular file of at most ``limit`` bytes, to be read line by line (csv: newline='')."""
     descriptor = _open(path, error, limit)
     return open(descriptor, encoding="utf-8", newline="")  # noqa: PTH123
+
+
+def open_binary(path: str | Path, error: type[KnotlessError], limit: int) -> BufferedReader:
+    """Open a regular file of at most ``limit`` bytes."""
+    return open(_open(path, error, limit), "rb")  # noqa: PTH123 - a descriptor
 
 
 def write_whole(

@@ -11,28 +11,33 @@ _GROUP = Path("/sys/fs/cgroup")
 SMALL_BYTES = 64 << 20
 """Allowed without a look at what is free, which takes longer than planning a small fabric."""
 
+_LIMITS = {0: resource.RLIMIT_AS, 5: resource.RLIMIT_DATA}
+"""By the field of ``/proc/self/statm`` that counts towards the limit."""
+
 
 def free_bytes() -> int:
     """Return how many bytes this process may still use: of the machine, its cgroup and its limits.
 
     The limits are those of ``ulimit -v`` and ``-d``.
     """
-    there = [_left_of_machine()]
-    # Mininet's Python, which reads fabrics too, has no psutil.
-    pages = [int(word) for word in Path("/proc/self/statm").read_text(encoding="ascii").split()]
-    size, data = (resource.getpagesize() * pages[field] for field in (0, 5))
-    for limit, taken in ((resource.RLIMIT_AS, size), (resource.RLIMIT_DATA, data)):
-        soft, _ = resource.getrlimit(limit)
-        if soft != resource.RLIM_INFINITY:
-            there.append(soft - taken)
-    there += _left_of_group()
-    return max(0, min(there))
+    return max(0, min([_left_of_machine(), *_left_of_limits(), *_left_of_group()]))
 
 
 def _left_of_machine() -> int:
-    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    kib = dict(line.split(":", 1) for line in lines)["MemAvailable"]
-    return 1024 * int(kib.split()[0])
+    # Mininet's Python, which reads fabrics too, has no psutil.
+    with Path("/proc/meminfo").open(encoding="ascii") as lines:
+        available = next(line for line in lines if line.startswith("MemAvailable:"))
+    return 1024 * int(available.split()[1])
+
+
+def _left_of_limits() -> list[int]:
+    """Return what the limits of ``ulimit -v`` and ``-d`` leave; an empty list without them."""
+    limits = {field: resource.getrlimit(limit)[0] for field, limit in _LIMITS.items()}
+    limits = {field: soft for field, soft in limits.items() if soft != resource.RLIM_INFINITY}
+    if not limits:
+        return []
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
+    return [soft - resource.getpagesize() * int(pages[field]) for field, soft in limits.items()]
 
 
 def _left_of_group() -> list[int]:

@@ -53,6 +53,12 @@ class Config(PlanRequest):
     fabric : a spec, or a file; its path is relative to this file.
     allow_deadlock : whether to install a plan even if it can deadlock under its flow control.
     connect_timeout_s : how long a switch may be absent before it is reported as a problem.
+    kept_changes : how many changes of routes `GET /changes` shows, with their certificates.
+    state_file : file in which changes and drained parts are kept that operators request over HTTP,
+        so that a controller that starts again keeps them; None: they end with the controller. The
+        path is relative to this file.
+    emulator : control socket of the link emulator, for events of pause storms; its path is
+        relative to this file. None: there is no emulator.
     rest : the HTTP interface.
 
     """
@@ -60,6 +66,9 @@ class Config(PlanRequest):
     fabric: str = "torus,4,4"
     allow_deadlock: bool = False
     connect_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 10.0
+    kept_changes: Annotated[int, Field(ge=1, le=1000, strict=True)] = 16
+    state_file: Annotated[str, Field(min_length=1)] | None = None
+    emulator: Annotated[str, Field(min_length=1)] | None = None
     rest: Rest = Rest()
 
 
@@ -124,7 +133,20 @@ def load_fabric(config: Config, path: Path | None) -> Fabric:
 
 def token_path(config: Config, path: Path | None) -> Path | None:
     """Return where the token of the configuration in ``path`` is, if it names a file."""
-    name = config.rest.token_file
+    return _beside(path, config.rest.token_file)
+
+
+def state_path(config: Config, path: Path | None) -> Path | None:
+    """Return where changes and drained parts are kept, if the configuration names a file."""
+    return _beside(path, config.state_file)
+
+
+def emulator_path(config: Config, path: Path | None) -> Path | None:
+    """Return the control socket that the configuration in ``path`` names, if it does."""
+    return _beside(path, config.emulator)
+
+
+def _beside(path: Path | None, name: str | None) -> Path | None:
     if name is None:
         return None
     return path.parent / name if path else Path(name)

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from controller.config import Config
 from forwarding.openflow.rules import SwitchRules
 from routing.plan import Plan, make_plan
+from routing.repair import repair
 from topologies import Fabric
+from topologies.drained import avoided
+from topologies.failures import NO_FAILURES
 from verification.check import Verdict
 from verification.checked_plan import CheckedPlan, refuse_deadlock
 
@@ -20,12 +23,16 @@ from verification.checked_plan import CheckedPlan, refuse_deadlock
 class Desired:
     """The desired state; ``rules`` are by the switch's name, for each switch of the fabric.
 
-    Two desired states are equal only if they are the same: each reload makes another.
+    ``plan`` is that of the intact fabric. ``routed`` is its repair without the parts that are
+    ``drained``: rules, summary and verdict are of this one. Two desired states are equal only if
+    they are the same: each reload makes another.
     """
 
     config: Config
     fabric: Fabric
+    drained: tuple[str, ...]
     plan: Plan
+    routed: Plan
     rules: Mapping[str, SwitchRules]
     summary: Mapping[str, object]
     verdict: Verdict
@@ -37,21 +44,23 @@ class Desired:
         object.__setattr__(self, "names", names)
 
     @classmethod
-    def compute(cls, config: Config, fabric: Fabric) -> Desired:
+    def compute(cls, config: Config, fabric: Fabric, drained: tuple[str, ...] = ()) -> Desired:
         """Plan, compile and check.
 
         Raises KnotlessError if the fabric cannot be routed as configured, or may deadlock.
         """
-        checked = CheckedPlan(make_plan(fabric, config))
-        plan = checked.plan
+        plan = make_plan(fabric, config)
+        unused = avoided(fabric, NO_FAILURES, drained).failures
+        checked = CheckedPlan(repair(plan, unused).plan if unused else plan)
         if not config.allow_deadlock:
             # The plan first: one that is refused is not compiled.
             checked.refuse_deadlock()
-            refuse_deadlock(plan, checked.rules_verdict.cycle)
+            refuse_deadlock(checked.plan, checked.rules_verdict.cycle)
         verdict = checked.rules_verdict
         none = SwitchRules(())
         rules = {s.name: checked.rules.get(s.name, none) for s in fabric.switches}
-        return cls(config, fabric, plan, rules, checked.summary(), verdict)
+        summary = checked.summary()
+        return cls(config, fabric, drained, plan, checked.plan, rules, summary, verdict)
 
     @property
     def rule_count(self) -> int:

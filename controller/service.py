@@ -16,24 +16,29 @@ from eventlet import patcher, tpool
 from eventlet.green import socket
 from eventlet.semaphore import Semaphore
 
-from controller import config
+from common.errors import KnotlessError
+from controller import config, overrides
 from controller.config import Config
 from controller.desired import Desired, Difference
+from controller.history import History
 from controller.northbound.access import Access, read_token
 from controller.northbound.api import Api
 from controller.northbound.events import Events
 from controller.northbound.message import HttpError
 from controller.northbound.metrics import Metrics
 from controller.northbound.server import Server
+from controller.operations import Operations
+from controller.pause_watch import PauseWatch
+from controller.planning import Planned
 from controller.status import Status
 from controller.steps import Changes
-from controller.transition import Planned
-from topologies import KnotlessError
 from topologies.fabric import Fabric
 from topologies.formats.files import to_json
 
 _LOG = logging.getLogger("knotless.controller")
 _WATCH_S = 1.0
+_CERTIFY_AFTER_S = 1.0
+"""Repairs come first: certificates wait until no change has ended for this time."""
 
 
 class Service:
@@ -48,12 +53,18 @@ class Service:
         self._path = path
         token = config.token_path(settings, path)
         self._token = read_token(token) if token else None
-        desired = Desired.compute(settings, config.load_fabric(settings, path))
+        fabric = config.load_fabric(settings, path)
+        state = config.state_path(settings, path)
+        kept = (overrides.read(state) if state else overrides.Overrides()).current(settings, fabric)
+        desired = Desired.compute(kept.applied_to(settings), fabric, kept.drained)
         _report(desired)
         self.status = Status(desired)
+        self.history = History(settings.kept_changes)
+        self.operations = Operations(settings, kept, self.status, state, tpool.execute)
         self.events = Events()
         self.metrics = Metrics(self.status, time.monotonic)
         self._reloading = Semaphore()
+        self._certifying: Any = None
 
     def start(self, rest_host: str, rest_port: int, change_to: Callable[[Desired], None]) -> None:
         """Serve HTTP and the signal SIGHUP from now on.
@@ -61,26 +72,38 @@ class Service:
         ``change_to`` is called with a new desired state of the same fabric, which is then to be
         installed.
         """
-        self._change_to = change_to
+        self._change_to = self.operations.change_to = change_to
         self.status.started_s = time.monotonic()
         reads: dict[str, Callable[[], object]] = {
             "/status": lambda: self.status.as_json(time.monotonic()),
             "/plan": lambda: self.status.desired.summary,
             "/check": lambda: self.status.desired.verdict.as_json(),
             "/fabric": lambda: to_json(self.status.desired.fabric),
+            "/changes": self.history.as_json,
             "/events": self.events.response,
             "/metrics": self.metrics.response,
         }
         access = Access(self._token, rest_host)
-        api = Api(reads, {"/reload": self._post_reload}, access)
+        writes: dict[str, Callable[[bytes], object]] = {
+            "/reload": lambda _body: self._answer(self.reload),
+            "/change": lambda body: self._operate(self.operations.change, body),
+            "/drain": lambda body: self._operate(self.operations.drain, body),
+            "/undrain": lambda body: self._operate(self.operations.undrain, body),
+        }
+        api = Api(reads, writes, access)
         eventlet.spawn(Server((rest_host, rest_port), api.answer).serve_forever)
         eventlet.spawn(self._await_hangup)
         eventlet.spawn(self._watch_problems)
+        emulator = config.emulator_path(self.status.desired.config, self._path)
+        if emulator is not None:
+            eventlet.spawn(PauseWatch(emulator, self.tell).run)
 
     # --- what happens to switches: see southbound.switches.Reporter ---------------------------
 
     def tell(self, kind: str, **fields: object) -> None:
         """Report an event to all clients of ``/events``."""
+        if kind == "installed":
+            self.history.confirmed(str(fields["switch"]), self.status.transition.number)
         self.events.tell(kind, **fields)
 
     def installed(self, changes: Changes, seconds: float) -> None:
@@ -95,11 +118,35 @@ class Service:
         self.tell(
             "routes",
             failed=list(way.goal.failures.names),
+            drained=list(way.goal.desired.drained),
             repair=way.kind,
             tier=way.change.tier,
             rules_changed=way.change.rules_changed,
             seconds=round(seconds, 3),
         )
+        self.history.add(way, self.status.transition.number, seconds)
+        if self._certifying is not None:
+            self._certifying.cancel()
+        self._certifying = eventlet.spawn_after(_CERTIFY_AFTER_S, self._certify)
+
+    def _certify(self) -> None:
+        """Compute the certificates of the last changes."""
+        self._certifying = None
+        while self.history.certify(tpool.execute):
+            pass
+
+    # --- what operators request --------------------------------------------------------------
+
+    def _operate(self, operation: Callable[[bytes], dict[str, Any]], body: bytes) -> dict[str, Any]:
+        """Perform a request, after the one before; a refusal is answered with its reason."""
+        with self._reloading:
+            return self._answer(lambda: operation(body))
+
+    def _answer(self, operation: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        try:
+            return operation()
+        except KnotlessError as error:
+            raise HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
 
     # --- reload ------------------------------------------------------------------------------
 
@@ -129,30 +176,29 @@ class Service:
 
     def _reread(self) -> tuple[Difference, Desired]:
         """Return what a new configuration changes, without changing it."""
-        old = self.status.desired
-        settings = config.read(self._path) if self._path else old.config
-        if settings.rest != old.config.rest:
-            raise KnotlessError(f"{self._path}: rest: it changes only when the controller restarts")
+        old, operations = self.status.desired, self.operations
+        settings = config.read(self._path) if self._path else operations.config
+        for key in ("rest", "state_file", "kept_changes"):
+            if getattr(settings, key) != getattr(operations.config, key):
+                raise KnotlessError(
+                    f"{self._path}: {key}: it changes only when the controller restarts"
+                )
         fabric = config.load_fabric(settings, self._path)
-        new = _in_a_thread(settings, fabric)
+        kept = operations.overrides.current(settings, fabric)
+        new = _in_a_thread(kept.applied_to(settings), fabric, kept.drained)
         difference = Difference.between(old, new)
         if difference.fabric:
             raise KnotlessError(
                 f"{self._path}: fabric: {fabric.name} has other switches, hosts or links than"
                 f" {old.fabric.name}, which runs; restart the controller to change them"
             )
+        operations.reconfigure(settings, kept)
         return difference, new
 
     def _reloaded(self, result: str, **fields: object) -> dict[str, Any]:
         self.metrics.reloads.labels(result).inc()
         self.tell("reload", result=result, **fields)
         return {"result": result, **fields}
-
-    def _post_reload(self, _body: bytes) -> dict[str, Any]:
-        try:
-            return self.reload()
-        except KnotlessError as error:
-            raise HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
 
     def _await_hangup(self) -> None:
         """Reload at each SIGHUP; a handler of a signal may do nothing but wake this up."""
@@ -186,9 +232,9 @@ class Service:
             eventlet.sleep(_WATCH_S)
 
 
-def _in_a_thread(settings: Config, fabric: Fabric) -> Desired:
+def _in_a_thread(settings: Config, fabric: Fabric, drained: tuple[str, ...]) -> Desired:
     """Compute the desired state in a thread of its own: switches are served in the meantime."""
-    found: Desired = tpool.execute(Desired.compute, settings, fabric)
+    found: Desired = tpool.execute(Desired.compute, settings, fabric, drained)
     return found
 
 

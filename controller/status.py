@@ -65,6 +65,10 @@ class Status:
             lines.append(self.note)
         if self.transition.problem is not None:
             lines.append(f"the routes stay as they are: {self.transition.problem}")
+        lines += [
+            f"{name} is drained but still used: without it, some hosts could not reach each other"
+            for name in self.transition.goal.avoided.needed
+        ]
         if late := self.transition.not_drained:
             lines.append(
                 f"packets of older rules have not left {', '.join(late[:_SHOWN])}: a host may pause"
@@ -108,11 +112,20 @@ class Status:
             "links_down": list(observed.links_down()),
             "hosts_down": list(observed.hosts_down()),
             "switches_down": list(observed.switches_down()),
-            "routes": self.transition.as_json(),
+            "routes": self._routes(),
+            "drained": list(desired.drained),
+            "request": desired.config.plan_request.model_dump(mode="json"),
             "problems": self.problems(now_s),
             "plan": desired.summary,
             "check": desired.verdict.as_json(),
         }
+
+    def _routes(self) -> dict[str, object]:
+        """Return where the routes are; a goal that was only just set counts as a change."""
+        found = self.transition.as_json()
+        if self.transition.goal.desired is not self.desired:
+            found["changing"] = True
+        return found
 
 
 def switch_problems(switch: ObservedSwitch) -> list[str]:

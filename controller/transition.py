@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 
-from common.errors import PlanError, RuleError
+from common.errors import RuleError
 from controller.desired import Desired
+from controller.planning import Goal, Planned, Task
 from controller.steps import normal
 from forwarding.openflow.planes import (
     VLAN_BITS,
@@ -29,88 +29,12 @@ from forwarding.openflow.planes import (
 from forwarding.openflow.reader import Generation
 from forwarding.openflow.rules import SwitchRules
 from routing.graphs.channels import PRIORITIES
-from routing.repair import Repair, repair
-from topologies.fabric import Fabric
-from topologies.failures import NO_FAILURES, Failures, usable
-from verification.changes.change import Change, Installed, Step
-from verification.changes.proof import Circumstances
-from verification.changes.tiers import plan_change
+from routing.plan import Plan
+from topologies.failures import Failures
+from verification.changes.change import Step
 from verification.dependencies import longest_chain
 
 _NO_RULES = SwitchRules(())
-
-
-@dataclass(frozen=True)
-class Goal:
-    """What the fabric shall do: the configured plan, repaired for what has failed."""
-
-    desired: Desired
-    failures: Failures = NO_FAILURES
-
-
-@dataclass(frozen=True)
-class Planned:
-    """The way to a goal: the repair of its plan, and the steps to that."""
-
-    goal: Goal
-    repair: Repair | None
-    change: Change
-
-    @property
-    def kind(self) -> str:
-        """What became of the plan: ``intact``, or the kind of :class:`routing.repair.Repair`."""
-        return self.repair.kind if self.repair else "intact"
-
-
-@dataclass(frozen=True)
-class Task:
-    """The input of :func:`planned`: what switches hold, and where to go."""
-
-    goal: Goal
-    held: Generation
-    undrained: tuple[Generation, ...]
-    flow_control: str
-    """That of the links."""
-
-
-def planned(task: Task) -> Planned:
-    """Return the proven steps of a task; for a thread of its own, since it can take seconds.
-
-    Raises
-    ------
-    PlanError
-        There is no repair, no proven order of steps, or hosts would have to change their tags.
-
-    """
-    intact = task.goal.desired.plan
-    repaired = repair(intact, task.goal.failures) if task.goal.failures else None
-    plan = repaired.plan if repaired else intact
-    if plan.host_tags() != task.held.tags:
-        raise PlanError(
-            "the hosts would have to change their VLAN tags, which the controller cannot do;"
-            " use 'tagging: switch'"
-        )
-    before = Installed(
-        usable(intact.fabric, task.goal.failures),
-        task.held.rules,
-        task.flow_control,
-        task.held.tags,
-        intact.multicast,
-        task.undrained,
-    )
-    change = plan_change(before, plan)
-    if task.goal.failures and not _is_safe_if_links_return(change, intact.fabric):
-        change = plan_change(replace(before, fabric=intact.fabric), plan)
-    return Planned(task.goal, repaired, change)
-
-
-def _is_safe_if_links_return(change: Change, fabric: Fabric) -> bool:
-    """Tell whether no step can deadlock if links that are down carry frames again before its end.
-
-    Rules of older generations may still forward to them.
-    """
-    circumstances = Circumstances(fabric, change.before.flow_control, change.before.multicast)
-    return all(circumstances.judge(step.proof.generations).verdict.acyclic for step in change.steps)
 
 
 def _keys(rules: SwitchRules) -> frozenset[object]:
@@ -127,7 +51,7 @@ class Transition:
     """
 
     def __init__(self, desired: Desired) -> None:
-        rules, tags = desired.rules, desired.plan.host_tags()
+        rules, tags = desired.rules, desired.routed.host_tags()
         self.number = 0
         self.goal = self._reached = Goal(desired)
         self.problem: str | None = None
@@ -138,9 +62,11 @@ class Transition:
         self._undrained: tuple[Generation, ...] = ()
         self._steps: deque[Step] = deque()
         self._step: Step | None = None
+        self._first: Step | None = None
         self._waiting = set(rules)
         self._failed_goal: Goal | None = None
         self._is_fresh = True
+        self._is_abandoned = False
 
     def adopt(self, name: str, found: SwitchRules) -> None:
         """Take the plane in which the first switch holds its rules already.
@@ -182,6 +108,20 @@ class Transition:
         """Whether all steps are complete."""
         return not (self.waiting or self._steps or self.is_draining)
 
+    def link_returned(self) -> None:
+        """Record that a port has its carrier again: see :attr:`Change.in_place`.
+
+        If a switch may still hold rules that lead to a failed link, the steps that are left are
+        proven only without it; others are planned instead.
+        """
+        if self._is_in_place and self._steps and self._step is self._first and self.waiting:
+            self._steps.clear()
+            self._is_abandoned = True
+
+    @property
+    def _is_in_place(self) -> bool:
+        return bool(self.planned and self.planned.change.in_place)
+
     def confirm(self, name: str) -> None:
         """Record that a switch holds the rules of :meth:`wanted`."""
         self._waiting.discard(name)
@@ -199,9 +139,22 @@ class Transition:
     @property
     def is_due(self) -> bool:
         """Whether the next step can begin, or the way to another goal be planned."""
-        if self.waiting or self.is_draining:
+        if self.waiting or (self.is_draining and not self._is_in_place):
             return False
-        return bool(self._steps) or self.goal not in (self._reached, self._failed_goal)
+        return (bool(self._steps) and not self.is_draining) or self._has_other_goal
+
+    @property
+    def _has_other_goal(self) -> bool:
+        """Whether the steps do not lead to the goal, and nothing else has shown it unreachable."""
+        if self.goal == self._failed_goal:
+            return False
+        return self.goal != self._reached or self._is_abandoned
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether all frames take the new routes; all that is left is to remove what they had."""
+        left = len(self._steps) - self.is_draining
+        return not (self.waiting or left or self._is_abandoned) and self.goal == self._reached
 
     @property
     def undrained(self) -> int:
@@ -218,7 +171,7 @@ class Transition:
     @property
     def is_there(self) -> bool:
         """Whether all switches hold the rules of the goal."""
-        return self._is_settled and self.goal == self._reached
+        return self._is_settled and self.goal == self._reached and not self._is_abandoned
 
     @property
     def pauses_between_switches(self) -> bool:
@@ -245,13 +198,15 @@ class Transition:
     def as_json(self) -> dict[str, object]:
         """Return where the fabric is, for ``GET /status``.
 
-        ``failed`` are the links and switches that the rules of the last plan avoid. The rules add
+        ``failed`` are the links and switches that the rules of the last plan avoid as failed,
+        ``drained`` those that it avoids for maintenance. The rules add
         ``first_vlan`` and ``first_priority`` to VLANs and priorities of the plan: they are in a
         plane (:mod:`forwarding.openflow.planes`).
         """
         way, plane = self.planned, plane_of(self._held.rules, self._held.tags)
         return {
             "failed": list(self._reached.failures.names),
+            "drained": list(self._reached.desired.drained),
             "repair": way.kind if way else "intact",
             "tier": way.change.tier if way else None,
             "changing": not self.is_there,
@@ -261,22 +216,53 @@ class Transition:
             "older_rules": self.undrained,
         }
 
+    @property
+    def idle_task(self) -> Task | None:
+        """The task of which all steps are done; None during a change."""
+        if not self.is_there or self._undrained:
+            return None
+        return Task(self.goal, self._held, (), self._flow_control, self._held_plan)
+
     def task(self) -> Task | None:
         """Return what is to be planned, if the goal is not the one that the steps lead to."""
-        if not self.is_due or self.goal in (self._reached, self._failed_goal):
+        if not self.is_due or not self._has_other_goal:
             return None
-        return Task(self.goal, self._held, self._undrained, self._flow_control)
+        return Task(self.goal, self._held, self._undrained, self._flow_control, self._held_plan)
+
+    @property
+    def _held_plan(self) -> Plan | None:
+        """The plan whose rules all switches hold; None while they hold those of a step."""
+        if not self._is_settled or self._is_abandoned:
+            return None
+        way = self.planned.repair if self.planned else None
+        return way.plan if way else self._reached.desired.routed
+
+    def task_to(self, desired: Desired) -> Task | None:
+        """Return what would be planned for another desired state; None while a change goes on."""
+        if not self._is_settled:
+            return None
+        goal = Goal(desired, self.goal.failures)
+        return Task(goal, self._held, self._undrained, self._flow_control, self._held_plan)
 
     def refuse(self, task: Task, reason: str) -> None:
-        """Record that a task has no solution: switches keep what they hold."""
+        """Record that a task has no solution: switches keep what they hold.
+
+        A change in place goes on: after its first step, too many frames are dropped.
+        """
         self.problem, self._failed_goal = reason, task.goal
-        self._steps.clear()
+        if self._steps and not self._is_in_place:
+            self._steps.clear()
+            self._is_abandoned = True
 
     def accept(self, found: Planned) -> None:
         """Take the steps of a plan, in place of those that are left of the last one."""
+        if self.is_draining:  # the steps take the packets of older rules into account
+            self._step = None
         self.planned, self.problem, self._failed_goal = found, None, None
         self._reached = found.goal
+        self._is_abandoned = False
         self._steps = deque(found.change.steps)
+        self._first = found.change.steps[0] if found.change.steps else None
 
     def begin(self) -> Mapping[str, SwitchRules]:
         """Begin the next step, and return the rules of the switches that it changes.

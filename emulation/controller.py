@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import shutil
 import socket
 import subprocess
@@ -17,20 +15,19 @@ import yaml
 
 from common import ports
 from common.errors import EmulationError
-from emulation import certificates, state
+from emulation import certificates, rest, state
 from emulation.certificates import Certificates
 from emulation.names import NETNS_DIRECTORY, REPOSITORY, Names
 from emulation.ovs import PrivateOvs
 from emulation.runtime import Runtime, machine_lock
 from emulation.state import State
 
-ADDRESS = certificates.ADDRESS
+ADDRESS = rest.ADDRESS
 OPENFLOW_PORT = 6653
 REST_PORT = 8080
 READY_LIMIT_S = 60.0
 """Time for every switch to receive its rules, in addition to :data:`RULES_PER_S`."""
 RULES_PER_S = 5000
-REQUEST_LIMIT_S = 10.0
 _POLL_S = 0.05
 
 
@@ -65,13 +62,21 @@ def _holder(port: int) -> str:
     return ""
 
 
-def write_config(names: Names, plan: dict[str, Any], rest_port: int) -> None:
-    """Write the controller's configuration; ``plan`` holds the plan's keys."""
+def write_config(
+    names: Names, plan: dict[str, Any], rest_port: int, *, emulated: bool = True
+) -> None:
+    """Write the controller's configuration; ``plan`` holds the plan's keys.
+
+    ``emulated`` is whether the link emulator runs.
+    """
     config = {
         "fabric": names.fabric_file.name,
         **{key: value for key, value in plan.items() if value is not None},
+        "state_file": names.overrides_file.name,
         "rest": {"host": ADDRESS, "port": rest_port, "token_file": names.token_file.name},
     }
+    if emulated:
+        config["emulator"] = names.emulator_socket.name
     names.controller_file.write_text(yaml.safe_dump(config), encoding="utf-8")
 
 
@@ -129,7 +134,7 @@ def by_hand(found: State) -> dict[str, Any] | None:
     None if none answers, or if it is the controller of another fabric.
     """
     try:
-        answer = status(int(found.settings.get("rest_port", REST_PORT)))
+        answer = rest.status(int(found.settings.get("rest_port", REST_PORT)))
     except EmulationError:
         return None
     return answer if answer.get("fabric") == found.fabric and "pid" in answer else None
@@ -194,25 +199,6 @@ def start_forwarder(runtime: Runtime, openflow_port: int, *, tls: bool) -> None:
     runtime.await_ready("forwarder", child)
 
 
-def status(rest_port: int) -> dict[str, Any]:
-    """Return the controller's ``GET /status``; raises :class:`EmulationError` if unreachable."""
-    connection = http.client.HTTPConnection(ADDRESS, rest_port, timeout=REQUEST_LIMIT_S)
-    try:
-        connection.request("GET", "/status")
-        answer = connection.getresponse()
-        text = answer.read()
-        if answer.status != http.HTTPStatus.OK:
-            raise EmulationError(f"the controller answers {answer.status} to GET /status")
-        found = json.loads(text)
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise EmulationError(f"the controller does not answer on port {rest_port}") from error
-    finally:
-        connection.close()
-    if not isinstance(found, dict):
-        raise EmulationError("the controller's GET /status is no JSON object")
-    return found
-
-
 def await_ready(runtime: Runtime, rest_port: int) -> dict[str, Any]:
     """Wait until every switch has acknowledged exactly its rules; return the status.
 
@@ -227,7 +213,7 @@ def await_ready(runtime: Runtime, rest_port: int) -> dict[str, Any]:
         if child.poll() is not None:
             raise EmulationError(f"the controller has ended: {_reason(runtime)}")
         try:
-            found = status(rest_port)
+            found = rest.status(rest_port)
         except EmulationError:
             pass
         else:

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from emulation.runtime import Runtime
 
 BINARY = REPOSITORY / "core" / "target" / "release" / "knotless-emulator"
 REQUEST_LIMIT_S = 20.0
+WRITTEN_POLL_S = 0.05
 _ANSWER_LIMIT_BYTES = 1 << 28
 
 
@@ -49,6 +51,8 @@ ChannelCounters = TypedDict(
         "dropped_frames": int,
         "up": bool,
         "drops": dict[str, int],
+        "storms": dict[str, int],
+        "host_pauses": dict[str, int] | None,
         "priorities": list[PriorityCounters],
     },
 )
@@ -157,8 +161,21 @@ class Daemon:
         self.request("capture", link=link, file=str(file))
 
     def capture_stop(self, link: str) -> int:
-        """Stop a capture and return its number of packets."""
-        return int(self.request("capture-stop", link=link)["packets"])
+        """Stop a capture and return the number of packets in its file, when all are written.
+
+        Raises :class:`EmulationError` if packets are missing because the disk was too slow.
+        """
+        deadline = time.monotonic() + REQUEST_LIMIT_S
+        while not (ended := self.request("capture-stop", link=link))["written"]:
+            if time.monotonic() > deadline:
+                raise EmulationError(f"the capture of {link} is not written: the disk is too slow")
+            time.sleep(WRITTEN_POLL_S)
+        if ended["missed"]:
+            raise EmulationError(
+                f"the capture of {link} lacks {ended['missed']} of"
+                f" {ended['packets'] + ended['missed']} packets: the disk is too slow"
+            )
+        return int(ended["packets"])
 
     def _place(self, channel: str) -> tuple[int, int, int]:
         switch, _, rest = channel.partition(":")

@@ -13,6 +13,8 @@ from common.errors import EmulationError
 
 RUN_DIRECTORY = Path("/run/knotless")
 """Directory of the state of running fabrics; mode 0700, owned by root."""
+CREDIT_DIRECTORY = RUN_DIRECTORY / ".nic"
+"""Credit files of all fabrics, INODE-INTERFACE by the network namespace of the host."""
 NETNS_DIRECTORY = Path("/run/netns")
 DEFAULT_NAME = "default"
 MARK = "KNOTLESS_FABRIC"
@@ -47,6 +49,11 @@ class Names:
     def controller_file(self) -> Path:
         """The controller's configuration."""
         return self.directory / "controller.yaml"
+
+    @property
+    def overrides_file(self) -> Path:
+        """Where the controller keeps changes and drained parts."""
+        return self.directory / "overrides.json"
 
     @property
     def token_file(self) -> Path:

@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 
 from common.errors import EmulationError
 from common.flow_control import AUTO
-from emulation import certificates, namespaces, wiring
+from emulation import certificates, namespaces, rest, wiring
 from emulation import controller as control
 from emulation import daemon as emulator
 from emulation.cuts import Cables
@@ -56,10 +56,12 @@ class EmulatedFabric:
     ``allow_deadlock``. ``buffer`` (bytes; keys as in docs/emulator-protocol.md) applies to all
     links; ``timing`` holds the emulator's top-level numbers such as ``tick_us``. A second of
     virtual time takes at least ``slow_down`` seconds, and waits ``host_wait_us`` of real time for
-    the next packets of a host that has more to send. ``controller`` is
-    ours, the user's own on ``openflow_port`` (remote), or none: then switches have only rules
-    that the user installs. Port 0 means any free port. With ``tls`` our
-    controller and all switches show each other certificates of a CA made for this fabric.
+    the next packets of a host that has more to send. ``watchdog`` holds the keys of a link's
+    watchdog on that page; ``pause_share`` is the share of time for which a host may pause its link,
+    1 for no limit, None for the emulator's default. ``controller`` is ours, the user's own on
+    ``openflow_port`` (remote), or none: then switches have only rules that the user installs.
+    Port 0 means any free port. With ``tls`` our controller and all switches show each other
+    certificates of a CA made for this fabric.
     ``links`` plain omits the emulator: veth pairs without rates or flow control. With
     ``static_arp`` hosts know all addresses from the start; None enables it if hosts could not
     learn all of them. If hosts tag, ``host_tags`` is the plan's ``host_tags()``, with which the
@@ -76,6 +78,8 @@ class EmulatedFabric:
     timing: Mapping[str, float] | None = None
     slow_down: float = 1.0
     host_wait_us: int = 2000
+    watchdog: Mapping[str, Any] | None = None
+    pause_share: float | None = None
     controller: Literal["ryu", "remote", "none"] = "ryu"
     openflow_port: int = control.OPENFLOW_PORT
     rest_port: int = control.REST_PORT
@@ -185,7 +189,7 @@ class EmulatedFabric:
 
     def controller_status(self) -> dict[str, Any]:
         """Return the controller's ``GET /status``."""
-        return control.status(self.rest_port)
+        return rest.status(self.rest_port)
 
     def restart_controller(self) -> None:
         """Kill the controller, as a crash would, start a new one, and wait until it is ready."""
@@ -232,6 +236,8 @@ class EmulatedFabric:
                 names,
                 flow_control=self.request.flow_control,
                 buffer=self.buffer,
+                watchdog=self.watchdog,
+                pause_share=self.pause_share,
                 settings={
                     "slow_down": self.slow_down,
                     "host_wait_us": self.host_wait_us,
@@ -260,9 +266,9 @@ class EmulatedFabric:
 
     def settings(self) -> dict[str, Any]:
         """Return the options with which this fabric was started."""
-        keys = ["allow_deadlock", "controller", "openflow_port", "rest_port", "tls", "links"]
-        keys += ["slow_down", "host_wait_us"]
-        return self.request.model_dump() | {key: getattr(self, key) for key in keys}
+        keys = ("allow_deadlock", "controller", "openflow_port", "rest_port", "tls", "links")
+        stored = (*keys, "slow_down", "host_wait_us", "watchdog", "pause_share")
+        return self.request.model_dump() | {key: getattr(self, key) for key in stored}
 
     @property
     def _target(self) -> str | None:
@@ -280,7 +286,8 @@ class EmulatedFabric:
         self.openflow_port = control.free_port(self.openflow_port, "OpenFlow port")
         self.rest_port = control.free_port(self.rest_port, "REST port")
         plan = self.request.model_dump() | {"allow_deadlock": self.allow_deadlock}
-        control.write_config(self.names, plan, self.rest_port)
+        emulated = self.links == "emulated"
+        control.write_config(self.names, plan, self.rest_port, emulated=emulated)
         tls = certificates.paths(self.names.tls_directory) if self.tls else None
         control.start(runtime, self.openflow_port, tls)
 

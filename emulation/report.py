@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.errors import EmulationError, KnotlessError
-from emulation import controller, state
+from common.pause_storms import name_flows
+from common.pause_storms import problems as storm_problems
+from emulation import controller, rest, state
 from emulation.cuts import Cables
 from emulation.daemon import Daemon
 from emulation.names import Names
@@ -75,7 +77,7 @@ def _controller(
     if not remote and not parts.get("controller", {}).get("alive"):
         return None
     try:
-        status = controller.status(int(found.settings.get("rest_port", controller.REST_PORT)))
+        status = rest.status(int(found.settings.get("rest_port", controller.REST_PORT)))
     except EmulationError as error:
         # The user's own controller may lack our REST interface.
         if found.phase == "ready" and not remote:
@@ -89,7 +91,8 @@ def _emulator(names: Names, found: State, problems: list[str]) -> dict[str, Any]
     if "emulator" not in found.processes or "emulator" in found.missing():
         return None
     try:
-        daemon = Daemon(names.emulator_socket, files.read(names.fabric_file).switch_index)
+        fabric = files.read(names.fabric_file)
+        daemon = Daemon(names.emulator_socket, fabric.switch_index)
         status = daemon.status()
         deadlock = daemon.deadlock()
     except KnotlessError as error:
@@ -99,6 +102,8 @@ def _emulator(names: Names, found: State, problems: list[str]) -> dict[str, Any]
     if deadlock is not None:
         status["deadlock"] = {"since_us": deadlock.since_us, "cycle": list(deadlock.cycle)}
         problems.append(f"deadlock: {' waits for '.join([*deadlock.cycle, deadlock.cycle[0]])}")
+    name_flows(status["pausing_hosts"], {host.mac: host.name for host in fabric.hosts})
+    problems += storm_problems(status)
     problems += [f"link emulator: {problem}" for problem in status["problems"]]
     return status
 

@@ -13,12 +13,12 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from common.errors import EmulationError
 from emulation import namespaces, processes, state
-from emulation.names import MARK, RUN_DIRECTORY, Names
+from emulation.names import CREDIT_DIRECTORY, MARK, RUN_DIRECTORY, Names
 from emulation.state import State
 
 OWNER_PATIENCE_S = 20.0
@@ -192,6 +192,19 @@ def remove(names: Names) -> bool:
     return True
 
 
+def remove_credit(directory: Path = CREDIT_DIRECTORY) -> None:
+    """Remove the credit pages of link emulators that have ended.
+
+    A link emulator removes its own pages unless it is killed. It locks them before it gives them
+    their size, and as long as it runs.
+    """
+    for page in directory.glob("*"):
+        with suppress(FileNotFoundError, BlockingIOError), page.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if page.stat().st_size:
+                page.unlink()
+
+
 def sweep(names: Names, known: State) -> None:
     """Remove everything of a fabric except its owner, and finally its directory."""
     spaces = sorted({*known.namespaces})
@@ -207,6 +220,7 @@ def sweep(names: Names, known: State) -> None:
     for space in fixed:
         namespaces.remove_pairs(space)
     namespaces.remove([*hosts, *fixed])
+    remove_credit()
     shutil.rmtree(names.directory, ignore_errors=True)
     if names.directory.exists():
         raise EmulationError(f"{names.directory} cannot be removed")

@@ -149,8 +149,13 @@ def ports(cables: Sequence[Cable]) -> dict[str, dict[int, str]]:
 
 
 def emulated_pairs(cables: Sequence[Cable], names: Names) -> Iterator[str]:
-    """Yield commands for ``ip -batch``, in the links' namespace, that create and open all pairs."""
-    ends = (end for cable in cables for end in cable.ends)
+    """Yield commands for ``ip -batch``, in the links' namespace, that create and open all pairs.
+
+    The emulator's ends towards hosts come last: it tells them apart by ranges of indices.
+    """
+    ends = sorted(
+        (end for cable in cables for end in cable.ends), key=lambda end: end.host is not None
+    )
     for index, end in enumerate(ends, FIRST_INDEX):
         yield (
             f"link add {end.inner} index {index} group {INTERFACE_GROUP} mtu {INNER_MTU} type veth "
@@ -203,13 +208,17 @@ def emulator_config(
     *,
     flow_control: str,
     buffer: Mapping[str, int] | None = None,
+    watchdog: Mapping[str, Any] | None = None,
+    pause_share: float | None = None,
     settings: Mapping[str, float] | None = None,
     tags: HostTags | None = None,
 ) -> dict[str, Any]:
     """Return the emulator's configuration (docs/emulator-protocol.md).
 
-    ``buffer`` holds the buffer keys of that page, for all links; ``settings`` its top-level
-    numbers, such as ``tick_us``; ``tags`` the VLAN tags of hosts.
+    ``buffer`` holds the buffer keys of that page, for all links; ``watchdog`` the keys of a
+    watchdog; ``pause_share`` is the share of time for which a host may pause its link, if it is
+    not the emulator's default; ``settings`` holds the page's top-level numbers, such as
+    ``tick_us``; ``tags`` the VLAN tags of hosts.
     """
 
     def side(end: End) -> dict[str, Any]:
@@ -237,6 +246,8 @@ def emulator_config(
                 "delay_us": cable.delay_us,
                 "flow_control": link_flow_control(cable, flow_control),
                 **({"buffer": dict(buffer)} if buffer else {}),
+                **(watchdog or {}),
+                **({} if pause_share is None else {"pause_limit": {"share": pause_share}}),
             }
             for cable in cables
         ],

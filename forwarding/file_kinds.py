@@ -58,7 +58,8 @@ def _no_constant(text: str) -> NoReturn:
 class FileKind:
     """A kind of file. ``read`` raises RuleError or FabricError and names the line if it can.
 
-    Files of one ``technology`` (``infiniband`` or ``routers``) describe a fabric together.
+    Files of one ``technology`` (``infiniband``, ``openflow`` or ``routers``) describe a fabric
+    together, with those of technology ``cables``.
     """
 
     name: str
@@ -69,11 +70,17 @@ class FileKind:
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A file of a known kind, with what its reader returned."""
+    """A file of a known kind, with what its reader returned.
+
+    ``device`` is the folder whose files are those of one device. ``replaced_by`` is the file that
+    counts instead if it exists.
+    """
 
     path: Path
     kind: FileKind
     value: Any
+    device: Path
+    replaced_by: Path | None = None
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from common.errors import PlanError
@@ -12,8 +14,11 @@ from routing.plan import Plan
 from routing.routes import Routes, TableRoutes
 
 
-def state_of_plan(plan: Plan) -> ForwardingState:
+def state_of_plan(plan: Plan, also_for: Sequence[ForwardingState] = ()) -> ForwardingState:
     """Return the forwarding state of ``plan``.
+
+    It holds its packets, and those of the states ``also_for``, of plans of the same fabric: what
+    it says of these is in the rules that are compiled from it.
 
     Raises
     ------
@@ -40,6 +45,7 @@ def state_of_plan(plan: Plan) -> ForwardingState:
             members_of(fabric, plan.multicast),
             plan.tagging == "host",
             arrays,
+            [state.core for state in also_for],
         )
     except LookupError as conflict:
         raise PlanError(_conflict(plan, *conflict.args)) from None

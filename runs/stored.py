@@ -13,8 +13,6 @@ from common.files import make_folder, write_whole
 from runs import document, results
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "runs"
-_LEFT_OUT = ("earlier_attempts",)
-"""Row keys that no page uses; omitted because they would make the stored files large."""
 
 Row = Mapping[str, Any]
 
@@ -23,9 +21,9 @@ class StoredError(KnotlessError):
     """A run that cannot be stored or read."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stored:
-    """All stored runs."""
+    """All stored runs; compared by identity, so that what is computed from them can be cached."""
 
     runs: Sequence[Mapping[str, Any]]
 
@@ -50,11 +48,10 @@ def keep(directory: Path, folder: Path = FOLDER) -> Path:
     run, _ = results.read(directory)
     if run["status"] != "complete":
         raise StoredError(f"{directory}: the run is {run['status']}: only complete ones are stored")
-    rows = [{k: v for k, v in row.items() if k not in _LEFT_OUT} for row in run["rows"]]
     on = run["parameters"].get("on", "emulation")
     path = folder / f"{run['experiment']}-{on}-{run['id']}.json"
     make_folder(folder, StoredError)
-    text = json.dumps({**run, "pid": None, "rows": rows}, separators=(",", ":"))
+    text = json.dumps({**run, "pid": None}, separators=(",", ":"))
     write_whole(path, text + "\n", StoredError)
     return path
 

@@ -52,8 +52,10 @@ class ChannelTable:
     xon_bytes: Numbers
     headroom_bytes: Numbers
     watchdog_ps: Numbers
+    restoration_ps: Numbers
     jitter_ps: Numbers
     hubs: bool = False
+    forward_in_storms: bool = False
 
     @property
     def place(self) -> Mapping[str, int]:
@@ -68,6 +70,8 @@ def channel_table(
     *,
     packet_bytes: int = 1500,
     watchdog_us: float | None = None,
+    watchdog_restore_us: float | None = None,
+    watchdog_action: str = "drop",
 ) -> ChannelTable:
     """Number the channels of ``fabric`` as the emulator does, and set them as it does.
 
@@ -92,6 +96,9 @@ def channel_table(
     )
     sources = zip(leaves.tolist(), ports.tolist(), strict=True)
     watchdog_ps = 0 if watchdog_us is None else max(1, picoseconds(watchdog_us))
+    restoration_ps = (
+        2 * watchdog_ps if watchdog_restore_us is None else picoseconds(watchdog_restore_us)
+    )
     return ChannelTable(
         names=tuple(
             hosts[-1 - at].name if at < 0 else f"{fabric.switches[at].name}:{port}"
@@ -107,9 +114,12 @@ def channel_table(
         xoff_bytes=xoff,
         xon_bytes=xon,
         headroom_bytes=headroom,
-        watchdog_ps=np.full(len(leaves), watchdog_ps, dtype=np.uint64),
+        # A watchdog is a function of switches: a host's interface waits.
+        watchdog_ps=np.where(leaves >= 0, watchdog_ps, 0).astype(np.uint64),
+        restoration_ps=np.full(len(leaves), restoration_ps, dtype=np.uint64),
         jitter_ps=jitter,
         hubs=fabric.hub is not None,
+        forward_in_storms=watchdog_action == "forward",
     )
 
 

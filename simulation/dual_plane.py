@@ -28,7 +28,7 @@ def dual_plane(table: ChannelTable, switches: int) -> ChannelTable:
     both_planes = {
         column.name: np.concatenate([getattr(table, column.name)] * 2)[order]
         for column in fields(ChannelTable)
-        if column.name not in ("names", "leaves", "enters", "back", "hubs")
+        if column.name not in ("names", "leaves", "enters", "back", "hubs", "forward_in_storms")
     }
     names = [*table.names, *(f"{name}'" for name in table.names)]
     return ChannelTable(
@@ -36,6 +36,7 @@ def dual_plane(table: ChannelTable, switches: int) -> ChannelTable:
         leaves=np.concatenate([table.leaves, moved(table.leaves)])[order],
         enters=np.concatenate([table.enters, moved(table.enters)])[order],
         hubs=table.hubs,
+        forward_in_storms=table.forward_in_storms,
         back=np.concatenate([first[table.back], second[table.back]])[order].astype(np.uint32),
         **both_planes,
     )

@@ -76,6 +76,8 @@ def prepare(
             scenario.buffers,
             packet_bytes=scenario.packet_bytes,
             watchdog_us=scenario.watchdog_us,
+            watchdog_restore_us=scenario.watchdog_restore_us,
+            watchdog_action=scenario.watchdog_action,
         )
     except ValueError as error:
         raise SimulationError(str(error)) from None

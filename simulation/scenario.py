@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 from common.errors import SimulationError
 from common.flow_control import AUTO, FLOW_CONTROLS, normalised
@@ -40,9 +41,10 @@ class Scenario:
     results. If the trace is of a program, its compute times are multiplied by ``computing``.
     ``flow_control`` ``auto`` means the plan's. ``packet_bytes`` is the size of a packet without
     the 18 bytes of its Ethernet header and FCS. ``cut_through`` is the number of bytes after
-    which a frame is forwarded; 0 is store-and-forward. ``senders`` are (host, number of a
-    multicast group of the plan) and replace the pattern. ``state`` is the forwarding state, by
-    default that of the plan.
+    which a frame is forwarded; 0 is store-and-forward. ``watchdog_us`` is the detection time of
+    the switches' watchdogs; their restoration time is twice that by default. ``senders`` are
+    (host, number of a multicast group of the plan) and replace the pattern. ``state`` is the
+    forwarding state, by default that of the plan.
     """
 
     plan: Plan
@@ -55,6 +57,8 @@ class Scenario:
     packet_bytes: int = 1500
     cut_through: int = 0
     watchdog_us: float | None = None
+    watchdog_restore_us: float | None = None
+    watchdog_action: Literal["drop", "forward"] = "drop"
     link_changes: tuple[LinkChange, ...] = ()
     warm_up_us: float = 0.0
     duration_us: float | None = None
@@ -82,6 +86,7 @@ class Scenario:
         if not 0 <= self.computing <= MAX_COMPUTING:
             raise SimulationError(f"computing: {self.computing:g} is not in 0..{MAX_COMPUTING:g}")
         times = [("warm-up", self.warm_up_us, 0.0), ("watchdog", self.watchdog_us, 1e-6)]
+        times += [("watchdog restoration", self.watchdog_restore_us, 0.0)]
         times += [("duration", self.duration_us, 1e-6)]
         times += [
             (f"change of {change.channel}", change.at_us, 0.0) for change in self.link_changes

@@ -132,6 +132,8 @@ def _prepare(folder: Path) -> None:
     os.dup2(errors, 2)
     for target, instead in INSTEAD.items():
         mock.patch(target, instead).start()
+    # A fabric that runs on this machine may be of another version of the program.
+    mock.patch("emulation.names.RUN_DIRECTORY", folder / "run").start()
 
 
 def _allow_more_cpu() -> None:

@@ -62,13 +62,14 @@ class Subnet:
                 (folder / name).write_text(text)
         return folder
 
-    def _switch_lid(self, switch: int) -> int:
+    def switch_lid(self, switch: int) -> int:
+        """Return the LID of a switch."""
         return ((len(self.hosts) + 1) << self.lmc) + switch
 
     def _cables(self) -> str:
         lines = ["#", "# Topology file: generated", "#"]
         for at, name in enumerate(self.names):
-            lid = self._switch_lid(at)
+            lid = self.switch_lid(at)
             lines += [
                 "",
                 "vendid=0x2c9",
@@ -79,7 +80,7 @@ class Subnet:
                 if s != at:
                     continue
                 if kind == "switch":
-                    said = f'"{self.names[far]}" lid {self._switch_lid(far)} 4xQDR'
+                    said = f'"{self.names[far]}" lid {self.switch_lid(far)} 4xQDR'
                     lines.append(f'[{port}]\t"S-{0x500000 + far:016x}"[{far_port}]\t\t# {said}')
                 else:
                     guid = 0x900000 + 2 * far
@@ -87,7 +88,7 @@ class Subnet:
                     lines.append(f'[{port}]\t"H-{guid:016x}"[1]({guid + 1:x}) \t\t# {said}')
         for number, (name, at, port) in enumerate(self.hosts):
             guid = 0x900000 + 2 * number
-            said = f'"{self.names[at]}" lid {self._switch_lid(at)} 4xQDR'
+            said = f'"{self.names[at]}" lid {self.switch_lid(at)} 4xQDR'
             lines += [
                 "",
                 f"caguid=0x{guid:x}",
@@ -102,7 +103,7 @@ class Subnet:
         for at, lft in enumerate(self.lfts):
             guid, top = 0x500000 + at, max(lft, default=0)
             if opensm:
-                lid = self._switch_lid(at)
+                lid = self.switch_lid(at)
                 head = f"Unicast lids [0-{top}] of switch Lid {lid} guid 0x{guid:016x} ('x'):"
                 mark, tail = "#", f"{len(lft)} lids dumped"
             else:
@@ -118,7 +119,7 @@ class Subnet:
         lines: list[str] = []
         for at, name in enumerate(self.names):
             lines += [
-                f'Switch 0x{0x500000 + at:016x}, base LID {self._switch_lid(at)}, "{name}"',
+                f'Switch 0x{0x500000 + at:016x}, base LID {self.switch_lid(at)}, "{name}"',
                 "#in out : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15",
                 "#--------------------------------------------------------",
             ]

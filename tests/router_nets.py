@@ -48,6 +48,58 @@ def shortest_paths(net: RouterNet) -> None:
             net.routes[router][prefix] = [(address, out) for out, address in hops.items()]
 
 
+def clos(pods: int, leaves: int, aggregations: int, cores: int) -> RouterNet:
+    """Return a Clos network of three levels; ``cores`` are the core switches of each plane.
+
+    Every leaf is cabled to all aggregation switches of its pod, aggregation switch j of every pod
+    to the cores of plane j. Leaf i of pod p has network 10.p.i.0/24 behind Vlan10. All routes are
+    shortest paths.
+    """
+    net = RouterNet([])
+    names = [f"pod{p}-leaf{i}" for p in range(pods) for i in range(leaves)]
+    names += [f"pod{p}-agg{j}" for p in range(pods) for j in range(aggregations)]
+    names += [f"core{j}-{k}" for j in range(aggregations) for k in range(cores)]
+    net.routes = {name: {} for name in names}
+
+    def port(number: int) -> str:
+        return f"Ethernet{4 * number}"
+
+    def up(first: int, count: int) -> list[tuple[str, str]]:
+        return [(f"169.254.0.{n + 1}", port(first + n)) for n in range(count)]
+
+    for p in range(pods):
+        for j in range(aggregations):
+            for i in range(leaves):
+                net.cables.append(((f"pod{p}-leaf{i}", port(j)), (f"pod{p}-agg{j}", port(i))))
+            for k in range(cores):
+                near = (f"pod{p}-agg{j}", port(leaves + k))
+                net.cables.append((near, (f"core{j}-{k}", port(p))))
+        for i in range(leaves):
+            net.hosts[f"pod{p}-leaf{i}", "Vlan10"] = f"10.{p}.{i}.1/24"
+    for p in range(pods):
+        for i in range(leaves):
+            prefix = f"10.{p}.{i}.0/24"
+            for name, routes in net.routes.items():
+                pod, _, place = name.partition("-")
+                if name.startswith("core"):
+                    routes[prefix] = up(p, 1)
+                elif name == f"pod{p}-leaf{i}":
+                    routes[prefix] = [("", "Vlan10")]
+                elif place.startswith("leaf"):
+                    routes[prefix] = up(0, aggregations)
+                else:
+                    routes[prefix] = up(i, 1) if pod == f"pod{p}" else up(leaves, cores)
+    net.qos = {router: plain_qos(ports) for router, ports in _ports(net).items()}
+    return net
+
+
+def _ports(net: RouterNet) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {name: [] for name in net.routes}
+    for (router, port), _ in net.far.items():
+        found[router].append(port)
+    return found
+
+
 def random_net(seed: int) -> RouterNet:
     """Return a connected fabric with random cables, LAGs, routes and priorities."""
     draw = random.Random(seed)  # noqa: S311

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from forwarding.imported.fabric import ImportedFabric, Traffic
+from forwarding.imported.fabric import ImportedFabric, TableFabric, Traffic
 from forwarding.state import ForwardingState
 from routing.flow_control import Edges
 from routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
@@ -106,6 +106,8 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
     findings = imported.findings
     missing = [*findings.doubts] if cycle else [*findings.gaps, *unknown]
     names = cycle_names(imported.channels, cycle)
+    if not cycle and imported.management:
+        findings.note(_with_management(imported, dependencies))
     counted = [traffic.state for traffic in imported.traffics if traffic.counted]
     load = float(np.sum([state.loads for state in counted], axis=0).max(initial=0.0))
     return ImportedVerdict(
@@ -122,9 +124,24 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
         vcs=dict(_by_vc(ends, edges)),
         missing=missing,
         notes=[*findings.notes],
-        problems=[line for state in counted for line in problems_of(state)],
+        problems=[
+            *(line for state in counted for line in problems_of(state)),
+            *findings.problems,
+        ],
         ignored=list(imported.ignored),
     )
+
+
+def _with_management(imported: ImportedFabric, dependencies: Sequence[Edges]) -> str:
+    """Describe whether packets to switches themselves can close a cycle together with others."""
+    more = [traffic.state.dependencies for traffic in imported.management]
+    _, ends = imported.waits(np.concatenate([*dependencies, *more]))
+    edges = np.stack([virtual_channel(*ends[:, :2].T), virtual_channel(*ends[:, 2:].T)], 1)
+    cycle = cycle_names(imported.channels, find_cycle(edges))
+    if not cycle:
+        return "packets to the switches' own LIDs close no cycle either"
+    ring = " -> ".join([*cycle, cycle[0]])
+    return f"packets to the switches' own LIDs, which are not judged, can close a cycle: {ring}"
 
 
 def _by_vc(ends: NDArray[np.int64], edges: NDArray[np.int64]) -> Iterator[tuple[str, bool]]:
@@ -136,6 +153,8 @@ def _by_vc(ends: NDArray[np.int64], edges: NDArray[np.int64]) -> Iterator[tuple[
 
 def _met(imported: ImportedFabric, traffic: Traffic) -> Iterable[str]:
     """Yield what packets met that is not known."""
+    if not isinstance(imported, TableFabric):
+        return  # its reader has described them in the findings
     names = imported.channels.names
     for at, text in traffic.state.core.problems:
         kind, *ports = text.split()

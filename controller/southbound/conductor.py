@@ -12,10 +12,11 @@ from eventlet import tpool
 from ryu.lib import hub
 
 from common.errors import KnotlessError
+from controller.ahead import Ahead
 from controller.draining import Counters, Draining, Port, channels_between
 from controller.observed import Observed
+from controller.planning import Planned, Task, planned
 from controller.status import Status
-from controller.transition import Planned, Task, planned
 from topologies.failures import Failures, usable
 
 DRAIN_REPORT_S = 30.0
@@ -28,11 +29,13 @@ class Pace:
     """How the controller waits.
 
     ``execute`` calls a function that can take long, while green threads go on. Counters are read
-    every ``drain_interval_s`` while packets of older rules leave.
+    every ``drain_interval_s`` while packets of older rules leave. After each change that is planned
+    ahead it pauses for ``ahead_interval_s``; None: nothing is planned ahead.
     """
 
     execute: Callable[[Callable[[Task], Planned], Task], Planned] = tpool.execute
     drain_interval_s: float = 0.05
+    ahead_interval_s: float | None = 0.02
 
 
 DEFAULT_PACE = Pace()
@@ -51,6 +54,9 @@ class Hands(Protocol):
 class Listener(Protocol):
     """Who is told what happens."""
 
+    def tell(self, kind: str, **fields: object) -> None:
+        """Report an event."""
+
     def changed(self, way: Planned, seconds: float) -> None:
         """Report that all switches hold the rules of a plan, this long after it was asked for."""
 
@@ -63,8 +69,11 @@ class Conductor:
         self._hands, self._listener, self._pace = hands, listener, pace
         self._woken = hub.Event()
         self._asked_s: float | None = None
+        self._served: Planned | None = None
+        """The way of which it was reported that all frames take the new routes."""
         self._lost: dict[tuple[Port, Port], int] = {}
-        self._is_draining = False
+        self._is_draining = self._is_looking_ahead = False
+        self._ahead = Ahead()
 
     def start(self) -> None:
         """Begin to lead."""
@@ -95,14 +104,31 @@ class Conductor:
             self._hands.take_step(transition.begin())
         if transition.waiting:
             return
+        self._report_serving()
         if transition.undrained and not self._is_draining:
             self._is_draining = True
             hub.spawn(self._drain)
+        if not self._is_looking_ahead and transition.idle_task is not None:
+            self._is_looking_ahead = True
+            hub.spawn(self._look_ahead)
         way = transition.planned
         if way is not None and transition.is_there and self._asked_s is not None:
             seconds, self._asked_s = time.monotonic() - self._asked_s, None
             _LOG.info("%s in %.3f s", _summary(way), seconds)
             self._listener.changed(way, seconds)
+
+    def _report_serving(self) -> None:
+        """Report once that all frames take the new routes, before older rules are removed."""
+        way, asked_s = self._transition.planned, self._asked_s
+        if way is None or way is self._served or asked_s is None or not self._transition.is_serving:
+            return
+        self._served, seconds = way, time.monotonic() - asked_s
+        failed = list(way.goal.failures.names)
+        tier = way.change.tier
+        self._listener.tell("rerouted", failed=failed, tier=tier, seconds=round(seconds, 4))
+        _LOG.info(
+            "all frames take the routes without %s after %.3f s", failed or "nothing", seconds
+        )
 
     def _aim(self) -> None:
         """Make what is configured and what has failed now the goal."""
@@ -116,13 +142,26 @@ class Conductor:
         if mended := self._transition.mended(task):
             self._count_lost(mended)
         try:
-            way = self._pace.execute(planned, task)
+            way = self._ahead.find(task) or self._pace.execute(planned, task)
         except KnotlessError as error:
             self._transition.refuse(task, str(error))
             _LOG.error("the routes stay as they are: %s", error)
             return
         self._transition.accept(way)
         _LOG.info("%s: %d steps", _summary(way), len(way.change.steps))
+
+    def _look_ahead(self) -> None:
+        """Plan what may be needed next, as long as nothing changes."""
+        try:
+            pause_s = self._pace.ahead_interval_s
+            while pause_s is not None and (task := self._ahead.next(self._transition.idle_task)):
+                try:
+                    self._ahead.keep(task, self._pace.execute(planned, task))
+                except KnotlessError:
+                    self._ahead.keep(task, None)
+                hub.sleep(pause_s)
+        finally:
+            self._is_looking_ahead = False
 
     def _count_lost(self, mended: Failures) -> None:
         """Note the frames that were lost on links which come back; nothing is under way on them."""
@@ -171,7 +210,7 @@ def failures_of(observed: Observed) -> Failures:
 
 def _summary(way: Planned) -> str:
     """Describe a change of routes in one line."""
-    what = ", ".join(way.goal.failures.names) or "nothing"
+    what = ", ".join((*way.goal.failures.names, *way.goal.desired.drained)) or "nothing"
     moved = f", {way.repair.moved} pairs of hosts moved" if way.repair else ""
     change = way.change
     return (

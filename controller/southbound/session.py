@@ -16,6 +16,7 @@ from ryu.ofproto import ofproto_v1_3_parser as parser
 
 from controller.southbound import messages
 from controller.southbound.bundle import bundle
+from controller.southbound.encode import encode
 from controller.steps import Change, FoundGroup, FoundRule
 
 REPLY_TIMEOUT_S = 30.0
@@ -108,8 +109,7 @@ class Session:
         parts = list(self._messages(changes))
         if parts:
             self._bundles += 1
-            # Ryu gives ids to messages only: to any.
-            ids = [self.datapath.set_xid(parser.OFPHello(self.datapath)) for _ in range(2)]
+            ids = [self._transaction() for _ in range(2)]
             self._send(bytearray(bundle(self._bundles, parts, ids)))
             self.barrier()
         self._sent.clear()
@@ -118,10 +118,20 @@ class Session:
     def _messages(self, changes: Iterable[Change]) -> Iterator[bytes]:
         """Yield the messages of changes; errors about them are known by their transactions."""
         for change in changes:
-            message = messages.change_message(self.datapath, change)
-            self._sent[self.datapath.set_xid(message)] = change
-            message.serialize()
-            yield bytes(message.buf)
+            transaction = self._transaction()
+            self._sent[transaction] = change
+            encoded = encode(change, transaction)
+            if encoded is None:
+                message = messages.change_message(self.datapath, change)
+                message.set_xid(transaction)
+                message.serialize()
+                encoded = bytes(message.buf)
+            yield encoded
+
+    def _transaction(self) -> int:
+        """Return a new transaction id; Ryu gives them to messages only: to any."""
+        number: int = self.datapath.set_xid(parser.OFPHello(self.datapath))
+        return number
 
     def port_counters(self) -> dict[int, tuple[int, int]]:
         """Return the frames received and sent by each port."""

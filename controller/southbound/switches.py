@@ -15,11 +15,11 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 from controller.desired import Desired
 from controller.draining import Counters, Port
 from controller.observed import ObservedSwitch
+from controller.planning import Planned
 from controller.southbound.conductor import DEFAULT_PACE, Conductor, Pace
 from controller.southbound.session import Session, SwitchGoneError
 from controller.status import Status
 from controller.steps import Changes, difference, own_rules, reconcile
-from controller.transition import Planned
 from forwarding.openflow.rules import SwitchRules
 
 _ALIVE_S = 2.0
@@ -98,6 +98,8 @@ class Switches:
         for port, far in sorted(switch.needs.items()):
             up = switch.is_up(port)
             if up != before.get(port, False):
+                if up:
+                    self._transition.link_returned()
                 _LOG.warning("%s port %d to %s is %s", switch, port, far, "up" if up else "down")
                 self._reporter.tell("port", switch=switch.name, port=port, up=up)
         self._compare_failures()
@@ -184,6 +186,7 @@ class Switches:
             return
         self._sessions[datapath.id] = session
         switch.connect(ports_of(datapath))
+        self._transition.link_returned()  # perhaps, while the switch was not connected
         self._reporter.tell("connected", switch=switch.name)
         self._compare_failures()
         self._try_to_install(session, switch)

@@ -13,7 +13,7 @@ from experiments.framework.experiment import EMULATION, Common, ExperimentError
 LONGEST_QUOTE = 40
 """Largest number of characters of user input in an error message."""
 LEAST_EMULATED_DELAY_US, LONGEST_DELAY_US = 200.0, 1e6
-"""Limits of link delays; with a shorter one, emulation by Open vSwitch would be late."""
+"""Limits of link delays; below, virtual time would wait for Open vSwitch all the time."""
 
 
 class FiniteRange(click.FloatRange):

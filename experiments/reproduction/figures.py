@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from experiments.reproduction.rows import Row, condition
 from runs.spread import Spread, spread_of
 
-Row = Mapping[str, Any]
 Test = Callable[[Row], bool]
 
 
@@ -26,17 +26,18 @@ def where(**wanted: Any) -> Test:
 
 
 def ratios(
-    rows: Sequence[Row], value: str, above: Test, below: Test, paired: Sequence[str]
+    rows: Sequence[Row], value: str, above: Test, below: Test, free: tuple[str, ...]
 ) -> dict[tuple[Any, ...], list[float]]:
-    """Return ``value`` of rows ``above`` divided by that of rows ``below``, grouped by ``paired``.
+    """Return ``value`` of rows ``above`` divided by that of rows ``below``, for each condition.
 
-    The n-th row above is divided by the n-th row below with the same ``paired`` values, so there
-    is one ratio per repeat.
+    The two rows agree in every condition (:data:`experiments.reproduction.rows.CONDITIONS`)
+    except the ``free`` ones, which are compared. The n-th row above is divided by the n-th row
+    below, so there is one ratio per repeat.
     """
     upper: dict[tuple[Any, ...], list[float]] = defaultdict(list)
     lower: dict[tuple[Any, ...], list[float]] = defaultdict(list)
     for row in rows:
-        key = tuple(row.get(name) for name in paired)
+        key = condition(row, free)
         if above(row):
             upper[key].append(row[value])
         if below(row):
@@ -52,6 +53,32 @@ def best(found: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
     """Return the spread of the case with the largest mean."""
     known = {key: values for key, values in found.items() if values}
     return spread_of(list(max(known.values(), key=fmean))) if known else None
+
+
+def worst(found: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
+    """Return the spread of the case with the smallest mean."""
+    known = {key: values for key, values in found.items() if values}
+    return spread_of(list(min(known.values(), key=fmean))) if known else None
+
+
+def larger(found: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
+    """Return the spread of the case farthest from 1, as a ratio above 1."""
+    both = {(key, 1): values for key, values in found.items()}
+    both |= {(key, -1): [1 / v for v in values] for key, values in found.items()}
+    return best(both)
+
+
+def slope(points: Sequence[tuple[float, float]]) -> float:
+    """Return the slope of (x, y) by least squares; 0 if all x are equal."""
+    mean_x, mean_y = fmean(x for x, _ in points), fmean(y for _, y in points)
+    square = sum((x - mean_x) ** 2 for x, _ in points)
+    return sum((x - mean_x) * (y - mean_y) for x, y in points) / square if square else 0.0
+
+
+def losing(found: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
+    """Return the number of cases whose mean is below 1."""
+    known = [values for values in found.values() if values]
+    return spread_of([float(sum(fmean(values) < 1 for values in known))]) if known else None
 
 
 def typical(found: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:

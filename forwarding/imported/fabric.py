@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forwarding.imported.findings import Findings
+from forwarding.imported.next_hops import NextHops, VcMap
 from forwarding.state import ForwardingState
 from routing.flow_control import Edges
-from routing.graphs.channels import Channels
+from routing.graphs.channels import PRIORITIES, Channels
 from topologies.fabric import Fabric
 
 SentAs = Callable[[int, int], int]
 """Returns the label, such as the SL, with which a source (its index) sends to a destination."""
+
+
+Config = Mapping[str, Mapping[str, Mapping[str, str]]]
+"""Tables of a SONiC database: fields by table and key."""
 
 
 @dataclass(frozen=True)
@@ -27,26 +32,30 @@ class Traffic:
 
     state: ForwardingState
     sent_as: SentAs
-    counted: bool = True
-
-
-def every_vc_waits(dependencies: Edges) -> tuple[NDArray[np.int64], Edges]:
-    """Return the dependencies of packets that hold and wait for their own virtual channels.
-
-    This is so if all virtual channels are lossless and packets keep theirs from the output of one
-    switch to the input of the next. Returns the rows of ``dependencies`` (held channel and
-    virtual channel, wanted ones, ...) that matter, and (rows, 4) the nodes of each.
-    """
-    return np.arange(len(dependencies)), dependencies[:, :4]
+    counted: bool = field(default=True, kw_only=True)
 
 
 @dataclass(frozen=True)
+class TableTraffic(Traffic):
+    """Traffic whose state is that of next-hop tables, see :meth:`NextHops.state`."""
+
+    vcs: VcMap
+    first_labels: NDArray[np.uint16] | None
+
+    def with_tables(self, hops: NextHops, vcs: VcMap) -> TableTraffic:
+        """Return the same packets with other next hops and virtual channels."""
+        state = replace(self.state, core=hops.state(vcs, self.first_labels))
+        return replace(self, state=state, vcs=vcs)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ImportedFabric:
-    """A fabric that was read from files.
+    """A fabric that was read from files, such as OpenFlow rules.
 
     ``traffics`` are sent at the same time, between ``pairs`` of a host and a destination;
-    ``label`` is what their labels are called (``SL``). ``waits`` turns the dependencies of packets
-    into those of lossless virtual channels. ``ignored`` are files that no reader recognised.
+    ``label`` is what their labels are called (``SL``). ``management`` is what is sent to switches
+    themselves; the verdict says only whether it would add a cycle. ``ignored`` are files that no
+    reader recognised.
     """
 
     fabric: Fabric
@@ -57,4 +66,66 @@ class ImportedFabric:
     label: str
     findings: Findings = field(default_factory=Findings)
     ignored: tuple[str, ...] = ()
-    waits: Callable[[Edges], tuple[NDArray[np.int64], Edges]] = every_vc_waits
+    management: tuple[Traffic, ...] = ()
+
+    def waits(self, dependencies: Edges) -> tuple[NDArray[np.int64], Edges]:
+        """Return which dependencies of packets are those of lossless virtual channels.
+
+        Returns the rows of ``dependencies`` (held channel and virtual channel, wanted ones, ...)
+        that matter, and (rows, 4) the nodes of each. PAUSE stops all priorities of a channel.
+        """
+        nodes = dependencies[:, :4].copy()
+        if self.flow_control == "pause":
+            nodes[:, [1, 3]] = 0
+        return np.arange(len(dependencies)), nodes
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFabric(ImportedFabric):
+    """A fabric of next-hop tables: of routers, or of InfiniBand switches.
+
+    ``pausing`` (channels, 8, 16) are the priorities of each channel that a PFC frame for a
+    priority group stops; None: every virtual channel waits alone.
+    """
+
+    traffics: tuple[TableTraffic, ...]
+    hops: NextHops
+    pausing: NDArray[np.bool_] | None = None
+    configs: tuple[Config, ...] = ()
+
+    def with_tables(
+        self,
+        hops: NextHops,
+        vcs: Sequence[VcMap] | None = None,
+        pausing: NDArray[np.bool_] | None = None,
+    ) -> TableFabric:
+        """Return the fabric with other next hops, virtual channels of its traffics, or pauses."""
+        maps = vcs or [traffic.vcs for traffic in self.traffics]
+        return replace(
+            self,
+            hops=hops,
+            pausing=self.pausing if pausing is None else pausing,
+            traffics=tuple(
+                traffic.with_tables(hops, of)
+                for traffic, of in zip(self.traffics, maps, strict=True)
+            ),
+        )
+
+    def with_pauses(self, pausing: NDArray[np.bool_]) -> TableFabric:
+        """Return the fabric with other pauses; packets take the same ways."""
+        return replace(self, pausing=pausing)
+
+    def waits(self, dependencies: Edges) -> tuple[NDArray[np.int64], Edges]:
+        """Return the nodes of dependencies as :meth:`ImportedFabric.waits`.
+
+        The virtual channel of a packet under PFC is its queue times 8 plus its priority group; the
+        priority group is the node.
+        """
+        if self.pausing is None:
+            return super().waits(dependencies)
+        held, held_vc, wanted, wanted_vc = dependencies[:, :4].T
+        group = held_vc % PRIORITIES
+        lossless = np.any(self.pausing[held, group], axis=1)
+        stopping = self.pausing[wanted, :, wanted_vc // PRIORITIES] & lossless[:, None]
+        rows, wanted_group = np.nonzero(stopping)
+        return rows, np.stack([held[rows], group[rows], wanted[rows], wanted_group], axis=1)

@@ -12,11 +12,13 @@ class Findings:
     """What is missing or unusual, in the order in which it was found; a bounded number.
 
     ``gaps`` are missing facts, without which nothing can be called safe. ``doubts`` are missing
-    facts without which a cycle is not certain. ``notes`` are assumptions and observations.
+    facts without which a cycle is not certain. ``problems`` are mistakes that can lose packets or
+    move them to another priority. ``notes`` are assumptions and observations.
     """
 
     gaps: dict[str, None] = field(default_factory=dict)
     doubts: dict[str, None] = field(default_factory=dict)
+    problems: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
 
     def gap(self, text: str) -> None:
@@ -31,6 +33,10 @@ class Findings:
         """Add a fact that is contradictory or not understood: nothing is certain without it."""
         self.gap(text)
         self.doubt(text)
+
+    def problem(self, text: str) -> None:
+        """Add a mistake in what switches are told to do."""
+        _keep(self.problems, text)
 
     def note(self, text: str) -> None:
         """Add an assumption or observation."""

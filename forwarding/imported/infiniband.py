@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from common.errors import RuleError
 from common.memory import refuse_beyond
 from forwarding.file_kinds import FoundFile
-from forwarding.imported.fabric import ImportedFabric, SentAs, Traffic
+from forwarding.imported.fabric import SentAs, TableFabric, TableTraffic
 from forwarding.imported.findings import Findings
 from forwarding.imported.infiniband_subnet import Subnet, subnet_of
 from forwarding.imported.next_hops import (
@@ -42,7 +42,7 @@ CREDITS = "credits"
 """The flow control of InfiniBand."""
 
 
-def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
+def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     """Return the subnet called ``name`` that ``files`` describe.
 
     Raises
@@ -70,15 +70,30 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
     cut_off = [f for f in files if isinstance(f.value, ForwardingTables) and f.value.cut_off]
     if cut_off:
         findings.gap(f"the end of the forwarding tables in {cut_off[0].path}")
-    return ImportedFabric(
-        subnet.fabric,
-        subnet.channels,
-        CREDITS,
-        tuple(_traffics(subnet, hops, vcs, sls, findings)),
-        int(np.count_nonzero(_others(subnet))),
-        "SL",
-        findings,
+    return TableFabric(
+        fabric=subnet.fabric,
+        channels=subnet.channels,
+        flow_control=CREDITS,
+        traffics=tuple(_traffics(subnet, hops, vcs, sls, findings)),
+        pairs=int(np.count_nonzero(_others(subnet))),
+        label="SL",
+        hops=hops,
+        findings=findings,
+        management=tuple(_to_switches(subnet, files)),
     )
+
+
+def _to_switches(subnet: Subnet, files: Sequence[FoundFile]) -> list[TableTraffic]:
+    """Return what hosts send to the LIDs of switches; what is missing is known already."""
+    with_switches, findings = subnet.with_switches(), Findings()
+    if len(with_switches.lids) == len(subnet.lids):
+        return []
+    count = len(with_switches.lids)
+    refuse_beyond("this subnet", MEMORY_PER_PAIR * count * count, RuleError)
+    hops = _next_hops(with_switches, _tables(files, findings), findings)
+    sls = _path_sls(with_switches, files)
+    vcs = _vcs(with_switches, files, sls, findings)
+    return _traffics(with_switches, hops, vcs, sls, findings)
 
 
 def _tables(files: Sequence[FoundFile], findings: Findings) -> dict[int, NDArray[np.uint8]]:
@@ -193,7 +208,7 @@ def _path_sls(subnet: Subnet, files: Sequence[FoundFile]) -> NDArray[np.uint16] 
             if guid in by_guid and dlid in by_lid:
                 sls[by_guid[guid], by_lid[dlid]] = sl
         for (slid, dlid), sl in of_file.by_lid.items():
-            if slid in by_lid and dlid in by_lid:
+            if slid in by_lid and dlid in by_lid and subnet.owner[by_lid[slid]] >= 0:
                 sls[subnet.owner[by_lid[slid]], by_lid[dlid]] = sl
     return sls
 
@@ -204,14 +219,14 @@ def _traffics(
     vcs: VcMap,
     sls: NDArray[np.uint16] | None,
     findings: Findings,
-) -> list[Traffic]:
+) -> list[TableTraffic]:
     """Return what is sent: with the known SLs of paths, and with any SL where they are unknown."""
     hosts, count = len(subnet.fabric.hosts), len(subnet.lids)
     others = _others(subnet)
     if sls is not None:
         known = np.full((count, count), NOT_SENT, dtype=np.uint16)
         known[:hosts] = np.where(others[:hosts], sls, NOT_SENT)
-        found = [_traffic(subnet, hops.state(vcs, known), partial(_sl_of, known))]
+        found = [_traffic(subnet, hops.state(vcs, known), partial(_sl_of, known), vcs, known)]
         others &= known == NOT_SENT
         missing = int(np.count_nonzero(others))
         if not missing:
@@ -225,23 +240,36 @@ def _traffics(
     together = _hosts_alike(hops, vcs) if whole else None
     _, firsts = np.unique(vcs.rows, axis=1, return_index=True)
     for number, sl in enumerate(sorted(firsts.tolist())):
-        state = hops.state(vcs.with_labels([sl]), labels, together)
+        of_sl = vcs.with_labels([sl])
+        state = hops.state(of_sl, labels, together)
         sent_as = partial(_constant, sl)
-        found.append(_traffic(subnet, state, sent_as, counted=number == 0))
+        found.append(_traffic(subnet, state, sent_as, of_sl, labels, counted=number == 0))
     return found
 
 
 def _others(subnet: Subnet) -> NDArray[np.bool_]:
-    """Return whether each destination is a host that sends to another host's destination."""
+    """Return whether each destination is a host that sends to another host's destination.
+
+    If switches are destinations, hosts send to these alone.
+    """
     others: NDArray[np.bool_] = subnet.owner[:, None] != subnet.owner[None, :]
     others[len(subnet.fabric.hosts) :] = False
+    if (subnet.owner < 0).any():
+        others[:, subnet.owner >= 0] = False
     return others
 
 
-def _traffic(subnet: Subnet, state: core.State, sent_as: SentAs, counted: bool = True) -> Traffic:
+def _traffic(
+    subnet: Subnet,
+    state: core.State,
+    sent_as: SentAs,
+    vcs: VcMap,
+    first_labels: NDArray[np.uint16] | None,
+    counted: bool = True,
+) -> TableTraffic:
     extra = [f"LID {lid}" for lid in subnet.lids[len(subnet.fabric.hosts) :].tolist()]
     made = ForwardingState(subnet.fabric, subnet.channels, (), state, more=tuple(extra))
-    return Traffic(made, sent_as, counted)
+    return TableTraffic(made, sent_as, vcs, first_labels, counted=counted)
 
 
 def _sl_of(sls: NDArray[np.uint16], source: int, destination: int) -> int:

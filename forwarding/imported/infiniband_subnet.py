@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from topologies.validate import is_name
 class Subnet:
     """The nodes of a subnet. Destinations are LIDs: first the base LID of each host.
 
-    ``lids`` are by destination, -1: unknown; ``owner`` is the host of each destination.
+    ``lids`` are by destination, -1: unknown; ``owner`` is the host of each destination, or
+    -1 - switch for that of a switch itself. Destinations of hosts come first.
     """
 
     fabric: Fabric
@@ -30,13 +31,23 @@ class Subnet:
     host_guids: tuple[tuple[int, int], ...]
     lids: NDArray[np.int32]
     owner: NDArray[np.int32]
+    switch_lids: NDArray[np.int32]
 
     @property
     def ends(self) -> list[End]:
         """The switch and port of each destination."""
         index, hosts = self.fabric.switch_index, self.fabric.hosts
         of_host = [(index[host.switch], host.port) for host in hosts]
-        return [of_host[host] for host in self.owner.tolist()]
+        return [of_host[of] if of >= 0 else (-1 - of, 0) for of in self.owner.tolist()]
+
+    def with_switches(self) -> Subnet:
+        """Return the subnet with the LIDs of its switches as destinations."""
+        known = np.flatnonzero(self.switch_lids > 0)
+        return replace(
+            self,
+            lids=np.concatenate([self.lids, self.switch_lids[known]]),
+            owner=np.concatenate([self.owner, (-1 - known).astype(np.int32)]),
+        )
 
 
 def subnet_of(name: str, found: Discovered) -> Subnet:
@@ -87,7 +98,14 @@ def subnet_of(name: str, found: Discovered) -> Subnet:
         ),
         np.array([*base, *(lid for lid, _ in more)], dtype=np.int32),
         np.array([*range(len(ids)), *(host for _, host in more)], dtype=np.int32),
+        np.array([_lid_of_switch(found, node) for node in switches], dtype=np.int32),
     )
+
+
+def _lid_of_switch(found: Discovered, node: str) -> int:
+    """Return the LID of port 0 of a switch; -1: unknown."""
+    ids = found.ids.get((node, 0))
+    return ids.lid if ids and 0 < ids.lid <= MAX_LID else -1
 
 
 def _names(found: Discovered) -> dict[str, str]:

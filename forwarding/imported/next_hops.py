@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,16 @@ class Actions:
         listed = self._numbers.items()
         return [of for (kind, ports), of in listed if kind < _RELABEL and port in ports]
 
+    def without(self, number: int, port: int) -> int:
+        """Return the action that does the same without sending out of ``port``."""
+        kind, ports = list(self._numbers)[number]
+        return self.send([of for of in ports if of != port]) if kind < _RELABEL else number
+
+    def count(self, number: int) -> int:
+        """Return out of how many ports an action sends."""
+        kind, ports = list(self._numbers)[number]
+        return len(ports) if kind < _RELABEL else 0
+
     def columns(self) -> dict[str, object]:
         """Return them as arrays; see ``of_tables`` in ``forwarding.pyi``."""
         lists = [ports for _, ports in self._numbers]
@@ -86,13 +96,15 @@ class VcMap:
     """The virtual channel on a link out, by link in and label.
 
     ``rows`` (rows, labels) uint8 are virtual channels, :data:`DROPPED` or :data:`UNKNOWN`; links
-    ``link_in[i]`` and ``channel_out[i]`` have row ``row[i]``.
+    ``link_in[i]`` and ``channel_out[i]`` have row ``row[i]``. ``labels`` (rows, labels) are the
+    labels on the link out; without them packets keep theirs.
     """
 
     link_in: NDArray[np.uint32]
     channel_out: NDArray[np.uint32]
     row: NDArray[np.uint32]
     rows: NDArray[np.uint8]
+    labels: NDArray[np.uint16] | None = None
 
     def with_labels(self, labels: Sequence[int]) -> VcMap:
         """Return the map for these labels only, which are numbered from 0."""
@@ -108,6 +120,8 @@ class NextHops:
     ``classes`` (destinations, switches) uint16 number the classes of each switch from 0.
     ``action_of`` is the number of each class's action, by switch. ``towards`` and ``relabelled``
     are those of ``of_tables`` in ``forwarding.pyi``; without them there is nothing to relabel.
+    ``fallbacks`` (layers, destinations, switches) int32 are the actions by shorter and shorter
+    prefixes, -1: none. They count where all next hops of longer ones have failed.
     """
 
     channels: Channels
@@ -117,6 +131,18 @@ class NextHops:
     actions: Actions
     towards: NDArray[np.int64] | None = None
     relabelled: NDArray[np.uint16] | None = None
+    fallbacks: NDArray[np.int32] | None = None
+
+    @property
+    def table(self) -> NDArray[np.int32]:
+        """(destinations, switches) the action of each switch for each destination."""
+        columns = [of[self.classes[:, at]] for at, of in enumerate(self.action_of)]
+        return np.stack(columns, axis=1).astype(np.int32)
+
+    def with_table(self, table: NDArray[np.int32]) -> NextHops:
+        """Return the same with other actions, numbered by ``actions``."""
+        classes, action_of = classes_of(table, self.actions)
+        return replace(self, classes=classes, action_of=action_of)
 
     def state(
         self,
@@ -130,11 +156,30 @@ class NextHops:
         everybody sends to all with label 0. ``stands_for`` (destinations,) is a host whose
         packets are treated alike.
         """
-        count, labels = len(self.ends), vcs.rows.shape[1]
+        count = len(self.ends)
+        arrays = {
+            **self.arrays(vcs),
+            "stands_for": np.arange(count, dtype=np.uint32) if stands_for is None else stands_for,
+            "first_labels": np.empty((0, count), dtype=np.uint16)
+            if first_labels is None
+            else first_labels,
+        }
+        return core.of_tables(*self.links, arrays)
+
+    @property
+    def links(self) -> tuple[int, list[End], list[End], list[End]]:
+        """The number of switches; the ends that channels leave and enter; those of destinations."""
+        channels = self.channels
+        leaves = list(zip(channels.tail.tolist(), channels.out_port.tolist(), strict=True))
+        enters = list(zip(channels.head.tolist(), channels.in_port.tolist(), strict=True))
+        return len(channels.names), leaves, enters, list(self.ends)
+
+    def arrays(self, vcs: VcMap) -> dict[str, object]:
+        """Return the tables as arrays; see ``of_tables`` in ``forwarding.pyi``."""
+        labels = vcs.rows.shape[1]
         own_labels = np.full(labels, -1, dtype=np.int64)
         sizes = [len(of) for of in self.action_of]
-        channels = self.channels
-        arrays = {
+        return {
             **self.actions.columns(),
             "class": np.ascontiguousarray(self.classes),
             "first_class": (np.cumsum(sizes) - sizes).astype(np.uint32),
@@ -147,11 +192,23 @@ class NextHops:
             "vc_out": vcs.channel_out,
             "vc_row": vcs.row,
             "vcs": vcs.rows,
-            "stands_for": np.arange(count, dtype=np.uint32) if stands_for is None else stands_for,
-            "first_labels": np.empty((0, count), dtype=np.uint16)
-            if first_labels is None
-            else first_labels,
+            "vc_labels": np.empty((0, labels), dtype=np.uint16)
+            if vcs.labels is None
+            else vcs.labels,
         }
-        leaves = list(zip(channels.tail.tolist(), channels.out_port.tolist(), strict=True))
-        enters = list(zip(channels.head.tolist(), channels.in_port.tolist(), strict=True))
-        return core.of_tables(len(channels.names), leaves, enters, list(self.ends), arrays)
+
+
+def classes_of(
+    table: NDArray[np.int32], actions: Actions
+) -> tuple[NDArray[np.uint16], list[NDArray[np.uint32]]]:
+    """Return the classes of all switches and their actions; see :class:`NextHops`.
+
+    ``table`` (destinations, switches) are the actions.
+    """
+    classes = np.zeros(table.shape, dtype=np.uint16)
+    action_of: list[NDArray[np.uint32]] = []
+    here = np.array(actions.with_port(HERE), dtype=np.int32)
+    for at in range(table.shape[1]):
+        classes[:, at], found = classes_at(table[:, at], np.isin(table[:, at], here))
+        action_of.append(found.astype(np.uint32) if len(found) else np.array([0], np.uint32))
+    return classes, action_of

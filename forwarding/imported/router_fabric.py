@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from common.errors import RuleError
 from common.memory import refuse_beyond
+from forwarding.imported.router import Router, natural
 from forwarding.imported.router_cables import Cabling, Routes, is_own, ports_of
-from forwarding.imported.router_files import Router, natural
 from forwarding.readers.layer1_topology import NamedEnd
 from forwarding.route_dump import distinct
 from routing.graphs.channels import Channels, channels_of
@@ -28,13 +28,14 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
 
 @dataclass(frozen=True)
 class Interfaces:
-    """What is known of the interfaces of routers: members of LAGs, and cables.
+    """What is known of the interfaces of routers: members of LAGs, bridges, and cables.
 
     With ``loopbacks``, the loopback addresses of routers count as networks of hosts.
     """
 
     members: Mapping[NamedEnd, tuple[str, ...]]
     cabling: Cabling
+    bridges: frozenset[NamedEnd] = frozenset()
     loopbacks: bool = False
 
     def is_own(self, interface: str) -> bool:
@@ -44,14 +45,15 @@ class Interfaces:
     def ports(self, router: str, interface: str) -> tuple[str, ...]:
         """Return the physical ports of an interface: of a LAG its members, of a VLAN none."""
         base = interface.partition(".")[0]
-        return self.members.get((router, base), () if base.startswith("Vlan") else (base,))
+        bridged = base.startswith("Vlan") or (router, base) in self.bridges
+        return self.members.get((router, base), () if bridged else (base,))
 
     def is_edge(self, router: str, interface: str, routed: bool) -> bool | None:
         """Tell whether an interface leads to hosts; None if that is unknown.
 
         A next hop on the interface is a router (``routed``), of which something must be known.
         """
-        if interface.startswith(("Vlan", *_LOOPBACKS)):
+        if interface.startswith(("Vlan", *_LOOPBACKS)) or (router, interface) in self.bridges:
             return True
         ports = [(router, port) for port in self.ports(router, interface)]
         if any(port in self.cabling.far for port in ports):
@@ -75,7 +77,7 @@ class RouterFabric:
     interfaces: Interfaces
 
 
-def interfaces_of(routers: Iterable[Router], cabling: Cabling) -> Interfaces:
+def interfaces_of(routers: Sequence[Router], cabling: Cabling) -> Interfaces:
     """Return the interfaces of all routers."""
     members: dict[NamedEnd, set[str]] = {}
     for router in routers:
@@ -84,7 +86,8 @@ def interfaces_of(routers: Iterable[Router], cabling: Cabling) -> Interfaces:
                 lag, _, port = key.partition(mark)
                 members.setdefault((router.name, lag), set()).add(port)
     listed = {lag: tuple(sorted(ports, key=natural)) for lag, ports in members.items()}
-    return Interfaces(listed, cabling)
+    bridges = {(router.name, bridge) for router in routers for bridge in router.table("BRIDGE")}
+    return Interfaces(listed, cabling, frozenset(bridges))
 
 
 def router_fabric(
@@ -101,8 +104,8 @@ def router_fabric(
     ]
     refuse_beyond("this fabric", MEMORY_PER_PAIR * len(edges) ** 2, RuleError)
     port = _port_numbers(routers, routes, cabling, edges)
-    switches = _as_names(names, ())
-    hosts = _as_names([f"{switches[index[of]]}-{interface}" for of, interface in edges], switches)
+    switches = as_names(names, ())
+    hosts = as_names([f"{switches[index[of]]}-{interface}" for of, interface in edges], switches)
     links = [
         PartialLink(index[a[0]], index[b[0]], port[a], port[b])
         for a, b in sorted(cabling.far.items(), key=lambda ends: (index[ends[0][0]], ends))
@@ -159,7 +162,7 @@ def _port_numbers(
     return {(of, port): i for of, names in ports.items() for i, port in enumerate(names, 1)}
 
 
-def _as_names(texts: Sequence[str], taken: Sequence[str]) -> list[str]:
+def as_names(texts: Sequence[str], taken: Sequence[str]) -> list[str]:
     """Return a valid name for each text: distinct, and none of those that are taken."""
     shown = [_NOT_IN_NAMES.sub("-", text)[:50] for text in texts]
     times = Counter([*shown, *taken])

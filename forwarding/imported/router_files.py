@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from forwarding.file_kinds import FoundFile
 from forwarding.imported.findings import Findings
 from forwarding.imported.prefixes import prefix_of
+from forwarding.imported.router import Router, natural
+from forwarding.imported.router_vrfs import by_vrf
 from forwarding.readers.layer1_topology import NamedCables, NamedEnd
 from forwarding.readers.lldp_json import Neighbour, Neighbours
 from forwarding.readers.sonic_database import Fields, SonicTables
@@ -16,23 +17,6 @@ from forwarding.route_dump import DEFAULT_VRF, DROP, NextHop, RouteDump
 
 _BRIDGE_OR_ROUTER = 0x28
 """Bits of the capabilities in LLDP as SNMP shows them: IEEE 802.1AB, 8.5.8."""
-
-
-@dataclass
-class Router:
-    """A router: the tables of its databases, its routes by source, and what its ports hear.
-
-    ``heard`` is None if nothing is known of its neighbours.
-    """
-
-    name: str
-    tables: dict[str, dict[str, Fields]] = field(default_factory=dict)
-    dumps: list[tuple[str, RouteDump]] = field(default_factory=list)
-    heard: list[Neighbour] | None = None
-
-    def table(self, name: str) -> dict[str, Fields]:
-        """Return a table; empty if there is none."""
-        return self.tables.get(name, {})
 
 
 def routers_of(
@@ -43,40 +27,28 @@ def routers_of(
     The files in one folder are those of one router. Its name is the host name in its
     configuration, otherwise that of the folder.
     """
-    by_folder: dict[Path, list[FoundFile]] = {}
+    by_device: dict[Path, list[FoundFile]] = {}
     cables: list[tuple[NamedEnd, NamedEnd]] = []
     for file in files:
         if isinstance(file.value, NamedCables):
             cables += file.value.cables
         else:
-            by_folder.setdefault(file.path.resolve().parent, []).append(file)
+            by_device.setdefault(file.device, []).append(file)
+    found = [_router(device.name, files, findings) for device, files in by_device.items()]
+    whole = {router.host for router in found if router.name != router.host}
     routers: dict[str, Router] = {}
-    for folder, of_folder in by_folder.items():
-        router = _router(folder.name, of_folder, findings)
-        if router.name in routers:
-            findings.unclear(f"which of two switches called {router.name} is right")
-        routers[router.name] = router
+    for device in found:
+        if device.name in whole and not device.table("PORT"):
+            continue  # the processor of a switch with several ASICs
+        for router in by_vrf(device, findings):
+            if router.name in routers:
+                findings.unclear(f"which of two switches called {router.name} is right")
+            routers[router.name] = router
     return [routers[name] for name in sorted(routers, key=natural)], cables
 
 
-def natural(name: str) -> list[tuple[int, int, str]]:
-    """Return a key by which leaf2 comes before leaf10."""
-    parts: list[tuple[int, int, str]] = []
-    digits = text = ""
-    for character in name + "\0":
-        if character in "0123456789":
-            if text:
-                parts.append((1, 0, text))
-            digits, text = digits + character, ""
-        else:
-            if digits:
-                parts.append((0, int(digits[:18]), digits))
-            digits, text = "", text + character
-    return [*parts, (1, 0, text)]
-
-
 def _router(name: str, files: Iterable[FoundFile], findings: Findings) -> Router:
-    router = Router(name)
+    router = Router(name, name)
     for file in files:
         value = file.value
         if isinstance(value, SonicTables):
@@ -86,7 +58,9 @@ def _router(name: str, files: Iterable[FoundFile], findings: Findings) -> Router
         elif isinstance(value, Neighbours):
             router.heard = [*(router.heard or ()), *value.heard]
     metadata = router.table("DEVICE_METADATA").get("localhost", {})
-    router.name = metadata.get("hostname", name)
+    router.host = router.name = metadata.get("hostname", name)
+    if metadata.get("asic_name"):
+        router.name = f"{router.host}-{metadata['asic_name']}"
     if "ROUTE_TABLE" in router.tables:
         router.dumps.insert(0, ("ROUTE_TABLE", _routes_of(router)))
     entries = router.table("LLDP_ENTRY_TABLE")
@@ -167,7 +141,7 @@ def _hops(prefix: str, given: Fields, found: RouteDump) -> tuple[NextHop, ...]:
 
 
 def chosen_routes(router: Router, findings: Findings) -> dict[str, tuple[NextHop, ...]] | None:
-    """Return the next hops by prefix in the default VRF; None if there are no routes.
+    """Return the next hops by prefix; None if there are no routes.
 
     If there are several dumps, the first one counts; they must agree about the prefixes of all.
     """
@@ -176,10 +150,9 @@ def chosen_routes(router: Router, findings: Findings) -> dict[str, tuple[NextHop
         if dump.unclear:
             more = f" and {len(dump.unclear) - 1} more" if len(dump.unclear) > 1 else ""
             findings.unclear(f"the route of {router.name} to {dump.unclear[0]}{more} ({name})")
-        for (vrf, text), hops in dump.routes.items():
-            if vrf != DEFAULT_VRF:
-                findings.unclear(f"VRF {vrf} of {router.name}: only the default one is followed")
-                continue
+        for (_, text), hops in dump.routes.items():
+            if text.lower().startswith("fe80:"):
+                continue  # link-local addresses are not forwarded
             prefix = prefix_of(text).text
             known = found.setdefault(prefix, hops)
             if known is not hops and set(known) != set(hops):

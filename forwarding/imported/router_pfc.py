@@ -18,7 +18,6 @@ from forwarding.imported.next_hops import VcMap
 from forwarding.imported.router_fabric import RouterFabric, channel_ends
 from forwarding.imported.router_qos import DSCPS, MAX_QUEUE, PRIORITIES, Map, PortQos, port_qos
 from forwarding.imported.router_tunnels import Tunnel
-from routing.flow_control import Edges
 
 Qos = Mapping[str, Mapping[str, PortQos]]
 """By router and port; port ``""`` is that of ports that are not listed."""
@@ -43,15 +42,6 @@ class Priorities:
         """Return the virtual channels of the packets with DSCP ``dscps[number]``."""
         first = number * self.labels
         return self.vcs.with_labels(range(first, first + self.labels))
-
-    def waits(self, dependencies: Edges) -> tuple[NDArray[np.int64], Edges]:
-        """Return the dependencies of priority groups on each other; see every_vc_waits."""
-        held, held_vc, wanted, wanted_vc = dependencies[:, :4].T
-        group = held_vc % PRIORITIES
-        lossless = np.any(self.pausing[held, group], axis=1)
-        stopping = self.pausing[wanted, :, wanted_vc // PRIORITIES] & lossless[:, None]
-        rows, wanted_group = np.nonzero(stopping)
-        return rows, np.stack([held[rows], group[rows], wanted[rows], wanted_group], axis=1)
 
 
 def priorities_of(

@@ -9,13 +9,13 @@ the Switch Abstraction Interface defines.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from common.errors import RuleError
 from forwarding.imported.findings import Findings
-from forwarding.imported.router_files import Router
+from forwarding.imported.router import Router
 from forwarding.readers.sonic_database import Fields
 
 DSCPS, CLASSES, PRIORITIES = 64, 16, 8
@@ -165,18 +165,28 @@ class _Reader:
 
 def _lossy_groups(router: Router) -> set[tuple[str, int]]:
     """Return the (port, priority group) whose buffer profile is known and has no ``xoff``."""
+    return {
+        (port, group)
+        for port, groups, profile in groups_of(router)
+        if "xoff" not in profile
+        for group in groups
+    }
+
+
+def groups_of(router: Router) -> Iterator[tuple[str, range, Fields]]:
+    """Yield ports with priority groups whose buffer profile is known, and this profile."""
     profiles = router.table("BUFFER_PROFILE")
-    found: set[tuple[str, int]] = set()
     for key, fields in router.table("BUFFER_PG").items():
         ports, _, groups = key.rpartition("|")
         profile = profiles.get(fields.get("profile", ""))
         first, _, last = groups.partition("-")
-        if profile is None or "xoff" in profile or not first.isdecimal():
+        numbers = [int(text) for text in (first, last) if text.isdecimal() and len(text) < 4]
+        if profile is None or not first.isdecimal() or not numbers:
             continue
-        end = int(last) if last.isdecimal() else int(first)
-        for group in range(int(first), min(end, PRIORITIES - 1) + 1):
-            found.update((port, group) for port in ports.split(","))
-    return found
+        of_profile = range(numbers[0], min(numbers[-1], PRIORITIES - 1) + 1)
+        for port in ports.split(","):
+            if of_profile:
+                yield port, of_profile, profile
 
 
 def port_qos(of_switch: Mapping[str, PortQos], port: str) -> PortQos:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from common.errors import RuleError
 from common.memory import refuse_beyond
 from forwarding.imported.findings import Findings
-from forwarding.imported.next_hops import HERE, NOT_SENT, Actions, NextHops, classes_at
-from forwarding.imported.prefixes import Prefix, Ranges, prefix_of, ranges_of
+from forwarding.imported.next_hops import HERE, NOT_SENT, Actions, NextHops, classes_of
+from forwarding.imported.prefixes import ROUTED, Prefix, Ranges, prefix_of, ranges_of
 from forwarding.imported.router_cables import Routes
 from forwarding.imported.router_fabric import MEMORY_PER_PAIR, RouterFabric
 from forwarding.imported.router_tunnels import Server, Tunnel
@@ -60,10 +60,11 @@ def destinations_of(
     prefixes = [prefix for found in parsed.values() for prefix, _ in found]
     ends = [tunnel.address for tunnel in tunnels] + [server.address for server in servers]
     ranges = ranges_of([*prefixes, *ends])
+    spaces = ranges.spaces
     actions = Actions()
     unknown = actions.unknown()
-    refuse_beyond("this fabric", 12 * len(ranges) * len(made.names), RuleError)
-    table = np.full((len(ranges), len(made.names)), unknown, dtype=np.int32)
+    refuse_beyond("this fabric", 24 * len(ranges) * len(made.names), RuleError)
+    layers = [np.full((len(ranges), len(made.names)), unknown, dtype=np.int32)]
     for at, name in enumerate(made.names):
         if name not in parsed:
             continue
@@ -72,7 +73,16 @@ def destinations_of(
             if id(hops) not in of_hops:
                 of_hops[id(hops)] = _action(made, at, hops, actions, findings, prefix)
         found = [(prefix, of_hops[id(hops)]) for prefix, hops in parsed[name]]
-        table[:, at] = ranges.matched(found, actions.send(()))
+        otherwise = np.full(len(ranges), actions.send(()), dtype=np.int32)
+        if any(prefix.space != ROUTED for prefix, _ in parsed[name]):
+            otherwise[spaces != ROUTED] = unknown  # a bridge sends it to all ports
+        longest, *shorter = ranges.matched(found)
+        matched = [np.where(longest < 0, otherwise, longest), *shorter]
+        while len(layers) < len(matched):
+            layers.append(np.full_like(layers[0], -1))
+        for layer, column in zip(layers, matched, strict=False):
+            layer[:, at] = column
+    table = layers[0]
     attached = list(_attached(made, parsed))
     special = _special_rows(made, tunnels, servers, ranges, table, actions)
     here = np.array(actions.with_port(HERE), dtype=np.int32)
@@ -80,24 +90,32 @@ def destinations_of(
     for end in ends:
         delivered[ranges.of(end)] = False
     used = np.flatnonzero(delivered.any(axis=1))
-    kinds, first, kind = np.unique(table[used], axis=0, return_index=True, return_inverse=True)
+    alike = np.column_stack([*(layer[used] for layer in layers), spaces[used]])
+    kinds, first, kind = np.unique(alike, axis=0, return_index=True, return_inverse=True)
     of_range = np.full(len(ranges), -1, dtype=np.int64)
     of_range[used] = kind.reshape(-1)
     own = _own_kinds(made, attached, ranges, of_range, delivered)
-    left = [number for number in range(len(kinds)) if number not in set(own)]
+    left = sorted({*range(len(kinds))} - {*own})
     owners = _owners(attached, ranges, used[first[left]])
-    homes = _owners(attached, ranges, np.array([ranges.of(end).start for end in ends], dtype=int))
+    starts = np.array([ranges.of(end).start for end in ends], dtype=int)
+    homes = _owners(attached, ranges, starts)
     texts = [ranges.text(int(used[first[number]])) for number in left]
     texts += [f"the tunnel from {tunnel.source}" for tunnel in tunnels]
     count = len(own) + len(owners) + len(ends)
     refuse_beyond("this fabric", MEMORY_PER_PAIR * count * count, RuleError)
-    nowhere = np.full((1, len(made.names)), unknown, dtype=np.int32)
+    nowhere = np.full((1, kinds.shape[1]), unknown)
     plain = np.concatenate([kinds, nowhere])[[*own, *left]]
-    rows = np.concatenate([plain, special])
+    below = [layer[starts] for layer in layers[1:]]
+    rows = np.concatenate(
+        [plain[:, :-1].astype(np.int32), np.concatenate([special, *below], axis=1)]
+    )
+    by_layer = np.stack(np.split(rows, len(layers), axis=1))
+    sent = _sent(own, owners, len(tunnels), len(servers))
+    sent &= _in_one_space(attached, plain[:, -1], len(own), len(ends))
     return Destinations(
-        _next_hops(made, rows, [*owners, *homes], actions, len(plain), len(tunnels)),
+        _next_hops(made, by_layer, [*owners, *homes], actions, len(plain), len(tunnels)),
         (*texts, *(server.text for server in servers)),
-        _sent(own, owners, len(tunnels), len(servers)),
+        sent,
         1 + len(tunnels),
     )
 
@@ -207,16 +225,11 @@ def _next_hops(
     first_tunnel: int,
     tunnels: int,
 ) -> NextHops:
-    """Return the tables; ``rows`` (destinations, routers) are the actions.
+    """Return the tables; ``rows`` (layers, destinations, routers) are the actions.
 
     ``owners`` are the hosts at which destinations after the hosts are, -1: at none.
     """
-    classes = np.zeros(rows.shape, dtype=np.uint16)
-    action_of: list[NDArray[np.uint32]] = []
-    here = np.array(actions.with_port(HERE), dtype=np.int32)
-    for at in range(len(made.names)):
-        classes[:, at], found = classes_at(rows[:, at], np.isin(rows[:, at], here))
-        action_of.append(found.astype(np.uint32) if len(found) else np.array([0], np.uint32))
+    classes, action_of = classes_of(rows[0], actions)
     index = made.fabric.switch_index
     ends: list[End] = [(index[host.switch], host.port) for host in made.fabric.hosts]
     ends += [ends[owner] if owner >= 0 else (0, 0) for owner in owners]
@@ -224,8 +237,32 @@ def _next_hops(
     labels = np.arange(tunnels + 1, dtype=np.uint16)
     relabelled = np.repeat(labels[:, None], tunnels + 1, axis=1)
     return NextHops(
-        made.channels, ends, classes, action_of, actions, towards, np.ascontiguousarray(relabelled)
+        made.channels,
+        ends,
+        classes,
+        action_of,
+        actions,
+        towards,
+        np.ascontiguousarray(relabelled),
+        np.ascontiguousarray(rows[1:]),
     )
+
+
+def _in_one_space(
+    attached: _Attached, spaces: NDArray[np.int64], hosts: int, ends: int
+) -> NDArray[np.bool_]:
+    """Return whether a destination is an address of a kind that a host has: IP, or of its VLAN.
+
+    ``spaces`` are those of the destinations before the ``ends`` of tunnels and servers.
+    """
+    of_host: list[set[int]] = [set() for _ in range(hosts)]
+    for host, prefix in attached:
+        of_host[host].add(prefix.space)
+    of_end = np.concatenate([spaces, np.full(ends, ROUTED)])
+    found = np.zeros((len(of_end), len(of_end)), dtype=bool)
+    for host, own in enumerate(of_host):
+        found[host] = np.isin(of_end, [*(own or {ROUTED})])
+    return found
 
 
 def _sent(

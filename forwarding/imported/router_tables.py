@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from forwarding.imported.router_files import Router
+from forwarding.imported.router import Router
 
 _READ = """
-BUFFER_PG BUFFER_PROFILE DEVICE_METADATA DEVICE_NEIGHBOR DEVICE_NEIGHBOR_METADATA DSCP_TO_TC_MAP
+BRIDGE BRIDGE_MEMBER BUFFER_PG BUFFER_PROFILE DEVICE_METADATA DEVICE_NEIGHBOR
+DEVICE_NEIGHBOR_METADATA DSCP_TO_TC_MAP
 INTERFACE LLDP_ENTRY_TABLE LOOPBACK_INTERFACE MAP_PFC_PRIORITY_TO_QUEUE NEXTHOP_GROUP_TABLE
 PFC_PRIORITY_TO_PRIORITY_GROUP_MAP PFC_WD PORT PORTCHANNEL PORTCHANNEL_INTERFACE PORTCHANNEL_MEMBER
 PORT_QOS_MAP ROUTE_TABLE TC_TO_PRIORITY_GROUP_MAP TC_TO_QUEUE_MAP VLAN VLAN_INTERFACE VLAN_MEMBER
@@ -60,8 +61,8 @@ def unsupported(router: Router) -> Iterator[str]:
             if bound:
                 yield f"what the policy of {bound[0]} of {router.name} does"
         elif table == "VRF":
-            named = [key for key in rows if key not in ("default", "mgmt")]
-            if named:
-                yield f"VRF {named[0]} of {router.name}: only the default one is followed"
+            for key, fields in rows.items():
+                if fields.get("vni", "0") not in ("0", "") or fields.get("fallback") == "true":
+                    yield f"what vni or fallback of VRF {key} of {router.name} does"
         elif table not in _KNOWN and rows:
             yield f"what the table {table} of {router.name} does"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from forwarding.imported.findings import Findings
 from forwarding.imported.prefixes import Prefix, prefix_of
-from forwarding.imported.router_files import Router
+from forwarding.imported.router import Router
 from forwarding.imported.router_qos import CLASSES, DSCPS, MAX_QUEUE, PRIORITIES, Map, number_map
 from forwarding.readers.sonic_database import Fields
 

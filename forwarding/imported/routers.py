@@ -7,19 +7,22 @@ networks behind a port or VLAN that leads to no other router; all of them send t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 import numpy as np
 
 from common.errors import RuleError
 from forwarding.file_kinds import FoundFile
-from forwarding.imported.fabric import ImportedFabric, Traffic, every_vc_waits
+from forwarding.imported.fabric import TableFabric, TableTraffic
 from forwarding.imported.findings import Findings
-from forwarding.imported.next_hops import VcMap
+from forwarding.imported.next_hops import DROPPED, VcMap
 from forwarding.imported.prefixes import prefix_of
+from forwarding.imported.router import Router
 from forwarding.imported.router_cables import Routes, cabling_of
-from forwarding.imported.router_fabric import RouterFabric, interfaces_of, router_fabric
-from forwarding.imported.router_files import Router, chosen_routes, routers_of
+from forwarding.imported.router_fabric import Interfaces, RouterFabric, interfaces_of, router_fabric
+from forwarding.imported.router_files import chosen_routes, routers_of
+from forwarding.imported.router_headroom import small_headroom
 from forwarding.imported.router_pfc import Priorities, Qos, irregular, priorities_of
 from forwarding.imported.router_qos import qos_of
 from forwarding.imported.router_routes import Destinations, destinations_of
@@ -32,7 +35,7 @@ PFC = "pfc"
 _INTERFACES = ("INTERFACE", "VLAN_INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_SUB_INTERFACE")
 
 
-def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
+def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     """Return the fabric called ``name`` that ``files`` describe.
 
     Raises
@@ -60,6 +63,8 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
     for absent in sorted(cabling.absent):
         findings.gap(f"the files of {absent}")
     interfaces = interfaces_of(routers, cabling)
+    for text in (text for router in routers for text in _switched(router, interfaces)):
+        findings.gap(text)
     tunnels, servers = tunnels_of(routers, findings), servers_of(routers, findings)
     known_routes = {of: routes[of] if dumped[of] is not None else None for of in routes}
     made = router_fabric(name, routers, routes, interfaces)
@@ -71,23 +76,28 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
     if not found.sent.any():
         findings.gap(f"networks of hosts with routes between them: {len(made.edges)} are known")
     qos = _qos(routers, cabling.absent, findings)
-    traffics: tuple[Traffic, ...]
+    traffics: tuple[TableTraffic, ...]
     if qos is None:
-        traffics, waits = (_one_traffic(made, found),), every_vc_waits
+        bridges = {name for name, of in routes.items() if of and all("@" in text for text in of)}
+        traffics, pausing = (_one_traffic(made, found, bridges),), None
     else:
         priorities = priorities_of(made, qos, tunnels, findings)
-        traffics, waits = tuple(_traffics(made, found, priorities)), priorities.waits
+        traffics, pausing = tuple(_traffics(made, found, priorities)), priorities.pausing
         for text in irregular(made, qos):
-            findings.note(text)
-    return ImportedFabric(
-        made.fabric,
-        made.channels,
-        PFC,
-        traffics,
-        int(np.count_nonzero(found.sent)),
-        "DSCP",
-        findings,
-        waits=waits,
+            findings.problem(text)
+    for text in (text for router in routers for text in small_headroom(router)):
+        findings.problem(text)
+    return TableFabric(
+        fabric=made.fabric,
+        channels=made.channels,
+        flow_control=PFC,
+        traffics=traffics,
+        pairs=int(np.count_nonzero(found.sent)),
+        label="DSCP",
+        hops=found.hops,
+        findings=findings,
+        pausing=pausing,
+        configs=tuple(router.tables for router in routers),
     )
 
 
@@ -99,6 +109,17 @@ def _connected(router: Router) -> Routes:
         if "/" in address:
             found[prefix_of(address).text] = (NextHop(None, interface),)
     return found
+
+
+def _switched(router: Router, interfaces: Interfaces) -> Iterable[str]:
+    """Yield VLANs and bridges with ports to other routers: addresses behind them are not known."""
+    for key in (*router.table("VLAN_MEMBER"), *router.table("BRIDGE_MEMBER")):
+        bridge, _, port = key.partition("|")
+        for member in interfaces.ports(router.name, port):
+            far = interfaces.cabling.far.get((router.name, member))
+            if far is not None:
+                sends = f"what {bridge} of {router.name} sends to {far[0]} by {member}"
+                yield f"{sends}: it is switched"
 
 
 def _missing_routes(router: Router, dumped: Routes | None) -> Iterable[str]:
@@ -139,8 +160,13 @@ def _qos(
     return None if without else known
 
 
-def _one_traffic(made: RouterFabric, found: Destinations) -> Traffic:
-    """Return packets that all use one lossless priority."""
+def _one_traffic(
+    made: RouterFabric, found: Destinations, bridges: AbstractSet[str]
+) -> TableTraffic:
+    """Return packets that all use one lossless priority.
+
+    ``bridges`` never send a frame back to where it came from.
+    """
     channels, hosts = made.channels, made.fabric.hosts
     index = made.fabric.switch_index
     heads = [*channels.head.tolist(), *(index[host.switch] for host in hosts)]
@@ -149,18 +175,29 @@ def _one_traffic(made: RouterFabric, found: Destinations) -> Traffic:
         leaving[tail].append(channel)
     pairs = [(link, channel) for link, at in enumerate(heads) for channel in leaving[at]]
     links, outs = np.array(pairs, dtype=np.uint32).reshape(-1, 2).T.copy()
-    rows = np.zeros((1, found.labels), dtype=np.uint8)
-    return _traffic(made, found, VcMap(links, outs, np.zeros_like(links), rows), 0, True)
+    back = {
+        (link, int(channels.leaving[end]))
+        for end, link in channels.entering.items()
+        if made.names[end[0]] in bridges
+    }
+    row = np.array([pair in back for pair in pairs], dtype=np.uint32)
+    rows = np.repeat(np.array([[0], [DROPPED]], dtype=np.uint8), found.labels, axis=1)
+    return _traffic(made, found, VcMap(links, outs, row, rows), 0, True)
 
 
-def _traffics(made: RouterFabric, found: Destinations, priorities: Priorities) -> Iterable[Traffic]:
+def _traffics(
+    made: RouterFabric, found: Destinations, priorities: Priorities
+) -> Iterable[TableTraffic]:
     for number, dscp in enumerate(priorities.dscps):
         yield _traffic(made, found, priorities.of_dscp(number), dscp, number == 0)
 
 
 def _traffic(
     made: RouterFabric, found: Destinations, vcs: VcMap, dscp: int, counted: bool
-) -> Traffic:
-    core = found.hops.state(vcs, found.first_labels)
+) -> TableTraffic:
+    first_labels = found.first_labels
+    core = found.hops.state(vcs, first_labels)
     state = ForwardingState(made.fabric, made.channels, (), core, more=found.more)
-    return Traffic(state, lambda _source, _destination: dscp, counted)
+    return TableTraffic(
+        state, lambda _source, _destination: dscp, vcs, first_labels, counted=counted
+    )

@@ -7,7 +7,7 @@ frames.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from common.errors import PlanError, RuleError
@@ -28,6 +28,23 @@ MULTICAST = "multicast.json"
 MAX_FILE_BYTES = 256 * 1024 * 1024
 
 
+def dir_files(
+    fabric: Fabric,
+    rules: FabricRules,
+    groups: Sequence[MulticastGroup] = (),
+    tags: HostTags | None = None,
+) -> dict[str, str]:
+    """Return the files of a directory of rules by name: what :func:`write_dir` writes."""
+    files = {FABRIC: to_text(fabric)}
+    if groups:
+        files[MULTICAST] = multicast.to_text(groups)
+    if tags:
+        files[host_tags.FILE] = host_tags.to_text(tags)
+    for name, of_switch in rules.items():
+        files[f"{name}.flows"], files[f"{name}.groups"] = write(of_switch)
+    return files
+
+
 def write_dir(
     fabric: Fabric,
     rules: FabricRules,
@@ -43,17 +60,22 @@ def write_dir(
         The directory or a file cannot be written.
 
     """
+    write_files(dir_files(fabric, rules, groups, tags), directory)
+
+
+def write_files(files: Mapping[str, str], directory: str | Path) -> None:
+    """Write the files of a directory of rules, and remove others that it may have had.
+
+    Raises
+    ------
+    RuleError
+        The directory or a file cannot be written.
+
+    """
     folder = Path(directory)
     make_folder(folder, RuleError)
-    files: dict[Path, bytes | str] = {folder / FABRIC: to_text(fabric)}
-    if groups:
-        files[folder / MULTICAST] = multicast.to_text(groups)
-    if tags:
-        files[folder / host_tags.FILE] = host_tags.to_text(tags)
-    for name, of_switch in rules.items():
-        files[folder / f"{name}.flows"], files[folder / f"{name}.groups"] = write(of_switch)
-    others = [folder / name for name in (MULTICAST, host_tags.FILE)]
-    write_all(files, RuleError, remove=[path for path in others if path not in files])
+    others = [folder / name for name in (MULTICAST, host_tags.FILE) if name not in files]
+    write_all({folder / name: text for name, text in files.items()}, RuleError, remove=others)
 
 
 def is_dir_of_rules(path: str | Path) -> bool:

@@ -92,6 +92,27 @@ def parse(flows_text: str, groups_text: str = "") -> SwitchRules:
     return SwitchRules(tuple(rules), tuple(groups))
 
 
+def parse_known(text: str) -> tuple[SwitchRules, tuple[str, ...]]:
+    """Return the rules and groups in ``text``, and what is wrong with lines that are neither.
+
+    Lines that cannot be represented are left out.
+    """
+    rules: list[Rule] = []
+    groups: dict[int, Group] = {}
+    unknown = []
+    for number, line in _lines(text):
+        try:
+            if line.startswith("group_id="):
+                group = _group_of(line)
+                groups[group.group_id] = group
+            else:
+                rules.append(_rule_of(line))
+        except RuleError as error:
+            unknown.append(f"line {number}: {error}")
+    ordered = tuple(groups[number] for number in sorted(groups))
+    return SwitchRules(tuple(sorted(rules, key=attrgetter("order"))), ordered), tuple(unknown)
+
+
 def _of_line(what: str, read: Callable[[str], Read], number: int, line: str) -> Read:
     try:
         return read(line)

@@ -252,6 +252,7 @@ def rules_changed(before: FabricRules, after: FabricRules) -> int:
     return sum(
         _changed(before.get(name, nothing), after.get(name, nothing))
         for name in dict.fromkeys([*before, *after])
+        if before.get(name, nothing) is not after.get(name, nothing)
     )
 
 

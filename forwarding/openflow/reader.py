@@ -53,7 +53,7 @@ def state_of_rules(
         distinguishes too many kinds of packets.
 
     """
-    return _state(fabric, [Generation(rules, tags)], groups, changing=False)
+    return _state(fabric, [Generation(rules, tags)], groups)
 
 
 def state_of_generations(
@@ -78,12 +78,22 @@ def state_of_generations(
     return _state(fabric, generations, groups, changing=True)
 
 
+def state_to_replay(fabric: Fabric, generations: Sequence[Generation]) -> ForwardingState:
+    """Return what switches do by each of some generations, for :class:`simulation.Replay`.
+
+    A packet may meet any generation after any other. Raises RuleError as
+    :func:`state_of_generations`.
+    """
+    return _state(fabric, generations, (), replayed=True)
+
+
 def _state(
     fabric: Fabric,
     generations: Sequence[Generation],
     groups: Sequence[MulticastGroup],
     *,
-    changing: bool,
+    changing: bool = False,
+    replayed: bool = False,
 ) -> ForwardingState:
     for rules in (generation.rules for generation in generations):
         for name in rules:
@@ -106,6 +116,7 @@ def _state(
             [(*address, of) for address, of in zip(addresses, members, strict=True)],
             _tag_tables(fabric, generations, [address for address, _ in addresses]),
             changing,
+            replayed,
         )
     except OverflowError as error:
         raise RuleError(f"a number in a rule is out of range: {error}") from None
@@ -114,7 +125,8 @@ def _state(
     silent = tuple(
         name for name in names if any(name not in generation.rules for generation in generations)
     )
-    return ForwardingState(fabric, channels, tuple(groups), found, silent, changing=changing)
+    several = changing or replayed
+    return ForwardingState(fabric, channels, tuple(groups), found, silent, changing=several)
 
 
 def _parsed(rules: FabricRules, names: tuple[str, ...]) -> list[core.Switch]:

@@ -37,4 +37,4 @@ def _end(edge: Any, key: str) -> NamedEnd:
         raise RuleError(f"edges: {str(edge)[:60]} has no {key} with its names") from None
 
 
-KIND = FileKind("layer 1 topology", "routers", _recognises, _read)
+KIND = FileKind("layer 1 topology", "cables", _recognises, _read)

@@ -94,4 +94,4 @@ def _first(value: Any) -> str:
     return str(value)
 
 
-KIND = FileKind("LLDP neighbours", "routers", _recognises, _read)
+KIND = FileKind("LLDP neighbours", "cables", _recognises, _read)

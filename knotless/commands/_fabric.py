@@ -12,6 +12,7 @@ from emulation.limits import require_limits
 from experiments.framework.options import FiniteRange
 from knotless.commands._options import MAX_SLOW_DOWN, json_option
 from knotless.commands._plan_options import plan_options
+from knotless.commands._watchdog import watchdog_options
 from routing.plan import make_plan
 from routing.request import PlanRequest
 from topologies import load
@@ -61,6 +62,15 @@ _PARAMETERS = [
         default="emulated",
         show_default=True,
         help="Plain: veth pairs only, without rates, delays and flow control.",
+    ),
+    watchdog_options,
+    click.option(
+        "--host-pause",
+        "pause_share",
+        type=FiniteRange(min=0, max=1),
+        metavar="SHARE",
+        help="Share of time for which a host may pause its link; beyond it, it is ignored [default:"
+        " 0.6]. 1: no limit.",
     ),
     click.option(
         "--slow-down",

@@ -10,6 +10,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from common.flow_control import AUTO, CHOICES
 from routing.graphs.task import MAX_VCS, SELECTIONS
@@ -95,11 +96,34 @@ def plan_options(**defaults: str) -> Callable[[Command], Command]:
             choices = {name: given.pop(name) for name in _OPTIONS}
             return function(request=PlanRequest.of(**choices), **given)
 
-        decorated: Any = command
-        for name, settings in reversed(list(_OPTIONS.items())):
-            option = {"default": defaults.get(name, _default(name)), "show_default": True}
-            flag = f"--{name.replace('_', '-')}"
-            decorated = click.option(flag, name, **{**option, **settings})(decorated)
-        return cast(Command, decorated)
+        return cast(Command, _with_options(command, defaults))
 
     return decorate
+
+
+def changed_plan_options(function: Command) -> Command:
+    """Add the options of a plan to a command, which receives those that are given as ``options``.
+
+    Raises PlanError if a value is invalid.
+    """
+
+    @wraps(function)
+    def command(**given: Any) -> Any:
+        context = click.get_current_context()
+        options = {
+            name: value
+            for name, value in ((name, given.pop(name)) for name in _OPTIONS)
+            if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+        }
+        PlanRequest.of(**options)
+        return function(options=options, **given)
+
+    return cast(Command, _with_options(command, {}, show_default=False))
+
+
+def _with_options(command: Any, defaults: Mapping[str, str], *, show_default: bool = True) -> Any:
+    for name, settings in reversed(list(_OPTIONS.items())):
+        option = {"default": defaults.get(name, _default(name)), "show_default": show_default}
+        flag = f"--{name.replace('_', '-')}"
+        command = click.option(flag, name, **{**option, **settings})(command)
+    return command

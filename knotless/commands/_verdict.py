@@ -9,12 +9,16 @@ from typing import NoReturn
 
 import click
 
+from knotless.commands._failures import certificate_json, certificate_lines
 from knotless.commands._options import print_json, print_table
+from knotless.commands._remedies import remedy_lines
 from routing.graphs.channels import Channels
 from topologies.fabric import Fabric
 from verification.check import Verdict
 from verification.dependencies import Witness
+from verification.failures import Certificate
 from verification.imported import ImportedVerdict
+from verification.remedies import Remedy
 
 
 def draw_cycle(fabric: Fabric, channels: Channels, path: str, cycle: Sequence[str]) -> None:
@@ -30,23 +34,36 @@ def print_verdict(
     figures: Mapping[str, object],
     lines: Iterable[str],
     *,
+    certificate: Certificate | None = None,
+    remedies: Sequence[Remedy] | None = None,
     as_json: bool,
 ) -> NoReturn:
     """Print a verdict; exit with status 1 unless all is delivered without a cycle.
 
+    With a ``certificate``, the status is 0 only if no deadlock is possible after any failure.
+
     ``what`` are the arguments of ``knotless check`` that name what was checked. People are shown
     ``figures`` as a table, then ``lines``; JSON has all values of the verdict.
     """
+    survives = certificate is None or (certificate.acyclic is True and certificate.whole)
     if as_json:
         steps = [{**of.as_json(), "command": _command(what, of)} for of in verdict.witnesses]
-        print_json({**verdict.as_json(), "witnesses": steps})
+        more = {} if certificate is None else certificate_json(certificate)
+        if remedies is not None:
+            more["remedies"] = [remedy.as_json() for remedy in remedies]
+        print_json({**verdict.as_json(), "witnesses": steps, **more})
     else:
         print_table(f"check of {verdict.fabric}", figures)
         for line in [*lines, *_steps(verdict, what)]:
             click.echo(line)
         click.echo("not all is delivered" if verdict.failed else "all is delivered")
         click.echo(verdict.text)
-    sys.exit(0 if verdict.good else 1)
+        for line in certificate_lines(certificate) if certificate is not None else ():
+            click.echo(line)
+        unsafe = verdict.acyclic is not True or not survives
+        for line in remedy_lines(remedies) if remedies is not None and unsafe else ():
+            click.echo(line)
+    sys.exit(0 if verdict.good and survives else 1)
 
 
 def _steps(verdict: Verdict | ImportedVerdict, what: Sequence[str]) -> Iterator[str]:

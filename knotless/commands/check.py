@@ -10,12 +10,14 @@ from emulation.names import names_of
 from emulation.ovs_dump import live_multicast, read_live
 from forwarding.openflow.directory import is_dir_of_rules, read_dir, read_multicast, read_tags
 from forwarding.openflow.reader import state_of_rules
+from knotless.commands._failures import FailureOptions, evaluated, failure_options, of_engine
 from knotless.commands._imported import check_imported
 from knotless.commands._options import json_option
 from knotless.commands._plan_options import flow_control_option
 from knotless.commands._trace import follow
 from knotless.commands._verdict import draw_cycle, print_verdict
 from verification.check import verdict_of
+from verification.rules_failures import rules_failures
 
 
 @click.command(name="check")
@@ -30,6 +32,7 @@ from verification.check import verdict_of
 )
 @click.option("--draw", metavar="F.svg", help="Draw the fabric, a cycle in red, to this file.")
 @flow_control_option
+@failure_options
 @json_option
 def command(
     paths: tuple[str, ...],
@@ -38,6 +41,13 @@ def command(
     pair: tuple[str, str] | None,
     draw: str | None,
     flow_control: str,
+    failures: int,
+    react: str | None,
+    engine: str,
+    seed: int,
+    samples: int,
+    remedies: bool,
+    export: str | None,
     as_json: bool,
 ) -> None:
     """Read the state of switches from each PATH and trace all packets.
@@ -52,13 +62,21 @@ def command(
     Example: knotless check rules --pair h1 h3
 
     Example: knotless check ibnetdiscover.txt opensm-lfts.dump opensm-sl2vl.dump
+
+    Example: knotless check my-fabric --failures 1 --react bgp
+
+    Example: knotless check my-fabric --remedies --export patches
     """
+    tried = FailureOptions(failures, react, engine, seed, samples, remedies, export)
     if live == bool(paths):
         raise KnotlessError("check needs either a directory of rules or other files, or --live")
     directory = paths[0] if paths else None
     if directory is not None and not (len(paths) == 1 and is_dir_of_rules(directory)):
-        check_imported(paths, pair, draw, str(accepted(flow_control)), as_json=as_json)
+        chosen = str(accepted(flow_control))
+        check_imported(paths, pair, draw, chosen, failures=tried, as_json=as_json)
         return
+    if remedies or export:
+        raise KnotlessError("--remedies are for the files of real fabrics; plan again for ours")
     in_use: str = AUTO
     if directory is None:
         fabric, rules, in_use = read_live(name)
@@ -74,9 +92,27 @@ def command(
         return
     chosen = str(accepted(flow_control))
     verdict = verdict_of(state, in_use if chosen == AUTO else chosen)
+    made = None
+    if tried.most and tried.react == "engine":
+        made = of_engine(fabric, tried)
+    elif tried.most:
+        if tried.react not in (None, "static"):
+            raise KnotlessError(f"--react {tried.react}: for rules of ours, static or engine")
+        made = evaluated(
+            *rules_failures(
+                fabric,
+                rules,
+                groups,
+                tags,
+                verdict.flow_control,
+                most=tried.most,
+                seed=tried.seed,
+                limit=tried.samples,
+            )
+        )
     if draw is not None:
         draw_cycle(fabric, state.channels, draw, verdict.cycle)
     hidden = {"fabric", "problems", "witnesses"}
     figures = {key: value for key, value in verdict.as_json().items() if key not in hidden}
     what = ["--live", "--name", name] if directory is None else [directory]
-    print_verdict(verdict, what, figures, verdict.problems, as_json=as_json)
+    print_verdict(verdict, what, figures, verdict.problems, certificate=made, as_json=as_json)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from common.files import write_all
-from experiments.reproduction import page
+from common.files import make_folder, read_text, write_all
+from experiments.reproduction import inserts, page
 from experiments.studies.agreement import page as agreement
 from knotless.commands._options import json_option, print_json
 from runs import stored
@@ -26,7 +26,9 @@ AGREEMENT = "agreement.md"
 def command(runs: tuple[str, ...], folder: str | None, out: str | None, as_json: bool) -> None:
     """Store each RUN (a folder of results), then write the page from all stored runs.
 
-    agreement.md, in the same folder, compares the emulator with the simulator.
+    A folder reproduction/ beside it has a page and plots for each paper, and all figures as CSV;
+    agreement.md compares the emulator with the simulator. Figures in other pages beside it, such
+    as barriers.md, are rewritten too.
 
     Example: knotless reproduction results/traffic-20261121T080513Z-5298
     """
@@ -35,10 +37,17 @@ def command(runs: tuple[str, ...], folder: str | None, out: str | None, as_json:
     known = stored.read(where)
     path = str(DEFAULT_PAGE if out is None else Path(out))
     with whose_rows_may_not_fit(str(where), stored.StoredError):
-        pages = {
-            Path(path): page.text(known),
-            Path(path).with_name(AGREEMENT): agreement.text(known),
+        pages: dict[Path, str | bytes] = {
+            Path(path).parent / name: text for name, text in page.pages(known).items()
         }
+        pages[Path(path)] = pages.pop(Path(path).parent / page.OVERVIEW)
+        pages[Path(path).with_name(AGREEMENT)] = agreement.text(known)
+        for name in inserts.PAGES:
+            held = Path(path).with_name(name)
+            if held.exists():
+                pages[held] = inserts.written(read_text(held, inserts.InsertError), known)
+    for folder_of in {name.parent for name in pages}:
+        make_folder(folder_of, stored.StoredError)
     write_all(pages)
     if as_json:
         print_json({"page": path, "stored": kept, "runs": len(known.runs)})

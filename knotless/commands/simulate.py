@@ -12,6 +12,7 @@ from knotless.commands._fabric import DELAY, RATE
 from knotless.commands._options import json_option, print_json, print_table
 from knotless.commands._plan_options import plan_options
 from knotless.commands._progress import Bar
+from knotless.commands._watchdog import watchdog_options
 from routing.plan import make_plan
 from routing.request import PlanRequest
 from simulation import Buffers, LinkChange, Load, Result, Scenario, SimulationError, simulate
@@ -62,7 +63,7 @@ DEADLOCKED = 3
 @click.option("--xon", type=int, metavar="BYTES", help="Ingress occupancy that resumes it.")
 @click.option("--headroom", type=int, metavar="BYTES", help="Ingress buffer above XOFF.")
 @click.option("--queue", type=int, metavar="BYTES", help="Egress queue without flow control.")
-@click.option("--watchdog", type=float, metavar="US", help="Empty queues that are paused longer.")
+@watchdog_options
 @click.option(
     "--cut-through",
     type=int,
@@ -169,7 +170,7 @@ def _scenario(fabric: Fabric, request: PlanRequest, given: dict[str, Any]) -> Sc
         buffers=Buffers(given["queue"], given["xoff"], given["xon"], given["headroom"]),
         packet_bytes=given["packet_bytes"],
         cut_through=given["cut_through"],
-        watchdog_us=given["watchdog"],
+        **(given["watchdog"] or {}),
         link_changes=tuple(changes),
         warm_up_us=given["warm_up"],
         duration_us=given["duration"],

@@ -60,6 +60,10 @@ def _print_status(one: dict[str, Any]) -> None:
             f"  controller: {ready}, engine {controller.get('engine')}, "
             f"{rules} rules on {len(switches)} switches, http://127.0.0.1:{port}/status"
         )
+        if drained := controller.get("drained"):
+            click.echo(f"  drained: {', '.join(drained)}")
+        if drained := controller.get("drained"):
+            click.echo(f"  drained: {', '.join(drained)}")
         if verdict := controller.get("check"):
             click.echo(f"  plan: {verdict_text(verdict['flow_control'], verdict['cycle'])}")
     if emulator := one["emulator"]:
@@ -68,6 +72,11 @@ def _print_status(one: dict[str, Any]) -> None:
             f"{pace(emulator)}, "
             f"{'deadlocked' if emulator['deadlock'] else 'no deadlock'}"
         )
+        for storm in emulator["storms"]:
+            click.echo(
+                f"  watchdog: {storm['channel']}: {storm['detected']} storms detected, "
+                f"{storm['restored']} restored, {storm['dropped_frames']} frames dropped"
+            )
     if one["cut"]:
         click.echo(f"  cut: {', '.join(str(Cut.from_json(cut)) for cut in one['cut'])}")
     for problem in one["problems"]:

@@ -20,13 +20,14 @@ from scapy.packet import Packet, Raw
 from scapy.utils import rdpcap
 
 from common.errors import EmulationError
-from emulation import controller, namespaces, state, wiring
+from emulation import controller, namespaces, rest, state, wiring
 from emulation.daemon import Daemon
 from emulation.names import MARK, REPOSITORY, Names
 from routing.plan import Plan, make_plan
 from routing.repair import repair
 from routing.request import PlanRequest
 from topologies import load
+from topologies.drained import avoided
 from topologies.fabric import Fabric, Host
 from topologies.failures import Failures
 
@@ -214,10 +215,12 @@ def target(names: Names, pairs: Sequence[tuple[str, str]], count: int) -> Target
             f"fabric {names.name!r}: probes need our controller and emulated links"
         )
     fabric = load(str(names.fabric_file))
-    plan = make_plan(fabric, PlanRequest.from_settings(settings))
-    routes = controller.status(int(settings.get("rest_port", controller.REST_PORT)))["routes"]
-    if routes["failed"]:
-        plan = repair(plan, Failures.of(fabric, routes["failed"])).plan
+    status = rest.status(int(settings.get("rest_port", controller.REST_PORT)))
+    routes = status["routes"]
+    plan = make_plan(fabric, PlanRequest.from_settings(status["request"]))
+    failures = Failures.of(fabric, routes["failed"])
+    if unused := avoided(fabric, failures, routes["drained"]).failures:
+        plan = repair(plan, unused).plan
     hosts = fabric.hosts
     if len(hosts) < 2:
         raise EmulationError(f"{fabric.name}: a probe needs two hosts")

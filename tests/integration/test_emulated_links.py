@@ -33,7 +33,13 @@ sendp(frame / Raw(load), iface="h1-eth0", verbose=False)
 @pytest.fixture
 def fabric(names: Names) -> Iterator[EmulatedFabric]:
     with EmulatedFabric(
-        load("ring,4"), name=names.name, openflow_port=0, rest_port=0, static_arp=True
+        load("ring,4"),
+        name=names.name,
+        openflow_port=0,
+        rest_port=0,
+        static_arp=True,
+        # One request is obeyed to its end.
+        pause_share=1.0,
     ) as running:
         yield running
 

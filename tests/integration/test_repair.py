@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from emulation import controller
+from emulation import rest
 from emulation.names import Names
 from emulation.network import EmulatedFabric
 from tests.integration.bare_fabric import until
@@ -41,7 +41,7 @@ def status(fabric: EmulatedFabric, knotless: Knotless) -> dict[str, Any]:
     """Return the controller's status."""
     done = knotless("status", "--name", fabric.name, "--json")
     port = json.loads(done.stdout)["fabrics"][0]["settings"]["rest_port"]
-    return controller.status(int(port))
+    return rest.status(int(port))
 
 
 def until_routes_avoid(fabric: EmulatedFabric, knotless: Knotless, failed: list[str]) -> None:
@@ -70,6 +70,17 @@ def test_routes_avoid_a_link_that_is_down_and_come_back(
         assert knotless("mend", "s1-s2", "--name", fabric.name).returncode == 0
         until_routes_avoid(fabric, knotless, [])
         assert knotless("probe", "--name", fabric.name).returncode == 0
+
+
+@pytest.mark.parametrize("fabric", ["torus,4,4"], indirect=True)
+def test_a_cut_is_repaired_in_place(fabric: EmulatedFabric, knotless: Knotless) -> None:
+    assert knotless("cut", "s1-s2", "--name", fabric.name).returncode == 0
+    until_routes_avoid(fabric, knotless, [LINK])
+    found = routes(fabric, knotless)
+    assert (found["tier"], found["first_vlan"], found["first_priority"]) == (1, 0, 0)
+    assert pings(fabric, "h1", "h2")
+    # The rules are those of the repaired plan alone: no guard is left.
+    assert knotless("probe", "--name", fabric.name).returncode == 0
 
 
 @pytest.mark.parametrize("fabric", ["ring,4"], indirect=True)

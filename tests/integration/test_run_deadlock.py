@@ -75,14 +75,17 @@ def test_acyclic_routes_run_without_loss(quick: dict[str, Any]) -> None:
     ran = row(quick, "acyclic", "pause")
     assert not ran["deadlock"]
     assert ran["cycle"] == ran["predicted_cycle"] == []
-    if not ran["valid"]:
-        pytest.skip("the machine was too busy: " + "; ".join(ran["problems"]))
-    assert ran["lost_frames"] == 0
-    assert ran["iperf3_lost"] == 0
-    # A stall of the machine delays one sender while its neighbour takes the link: the links are
-    # full all the same, and each flow is near its half.
-    assert fmean(ran["flows_mbps"]) == pytest.approx(ran["theory_mbps"], rel=0.01)
-    assert ran["flows_mbps"] == pytest.approx([ran["theory_mbps"]] * 4, rel=0.05)
+    # On any machine: every flow moves, no link carries more than its rate, and no frame appears.
+    assert min(ran["flows_mbps"]) > 0.5
+    assert fmean(ran["flows_mbps"]) <= 1.01 * ran["theory_mbps"]
+    assert ran["delivered_frames"] + ran["lost_frames"] <= ran["sent_frames"]
+    assert ran["valid"] is (not ran["problems"])
+    if ran["valid"]:
+        assert ran["lost_frames"] == ran["iperf3_lost"] == 0
+        # A stall of the machine delays one sender while its neighbour takes the link: the links
+        # are full all the same, and each flow is near its half.
+        assert fmean(ran["flows_mbps"]) == pytest.approx(ran["theory_mbps"], rel=0.01)
+        assert ran["flows_mbps"] == pytest.approx([ran["theory_mbps"]] * 4, rel=0.05)
 
 
 def test_virtual_channels_do_not_freeze(quick: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,12 +18,12 @@ from ryu.lib import hub
 
 from controller.config import Config
 from controller.desired import Desired
+from controller.planning import Planned
 from controller.southbound.conductor import Pace, failures_of
 from controller.southbound.session import SwitchGoneError
 from controller.southbound.switches import Switches
 from controller.status import Status
 from controller.steps import Change, Changes, FoundGroup, FoundRule, RuleChange, normal
-from controller.transition import Planned
 from forwarding.openflow.rules import Group, Rule, SwitchRules
 from topologies import load
 from topologies.failures import Failures, host_parts, usable
@@ -33,8 +34,12 @@ FABRIC = load("ring,4")
 DESIRED = tuple(
     Desired.compute(Config(fabric="ring,4", engine="updown", root=root), FABRIC)
     for root in ("s1", "s2", "s3", "s1")
+) + tuple(
+    Desired.compute(Config(fabric="ring,4", engine="updown"), FABRIC, drained)
+    for drained in (("s1:2-s2:3",), ("s3",))
 )
-PACE = Pace(lambda plan, task: plan(task), drain_interval_s=0)
+PACE = Pace(lambda plan, task: plan(task), drain_interval_s=0, ahead_interval_s=None)
+LOOKS_AHEAD = replace(PACE, ahead_interval_s=0)
 UP = SimpleNamespace(config=0, state=0)
 DOWN = SimpleNamespace(config=0, state=1)
 
@@ -151,7 +156,8 @@ class Case:
         self.status = Status(DESIRED[0])
         self.reports = Reports()
         session: Any = ModelSession
-        self.controller = Switches(self.status, self.reports, session, PACE)
+        pace = PACE if seed % 8 else LOOKS_AHEAD
+        self.controller = Switches(self.status, self.reports, session, pace)
         self.switches = [ModelSwitch(switch.dpid) for switch in FABRIC.switches]
         self.checked: set[str] = set()
         self.connections: dict[int, Any] = {}

@@ -23,7 +23,22 @@ def test_the_stored_cases_are_those_that_are_promised() -> None:
             ("mesh,2,1,hosts=3", "dor", control),
             ("torus,4,4", "updown", control),
         } <= shown
-    assert all(row["agrees"] for row in rows)
+
+
+def test_a_case_that_disagrees_is_counted_and_shown() -> None:
+    known = stored.read()
+    rows = known.rows("agreement", "emulation")
+    agree = sum(row["agrees"] for row in rows)
+    assert f"{agree} of {len(rows)} cases agree" in page.text(known)
+    changed = [
+        {**run, "rows": [{**row, "agrees": False} for row in run["rows"][:1]] + run["rows"][1:]}
+        for run in known.runs
+        if run["experiment"] == "agreement"
+    ]
+    text = page.text(Stored(changed))
+    first = sum(run["rows"][0]["agrees"] for run in known.runs if run["experiment"] == "agreement")
+    assert f"{agree - first} of {len(rows)} cases agree" in text
+    assert text.count("| NO |") == first
 
 
 def test_rows_that_are_not_valid_are_left_out_and_counted() -> None:

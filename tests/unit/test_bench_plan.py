@@ -1,10 +1,11 @@
-"""The table of plans in docs/performance.md."""
+"""The tables of plans and of simulations in docs/performance.md."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+from bench import simulation
 from bench.plan import table_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -13,4 +14,11 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 def test_the_table_is_that_of_the_stored_run() -> None:
     rows = table_of(json.loads((DOCS / "benchmarks" / "plan.json").read_text())["rows"])
     assert len(rows) == 8
+    assert "\n".join(rows) in (DOCS / "performance.md").read_text()
+
+
+def test_the_table_of_simulations_is_that_of_the_stored_run() -> None:
+    held = json.loads((DOCS / "benchmarks" / "simulation.json").read_text())
+    rows = simulation.table_of(held)
+    assert len(rows) == len(simulation.CASES) + 2
     assert "\n".join(rows) in (DOCS / "performance.md").read_text()

@@ -59,7 +59,7 @@ def test_pfc_on_some_links_only(tmp_path: Path) -> None:
     net.qos["leaf2"].ports["Ethernet4"]["pfc_enable"] = ""
     verdict = judged(net.write(tmp_path))
     assert verdict.acyclic is True
-    assert any("does not obey" in note for note in verdict.notes)
+    assert any("does not obey" in line for line in verdict.problems)
 
 
 def test_a_routing_loop(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def _edit(folder: Path, router: str, table: str, rows: dict[str, dict[str, str]]
     ("table", "rows", "named"),
     [
         ("NEW_FORWARDING_TABLE", {"a": {}}, "what the table NEW_FORWARDING_TABLE of leaf1 does"),
-        ("VRF", {"Vrf1": {}}, "VRF Vrf1 of leaf1"),
+        ("VRF", {"Vrf1": {"vni": "3000"}}, "what vni or fallback of VRF Vrf1 of leaf1"),
         ("NAT_GLOBAL", {"Values": {"admin_mode": "enabled"}}, "what NAT_GLOBAL of leaf1"),
         ("POLICY_BINDING_TABLE", {"Ethernet0": {}}, "the policy of Ethernet0 of leaf1"),
         ("ACL_RULE", {"T|R": {"PACKET_ACTION": "REDIRECT:Ethernet0"}}, "the redirection"),

@@ -26,7 +26,10 @@ def test_all_keys_are_read() -> None:
     [
         (
             "fabrik: ring,4",
-            ["unknown key 'fabrik'", "known are allow_deadlock, connect_timeout_s, engine"],
+            [
+                "unknown key 'fabrik'",
+                "known are allow_deadlock, connect_timeout_s, emulator, engine",
+            ],
         ),
         ("rest: {prot: 1}", ["unknown key 'rest.prot'", "known are host, port"]),
         ("vcs: many", ["vcs: ", "'many'"]),

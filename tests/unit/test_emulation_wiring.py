@@ -150,3 +150,13 @@ def test_all_hosts_are_neighbours() -> None:
     assert wiring.prefix_length(fabric) == 8
     far = replace(fabric.hosts[1], ip="192.168.0.1")
     assert wiring.prefix_length(replace(fabric, hosts=(fabric.hosts[0], far))) == 0
+
+
+def test_watchdog_and_pause_limit_apply_to_all_links() -> None:
+    watchdog = {"watchdog_us": 9.0, "watchdog_restore_us": 18.0, "watchdog_action": "drop"}
+    config = wiring.emulator_config(
+        wiring.wire(pair()), NAMES, flow_control="pfc", watchdog=watchdog, pause_share=0.3
+    )
+    for link in config["links"]:
+        assert watchdog.items() <= link.items()
+        assert link["pause_limit"] == {"share": 0.3}

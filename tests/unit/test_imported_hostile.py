@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from common.errors import KnotlessError
 from forwarding.imported.paths import read_paths
 from knotless.main import main
 from routing.plan import make_plan
@@ -19,42 +17,6 @@ from tests.infiniband_dumps import of_plan
 from tests.router_nets import leaf_spine
 from topologies import load
 from verification.imported import verdict_of_imported
-
-PIECES = (
-    "",
-    "0",
-    "-1",
-    "255",
-    "99999999999999999999",
-    "\x00",
-    '"',
-    "{",
-    "}",
-    "[",
-    "]",
-    ",",
-    ":",
-    "/",
-    "\n",
-    "\t",
-    "x",
-    "é",
-    "0x",
-    "/33",
-    "::",
-    "null",
-    "1e999",
-    "NaN",
-    "true",
-    "Vlan",
-    "PortChannel1",
-    "Ethernet0",
-    "leaf1",
-    "S-",
-    "H-",
-    "lid ",
-    "ROUTE_TABLE:",
-)
 
 
 def complaint(*words: str) -> str:
@@ -69,55 +31,6 @@ def infiniband(folder: Path) -> Path:
     subnet = of_plan(make_plan(load("ring,3"), "updown"))
     assert subnet is not None
     return subnet.write(folder)
-
-
-def damage(text: str, draw: random.Random) -> str:
-    """Change a text in one or a few places."""
-    for _ in range(draw.randint(1, 3)):
-        at = draw.randrange(len(text) + 1)
-        kind = draw.random()
-        if kind < 0.15:
-            text = text[:at]
-        elif kind < 0.3:
-            end = draw.randrange(len(text) + 1)
-            text = text[:at] + text[min(at, end) : end] + text[at:]
-        else:
-            text = text[:at] + draw.choice(PIECES) + text[at + draw.randint(0, 12) :]
-    return text
-
-
-def fuzz(folder: Path, first: int, count: int) -> dict[str, int]:
-    """Damage the files in a folder; returns how often there was a verdict and how often a line."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    found = {"verdict": 0, "line": 0}
-    for seed in range(first, first + count):
-        draw = random.Random(seed)  # noqa: S311
-        file = draw.choice(files)
-        whole = file.read_text()
-        file.write_text(damage(whole, draw))
-        said = ""
-        try:
-            verdict_of_imported(read_paths([folder]))
-        except KnotlessError as error:
-            said = str(error)
-        except Exception as error:
-            raise AssertionError(f"seed {seed}: {file.name}") from error
-        assert "\n" not in said, seed
-        assert len(said) < 1000, seed
-        found["line" if said else "verdict"] += 1
-        file.write_text(whole)
-    return found
-
-
-def test_damaged_files_of_infiniband(tmp_path: Path) -> None:
-    found = fuzz(infiniband(tmp_path), 0, 300)
-    assert min(found.values()) > 30
-
-
-@pytest.mark.parametrize("form", ["sonic", "redis", "frr", "text"])
-def test_damaged_files_of_routers(form: str, tmp_path: Path) -> None:
-    found = fuzz(leaf_spine(2, 2).write(tmp_path, form), 0, 150)
-    assert min(found.values()) > 10
 
 
 @pytest.mark.parametrize("name", ["ibnetdiscover.txt", "opensm-lfts.dump", "opensm-sl2vl.dump"])

@@ -186,3 +186,20 @@ def test_each_file_has_one_kind(ring: Subnet) -> None:
         "opensm-sl2vl.dump": "InfiniBand SL to VL tables",
         "path-sl.txt": "InfiniBand path SLs",
     }
+
+
+def test_the_lids_of_switches(tmp_path: Path) -> None:
+    """Packets to switches themselves are judged apart from those between adapters."""
+    safe = of_plan(make_plan(load("mesh,3,2"), "dor"))
+    assert safe is not None
+    notes = verdict_of_imported(read_paths([safe.write(tmp_path / "safe")])).notes
+    assert "packets to the switches' own LIDs close no cycle either" in notes
+    lids = [safe.switch_lid(at) for at in range(6)]
+    ring = [0, 1, 2, 5, 4, 3]
+    ports = {(a, far[1]): p for (a, p), far in safe.ends.items() if far[0] == "switch"}
+    for place, at in enumerate(ring):  # every switch is reached clockwise
+        for lid in set(lids) - {lids[at]}:
+            safe.lfts[at][lid] = ports[at, ring[(place + 1) % 6]]
+    verdict = verdict_of_imported(read_paths([safe.write(tmp_path / "ring")]))
+    assert verdict.acyclic is True
+    assert any("can close a cycle: " in note for note in verdict.notes)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -172,12 +172,26 @@ def test_a_deadlock_that_a_watchdog_ends_is_reported() -> None:
     assert without.report.deadlocks == 1 < found.report.deadlocks
 
 
-def test_a_host_sends_again_after_the_watchdog_has_emptied_its_line() -> None:
+def test_hosts_have_no_watchdog() -> None:
     usual = run("mesh,2,1,hosts=2", "dor", "shift:2", duration_us=1e6)
     found = run("mesh,2,1,hosts=2", "dor", "shift:2", watchdog_us=5_000, duration_us=1e6)
-    assert found.summary()["drops"]["watchdog"] > 0
-    # The line between the switches is never idle, with or without losses.
+    # The switch pauses them for longer than that, but they wait.
+    assert found.summary()["drops"]["watchdog"] == 0
     assert sum(found.flows_mbps) == pytest.approx(sum(usual.flows_mbps), rel=0.01)
+
+
+@pytest.mark.parametrize("action", ["drop", "forward"])
+def test_a_watchdog_ends_a_deadlock_in_its_way(action: Literal["drop", "forward"]) -> None:
+    plan = make_plan(load("ring,4"), "dor", vcs=1, select="low-port")
+    settings = Scenario(
+        plan, "shift:2", watchdog_us=100_000, watchdog_action=action, duration_us=3e6
+    )
+    found = simulate(settings).summary()
+    assert (found["drops"]["watchdog"] > 0) == (action == "drop")
+    assert found["deadlock"]
+    assert found["knot_broken_us"] is not None
+    short = simulate(replace(settings, watchdog_restore_us=0.0)).summary()
+    assert short["result_sha256"] != found["result_sha256"]
 
 
 def test_a_deadlock_that_a_cut_ends_is_reported() -> None:

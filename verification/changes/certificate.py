@@ -34,6 +34,26 @@ def certificate(change: Change) -> dict[str, object]:
         that it held at the beginning, no packet of older rules is left.
     problems : why packets are lost, and problems of rules.
     """
+    steps = [_of_step(number, step) for number, step in enumerate(change.steps, 1)]
+    return {**_head(change), "steps": steps}
+
+
+def described(change: Change) -> dict[str, object]:
+    """Return ``tier``, ``steps``, ``rules_changed`` and ``certificate``, as commands print them.
+
+    The steps have ``step action drain stopped_pairs rules_changed``.
+    """
+    keys = ("step", "action", "drain", "stopped_pairs", "rules_changed")
+    steps = [_of_step(number, step) for number, step in enumerate(change.steps, 1)]
+    return {
+        "tier": change.tier,
+        "steps": [{key: step[key] for key in keys} for step in steps],
+        "rules_changed": change.rules_changed,
+        "certificate": {**_head(change), "steps": steps},
+    }
+
+
+def _head(change: Change) -> dict[str, object]:
     return {
         "fabric": change.before.fabric.name,
         "flow_control": change.before.flow_control,
@@ -41,7 +61,6 @@ def certificate(change: Change) -> dict[str, object]:
         "proven": change.proven,
         "rules_changed": change.rules_changed,
         "before": digest(change.before.rules),
-        "steps": [_of_step(number, step) for number, step in enumerate(change.steps, 1)],
     }
 
 

@@ -9,6 +9,7 @@ from forwarding.openflow.planes import Plane, rules_changed
 from forwarding.openflow.reader import Generation
 from forwarding.openflow.rules import FabricRules
 from routing.multicast import MulticastGroup
+from routing.plan import Plan
 from routing.vlans.host_tags import HostTags
 from topologies.fabric import Fabric
 from verification.changes.proof import Proof
@@ -26,7 +27,8 @@ class Installed:
     ``fabric`` is what packets can use now: without links that are down, with links that only the
     new plan does without. ``flow_control`` is in use on its links during the whole change.
     ``undrained`` are earlier generations, oldest first, whose packets may still be in the fabric.
-    ``plane`` is the plane of the rules, if it is known.
+    ``plane`` is the plane of the rules, and ``plan`` what they implement, if these are known.
+    ``whole`` is the fabric with the links that are down, if they may return at any time.
     """
 
     fabric: Fabric
@@ -36,6 +38,8 @@ class Installed:
     multicast: tuple[MulticastGroup, ...] = ()
     undrained: tuple[Generation, ...] = ()
     plane: Plane | None = None
+    plan: Plan | None = None
+    whole: Fabric | None = None
 
 
 @dataclass(frozen=True)
@@ -67,11 +71,14 @@ class Change:
 
     ``tier`` is 1 if all switches change at once, 2 if a second plane is used, 3 if switches change
     in batches or frames are stopped; 0 if nothing changes. ``before`` is what is installed.
+    ``in_place``: the first step drops what leads to failed links; those after it are proven only
+    if no failed link has carried frames again before all switches have confirmed the first one.
     """
 
     tier: int
     before: Installed
     steps: tuple[Step, ...]
+    in_place: bool = False
 
     @property
     def proven(self) -> bool:

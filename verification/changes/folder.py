@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from common.errors import RuleError
 from common.files import write_all
-from forwarding.openflow.directory import write_dir
+from forwarding.openflow.directory import dir_files, write_files
 from verification.changes.certificate import certificate
 from verification.changes.change import Change
 
 CERTIFICATE = "certificate.json"
+
+
+def step_files(change: Change) -> list[dict[str, str]]:
+    """Return the files of the rules before the change, and of those after each step, by name."""
+    before = change.before
+    held = [(before.rules, before.tags), *((step.rules, step.tags) for step in change.steps)]
+    return [dir_files(before.fabric, rules, before.multicast, tags) for rules, tags in held]
 
 
 def write_steps(change: Change, directory: str | Path) -> None:
@@ -25,9 +33,13 @@ def write_steps(change: Change, directory: str | Path) -> None:
         A folder or file cannot be written.
 
     """
-    folder, before = Path(directory), change.before
-    held = [(before.rules, before.tags), *((step.rules, step.tags) for step in change.steps)]
-    for number, (rules, tags) in enumerate(held):
-        write_dir(before.fabric, rules, folder / str(number), before.multicast, tags)
-    text = json.dumps(certificate(change), indent=1) + "\n"
-    write_all({folder / CERTIFICATE: text}, RuleError)
+    write_step_files(step_files(change), certificate(change), directory)
+
+
+def write_step_files(
+    files: Sequence[Mapping[str, str]], proof: Mapping[str, object], directory: str | Path
+) -> None:
+    """Write what :func:`step_files` returned, and the certificate; raises RuleError."""
+    for number, of_step in enumerate(files):
+        write_files(of_step, Path(directory) / str(number))
+    write_all({Path(directory) / CERTIFICATE: json.dumps(proof, indent=1) + "\n"}, RuleError)

@@ -21,7 +21,7 @@ All others must be delivered.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from forwarding.openflow.reader import Generation, state_of_generations
@@ -45,6 +45,12 @@ class Judged:
     verdict: Verdict
     dependencies: Edges
     lost: tuple[int, ...]
+
+    @property
+    def failed(self) -> tuple[int, int, int]:
+        """The receivers of unicasts, broadcasts and multicasts that fail, whatever the reason."""
+        of = self.verdict
+        return (of.undelivered, of.broadcasts_undelivered, of.multicasts_undelivered)
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,14 @@ class Proof:
     mixed: Judged
     judge_alone: Callable[[Generation], Judged]
     refused: int = 0
+    circumstances: Circumstances | None = None
+
+    def without_cache(self, generations: Sequence[Generation]) -> Proof:
+        """Return the same proof, of equal ``generations``, which keeps no verdicts on one alone."""
+        if self.circumstances is None:
+            return self
+        fresh = Prover(self.circumstances)
+        return replace(self, generations=tuple(generations), judge_alone=fresh.alone)
 
     @property
     def acyclic(self) -> bool:
@@ -102,9 +116,16 @@ class Proof:
         """
         if not any(self.mixed.lost):
             return self.refused
-        alone = [self.judge_alone(generation).lost for generation in self.generations]
-        most = [max(lost[kind] for lost in alone) for kind in range(len(self.mixed.lost))]
+        alone = [self.judge_alone(generation) for generation in self.generations]
+        if any(of.failed == self.mixed.failed for of in alone):
+            return self.refused
+        most = [max(of.lost[kind] for of in alone) for kind in range(len(self.mixed.lost))]
         return sum(self.mixed.lost) - sum(most) + self.refused
+
+    @property
+    def fails_no_more(self) -> bool:
+        """Whether no mixture fails a receiver that the first generation serves."""
+        return self.judge_alone(self.generations[0]).failed == self.mixed.failed
 
     @property
     def safe(self) -> bool:
@@ -132,4 +153,4 @@ class Prover:
         """Return the proof for generations that are installed one after the other."""
         about = self.circumstances
         refused = refused_frames(about.fabric, generations, about.multicast)
-        return Proof(tuple(generations), about.judge(generations), self.alone, refused)
+        return Proof(tuple(generations), about.judge(generations), self.alone, refused, about)

@@ -51,6 +51,6 @@ class Steps:
         """Whether each step is proven."""
         return all(step.proof.safe for step in self.taken)
 
-    def change(self, tier: int) -> Change:
+    def change(self, tier: int, *, in_place: bool = False) -> Change:
         """Return the change that consists of these steps."""
-        return Change(tier, self.before, tuple(self.taken))
+        return Change(tier, self.before, tuple(self.taken), in_place)

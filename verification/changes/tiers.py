@@ -1,6 +1,7 @@
 """The steps from what is installed to a new plan: the first tier of which each step is proven.
 
-1. All switches take the new rules, in any order.
+1. All switches take the new rules, in any order; or, after a failure, what leads to the failed
+   part is dropped first (:mod:`verification.changes.in_place`).
 2. Two planes (:mod:`forwarding.openflow.planes`): the new rules are installed in VLANs that are
    not in use, then admission is switched over, and when the old plane is empty it is removed.
    Under PFC the new plane gets priorities of its own if it can deadlock with the old one.
@@ -11,7 +12,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from common.errors import PlanError, RuleError
@@ -36,6 +37,7 @@ from routing.plan import Plan
 from routing.vlans.host_tags import HostTags
 from verification.changes.batches import add_batches
 from verification.changes.change import EVERYTHING, Change, Installed, Pair
+from verification.changes.in_place import common_rules, guarded
 from verification.changes.proof import Circumstances, Prover
 from verification.changes.steps import Steps
 from verification.changes.stops import pairs_to_stop
@@ -54,9 +56,31 @@ def plan_change(before: Installed, new_plan: Plan) -> Change:
         of ``before``, or so can what is installed: then nothing can be proven.
 
     """
+    return _planner(before, new_plan).change()
+
+
+def plan_in_place(before: Installed, new_plan: Plan) -> Change | None:
+    """Return the steps of a repair in place (:mod:`verification.changes.in_place`), or None."""
+    steps = _planner(before, new_plan).in_place()
+    return None if steps is None else steps.change(1, in_place=True)
+
+
+def _planner(before: Installed, new_plan: Plan) -> _Planner:
     groups = {group.number: group for group in (*before.multicast, *new_plan.multicast)}
     circumstances = Circumstances(before.fabric, before.flow_control, tuple(groups.values()))
-    return _Planner(before, new_plan, Prover(circumstances)).change()
+    return _Planner(before, new_plan, Prover(circumstances))
+
+
+def between_plans(old: Plan, new: Plan) -> Change:
+    """Return the proven steps between two plans of a fabric on which nothing has failed.
+
+    The links use PFC if one of the plans needs it, else the flow control of the old one. Raises
+    PlanError as :func:`plan_change`.
+    """
+    in_use = "pfc" if "pfc" in (old.flow_control, new.flow_control) else old.flow_control
+    rules = compile_rules(old)
+    before = Installed(old.fabric, rules, in_use, old.host_tags(), old.multicast)
+    return plan_change(before, new)
 
 
 @dataclass(frozen=True)
@@ -75,7 +99,7 @@ class _Planes:
 
 class _Planner:
     def __init__(self, before: Installed, new_plan: Plan, prover: Prover) -> None:
-        self.before, self.prover = before, prover
+        self.before, self.new_plan, self.prover = before, new_plan, prover
         self.compiled: FabricRules = compile_rules(new_plan)
         names = [switch.name for switch in before.fabric.switches]
         if missing := [name for name in names if name not in self.compiled]:
@@ -91,6 +115,8 @@ class _Planner:
             return Change(0, self.before, ())
         if steps.proven:
             return steps.change(1)
+        if (found := self.in_place()) is not None:
+            return found.change(1, in_place=True)
         self._refuse_deadlock()
         planes = None
         for plane in self._free_planes():
@@ -150,6 +176,45 @@ class _Planner:
         steps = Steps(self.prover, self.before)
         steps.add("install the new rules", *self.in_plane(self._plane_in_place()))
         return steps
+
+    def in_place(self) -> Steps | None:
+        """Tier 1 after a failure: drop what leads to the failed part, install the new rules.
+
+        None if that is not proven, or if frames would be dropped that are delivered now.
+        """
+        if self.before.plan is None or self.before.undrained:
+            return None
+        common = common_rules(self.before.plan, self.new_plan)
+        if common is None:
+            return None
+        try:
+            common_here: FabricRules = rules_in(common, self._plane_in_place())
+        except RuleError:
+            return None
+        rules, tags = self.in_plane(self._plane_in_place())
+        before, fabric = Generation(self.before.rules, self.before.tags), self.before.fabric
+        about = self.prover.circumstances
+        if self.before.whole is not None:
+            whole = replace(about, fabric=self.before.whole)
+            early = whole.judge([before, Generation(common_here, tags)]).dependencies
+            allowed = [whole.judge([before]).dependencies]
+            common_here = guarded(common_here, whole.fabric, early, allowed)
+        trial = Steps(self.prover, self.before)
+        trial.add("drop", common_here, tags)
+        mixed = trial.proof(rules, tags).mixed.dependencies
+        allowed = [self.prover.alone(of).dependencies for of in (before, Generation(rules, tags))]
+        guarded_rules = guarded(rules, fabric, mixed, allowed)
+        steps = Steps(self.prover, self.before)
+        steps.add(
+            "drop what leads to failed parts", guarded(common_here, fabric, mixed, allowed), tags
+        )
+        is_guarded = guarded_rules is not rules
+        steps.add("install the new rules", guarded_rules, tags, drain=is_guarded)
+        if not (steps.proven and all(step.proof.fails_no_more for step in steps.taken)):
+            return None
+        if is_guarded:
+            steps.add("remove the guards", rules, tags)
+        return steps if steps.proven else None
 
     def _side_by_side(self, plane: Plane) -> _Planes | None:
         """Return the new rules in a plane next to what is installed; None if these do not fit."""

@@ -4,11 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use switch_model::{Buffer, FlowControl, Limits, Time, LONGEST_FRAME_BYTES, MICROSECOND};
+use switch_model::{
+    Buffer, FlowControl, Limits, PauseLimit, Time, Watchdog, WatchdogAction, LONGEST_FRAME_BYTES,
+    MICROSECOND,
+};
 
 use crate::error::Error;
 
 const MOST_US: f64 = 10_000_000.0;
+const MOST_WATCHDOG_US: f64 = 1e9;
+const MOST_DEADLOCK_US: u64 = 1_000_000_000;
 const MOST_MBPS: f64 = 400_000.0;
 const MOST_BYTES: u64 = 1 << 40;
 
@@ -81,8 +86,16 @@ pub struct LinkConfig {
     /// Limits of both ends.
     #[serde(default)]
     pub buffer: BufferConfig,
-    /// Empty a queue that has been paused for longer than this; never if absent.
+    /// Detection time of the watchdog of its switches; none if absent.
     pub watchdog_us: Option<f64>,
+    /// Restoration time; by default twice the detection time.
+    pub watchdog_restore_us: Option<f64>,
+    /// What becomes of frames in a storm.
+    #[serde(default)]
+    pub watchdog_action: WatchdogAction,
+    /// How much of the time its host may pause it.
+    #[serde(default)]
+    pub pause_limit: PauseLimitConfig,
 }
 
 /// One end of a link: the port of a switch or a host.
@@ -121,6 +134,22 @@ pub struct BufferConfig {
     pub headroom_bytes: Option<u64>,
 }
 
+/// How much of the time a host may pause its link; see docs/pause-storms.md.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PauseLimitConfig {
+    /// The share of time in the long run; 1 for no limit.
+    pub share: f64,
+    /// The longest pause at once, microseconds.
+    pub longest_us: f64,
+}
+
+impl Default for PauseLimitConfig {
+    fn default() -> Self {
+        PauseLimitConfig { share: 0.6, longest_us: 500_000.0 }
+    }
+}
+
 /// The settings of a link that a reset may change.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -132,8 +161,14 @@ pub struct Settings {
     pub flow_control: FlowControl,
     /// Limits.
     pub buffer: BufferConfig,
-    /// Watchdog, microseconds.
+    /// Detection time of the watchdog, microseconds.
     pub watchdog_us: Option<f64>,
+    /// Its restoration time, microseconds.
+    pub watchdog_restore_us: Option<f64>,
+    /// What it does.
+    pub watchdog_action: WatchdogAction,
+    /// How much of the time its host may pause it.
+    pub pause_limit: PauseLimitConfig,
 }
 
 impl LinkConfig {
@@ -145,6 +180,9 @@ impl LinkConfig {
             flow_control: self.flow_control,
             buffer: self.buffer,
             watchdog_us: self.watchdog_us,
+            watchdog_restore_us: self.watchdog_restore_us,
+            watchdog_action: self.watchdog_action,
+            pause_limit: self.pause_limit,
         }
     }
 }
@@ -157,7 +195,20 @@ impl Settings {
 
     /// One-way delay.
     pub fn delay(&self) -> Time {
-        (self.delay_us * MICROSECOND as f64).round() as Time
+        time(self.delay_us)
+    }
+
+    /// The watchdog, if there is one.
+    pub fn watchdog(&self) -> Option<Watchdog> {
+        let restoration = self.watchdog_restore_us.map(time);
+        Some(Watchdog::new(time(self.watchdog_us?), restoration, self.watchdog_action))
+    }
+
+    /// The limit of the pauses of a host, if there is one.
+    pub fn pause_limit(&self) -> Option<PauseLimit> {
+        let share_permille = (self.pause_limit.share * 1000.0).round() as u16;
+        let limit = PauseLimit { share_permille, longest: time(self.pause_limit.longest_us) };
+        (share_permille < 1000).then_some(limit)
     }
 
     /// The limits, with defaults for those that are absent.
@@ -167,7 +218,6 @@ impl Settings {
             self.rate_bps(),
             self.delay(),
             LONGEST_FRAME_BYTES,
-            0,
         )
     }
 
@@ -184,7 +234,11 @@ impl Settings {
         };
         within("rate_mbps", self.rate_mbps, 0.001, MOST_MBPS)?;
         within("delay_us", self.delay_us, 0.0, MOST_US)?;
-        within("watchdog_us", self.watchdog_us.unwrap_or(1.0), 1.0, 1e12)?;
+        let most = MOST_WATCHDOG_US;
+        within("watchdog_us", self.watchdog_us.unwrap_or(1.0), 1.0, most)?;
+        within("watchdog_restore_us", self.watchdog_restore_us.unwrap_or(1.0), 0.0, most)?;
+        within("pause_limit: share", self.pause_limit.share, 0.0, 1.0)?;
+        within("pause_limit: longest_us", self.pause_limit.longest_us, 0.0, MOST_US)?;
         let limits = self.limits();
         let largest = limits.queue_bytes.max(limits.xoff_bytes).max(limits.headroom_bytes);
         within("buffer", largest as f64, 1.0, MOST_BYTES as f64)?;
@@ -228,6 +282,11 @@ impl Config {
             let text = format!("host_wait_us {} is not in 0..10000000", config.host_wait_us);
             return Err(Error::Config(text));
         }
+        if config.deadlock_us > MOST_DEADLOCK_US {
+            let text =
+                format!("deadlock_us {} is not in 0..{MOST_DEADLOCK_US}", config.deadlock_us);
+            return Err(Error::Config(text));
+        }
         if config.links.is_empty() {
             return Err(Error::Config("links: at least one is required".into()));
         }
@@ -236,4 +295,8 @@ impl Config {
         }
         Ok(config)
     }
+}
+
+fn time(us: f64) -> Time {
+    (us * MICROSECOND as f64).round() as Time
 }

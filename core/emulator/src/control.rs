@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{json, Value};
-use switch_model::{FabricFlowControl, FlowControl, Time, MICROSECOND};
+use switch_model::{FabricFlowControl, FlowControl, Time, WatchdogAction, MICROSECOND};
 
 use crate::capture::Capture;
-use crate::config::BufferConfig;
+use crate::config::{BufferConfig, PauseLimitConfig};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::report;
@@ -50,6 +50,9 @@ struct LinkChange {
     delay_us: Option<f64>,
     buffer: Option<BufferConfig>,
     watchdog_us: Option<f64>,
+    watchdog_restore_us: Option<f64>,
+    watchdog_action: Option<WatchdogAction>,
+    pause_limit: Option<PauseLimitConfig>,
 }
 
 /// The state of the daemon that requests read and change.
@@ -104,16 +107,7 @@ impl Control {
                 Ok(json!({}))
             }
             Request::Capture { link, file } => self.capture(&link, file, engine),
-            Request::CaptureStop { link } => {
-                let index = engine.state().fabric.link(&link)?;
-                let capture = engine.state_mut().captures.remove(&index);
-                let capture =
-                    capture.ok_or_else(|| Error::Request(format!("{link:?} is not captured")))?;
-                let packets = capture
-                    .finish()
-                    .map_err(|error| Error::Request(format!("capture of {link:?}: {error}")))?;
-                Ok(json!({ "packets": packets }))
-            }
+            Request::CaptureStop { link } => capture_stop(&link, engine),
             Request::Shutdown {} => {
                 self.shutdown = true;
                 Ok(json!({}))
@@ -143,6 +137,10 @@ impl Control {
             settings.delay_us = change.delay_us.unwrap_or(settings.delay_us);
             settings.buffer = change.buffer.unwrap_or(settings.buffer);
             settings.watchdog_us = change.watchdog_us.or(settings.watchdog_us);
+            settings.watchdog_restore_us =
+                change.watchdog_restore_us.or(settings.watchdog_restore_us);
+            settings.watchdog_action = change.watchdog_action.unwrap_or(settings.watchdog_action);
+            settings.pause_limit = change.pause_limit.unwrap_or(settings.pause_limit);
             settings.validate(&change.name)?;
         }
         engine.reset(fabric);
@@ -160,4 +158,19 @@ impl Control {
         engine.state_mut().captures.insert(index, capture);
         Ok(json!({}))
     }
+}
+
+/// End a capture. `written` is false until all of it is in the file: ask again.
+fn capture_stop(link: &str, engine: &mut Engine) -> Result<Value, Error> {
+    let index = engine.state().fabric.link(link)?;
+    let captures = &mut engine.state_mut().captures;
+    let none = || Error::Request(format!("{link:?} is not captured"));
+    let capture = captures.get_mut(&index).ok_or_else(none)?;
+    capture.end();
+    if !capture.is_written() {
+        return Ok(json!({ "written": false }));
+    }
+    let failed = |error| Error::Request(format!("capture of {link:?}: {error}"));
+    let captured = captures.remove(&index).ok_or_else(none)?.finish().map_err(failed)?;
+    Ok(json!({ "written": true, "packets": captured.packets, "missed": captured.missed }))
 }

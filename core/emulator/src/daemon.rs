@@ -6,6 +6,7 @@ use std::path::Path;
 
 use switch_model::{Time, MICROSECOND};
 
+use crate::capture::Capture;
 use crate::config::Config;
 use crate::control::Control;
 use crate::engine::{Engine, Hold};
@@ -29,6 +30,8 @@ const HELD_WAIT_NS: u64 = 400_000;
 const PROBE_AFTER: Time = 300 * MICROSECOND;
 /// A frame that has been in a switch for this long, without proof that it was dropped, is abandoned.
 const ABANDON_AFTER: Time = 2_000_000 * MICROSECOND;
+/// How long an end waits for the last frames of captures to be written.
+const CAPTURES_NS: u64 = 1_000_000_000;
 const KEY_SIGNAL: u64 = 0;
 const KEY_CONTROL: u64 = 1;
 /// The NFQUEUE of index i has this key plus i.
@@ -80,7 +83,9 @@ impl Daemon {
             environment(poll.add(queue, KEY_NFQUEUE + index as u64), epoll)?;
         }
         environment(idle_poll.add(poll.as_fd(), 0), epoll)?;
-        environment(idle_poll.add(sockets.receiver(), 0), epoll)?;
+        for receiver in sockets.receivers() {
+            environment(idle_poll.add(receiver, 0), epoll)?;
+        }
         if let Err(error) = set_realtime_priority() {
             log.line(&format!("not real-time ({error}): virtual time may be slower"));
         }
@@ -128,7 +133,7 @@ impl Daemon {
         while !self.control.shutdown {
             let now_ns = monotonic_ns();
             let unsent = self.server.flush();
-            if unsent || !self.engine.is_idle() {
+            if unsent || self.server.has_waiting() || !self.engine.is_idle() {
                 busy_ns = now_ns;
             }
             if now_ns > busy_ns + IDLE_NS {
@@ -136,7 +141,7 @@ impl Daemon {
                 next_ns = monotonic_ns();
                 busy_ns = next_ns;
             } else if let Some(timeout_ns) = self.prompt_wait() {
-                wait_for_input([self.poll.as_fd(), self.sockets.receiver()], timeout_ns);
+                self.wait_promptly(now_ns, timeout_ns);
                 next_ns = now_ns;
             } else {
                 // A missed tick is skipped. The thread always sleeps for part of a tick: the
@@ -147,6 +152,7 @@ impl Daemon {
             self.poll.wait(0, &mut ready);
             self.tick(&ready);
         }
+        self.end_captures();
         self.log.line("ended");
         self.server.flush();
         Ok(())
@@ -162,6 +168,25 @@ impl Daemon {
         Some((next / 1000).min(self.tick_ns))
     }
 
+    /// Wait for input. Requests whose turn has not come would end the wait at once.
+    fn wait_promptly(&self, now_ns: u64, timeout_ns: u64) {
+        if self.server.is_resting() {
+            sleep_until(now_ns + timeout_ns.min(self.tick_ns / 8));
+        } else {
+            wait_for_input(&self.idle_poll, timeout_ns);
+        }
+    }
+
+    /// Have all captures written, but do not wait long for a disk that stands still.
+    fn end_captures(&mut self) {
+        let captures = &mut self.engine.state_mut().captures;
+        captures.values_mut().for_each(Capture::end);
+        let deadline_ns = monotonic_ns() + CAPTURES_NS;
+        for capture in captures.values() {
+            while !capture.is_written() && monotonic_ns() < deadline_ns {}
+        }
+    }
+
     /// Real time since the start, in picoseconds.
     fn real(&self) -> Time {
         (monotonic_ns() - self.start_ns) * 1000
@@ -175,10 +200,14 @@ impl Daemon {
             // Frames of hosts that ended the idle time arrive now, not when it began.
             self.engine.advance();
         }
+        // Every client has the key of the control socket.
+        if ready.contains(&KEY_CONTROL) || self.server.has_waiting() {
+            self.serve();
+        }
         for &key in ready {
             match key {
                 KEY_SIGNAL => self.control.shutdown = true,
-                KEY_CONTROL => self.serve(),
+                KEY_CONTROL => {}
                 key => {
                     let index = (key - KEY_NFQUEUE) as usize;
                     self.sockets.receive_held(index, &mut self.engine);
@@ -251,7 +280,7 @@ impl Daemon {
     fn serve(&mut self) {
         let now = self.engine.now();
         // Frames that the kernel lost before a reset must not count after it.
-        self.control.kernel_lost += self.sockets.take_lost();
+        self.control.kernel_lost += self.sockets.take_lost(&mut self.engine);
         self.engine.state_mut().captures.values_mut().for_each(|capture| capture.flush());
         let (control, engine, log) = (&mut self.control, &mut self.engine, &mut self.log);
         self.server.serve(&self.poll, KEY_CONTROL, |line| {

@@ -18,6 +18,7 @@ use crate::event_queue::Event;
 use crate::fabric::{EndId, Fabric, Owner};
 use crate::frame::{length_with_fcs, Frame};
 use crate::nic::Nic;
+use crate::pause_history::PauseHistory;
 use crate::state::State;
 use crate::transit::{Copy, Found, Stage};
 
@@ -47,6 +48,7 @@ pub struct Engine {
     /// When the host at an end will have sent all its MAC control frames.
     pub(crate) control_free: HashMap<EndId, Time>,
     detector: Detector,
+    pause_history: PauseHistory,
     seed: u64,
     tick: Time,
     /// The ends of hosts whose lines have just become idle.
@@ -76,6 +78,7 @@ impl Engine {
             nics,
             control_free: HashMap::new(),
             detector: Detector::new(patience),
+            pause_history: PauseHistory::default(),
             seed,
             tick,
             idle_hosts: Vec::new(),
@@ -119,18 +122,14 @@ impl Engine {
                 self.idle_hosts.pop();
                 continue;
             }
-            let Some((at, event)) = self.state.events.peek().filter(|(at, _)| *at <= target) else {
+            let next = self.state.events.peek().filter(|(at, _)| *at <= target);
+            let Some((at, arriving)) = next else {
                 self.state.clock.reach(target);
                 break None;
             };
-            let in_switch = match event {
-                Event::Arrived { sequence } => {
-                    self.state.transit.in_switch(*sequence).map(|_| *sequence)
-                }
-                _ => None,
-            };
             self.state.clock.reach(at.max(self.now()));
-            if let Some(sequence) = in_switch {
+            let is_in_switch = |sequence: &u64| self.state.transit.in_switch(*sequence).is_some();
+            if let Some(sequence) = arriving.filter(is_in_switch) {
                 break Some(Hold::Switch(sequence));
             }
             if let Some((at, event)) = self.state.events.pop_due(target) {
@@ -144,6 +143,7 @@ impl Engine {
         self.state.transit.forget(real);
         self.model.run_watchdog(now, &mut self.state);
         self.detector.run(now, &self.model);
+        self.pause_history.run(now, &self.model);
         held
     }
 
@@ -251,6 +251,17 @@ impl Engine {
             && self.nics.values().all(Nic::is_idle)
     }
 
+    /// Count frames of a host that did not fit into the queue of its interface.
+    pub fn count_unqueued(&mut self, end: EndId, frames: u64) {
+        let outgoing = self.state.fabric.ends[end].outgoing;
+        self.model.count_drops(outgoing, DropCause::Queue, frames);
+    }
+
+    /// Number of events that are due in the future.
+    pub fn scheduled_events(&self) -> usize {
+        self.state.events.len()
+    }
+
     /// Number of frames in queues, on links and in switches.
     pub fn frames_in_network(&self) -> u64 {
         self.model.waiting_frames() + self.state.transit.pending() + self.state.delivering
@@ -269,6 +280,7 @@ impl Engine {
         self.state.reset(fabric);
         self.control_free.clear();
         self.detector.reset();
+        self.pause_history = PauseHistory::default();
     }
 
     /// Take a channel down or up.
@@ -294,6 +306,11 @@ impl Engine {
     /// The detector.
     pub fn detector(&self) -> &Detector {
         &self.detector
+    }
+
+    /// The pauses of hosts in the last second.
+    pub fn pause_history(&self) -> &PauseHistory {
+        &self.pause_history
     }
 
     /// The NICs of all hosts with an NFQUEUE.

@@ -1,7 +1,7 @@
 //! Future events, ordered by (virtual time, number).
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use switch_model::{ChannelId, Signal, Time, VirtualChannel};
 
@@ -66,6 +66,8 @@ impl Ord for Item {
 #[derive(Debug, Default)]
 pub struct EventQueue {
     heap: BinaryHeap<Item>,
+    /// When the pauses of hosts expire; few, since only a channel to a host has any.
+    timers: BTreeMap<VirtualChannel, Time>,
     number: u64,
 }
 
@@ -76,32 +78,61 @@ impl EventQueue {
         self.heap.push(Item { at, number: self.number, event });
     }
 
-    /// The next event and its time.
-    pub fn peek(&self) -> Option<(Time, &Event)> {
-        self.heap.peek().map(|item| (item.at, &item.event))
+    /// Set when the pause of a host expires, in place of any earlier time; None: not any more.
+    pub fn set_timer(&mut self, target: VirtualChannel, at: Option<Time>) {
+        match at {
+            Some(at) => self.timers.insert(target, at),
+            None => self.timers.remove(&target),
+        };
     }
 
-    /// Remove and return the next event if it is due at `now`.
+    /// The time of the next event, and the number of the frame if it is one that arrives.
+    pub fn peek(&self) -> Option<(Time, Option<u64>)> {
+        let event = self.heap.peek();
+        match (event, self.next_timer()) {
+            (Some(item), timer) if timer.is_none_or(|(at, _)| item.at <= at) => {
+                let sequence = match item.event {
+                    Event::Arrived { sequence } => Some(sequence),
+                    _ => None,
+                };
+                Some((item.at, sequence))
+            }
+            (_, timer) => timer.map(|(at, _)| (at, None)),
+        }
+    }
+
+    /// Remove and return the next event if it is due at `now`. Timers are after other events of
+    /// their time.
     pub fn pop_due(&mut self, now: Time) -> Option<(Time, Event)> {
-        if self.heap.peek()?.at > now {
+        let event = self.heap.peek().map_or(Time::MAX, |item| item.at);
+        if let Some((at, target)) = self.next_timer().filter(|&(at, _)| at <= now && at < event) {
+            self.timers.remove(&target);
+            return Some((at, Event::Expired(target)));
+        }
+        if event > now {
             return None;
         }
         self.heap.pop().map(|item| (item.at, item.event))
     }
 
+    fn next_timer(&self) -> Option<(Time, VirtualChannel)> {
+        self.timers.iter().map(|(&target, &at)| (at, target)).min()
+    }
+
     /// Number of future events.
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.heap.len() + self.timers.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.heap.is_empty() && self.timers.is_empty()
     }
 
     /// Remove all events.
     pub fn clear(&mut self) {
         self.heap.clear();
+        self.timers.clear();
     }
 }
 
@@ -125,5 +156,20 @@ mod tests {
         }
         assert_eq!(order[2..], [(5, 0), (5, 2)]);
         assert!(events.is_empty());
+    }
+
+    #[test]
+    fn the_next_event_may_be_a_timer() {
+        let mut events = EventQueue::default();
+        assert_eq!(events.peek(), None);
+        let target = VirtualChannel { channel: ChannelId(0), class: 0 };
+        events.set_timer(target, Some(5));
+        assert_eq!(events.peek(), Some((5, None)));
+        events.schedule(5, Event::Arrived { sequence: 9 });
+        assert_eq!(events.peek(), Some((5, Some(9))));
+        events.set_timer(target, Some(4));
+        assert_eq!(events.peek(), Some((4, None)));
+        assert!(matches!(events.pop_due(5), Some((4, Event::Expired(_)))));
+        assert!(matches!(events.pop_due(5), Some((5, Event::Arrived { .. }))));
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use switch_model::{
     channel_order, default_jitter, ChannelConfig, ChannelId, ChannelSource, VirtualChannel,
-    LONGEST_FRAME_BYTES, MICROSECOND,
+    LONGEST_FRAME_BYTES,
 };
 
 use crate::config::{Config, EndConfig, Settings};
@@ -235,13 +235,16 @@ impl Fabric {
             let settings = self.links[info.link].settings;
             let flow_control = settings.flow_control;
             let rate_bps = settings.rate_bps();
+            // A watchdog is a function of switches: a host's interface waits.
+            let from_switch = matches!(self.ends[info.from].owner, Owner::Switch { .. });
             ChannelConfig {
                 rate_bps,
                 delay: settings.delay(),
                 flow_control,
                 buffer: settings.limits(),
                 to_switch: self.to_switch(ChannelId(index as u32)).is_some(),
-                watchdog: settings.watchdog_us.map(|us| (us * MICROSECOND as f64) as u64),
+                watchdog: settings.watchdog().filter(|_| from_switch),
+                pause_limit: settings.pause_limit(),
                 jitter: default_jitter(flow_control, rate_bps, LONGEST_FRAME_BYTES),
             }
         })

@@ -39,6 +39,13 @@ impl<'bytes> Frame<'bytes> {
         Mac(address)
     }
 
+    /// The source address.
+    pub fn source(&self) -> Mac {
+        let mut address = [0; 6];
+        address.copy_from_slice(&self.0[6..12]);
+        Mac(address)
+    }
+
     /// Whether a VLAN tag follows the addresses.
     pub fn is_tagged(&self) -> bool {
         matches!(self.ether_type(), 0x8100 | 0x88a8)

@@ -30,6 +30,50 @@ pub struct Held {
     pub id: u32,
     /// Its length from the IP header on, in bytes.
     pub bytes: u32,
+    /// Length of the IP header that each of its fragments has.
+    pub header: u32,
+}
+
+/// Headers of IPv4 without options, and of IPv6 with that of a fragment.
+const IPV4_HEADER: u32 = 20;
+const IPV6_HEADER: u32 = 48;
+
+impl Held {
+    /// A packet, by the first byte of its IP header, which has the version and the length of an
+    /// IPv4 header.
+    pub fn new(id: u32, bytes: u32, first: Option<u8>) -> Held {
+        let header = match first.map_or((4, 5), |first| (first >> 4, first & 0xf)) {
+            (6, _) => IPV6_HEADER,
+            (4, words @ 5..) => 4 * u32::from(words),
+            _ => IPV4_HEADER,
+        };
+        Held { id, bytes, header }
+    }
+
+    /// The lengths of the packets that the kernel sends for it through an interface of this MTU:
+    /// its own, or those of its fragments (RFC 791, RFC 8200).
+    pub fn sent(&self, mtu: u32) -> impl Iterator<Item = u32> {
+        let Held { bytes, header, .. } = *self;
+        // The payload of all fragments but the last is a multiple of eight bytes.
+        let most = (mtu.saturating_sub(header) & !7).max(8);
+        let whole = bytes <= mtu;
+        // NFQUEUE sees an IPv6 packet without the header of a fragment.
+        let mut left = bytes.saturating_sub(if header == IPV6_HEADER { 40 } else { header });
+        let mut done = false;
+        std::iter::from_fn(move || {
+            if done {
+                return None;
+            }
+            if whole {
+                done = true;
+                return Some(bytes);
+            }
+            let payload = left.min(most);
+            left -= payload;
+            done = left == 0;
+            Some(header + payload)
+        })
+    }
 }
 
 /// Bind this socket to queue `number`.
@@ -93,20 +137,23 @@ fn messages(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 
 fn packet(body: &[u8]) -> Option<Held> {
     let mut rest = body.get(4..)?;
-    let (mut id, mut copied, mut whole) = (None, None, None);
+    let (mut id, mut copied, mut whole, mut first) = (None, None, None, None);
     while let Some(head) = rest.first_chunk::<4>() {
         let length = usize::from(u16::from_ne_bytes([head[0], head[1]]));
         let kind = u16::from_ne_bytes([head[2], head[3]]) & 0x3fff;
         let value = rest.get(4..length)?;
         match kind {
             ATTRIBUTE_PACKET_HEADER => id = Some(u32::from_be_bytes(*value.first_chunk()?)),
-            ATTRIBUTE_PAYLOAD => copied = Some(value.len() as u32),
+            ATTRIBUTE_PAYLOAD => {
+                copied = Some(value.len() as u32);
+                first = value.first().copied();
+            }
             ATTRIBUTE_WHOLE_LENGTH => whole = Some(u32::from_be_bytes(*value.first_chunk()?)),
             _ => {}
         }
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
-    Some(Held { id: id?, bytes: whole.or(copied)? })
+    Some(Held::new(id?, whole.or(copied)?, first))
 }
 
 #[cfg(test)]
@@ -130,7 +177,7 @@ mod tests {
     fn reads_packets_of_one_datagram() {
         let datagram = [announcement(7, 1500), announcement(8, 60)].concat();
         let held: Vec<Held> = packets(&datagram).collect();
-        assert_eq!(held, [Held { id: 7, bytes: 1500 }, Held { id: 8, bytes: 60 }]);
+        assert_eq!(held, [Held::new(7, 1500, Some(0x45)), Held::new(8, 60, Some(0x45))]);
     }
 
     #[test]
@@ -138,7 +185,18 @@ mod tests {
         let attributes: [(u16, &[u8]); 2] =
             [(ATTRIBUTE_PACKET_HEADER, &[0, 0, 0, 9, 8, 0, 3]), (ATTRIBUTE_PAYLOAD, &[0; 1])];
         let held: Vec<Held> = packets(&message(PACKET, 0, 1, &attributes)).collect();
-        assert_eq!(held, [Held { id: 9, bytes: 1 }]);
+        assert_eq!(held, [Held::new(9, 1, Some(0))]);
+    }
+
+    #[test]
+    fn a_long_packet_is_sent_as_fragments() {
+        let sent = |bytes, first| Held::new(1, bytes, Some(first)).sent(1500).collect::<Vec<_>>();
+        assert_eq!(sent(1500, 0x45), [1500]);
+        assert_eq!(sent(4028, 0x45), [1500, 1500, 1068]);
+        assert_eq!(sent(1501, 0x45), [1500, 21]);
+        // With 4 bytes of options, only 1472 bytes of payload are a multiple of eight.
+        assert_eq!(sent(3000, 0x46), [1496, 1496, 56]);
+        assert_eq!(sent(4048, 0x60), [1496, 1496, 1160]);
     }
 
     proptest! {

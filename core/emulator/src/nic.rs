@@ -10,6 +10,10 @@ use switch_model::{Time, MICROSECOND};
 
 use crate::nfqueue::Held;
 
+/// MTU of the interfaces of hosts.
+pub const HOST_MTU: u32 = 1500;
+/// Frames that may be between NFQUEUE and the NIC's queue.
+pub const MOST_FRAMES: usize = 256;
 /// A released packet that does not arrive within this real time is taken as never sent.
 const RELEASE_TIMEOUT: Time = 100_000 * MICROSECOND;
 
@@ -17,7 +21,8 @@ const RELEASE_TIMEOUT: Time = 100_000 * MICROSECOND;
 #[derive(Debug)]
 pub struct Nic {
     held: VecDeque<Held>,
-    /// Released packets that have not arrived: bytes of the frame, real time of release.
+    /// Frames of released packets that have not arrived: their bytes, real time of release. NFQUEUE
+    /// sees a packet before it is fragmented, so it may have several.
     released: VecDeque<(u32, Time)>,
     released_bytes: u64,
     limit_bytes: u64,
@@ -35,7 +40,7 @@ pub struct NicCounters {
     pub held: u64,
     /// Packets released so far.
     pub accepted: u64,
-    /// Released packets that never arrived as a frame.
+    /// Frames of released packets that never arrived.
     pub released_unsent: u64,
 }
 
@@ -84,22 +89,26 @@ impl Nic {
             self.released_unsent += 1;
         }
         // In bursts of half the queue, so that one verdict releases several packets.
-        if 2 * (queued_bytes + self.released_bytes) > self.limit_bytes {
+        if 2 * (queued_bytes + self.released_bytes) > self.limit_bytes
+            || self.released.len() > MOST_FRAMES / 2
+        {
             self.has_more = true;
             return None;
         }
         let mut last = None;
-        while let Some(&Held { id, bytes }) = self.held.front() {
+        while let Some(&held) = self.held.front() {
+            let frames = || held.sent(HOST_MTU).map(|packet| packet + HEADER_BYTES as u32);
+            let bytes: u64 = frames().map(u64::from).sum();
             let taken = queued_bytes + self.released_bytes;
-            let frame = bytes + HEADER_BYTES as u32;
-            if taken > 0 && taken + u64::from(frame) > self.limit_bytes {
+            let full = self.released.len() >= MOST_FRAMES;
+            if taken > 0 && (full || taken + bytes > self.limit_bytes) {
                 break;
             }
             self.held.pop_front();
-            self.released.push_back((frame, real));
-            self.released_bytes += u64::from(frame);
+            self.released.extend(frames().map(|frame| (frame, real)));
+            self.released_bytes += bytes;
             self.accepted += 1;
-            last = Some(id);
+            last = Some(held.id);
         }
         self.has_more |= !self.held.is_empty();
         last
@@ -148,7 +157,7 @@ mod tests {
     fn nic(packets: &[u32]) -> Nic {
         let mut nic = Nic::new(3000);
         let held = packets.iter().enumerate();
-        nic.held().extend(held.map(|(id, &bytes)| Held { id: id as u32, bytes }));
+        nic.held().extend(held.map(|(id, &bytes)| Held::new(id as u32, bytes, Some(0x45))));
         nic
     }
 
@@ -183,6 +192,19 @@ mod tests {
         nic.arrived(1414);
         nic.release(0, 0);
         assert!(nic.has_more(), "its next packets may come");
+    }
+
+    #[test]
+    fn the_fragments_of_a_packet_make_room_for_the_next() {
+        let mut nic = nic(&[4028, 4028, 4028]);
+        for id in 0..3 {
+            assert_eq!(nic.release(0, 0), Some(id));
+            assert_eq!(nic.release(0, 0), None);
+            for fragment in [1514, 1514, 1082] {
+                nic.arrived(fragment);
+            }
+        }
+        assert_eq!(nic.counters(), NicCounters { held: 0, accepted: 3, released_unsent: 0 });
     }
 
     #[test]

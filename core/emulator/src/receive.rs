@@ -2,7 +2,7 @@
 
 use switch_model::{
     transmission_time, wire_bytes, FlowControl, Frame as Queued, Time, VirtualChannel,
-    MIN_FRAME_BYTES, SECOND,
+    LONGEST_FRAME_BYTES, MIN_FRAME_BYTES, SECOND,
 };
 
 use crate::engine::Engine;
@@ -29,6 +29,11 @@ impl Engine {
         }
     }
 
+    /// Count a frame that is longer than an Ethernet frame may be. Buffers have no room for it.
+    pub fn count_oversized(&mut self) {
+        self.state.counters.oversized += 1;
+    }
+
     fn receive_from_host(&mut self, now: Time, end: EndId, mut frame: Vec<u8>) {
         if let Some(nic) = self.nics.get_mut(&end) {
             nic.arrived(frame.len());
@@ -49,6 +54,11 @@ impl Engine {
         }
         self.state.tcp.sent(self.state.clock.moment(), &frame);
         let bytes = length_with_fcs(frame.len());
+        if bytes > LONGEST_FRAME_BYTES {
+            self.count_oversized();
+            self.state.recycle(frame);
+            return;
+        }
         let channel = self.state.fabric.ends[end].outgoing;
         let queued = Queued { priority, bytes, payload: frame };
         self.model.inject(now, channel, queued, &mut self.state);

@@ -5,6 +5,7 @@ use switch_model::{ChannelId, DropCause, PriorityCounters, Time, MICROSECOND, SE
 
 use crate::engine::Engine;
 use crate::fabric::{Fabric, Owner};
+use crate::pause_report;
 
 /// The answer to `status`. `host_wait_us` is how long virtual time waits for a host; `kernel_lost`
 /// counts the frames that the kernel lost.
@@ -23,8 +24,12 @@ pub fn status(engine: &Engine, host_wait_us: u64, kernel_lost: u64) -> Value {
         "given_up": counters.given_up,
         "stale": counters.stale,
         "injected": counters.injected,
+        "oversized": counters.oversized,
         "pauses_obeyed": counters.pauses_obeyed,
         "pauses_ignored": counters.pauses_ignored,
+        "pauses_limited": pause_report::limited(engine, moment.now),
+        "pausing_hosts": pause_report::pausing_hosts(engine, moment.now),
+        "storms": pause_report::storms(engine, moment.now),
         "host_wait_us": host_wait_us,
         "host_timeouts": counters.host_timeouts,
         "host_late": counters.host_late,
@@ -130,6 +135,8 @@ fn channel(engine: &Engine, fabric: &Fabric, now: Time, index: usize) -> (Value,
         "rx_bytes": counted.rx_bytes,
         "dropped_frames": counted.dropped(),
         "drops": drops,
+        "storms": { "detected": counted.storms_detected, "restored": counted.storms_restored },
+        "host_pauses": pause_report::host_pauses(engine, now, ChannelId(index as u32)),
         "priorities": counted.priorities.iter().enumerate().map(priority).collect::<Vec<_>>(),
     });
     (value, counted.dropped())

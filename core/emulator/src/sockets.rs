@@ -16,6 +16,7 @@ use crate::engine::{Engine, Outgoing};
 use crate::error::{environment, Error};
 use crate::fabric::{EndId, Fabric, Owner};
 use crate::frame::{restore_tag, Frame, TAG_BYTES};
+use crate::host_rings::HostRing;
 use crate::log::Log;
 use crate::sys::netns;
 use crate::sys::nfqueue::Nfqueue;
@@ -42,8 +43,10 @@ pub struct Sockets {
 
 /// The packet sockets for all of the daemon's interfaces.
 struct PacketSockets {
+    /// What switches return.
     receiver: PacketSocket,
     ring: Ring,
+    hosts: Vec<HostRing>,
     sender: PacketSocket,
     /// By end.
     destinations: Vec<Destination>,
@@ -74,8 +77,9 @@ impl Sockets {
     }
 
     /// Readable when a frame has arrived.
-    pub fn receiver(&self) -> BorrowedFd<'_> {
-        self.packets.receiver.as_fd()
+    pub fn receivers(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let hosts = self.packets.hosts.iter().map(|host| host.socket().as_fd());
+        std::iter::once(self.packets.receiver.as_fd()).chain(hosts)
     }
 
     /// The sockets of all NFQUEUEs.
@@ -83,8 +87,12 @@ impl Sockets {
         self.nfqueues.iter().map(|(_, queue)| queue.as_fd())
     }
 
-    /// Frames that the kernel lost for want of room in the ring since the last call.
-    pub fn take_lost(&self) -> u64 {
+    /// Frames of switches that the kernel lost for want of room in the ring since the last call.
+    /// Those of hosts did not fit into the queues of their interfaces, and are counted there.
+    pub fn take_lost(&self, engine: &mut Engine) -> u64 {
+        for host in &self.packets.hosts {
+            engine.count_unqueued(host.end, host.socket().take_lost());
+        }
         self.packets.receiver.take_lost()
     }
 
@@ -99,20 +107,31 @@ impl Sockets {
     /// Give all frames in the ring to the engine, but at most as many as fit in it once.
     pub fn receive(&mut self, real: Time, engine: &mut Engine) {
         let (ends, credits, credit_of) = (&self.ends, &mut self.credits, &self.credit_of);
+        let mut take = |end: EndId, received: Received<'_>| {
+            if received.truncated {
+                return engine.count_oversized();
+            }
+            if let Some(index) = credit_of[end] {
+                let frame = Frame::new_checked(received.bytes);
+                if frame.is_some_and(|frame| frame.ether_type() == MESSAGE_ETHER_TYPE) {
+                    credits[index].2.arrived(real, received.bytes.len());
+                }
+            }
+            let mut frame = engine.buffer();
+            restore_tag(&mut frame, received.bytes, received.tag);
+            engine.receive(end, frame);
+        };
+        for host in &mut self.packets.hosts {
+            let end = host.end;
+            host.receive(|received| take(end, received));
+        }
         for _ in 0..self.packets.ring.slots() {
             let received = self.packets.ring.receive(|received: Received<'_>| {
                 let index = usize::try_from(received.interface).ok();
                 let end = index.and_then(|index| ends.get(index).copied().flatten());
-                let Some(end) = end.filter(|_| !received.truncated) else { return };
-                if let Some(index) = credit_of[end] {
-                    let frame = Frame::new_checked(received.bytes);
-                    if frame.is_some_and(|frame| frame.ether_type() == MESSAGE_ETHER_TYPE) {
-                        credits[index].2.arrived(real, received.bytes.len());
-                    }
+                if let Some(end) = end {
+                    take(end, received);
                 }
-                let mut frame = engine.buffer();
-                restore_tag(&mut frame, received.bytes, received.tag);
-                engine.receive(end, frame);
             });
             if received.is_none() {
                 return;
@@ -182,10 +201,20 @@ impl PacketSockets {
             indexes.push(interface.index);
         }
         let sender = environment(open_sender(), || "packet socket".into())?;
+        let frame_bytes = largest + SPARE_BYTES;
+        let is_host = |end: usize| matches!(fabric.ends[end].owner, Owner::Host { .. });
+        let (hosts, switches): (Vec<EndId>, Vec<EndId>) =
+            (0..indexes.len()).partition(|&end| is_host(end));
+        let of_switches: Vec<i32> = switches.iter().map(|&end| indexes[end]).collect();
         let (receiver, ring) =
-            environment(open_receiver(largest + SPARE_BYTES), || "packet ring".into())?;
+            environment(open_receiver(frame_bytes, &of_switches), || "packet ring".into())?;
+        let open = |&end: &EndId| {
+            let name = || format!("packet ring of {}", fabric.ends[end].interface);
+            environment(HostRing::open(end, indexes[end], frame_bytes, hosts.len()), name)
+        };
+        let hosts = hosts.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
         let destinations = indexes.iter().map(|&index| Destination::interface(index)).collect();
-        Ok(PacketSockets { receiver, ring, sender, destinations, indexes })
+        Ok(PacketSockets { receiver, ring, hosts, sender, destinations, indexes })
     }
 
     /// Send each frame by its interface; returns how many could not be sent.
@@ -217,10 +246,11 @@ fn open_sender() -> std::io::Result<PacketSocket> {
     Ok(socket)
 }
 
-/// A socket that receives all frames of its namespace, and its ring.
-fn open_receiver(frame_bytes: usize) -> std::io::Result<(PacketSocket, Ring)> {
+/// A socket that receives all frames of these interfaces, and its ring.
+fn open_receiver(frame_bytes: usize, from: &[i32]) -> std::io::Result<(PacketSocket, Ring)> {
     let socket = PacketSocket::open()?;
     socket.ignore_outgoing()?;
+    socket.filter_by_interface(from)?;
     let ring = Ring::new(&socket, frame_bytes, RING_BYTES / slot_bytes(frame_bytes))?;
     socket.bind(0, ALL_ETHER_TYPES)?;
     Ok((socket, ring))

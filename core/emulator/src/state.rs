@@ -51,6 +51,8 @@ pub struct Counters {
     pub pauses_obeyed: u64,
     /// Those that were ignored: the link has no such flow control, or they are invalid.
     pub pauses_ignored: u64,
+    /// Frames of hosts that are longer than an Ethernet frame may be: dropped.
+    pub oversized: u64,
 }
 
 /// The state apart from the model, so that both can be borrowed at once.
@@ -197,7 +199,7 @@ impl Effects<Vec<u8>> for State {
         self.recycle(payload);
     }
 
-    fn expires(&mut self, target: VirtualChannel, at: Time) {
-        self.events.schedule(at, Event::Expired(target));
+    fn expires(&mut self, target: VirtualChannel, at: Option<Time>) {
+        self.events.set_timer(target, at);
     }
 }

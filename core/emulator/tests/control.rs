@@ -84,6 +84,29 @@ fn bad_configurations_are_refused_in_one_line() {
 }
 
 #[test]
+fn settings_that_are_not_possible_are_refused_by_name() {
+    let refuse = |config: Value, key: &str| {
+        let text = Config::parse(&config.to_string()).expect_err(key).to_string();
+        assert!(text.contains(key) && !text.contains('\n'), "{key}: {text}");
+    };
+    for (key, value) in [
+        ("watchdog_us", json!(0)),
+        ("watchdog_restore_us", json!(1e300)),
+        ("pause_limit", json!({"share": 1.5})),
+        // Twice this is 2 modulo 2^64.
+        ("buffer", json!({"xon_bytes": (1u64 << 63) + 1})),
+    ] {
+        let mut config = configuration("pause");
+        config["links"][0][key] = value;
+        refuse(config, key);
+    }
+    // In picoseconds it is more than 2^64.
+    let mut config = configuration("pause");
+    config["deadlock_us"] = json!(18_446_744_073_710u64);
+    refuse(config, "deadlock_us");
+}
+
+#[test]
 fn switches_are_in_natural_order_by_default() {
     let mut config = configuration("pause");
     for place in ["/links/2/b/switch", "/links/3/b/switch"] {

@@ -160,6 +160,17 @@ fn a_cut_link_loses_and_counts() {
 }
 
 #[test]
+fn frames_that_are_too_long_are_counted() {
+    let mut bench = Bench::new("pause");
+    for (bytes, oversized) in [(1514, 0), (1518, 0), (1519, 1), (9014, 2)] {
+        bench.send("ah1", &frame(3, bytes));
+        bench.run_for(20 * MS);
+        assert_eq!(bench.ask(json!({"do": "status"}))["oversized"], oversized, "{bytes}");
+    }
+    assert_eq!(bench.delivered.len(), 2);
+}
+
+#[test]
 fn one_direction_of_a_link_is_cut_alone() {
     let mut bench = Bench::new("pause");
     let cut =
@@ -199,7 +210,7 @@ fn a_host_never_drops_what_its_own_nic_releases() {
     let fabric = bench.engine.state().fabric.clone();
     bench.engine = Engine::new(fabric, 1, 2 * MS, 500 * MS, 1.0);
     for (bytes, count) in [(1500, 3000), (20, 60_000)] {
-        let held = (0..count).map(|id| Held { id, bytes });
+        let held = (0..count).map(|id| Held::new(id, bytes, Some(0x45)));
         bench.engine.nic(end).unwrap().held().extend(held);
         let mut sent = 0;
         while let Some(last) = bench.engine.release(end) {

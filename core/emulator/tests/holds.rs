@@ -133,7 +133,7 @@ fn virtual_time_waits_for_a_host_that_has_more_and_not_for_others() {
     let mut bench = Bench::of(&settings);
     let end = bench.end("ah1");
     let hand_over = |bench: &mut Bench, count: u32| {
-        let held = (0..count).map(|id| Held { id, bytes: 1500 });
+        let held = (0..count).map(|id| Held::new(id, 1500, Some(0x45)));
         bench.engine.nic(end).unwrap().held().extend(held);
         while let Some(last) = bench.engine.release(end) {
             for _ in 0..=last {

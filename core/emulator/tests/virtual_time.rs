@@ -143,7 +143,7 @@ fn emulated(fabric: Fabric, paths: &[Vec<usize>], end: Time, mut chance: Chance)
             if real == 0 || chance.below(3) == 0 {
                 let queue = engine.nic(at).unwrap().held();
                 let missing = 40 - queue.len().min(40);
-                queue.extend((0..missing).map(|_| Held { id: 0, bytes: PACKET_BYTES }));
+                queue.extend((0..missing).map(|_| Held::new(0, PACKET_BYTES, Some(0x45))));
             }
             let before = engine.nic(at).unwrap().counters().accepted;
             engine.release(at);

@@ -15,7 +15,7 @@ pub struct Counters {
     pub malformed_frames: u64,
     /// Frames whose CRC is wrong.
     pub damaged_frames: u64,
-    /// Frames for other addresses, or of earlier processes at a peer's port.
+    /// Frames for other addresses, and answers to what this process has not sent.
     pub stray_frames: u64,
     /// Frames for which there was no room or no buffer.
     pub refused_frames: u64,

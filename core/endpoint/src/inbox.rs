@@ -1,11 +1,16 @@
 //! Receive buffers and the messages in them.
+//!
+//! An incomplete message is charged for what has arrived of it, never for the length that its first
+//! frame announces. So that incomplete messages cannot keep each other from ever being completed,
+//! the oldest one of a stream has the rest of its length reserved, and the others leave room for
+//! one of the longest messages.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::config::Config;
 use crate::message::{Message, MessageKind};
 
-/// Received messages that the program has not taken, and buffers for those being received.
+/// Received messages that the program has not taken, and the memory of those being received.
 #[derive(Debug)]
 pub struct Inbox {
     ready: VecDeque<Message>,
@@ -15,17 +20,27 @@ pub struct Inbox {
     limit_bytes: usize,
     longest_bytes: usize,
     repost: bool,
+    /// What is missing of each incomplete message of a stream, oldest first.
+    missing: BTreeMap<u64, usize>,
+    next_number: u64,
+    /// Bytes of incomplete datagrams.
+    datagram_bytes: usize,
+    /// Whether there may be more room than before.
+    freed: bool,
 }
 
-/// A buffer in use for a message of `total` bytes. It must be returned to its inbox, not dropped.
+/// The memory of an incomplete message. It must be returned to its inbox, not dropped.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Buffer {
     total: usize,
+    used_bytes: usize,
+    /// Number among the incomplete messages of streams; None for a datagram.
+    number: Option<u64>,
 }
 
 impl Buffer {
-    /// Whether it was claimed for a message of this length.
+    /// Whether it is for a message of this length.
     pub fn is_for(&self, total: usize) -> bool {
         self.total == total
     }
@@ -42,6 +57,10 @@ impl Inbox {
             limit_bytes: config.inbox_bytes,
             longest_bytes: config.longest_message_bytes,
             repost: config.repost,
+            missing: BTreeMap::new(),
+            next_number: 0,
+            datagram_bytes: 0,
+            freed: false,
         }
     }
 
@@ -50,25 +69,78 @@ impl Inbox {
         total <= self.longest_bytes
     }
 
-    /// Claim a posted buffer for a message of `total` bytes; None when there is no buffer or no
-    /// room.
-    pub fn claim(&mut self, total: usize) -> Option<Buffer> {
-        if self.posted == 0 || total > self.limit_bytes - self.used_bytes || !self.admits(total) {
-            return None;
+    /// Whether a buffer is posted, which a message needs to be completed.
+    pub fn has_buffer(&self) -> bool {
+        self.posted > 0
+    }
+
+    /// Whether a message of this length, complete in one frame, can be received now.
+    pub fn takes(&self, total: usize) -> bool {
+        self.has_buffer() && self.admits(total) && total <= self.room()
+    }
+
+    /// Bytes that are neither used nor reserved for the oldest incomplete message.
+    fn room(&self) -> usize {
+        let reserved = self.missing.first_key_value().map_or(0, |(_, missing)| *missing);
+        self.limit_bytes.saturating_sub(self.used_bytes + reserved)
+    }
+
+    /// Begin to receive a message of a stream; `total` must be admitted.
+    pub fn begin(&mut self, total: usize) -> Buffer {
+        let number = self.next_number;
+        self.next_number += 1;
+        self.missing.insert(number, total);
+        Buffer { total, used_bytes: 0, number: Some(number) }
+    }
+
+    /// Begin to receive a datagram; `total` must be admitted.
+    pub fn begin_datagram(&mut self, total: usize) -> Buffer {
+        Buffer { total, used_bytes: 0, number: None }
+    }
+
+    /// Charge `bytes` more to an incomplete message; returns false if there is no room for them.
+    pub fn grow(&mut self, buffer: &mut Buffer, bytes: usize) -> bool {
+        let oldest = self.missing.first_key_value().map(|(number, _)| *number);
+        let fits = match buffer.number {
+            None => {
+                let most = self.longest_bytes.max(self.limit_bytes / 2);
+                bytes <= self.room() && self.datagram_bytes + bytes <= most
+            }
+            number if number == oldest => self.used_bytes + bytes <= self.limit_bytes,
+            _ => self.used_bytes + bytes + self.longest_bytes <= self.limit_bytes,
+        };
+        if !fits {
+            return false;
         }
-        self.posted -= 1;
-        self.used_bytes += total;
-        Some(Buffer { total })
+        match buffer.number.and_then(|number| self.missing.get_mut(&number)) {
+            Some(missing) => *missing = missing.saturating_sub(bytes),
+            None => self.datagram_bytes += bytes,
+        }
+        buffer.used_bytes += bytes;
+        self.used_bytes += bytes;
+        true
     }
 
-    /// Return a buffer whose message will not be completed.
+    /// An incomplete message will not be completed.
     pub fn abandon(&mut self, buffer: Buffer) {
-        self.posted += 1;
-        self.used_bytes -= buffer.total;
+        match buffer.number {
+            Some(number) => drop(self.missing.remove(&number)),
+            None => self.datagram_bytes -= buffer.used_bytes,
+        }
+        self.used_bytes -= buffer.used_bytes;
+        self.freed |= buffer.used_bytes > 0;
     }
 
-    /// The message in this buffer is complete.
-    pub fn complete(&mut self, _buffer: Buffer, message: Message) {
+    /// An incomplete message is complete. The caller has checked [`Inbox::has_buffer`].
+    pub fn complete(&mut self, buffer: Buffer, message: Message) {
+        self.abandon(buffer);
+        self.deliver(message);
+    }
+
+    /// A message has arrived. The caller has checked [`Inbox::takes`].
+    pub fn deliver(&mut self, message: Message) {
+        self.posted = self.posted.saturating_sub(1);
+        self.used_bytes += message.data.len();
         match message.kind {
             MessageKind::Operation => self.operations.push_back(message),
             MessageKind::Plain | MessageKind::Tagged => self.ready.push_back(message),
@@ -79,8 +151,7 @@ impl Inbox {
     pub fn take(&mut self, wanted: impl Fn(&Message) -> bool) -> Option<Message> {
         let place = self.ready.iter().position(wanted)?;
         let message = self.ready.remove(place)?;
-        self.used_bytes -= message.data.len();
-        self.posted += usize::from(self.repost);
+        self.taken(&message, self.repost);
         Some(message)
     }
 
@@ -88,18 +159,29 @@ impl Inbox {
     /// never sees it.
     pub fn take_operation(&mut self) -> Option<Message> {
         let message = self.operations.pop_front()?;
-        self.used_bytes -= message.data.len();
-        self.posted += 1;
+        self.taken(&message, true);
         Some(message)
+    }
+
+    fn taken(&mut self, message: &Message, repost: bool) {
+        self.used_bytes -= message.data.len();
+        self.posted += usize::from(repost);
+        self.freed = true;
     }
 
     /// Post `count` more buffers.
     pub fn post(&mut self, count: usize) {
         self.posted = self.posted.saturating_add(count);
+        self.freed = true;
     }
 
     /// Whether a message waits to be taken.
     pub fn has_message(&self) -> bool {
         !self.ready.is_empty()
+    }
+
+    /// Whether there may be more room than at the last call.
+    pub fn take_freed(&mut self) -> bool {
+        std::mem::take(&mut self.freed)
     }
 }

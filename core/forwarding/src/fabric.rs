@@ -12,7 +12,7 @@ pub type Link = u32;
 pub const NOWHERE: Link = Link::MAX;
 
 /// Switches, channels between them, and hosts; all are numbers from 0.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Fabric {
     switches: usize,
     /// The switch and port that each channel leaves.

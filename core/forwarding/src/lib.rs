@@ -20,3 +20,4 @@ mod steps;
 pub mod tables;
 pub mod trace;
 mod unicast;
+pub mod what_if;

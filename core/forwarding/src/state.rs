@@ -5,9 +5,9 @@
 //! destinations that a switch treats alike are one class there. Entries are filled when they are
 //! first needed, so an explored state holds what can happen, and no more.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::fabric::{Fabric, Link};
+use crate::fabric::{Fabric, Link, NOWHERE};
 use crate::steps::Steps;
 pub use crate::steps::{Choice, HopId, Sets, Step};
 
@@ -302,6 +302,36 @@ impl State {
             let [to, from] = [to, from].map(|id| self.place(id, switch, class));
             self.entries[to] = self.entries[from];
         }
+    }
+
+    /// Fills the entries for all packets that `other` holds, a state of the same fabric with the same
+    /// destinations.
+    pub fn fill_for(&mut self, other: &Self, behaviour: &mut impl Behaviour) {
+        let alike = self.alike_in_both(other);
+        for (id, &hop) in (0..).zip(other.hops()) {
+            if hop.link == NOWHERE {
+                continue;
+            }
+            let (switch, _) = self.fabric.enters(hop.link);
+            for &(class, destination) in &alike[switch as usize] {
+                if other.step(id, class) != Step::Unreached {
+                    let id = self.hop_id(hop);
+                    self.fill(id, destination, behaviour);
+                }
+            }
+        }
+    }
+
+    /// By switch: the class in `other`, and one destination, of all that both states treat alike.
+    fn alike_in_both(&self, other: &Self) -> Vec<Vec<(u16, u32)>> {
+        let of_switch = |switch: u32| {
+            let mut known = FxHashSet::default();
+            let all = (0..self.destinations() as u32)
+                .map(|of| (other.class_of(switch, of), self.class_of(switch, of), of));
+            let first = all.filter(|&(theirs, ours, _)| known.insert((theirs, ours)));
+            first.map(|(theirs, _, of)| (theirs, of)).collect()
+        };
+        (0..self.fabric.switches() as u32).map(of_switch).collect()
     }
 
     /// All places of entries are below this number.

@@ -49,6 +49,8 @@ pub struct Tables {
     pub vc_row: FxHashMap<(Link, Link), u32>,
     /// (rows, labels): the virtual channel on the channel out, or [`DROPPED`] or [`UNKNOWN`].
     pub vcs: Vec<u8>,
+    /// (rows, labels): the label on the channel out; empty: packets keep theirs.
+    pub vc_labels: Vec<u16>,
     /// (destinations, switches): the class of each destination at each switch.
     pub class: Vec<u16>,
 }
@@ -122,10 +124,14 @@ impl TableSwitches {
             return Ok(Some(Hop { link, label: 0, vc: 0 }));
         }
         let row = self.tables.vc_row.get(&(hop.link, link)).ok_or(Gap::Vc(in_port, port))?;
-        match self.tables.vcs[*row as usize * self.labels() + usize::from(label)] {
+        let place = *row as usize * self.labels() + usize::from(label);
+        match self.tables.vcs[place] {
             UNKNOWN => Err(Gap::Vc(in_port, port)),
             DROPPED => Ok(None),
-            vc => Ok(Some(Hop { link, label, vc })),
+            vc => {
+                let label = self.tables.vc_labels.get(place).map_or(label, |&onward| onward);
+                Ok(Some(Hop { link, label, vc }))
+            }
         }
     }
 }

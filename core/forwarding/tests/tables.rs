@@ -26,7 +26,8 @@ fn found(label: u16, change: impl FnOnce(&mut Tables)) -> (Found, Vec<(u32, Gap)
         towards: vec![None, None, None, Some(2)],
         relabelled: [[3; LABELS], [0; LABELS]].concat(),
         vc_row: [((2, 0), 0), ((0, 1), 1)].into_iter().collect(),
-        vcs: [[5, DROPPED, UNKNOWN, 7], [6, 1, 1, 8]].concat(),
+        vcs: [[5, DROPPED, UNKNOWN, 7], [6, 1, 2, 8]].concat(),
+        vc_labels: Vec::new(),
         class: [[0u16; 3], [1; 3], [2; 3]].concat(),
     };
     change(&mut tables);
@@ -54,6 +55,13 @@ fn a_label_can_be_dropped() {
     let (found, unknown) = found(1, |_| {});
     assert_eq!((found.undelivered, unknown.len()), (1, 0));
     assert_eq!(edges(&found), []);
+}
+
+#[test]
+fn a_turn_can_change_the_label() {
+    let (found, _) = found(0, |of| of.vc_labels = [[2; LABELS], [0; LABELS]].concat());
+    assert_eq!(edges(&found), [((0, 5), (1, 2))]);
+    assert_eq!(found.undelivered, 0);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use crate::error::{long, within, Malformed};
 /// A graph without a cycle, kept in topological order while edges are added.
 ///
 /// Pearce and Kelly, A dynamic topological sort algorithm for directed acyclic graphs, 2007.
-#[derive(Debug)]
-pub(crate) struct Growing {
+#[derive(Debug, Clone)]
+pub struct Growing {
     following: Vec<Vec<u32>>,
     preceding: Vec<Vec<u32>>,
     place: Vec<u32>,
@@ -25,7 +25,7 @@ enum Side {
 
 impl Growing {
     /// Starts from edges that close no cycle.
-    pub(crate) fn new(nodes: usize, edges: impl Iterator<Item = (u32, u32)>) -> Self {
+    pub fn new(nodes: usize, edges: impl Iterator<Item = (u32, u32)>) -> Self {
         let mut following = vec![Vec::new(); nodes];
         let mut preceding = vec![Vec::new(); nodes];
         for (a, b) in edges {
@@ -57,7 +57,7 @@ impl Growing {
     }
 
     /// Adds the edge from `a` to `b`, or returns false if it would close a cycle.
-    pub(crate) fn add(&mut self, a: u32, b: u32) -> bool {
+    pub fn add(&mut self, a: u32, b: u32) -> bool {
         if a == b {
             return false;
         }
@@ -80,7 +80,7 @@ impl Growing {
     }
 
     /// Removes the edge from `a` to `b`, the last one added at both ends.
-    pub(crate) fn remove_last(&mut self, a: u32, b: u32) {
+    pub fn remove_last(&mut self, a: u32, b: u32) {
         self.following[a as usize].pop();
         self.preceding[b as usize].pop();
     }

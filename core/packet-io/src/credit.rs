@@ -12,12 +12,16 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use memmap2::{MmapOptions, MmapRaw};
 
 const FOLDER: &str = "/run/knotless/.nic";
 const PAGE_BYTES: usize = 4096;
 const MAGIC: u64 = u64::from_be_bytes(*b"knotnic1");
+/// A program that looks whether the emulator runs holds the lock for an instant.
+const LOCK_ATTEMPTS: u32 = 20;
+const LOCK_RETRY: Duration = Duration::from_millis(5);
 
 /// The words of the page, by their index.
 #[derive(Clone, Copy)]
@@ -107,6 +111,7 @@ impl Drop for CreditIssuer {
 #[derive(Debug)]
 pub struct CreditUser {
     page: Page,
+    file: File,
 }
 
 impl CreditUser {
@@ -127,45 +132,80 @@ impl CreditUser {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        // The emulator holds the lock as long as it runs. A lock that we get ends with `file`.
-        let issuer_runs = file.try_lock_shared().is_err();
-        if !issuer_runs || file.metadata()?.len() < PAGE_BYTES as u64 {
+        if !issuer_runs(&file) || file.metadata()?.len() < PAGE_BYTES as u64 {
             return Ok(None);
         }
         let page = Page::map(&file)?;
         let valid = page.word(Word::Magic).load(Ordering::Acquire) == MAGIC;
-        Ok(valid.then_some(CreditUser { page }))
+        Ok(valid.then_some(CreditUser { page, file }))
+    }
+
+    /// Whether the emulator that grants this credit still runs.
+    pub fn issuer_runs(&self) -> bool {
+        issuer_runs(&self.file)
     }
 
     /// Claim credit for a frame of this length; returns false if there is not enough now.
     pub fn claim(&self, bytes: usize) -> bool {
-        let claimed = self.page.word(Word::Claimed);
-        let mut before = claimed.load(Ordering::Relaxed);
-        loop {
-            let after = before.wrapping_add(bytes as u64);
-            let granted = self.page.word(Word::Granted).load(Ordering::Acquire);
-            // Both counters may wrap: the sign of the difference says which is ahead.
-            if (granted.wrapping_sub(after) as i64) < 0 {
-                return false;
-            }
-            match claimed.compare_exchange_weak(before, after, Ordering::AcqRel, Ordering::Relaxed)
-            {
-                Ok(_) => return true,
-                Err(now) => before = now,
-            }
+        claim(self.page.word(Word::Granted), self.page.word(Word::Claimed), bytes as u64)
+    }
+}
+
+/// A counter that several processes change at a time.
+trait SharedCounter {
+    fn load(&self, order: Ordering) -> u64;
+    /// As [`AtomicU64::compare_exchange_weak`].
+    fn exchange(&self, old: u64, new: u64, set: Ordering, get: Ordering) -> Result<u64, u64>;
+}
+
+impl SharedCounter for AtomicU64 {
+    fn load(&self, order: Ordering) -> u64 {
+        AtomicU64::load(self, order)
+    }
+
+    fn exchange(&self, old: u64, new: u64, set: Ordering, get: Ordering) -> Result<u64, u64> {
+        self.compare_exchange_weak(old, new, set, get)
+    }
+}
+
+/// Claim `bytes` of what is granted, or nothing.
+fn claim<Counter: SharedCounter>(granted: &Counter, claimed: &Counter, bytes: u64) -> bool {
+    let mut before = claimed.load(Ordering::Relaxed);
+    loop {
+        let after = before.wrapping_add(bytes);
+        // Both counters may wrap: the sign of the difference says which is ahead.
+        if (granted.load(Ordering::Acquire).wrapping_sub(after) as i64) < 0 {
+            return false;
+        }
+        match claimed.exchange(before, after, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return true,
+            Err(now) => before = now,
         }
     }
 }
 
-fn lock(file: &File) -> io::Result<()> {
-    file.try_lock().map_err(|error| match error {
-        TryLockError::WouldBlock => {
-            io::Error::new(io::ErrorKind::WouldBlock, "another emulator has it")
-        }
-        TryLockError::Error(error) => error,
-    })
+/// Whether somebody holds the lock of a page, as the emulator does as long as it runs.
+fn issuer_runs(file: &File) -> bool {
+    let free = file.try_lock_shared().is_ok();
+    if free {
+        let _ = file.unlock();
+    }
+    !free
 }
 
+fn lock(file: &File) -> io::Result<()> {
+    for _ in 0..LOCK_ATTEMPTS {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::WouldBlock, "another emulator has it"))
+}
+
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,6 +248,20 @@ mod tests {
         fs::write(&path, [0; PAGE_BYTES]).unwrap();
         assert!(CreditUser::open_in(&folder, &namespace, "e0").unwrap().is_none());
         assert!(CreditIssuer::create_in(&folder, &namespace, "e0").is_ok());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn the_end_of_the_issuer_is_seen() {
+        let (folder, namespace) = place("end");
+        let issuer = CreditIssuer::create_in(&folder, &namespace, "e0").unwrap();
+        let user = CreditUser::open_in(&folder, &namespace, "e0").unwrap().unwrap();
+        assert!(user.issuer_runs());
+        drop(issuer);
+        assert!(!user.issuer_runs());
+        let next = CreditIssuer::create_in(&folder, &namespace, "e0").unwrap();
+        assert!(!user.issuer_runs(), "the next issuer has a page of its own");
+        drop(next);
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -10,6 +10,7 @@
 
 pub mod credit;
 pub mod ethernet;
+mod filter;
 pub mod interface;
 pub mod ring;
 pub mod socket;

@@ -13,6 +13,7 @@ use rustix::net::{
 };
 
 use crate::ethernet::Mac;
+use crate::filter;
 
 /// Frames that one call of [`PacketSocket::send_batch`] hands to the kernel at most.
 pub const BATCH: usize = 64;
@@ -117,13 +118,18 @@ impl PacketSocket {
     /// # Errors
     /// The kernel refuses.
     pub fn filter_by_byte(&self, offset: usize, value: u8) -> io::Result<()> {
-        let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
-        let mut program = [
-            step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, 0, offset as u32),
-            step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, value.into()),
-            step(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX),
-            step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
-        ];
+        self.attach(filter::by_byte(offset, value))
+    }
+
+    /// Receive only frames that arrive on one of the interfaces of these indices.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn filter_by_interface(&self, indices: &[i32]) -> io::Result<()> {
+        self.attach(filter::by_interface(indices))
+    }
+
+    fn attach(&self, mut program: Vec<libc::sock_filter>) -> io::Result<()> {
         let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
         self.set_option(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
     }
@@ -223,7 +229,7 @@ impl PacketSocket {
         let length = size_of::<T>() as libc::socklen_t;
         let (fd, pointer) = (self.fd.as_raw_fd(), std::ptr::from_ref(value).cast());
         // SAFETY: the pointer is to a live T and the length is its size. The kernel only reads it,
-        // and what a filter points to, which filter_by_byte() keeps alive. rustix has no socket
+        // and what a filter points to, which attach() keeps alive. rustix has no socket
         // options of packet sockets, and no filters.
         if unsafe { libc::setsockopt(fd, level, name, pointer, length) } < 0 {
             return Err(io::Error::last_os_error());

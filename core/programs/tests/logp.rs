@@ -30,6 +30,7 @@ fn flat(hosts: usize) -> (Fabric, Tables) {
         buffer,
         to_switch,
         watchdog: None,
+        pause_limit: None,
         jitter: 0,
     };
     let host = |number: usize| Node::Host(number as u32);

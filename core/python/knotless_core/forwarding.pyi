@@ -76,10 +76,12 @@ def of_plan(
     members: Sequence[Sequence[bool]],
     host_tags: bool,
     arrays: Mapping[str, Any],
+    also_for: Sequence[State],
 ) -> State:
     """Return the explored state of a plan.
 
-    ``members`` are the receivers of broadcasts, then those of each group. ``arrays``:
+    ``members`` are the receivers of broadcasts, then those of each group. The state says also what
+    the plan does with the packets of the states ``also_for``. ``arrays``:
 
     row : (hosts,) uint32, the row of each host.
     vlan : (rows,) or (rows * switches,) uint16, the VLAN to all switches or to each switch.
@@ -110,6 +112,7 @@ def of_rules(
     groups: Sequence[tuple[int, int, Sequence[bool]]],
     tags: Sequence[NDArray[np.uint16]],
     cut_links: bool,
+    replayed: bool,
 ) -> State:
     """Return the explored state of rules.
 
@@ -117,8 +120,10 @@ def of_rules(
     each with EtherType and receivers; ``tags`` are empty, or for each generation an array (hosts,
     hosts + groups) of the VLAN with which a host tags, 0 for none. A packet may meet rules of
     several generations, but none older than the one before the newest that it has met. With
-    ``cut_links``, what is sent to a port behind which nothing is does not count as lost. Numbers
-    out of range raise OverflowError, arguments that do not match ValueError.
+    ``cut_links``, what is sent to a port behind which nothing is does not count as lost. If
+    ``replayed``, a packet may meet any generation after any other, and the state has what a switch
+    does by each of them, for a simulation that knows which one it holds. Numbers out of range
+    raise OverflowError, arguments that do not match ValueError.
     """
 
 def of_dot1q(
@@ -159,6 +164,7 @@ def of_tables(
     relabelled : (maps, labels) uint16, the new labels.
     vc_in, vc_out, vc_row : uint32, the row for each link in and channel out.
     vcs : (rows, labels) uint8, virtual channels; 254: dropped, 255: unknown.
+    vc_labels : (rows, labels) uint16, the label on the channel out; or (0, labels): it stays.
     stands_for : (hosts,) uint32, the host whose unicasts are treated alike.
     first_labels : (hosts, hosts) uint16, the label at the start, 65535: nothing is sent; or
         (0, hosts): label 0.
@@ -169,6 +175,52 @@ def of_tables(
         Arrays that do not fit.
 
     """
+
+FailureAnswer = tuple[list[int], list[tuple[int, int, int]], int, bool]
+"""A cycle of nodes (channel * 16 + virtual channel), or []; for each of its steps the source, the
+destination and the label of a packet that takes it; the pairs between which some packet may not
+arrive; whether packets meet something unknown."""
+
+class WhatIf:
+    """A fabric with next-hop tables and a model of how its routing reacts to failures."""
+
+    def __init__(
+        self,
+        switches: int,
+        leaves: Sequence[End],
+        enters: Sequence[End],
+        hosts: Sequence[End],
+        arrays: Mapping[str, Any],
+        sent: Sequence[tuple[NDArray[np.uint16], int, bool]],
+        reaction: str,
+    ) -> None:
+        """Follow everything without failures; ValueError for arrays that do not fit.
+
+        ``arrays`` are those of :func:`of_tables` without ``stands_for`` and ``first_labels``, and:
+
+        fallbacks : (layers, hosts, switches) int32, actions by shorter prefixes, -1: none.
+        pausing : (channels, 8, 16) bool, whether a priority group stops a queue; or (0, 8, 16):
+            every virtual channel is lossless.
+        rises : (channels,) int8, 1 for channels up, -1 down, 0 neither.
+
+        ``sent`` are first labels, what is added to them, and whether the pairs are counted.
+        ``reaction`` is static, local, shortest or valley-free.
+        """
+
+    def intact(self) -> FailureAnswer:
+        """Return the verdict without failures."""
+
+    def differences(self) -> list[tuple[int, int]]:
+        """Return (destination, switch) at which the routes without failures are not those read."""
+
+    def causes(self, held: int, wanted: int) -> list[int]:
+        """Return the destinations whose packets hold a node while they wait for another."""
+
+    def evaluate(self, channels: Sequence[int], switches: Sequence[int]) -> FailureAnswer:
+        """Return the verdict if these have failed; both directions of a link must be listed."""
+
+    def copy(self) -> WhatIf:
+        """Return a copy, which another thread can use."""
 
 class Compiled:
     """The OpenFlow rules of all switches, made by :func:`compile_rules`."""

@@ -105,7 +105,13 @@ class _Channels(Protocol):
     def headroom_bytes(self) -> NDArray[np.uint64]: ...
     @property
     def watchdog_ps(self) -> NDArray[np.uint64]:
-        """The watchdog empties a queue that is paused for longer than this; 0 means never."""
+        """Detection time of the watchdog of the sender; 0 means that it has none."""
+    @property
+    def restoration_ps(self) -> NDArray[np.uint64]:
+        """Restoration time of that watchdog."""
+    @property
+    def forward_in_storms(self) -> bool:
+        """Whether watchdogs ignore pauses in a storm; else they drop the frames."""
     @property
     def jitter_ps(self) -> NDArray[np.uint64]:
         """Frames arrive up to this much later, at random, in order."""
@@ -303,6 +309,20 @@ class Simulation:
     def run(self, events: int) -> bool:
         """Run about this many events without the interpreter's lock; False if none are left."""
 
+    def run_to(self, at_ps: int) -> None:
+        """Run all events up to a time without the interpreter's lock."""
+    def hold(self, switch: int, generation: int) -> None:
+        """Have a switch hold another generation of its rules from now on; at first it holds 0.
+
+        Frames that it has forwarded already are not affected. ValueError if there is no such switch
+        or generation: see ``replayed`` of :func:`knotless_core.forwarding.of_rules`.
+        """
+    def passed(self) -> tuple[_Numbers, _Numbers]:
+        """Return the unicast frames so far, by channel and priority, shape (channels, 8).
+
+        First those that switches have put into egress queues to other switches, then those that
+        have arrived at switches. ValueError if there is only one generation of rules.
+        """
     @property
     def now_ps(self) -> int: ...
     @property

@@ -33,7 +33,7 @@ pub(crate) enum Event {
     Repeat { station: u32, bytes: u16, packet: Packet },
     /// The link change of this number.
     LinkChange(u32),
-    /// The watchdog looks for queues that are paused too long.
+    /// The watchdog looks for virtual channels that are paused too long.
     Watchdog,
     /// The warm-up ends.
     WarmUpEnd,

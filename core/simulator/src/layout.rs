@@ -29,10 +29,16 @@ pub(crate) fn routes_of(state: &State, ports: &[u16]) -> Result<Routes, Error> {
         return Err(Error::new("tables: more entries than 32 bits can number"));
     }
     let layout = Layout { unicasts: &unicasts, rows: &rows, places: &places, ports };
+    let mut generations = 1;
     let mut entries = Vec::with_capacity(end + most);
     let mut choices = Vec::new();
     for (switch, used) in &rows.used {
         for (sample, hop) in samples[*switch as usize].iter().zip(used) {
+            if let (Some(host), Some(id)) = (*sample, *hop) {
+                if let Step::AnyOf(sets) = unicasts.step(id, host) {
+                    generations = sets.iter().len() as u16;
+                }
+            }
             entries.push(layout.entry(*sample, *hop, &mut choices)?);
         }
     }
@@ -56,6 +62,7 @@ pub(crate) fn routes_of(state: &State, ports: &[u16]) -> Result<Routes, Error> {
         places,
         width,
         ports: least,
+        generations,
     })
 }
 
@@ -89,6 +96,15 @@ impl Layout<'_> {
                 let first = choices.len() as u32;
                 choices.extend(hops.iter().map(|&id| self.onward(id, host)));
                 Ok(Entry::OneOf { first, count: hops.len() as u16 })
+            }
+            Step::AnyOf(sets) if sets.iter().all(|set| set.len() < 2) => {
+                let first = choices.len() as u32;
+                let onward = |set: &[HopId]| match *set {
+                    [only] => self.onward(only, host),
+                    _ => Entry::Nowhere,
+                };
+                choices.extend(sets.iter().map(onward));
+                Ok(Entry::Held { first })
             }
             Step::Next(..) | Step::AnyOf(_) | Step::Unsupported => {
                 let (switch, _) =

@@ -39,13 +39,14 @@ mod wiring;
 pub use error::Error;
 pub use fabric::{Fabric, Forwarding, Node};
 pub use histogram::Histogram;
+pub use network::Passed;
 pub use report::{DeadlockReport, FlowReport, Report, StationCounters};
 pub use settings::{LinkChange, Settings};
 pub use simulation::Simulation;
 pub use switch_model::{
     default_jitter, longest_frame_bytes, transmission_time, wire_bytes, Buffer, ChannelConfig,
     ChannelCounters, DropCause, FabricFlowControl, FlowControl, Limits, PriorityCounters, Time,
-    VirtualChannel, GAP_BYTES,
+    VirtualChannel, Watchdog, WatchdogAction, GAP_BYTES, PRIORITIES,
 };
 pub use tables::Tables;
 pub use traffic::{Arrivals, Flow, Process, Sending, Target, Traffic, Wish, NOBODY};

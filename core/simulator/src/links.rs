@@ -23,8 +23,6 @@ pub(crate) struct Links {
     /// Data packets whose transmission has begun, over all channels.
     packet_hops: u64,
     dropped: Vec<Packet>,
-    /// Hosts whose line has room again because the watchdog emptied it.
-    emptied: Vec<u32>,
     /// Signals in flight, by number, and the free numbers.
     signals: Vec<Signal>,
     free_signals: Vec<u32>,
@@ -43,7 +41,6 @@ impl Links {
             waiting: vec![0; fabric.hosts()],
             packet_hops: 0,
             dropped: Vec::new(),
-            emptied: Vec::new(),
             signals: Vec::new(),
             free_signals: Vec::new(),
             cut_through: match forwarding {
@@ -92,12 +89,6 @@ impl Links {
     #[inline(always)]
     pub fn take_dropped(&mut self) -> Option<Packet> {
         self.dropped.pop()
-    }
-
-    /// A host whose line the watchdog has emptied since the last call, if there is one.
-    #[inline(always)]
-    pub fn take_emptied(&mut self) -> Option<u32> {
-        self.emptied.pop()
     }
 
     /// The signal of a number, which becomes free.
@@ -149,17 +140,16 @@ impl Effects<Packet> for Links {
         self.events.add(signal.arrives, Event::Signalled(number));
     }
 
-    fn dropped(&mut self, channel: ChannelId, cause: DropCause, packet: Packet) {
+    fn dropped(&mut self, channel: ChannelId, _: DropCause, packet: Packet) {
         if let Some(host) = self.sending_host(channel) {
             self.waiting[host as usize] -= 1;
-            if cause == DropCause::Watchdog {
-                self.emptied.push(host);
-            }
         }
         self.dropped.push(packet);
     }
 
-    fn expires(&mut self, target: VirtualChannel, at: Time) {
-        self.events.add(at, Event::Expired(target));
+    fn expires(&mut self, target: VirtualChannel, at: Option<Time>) {
+        if let Some(at) = at {
+            self.events.add(at, Event::Expired(target));
+        }
     }
 }

@@ -3,7 +3,9 @@
 
 use std::hint::black_box;
 
-use switch_model::{ChannelCounters, ChannelId, DropCause, Frame, Model, Time, VirtualChannel};
+use switch_model::{
+    ChannelCounters, ChannelId, DropCause, Frame, Model, Time, VirtualChannel, PRIORITIES,
+};
 
 use crate::event::{Event, EventQueue, Flight};
 use crate::event_queue::Due;
@@ -42,6 +44,30 @@ pub(crate) struct Network {
     model: Model<Packet>,
     links: Links,
     seed: u64,
+    /// By switch: the generation of rules that it holds.
+    held: Vec<u16>,
+    /// Counted only if there are several generations of rules.
+    passed: Option<Passed>,
+}
+
+/// Unicast frames by (channel, priority), since the beginning.
+#[derive(Clone, Debug)]
+pub struct Passed {
+    /// Frames that a switch has put into the egress queue of a channel between switches.
+    pub queued: Vec<u64>,
+    /// Frames that have arrived at a switch.
+    pub arrived: Vec<u64>,
+}
+
+impl Passed {
+    fn new(channels: usize) -> Passed {
+        let none = vec![0; channels * PRIORITIES];
+        Passed { queued: none.clone(), arrived: none }
+    }
+}
+
+fn count(numbers: &mut [u64], channel: ChannelId, priority: u8) {
+    numbers[channel.index() * PRIORITIES + usize::from(priority)] += 1;
 }
 
 impl Network {
@@ -50,6 +76,8 @@ impl Network {
             model: Model::new(fabric.configs.iter().copied(), settings.seed),
             links: Links::new(&fabric, settings.forwarding),
             seed: settings.seed,
+            held: vec![0; fabric.switches],
+            passed: (tables.generations() > 1).then(|| Passed::new(fabric.channels())),
             fabric,
             tables,
         }
@@ -61,6 +89,16 @@ impl Network {
 
     pub fn tables(&self) -> &Tables {
         &self.tables
+    }
+
+    /// The frames that have passed; None if there is only one generation of rules.
+    pub fn passed(&self) -> Option<&Passed> {
+        self.passed.as_ref()
+    }
+
+    /// Have a switch hold another generation of its rules from now on.
+    pub fn hold(&mut self, switch: u32, generation: u16) {
+        self.held[switch as usize] = generation;
     }
 
     /// The switch model, for reading.
@@ -116,12 +154,6 @@ impl Network {
         self.links.take_dropped()
     }
 
-    /// A host whose line the watchdog has emptied since the last call, if there is one.
-    #[inline(always)]
-    pub fn take_emptied(&mut self) -> Option<u32> {
-        self.links.take_emptied()
-    }
-
     /// The host that sends on a channel, if a host does.
     #[inline(always)]
     pub fn sending_host(&self, channel: ChannelId) -> Option<u32> {
@@ -167,7 +199,7 @@ impl Network {
         self.model.set_up(at, channel, up, &mut self.links);
     }
 
-    /// Empty the queues that are paused too long.
+    /// Begin and end storms.
     pub fn run_watchdog(&mut self, at: Time) {
         self.model.run_watchdog(at, &mut self.links);
     }
@@ -202,6 +234,12 @@ impl Network {
             return self.branch(at, (channel, switch), (priority, bytes), tagged, packet);
         }
         let mut entry = self.tables.entry(switch, &packet);
+        if let Some(passed) = &mut self.passed {
+            count(&mut passed.arrived, channel, priority);
+        }
+        if let Entry::Held { first } = entry {
+            entry = self.tables.choice(first + u32::from(self.held[switch as usize]));
+        }
         if let Entry::OneOf { first, count } = entry {
             entry = self.choose(switch, &packet, messages, first, count);
         }
@@ -215,7 +253,7 @@ impl Network {
                 let out = ChannelId(head.first + u32::from(port));
                 (out, Frame { priority, bytes: tagged, payload: Packet { place, ..packet } })
             }
-            Entry::Nowhere | Entry::OneOf { .. } => {
+            Entry::Nowhere | Entry::OneOf { .. } | Entry::Held { .. } => {
                 self.count_unforwarded(channel);
                 return Arrival::Lost;
             }
@@ -223,7 +261,12 @@ impl Network {
         let complete = at + self.links.ahead(channel, bytes);
         let (model, links) = (&mut self.model, &mut self.links);
         match model.pass(at, channel, (priority, bytes), out, frame, complete, links) {
-            Ok(()) => Arrival::Forwarded,
+            Ok(()) => {
+                if let (Some(passed), Entry::Forward { priority, .. }) = (&mut self.passed, entry) {
+                    count(&mut passed.queued, out, priority);
+                }
+                Arrival::Forwarded
+            }
             Err(_) => Arrival::Lost,
         }
     }

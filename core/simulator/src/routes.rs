@@ -16,6 +16,11 @@ pub(crate) enum Entry {
         /// The priority on it.
         priority: u8,
     },
+    /// It does what the choice of the generation of rules says that it holds, from `first` on.
+    Held {
+        /// The choice of generation 0.
+        first: u32,
+    },
     /// It does what one of `count` choices says, from `first` on.
     OneOf {
         /// The first of the choices.
@@ -42,7 +47,7 @@ pub(crate) struct Routes {
     pub class: Vec<u16>,
     /// The rows of all switches, one after the other.
     pub entries: Vec<Entry>,
-    /// The choices of [`Entry::OneOf`].
+    /// The choices of [`Entry::OneOf`] and [`Entry::Held`].
     pub choices: Vec<Entry>,
     /// By host: its row of `places`.
     pub sender: Vec<u32>,
@@ -53,6 +58,8 @@ pub(crate) struct Routes {
     pub width: usize,
     /// By switch: the least number of channels that leave it.
     pub ports: Vec<u32>,
+    /// How many generations of rules there are: the choices of each [`Entry::Held`].
+    pub generations: u16,
 }
 
 impl Routes {
@@ -86,6 +93,7 @@ impl Routes {
             places: vec![0],
             width: 1,
             ports: vec![0; switches],
+            generations: 1,
         }
     }
 

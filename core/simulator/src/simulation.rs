@@ -22,6 +22,8 @@ use crate::tables::Tables;
 use crate::traffic::Traffic;
 use crate::traffic_check;
 
+mod rule_changes;
+
 /// A simulation.
 #[derive(Debug)]
 pub struct Simulation {
@@ -56,8 +58,9 @@ impl Simulation {
         traffic_check::check(&traffic, &fabric, &tables, settings.packet_bytes)?;
         let driver = TrafficDriver::new(traffic, fabric.hosts(), settings.seed);
         let watchdogs = fabric.configs.iter().filter_map(|config| config.watchdog);
+        let detections = watchdogs.map(|watchdog| watchdog.detection);
         let mut simulation = Simulation {
-            watchdog_period: watchdogs.min().map(|least| (least / 8).max(1)),
+            watchdog_period: detections.min().map(|least| (least / 8).max(1)),
             hubs: fabric.hubs.then(|| Hubs::new(&fabric, settings.seed)),
             hosts: Hosts::new(fabric.hosts(), driver.sources(), settings.packet_bytes),
             driver,
@@ -89,9 +92,13 @@ impl Simulation {
 
     /// Process about `events` events; false if no event is left.
     pub fn run(&mut self, events: u64) -> bool {
-        let stop = self.events + events;
+        self.advance(events, self.settings.end)
+    }
+
+    fn advance(&mut self, events: u64, end: Time) -> bool {
+        let stop = self.events.saturating_add(events);
         while self.events < stop {
-            let Some((at, due)) = self.network.next(self.settings.end) else {
+            let Some((at, due)) = self.network.next(end) else {
                 self.search();
                 return false;
             };
@@ -109,10 +116,6 @@ impl Simulation {
             }
             while let Some(packet) = self.network.take_dropped() {
                 self.lose(at, &packet);
-            }
-            // No transmission ends on an emptied line: nothing else would offer the next packet.
-            while let Some(host) = self.network.take_emptied() {
-                self.feed(at, host);
             }
             if self.deadlocks.search_due(self.events) {
                 self.search();
@@ -261,9 +264,12 @@ impl Simulation {
     }
 
     fn watch(&mut self, at: Time) {
-        if self.network.model().watchdog_would_drop(at) {
+        let acts = self.network.model().watchdog_would_act(at);
+        if acts {
             self.look_for_deadlock(at);
-            self.network.run_watchdog(at);
+        }
+        self.network.run_watchdog(at);
+        if acts {
             self.look_for_deadlock(at);
         }
         let queue = self.network.event_queue_mut();

@@ -124,7 +124,12 @@ impl Tables {
         self.routes.entry(switch, packet.place, packet.column)
     }
 
-    /// What one of the choices of [`Entry::OneOf`] says.
+    /// How many generations of rules switches may hold; 1 if the rules do not change.
+    pub fn generations(&self) -> u16 {
+        self.routes.generations
+    }
+
+    /// What one of the choices of [`Entry::OneOf`] and [`Entry::Held`] says.
     pub(crate) fn choice(&self, number: u32) -> Entry {
         self.routes.choices[number as usize]
     }

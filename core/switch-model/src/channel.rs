@@ -56,7 +56,8 @@ pub(crate) struct PauseState {
     pub paused: Time,
     /// Start of the current pause.
     pub paused_since: Time,
-    /// End of the current pause of the class of this number; 0 without a pause, MAX until XON.
+    /// End of the current pause of the class of this number; 0 without a pause, MAX until XON. In
+    /// a storm it may be ignored.
     pub paused_until: Time,
 }
 
@@ -84,6 +85,8 @@ pub(crate) struct Channel {
     pub paused: u8,
     /// The priority that is served first: round robin by frame.
     pub next_priority: u8,
+    /// Priorities in a storm, as bits.
+    pub storming: u8,
 }
 
 impl Channel {
@@ -103,6 +106,7 @@ impl Channel {
             waiting: 0,
             paused: 0,
             next_priority: 0,
+            storming: 0,
         }
     }
 
@@ -142,11 +146,20 @@ pub(crate) struct ColdState {
     /// Times that the link was cut or restored.
     pub epoch: u32,
     pub drops: [u64; DropCause::ALL.len()],
+    pub storms_detected: u64,
+    pub storms_restored: u64,
 }
 
 impl ColdState {
     pub fn new(config: ChannelConfig) -> Self {
-        ColdState { config, last_arrival: 0, epoch: 0, drops: [0; DropCause::ALL.len()] }
+        ColdState {
+            config,
+            last_arrival: 0,
+            epoch: 0,
+            drops: [0; DropCause::ALL.len()],
+            storms_detected: 0,
+            storms_restored: 0,
+        }
     }
 
     pub fn count_drop(&mut self, cause: DropCause) {

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use serde::de::{value, IntoDeserializer};
 use serde::Deserialize;
 
+use crate::pause_limit::PauseLimit;
 use crate::units::{Time, GAP_BYTES, SECOND};
 
 /// What the receiver of a channel does when its buffer fills.
@@ -95,7 +96,38 @@ impl Buffer {
     /// driver of the model may be late.
     pub fn headroom_needed(rate_bps: u64, reaction: Time, max_frame_bytes: u32) -> u64 {
         let in_flight = u128::from(rate_bps) * 2 * u128::from(reaction) / (8 * u128::from(SECOND));
-        in_flight as u64 + 1 + 2 * u64::from(max_frame_bytes + GAP_BYTES)
+        let frames = 2 * (u64::from(max_frame_bytes) + u64::from(GAP_BYTES));
+        u64::try_from(in_flight).unwrap_or(u64::MAX).saturating_add(1 + frames)
+    }
+}
+
+/// What a watchdog does with a virtual channel in a storm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WatchdogAction {
+    /// Drop the frames that wait, and all further frames.
+    #[default]
+    Drop,
+    /// Send on, as if it were not paused.
+    Forward,
+}
+
+/// A watchdog for virtual channels that are paused too long, as SONiC's for PFC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watchdog {
+    /// A storm begins when frames have waited for this long with none sent.
+    pub detection: Time,
+    /// It ends when the virtual channel has not been paused for this long.
+    pub restoration: Time,
+    /// What becomes of its frames in between.
+    pub action: WatchdogAction,
+}
+
+impl Watchdog {
+    /// A watchdog; the restoration time is twice the detection time by default, as in SONiC.
+    pub fn new(detection: Time, restoration: Option<Time>, action: WatchdogAction) -> Watchdog {
+        let restoration = restoration.unwrap_or(detection.saturating_mul(2));
+        Watchdog { detection, restoration, action }
     }
 }
 
@@ -113,8 +145,10 @@ pub struct ChannelConfig {
     pub buffer: Buffer,
     /// Whether the receiver is a switch, which has ingress buffers. A host takes frames at once.
     pub to_switch: bool,
-    /// A queue paused for longer than this is emptied; None never.
-    pub watchdog: Option<Time>,
+    /// What becomes of queues that are paused too long; None nothing.
+    pub watchdog: Option<Watchdog>,
+    /// How much of the time a host that receives may pause the channel; None without limit.
+    pub pause_limit: Option<PauseLimit>,
     /// Frames arrive up to this much later than the delay says, at random but in order; see
     /// [`crate::default_jitter`].
     pub jitter: Time,

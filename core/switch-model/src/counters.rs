@@ -10,7 +10,7 @@ pub enum DropCause {
     Queue,
     /// The ingress occupancy would have exceeded XOFF plus headroom.
     Headroom,
-    /// The queue was paused for longer than the watchdog's limit.
+    /// The watchdog has detected a storm, and drops the frames of the virtual channel.
     Watchdog,
     /// The link was cut.
     Down,
@@ -59,6 +59,10 @@ pub struct ChannelCounters {
     pub rx_bytes: u64,
     /// Lost frames by [`DropCause`], in the order of [`DropCause::ALL`].
     pub drops: [u64; DropCause::ALL.len()],
+    /// Storms that the watchdog has detected on its virtual channels.
+    pub storms_detected: u64,
+    /// Those that are over.
+    pub storms_restored: u64,
     /// By priority.
     pub priorities: [PriorityCounters; PRIORITIES],
 }
@@ -74,6 +78,8 @@ impl ChannelCounters {
         let mut since = *self;
         since.rx_frames -= before.rx_frames;
         since.rx_bytes -= before.rx_bytes;
+        since.storms_detected -= before.storms_detected;
+        since.storms_restored -= before.storms_restored;
         for (count, former) in since.drops.iter_mut().zip(before.drops) {
             *count -= former;
         }

@@ -26,11 +26,11 @@ pub struct Deadlock {
 
 /// A frame in the egress queue of `queue` that counts `bytes` in the ingress buffer of `ingress`.
 /// Of several copies of a frame, which have the same `entry`, only one counts.
-struct Wait {
-    ingress: VirtualChannel,
+pub(crate) struct Wait {
+    pub ingress: VirtualChannel,
     queue: VirtualChannel,
-    entry: Option<usize>,
-    bytes: u64,
+    pub entry: Option<usize>,
+    pub bytes: u64,
 }
 
 impl<P> Model<P> {
@@ -65,11 +65,12 @@ impl<P> Model<P> {
     }
 
     /// Virtual channels whose last signal was XOFF and has reached the sender. Any signal in flight
-    /// could be XON, after which the sender may send.
-    fn paused_by_switches(&self) -> BTreeSet<VirtualChannel> {
+    /// could be XON, after which the sender may send; and in a storm frames leave.
+    pub(crate) fn paused_by_switches(&self) -> BTreeSet<VirtualChannel> {
         let mut paused = BTreeSet::new();
         for (index, state) in self.channels.iter().enumerate() {
-            if state.paused == 0 || !state.up {
+            let effective = state.paused & !state.storming;
+            if effective == 0 || !state.up {
                 continue;
             }
             let channel = ChannelId(index as u32);
@@ -77,6 +78,7 @@ impl<P> Model<P> {
                 let target = VirtualChannel { channel, class };
                 let ingress = self.ingress(target);
                 let in_effect = ingress.signals_in_flight == 0
+                    && effective & state.flow_control.mask(class) != 0
                     && self.pause_state(channel, class).paused_until > 0;
                 if ingress.xoff_sent && in_effect {
                     paused.insert(target);
@@ -87,7 +89,7 @@ impl<P> Model<P> {
     }
 
     /// The frames in the queues of `members` that are in an ingress buffer.
-    fn waits(&self, members: &BTreeSet<VirtualChannel>) -> Vec<Wait> {
+    pub(crate) fn waits(&self, members: &BTreeSet<VirtualChannel>) -> Vec<Wait> {
         let mut waits = Vec::new();
         for &queue in members {
             for frame in self.frames_of(queue) {

@@ -24,26 +24,16 @@ pub struct Limits {
 impl Limits {
     /// The limits at this rate and delay, with defaults that lose no frame of up to
     /// `longest_frame_bytes`.
-    ///
-    /// `lateness` is the time by which a driver of the model may be late, 0 under a virtual clock.
-    /// It adds to the headroom only.
-    pub fn with_defaults(
-        &self,
-        rate_bps: u64,
-        delay: Time,
-        longest_frame_bytes: u32,
-        lateness: Time,
-    ) -> Buffer {
-        let needed = |reaction| {
-            Buffer::headroom_needed(rate_bps, reaction, longest_frame_bytes).max(MIN_BUFFER_BYTES)
-        };
+    pub fn with_defaults(&self, rate_bps: u64, delay: Time, longest_frame_bytes: u32) -> Buffer {
+        let needed = Buffer::headroom_needed(rate_bps, delay, longest_frame_bytes);
+        let needed = needed.max(MIN_BUFFER_BYTES);
         let xon_bytes = self.xon_bytes.or(self.xoff_bytes.map(|xoff| xoff / 2));
-        let xon_bytes = xon_bytes.unwrap_or_else(|| needed(delay));
+        let xon_bytes = xon_bytes.unwrap_or(needed);
         Buffer {
             queue_bytes: self.queue_bytes.unwrap_or(QUEUE_BYTES),
-            xoff_bytes: self.xoff_bytes.unwrap_or(2 * xon_bytes),
+            xoff_bytes: self.xoff_bytes.unwrap_or(xon_bytes.saturating_mul(2)),
             xon_bytes,
-            headroom_bytes: self.headroom_bytes.unwrap_or_else(|| needed(delay + lateness)),
+            headroom_bytes: self.headroom_bytes.unwrap_or(needed),
         }
     }
 }
@@ -64,17 +54,15 @@ mod tests {
     use super::*;
     use crate::units::{LONGEST_FRAME_BYTES, MICROSECOND};
 
-    fn limits(given: Limits, lateness: Time) -> Buffer {
-        given.with_defaults(10_000_000_000, 100 * MICROSECOND, LONGEST_FRAME_BYTES, lateness)
+    fn limits(given: Limits) -> Buffer {
+        given.with_defaults(10_000_000_000, 100 * MICROSECOND, LONGEST_FRAME_BYTES)
     }
 
     #[test]
-    fn defaults_lose_nothing_and_lateness_adds_to_the_headroom_only() {
+    fn defaults_lose_nothing() {
         let needed = 250_000 + 1 + 2 * 1542;
-        let (prompt, late) =
-            (limits(Limits::default(), 0), limits(Limits::default(), 10 * MICROSECOND));
         assert_eq!(
-            prompt,
+            limits(Limits::default()),
             Buffer {
                 queue_bytes: 131_072,
                 xoff_bytes: 2 * needed,
@@ -82,13 +70,12 @@ mod tests {
                 headroom_bytes: needed
             }
         );
-        assert_eq!(late, Buffer { headroom_bytes: needed + 25_000, ..prompt });
     }
 
     #[test]
     fn xon_and_xoff_follow_each_other_where_one_is_given() {
         let of = |xoff_bytes, xon_bytes| {
-            let found = limits(Limits { xoff_bytes, xon_bytes, ..Limits::default() }, 0);
+            let found = limits(Limits { xoff_bytes, xon_bytes, ..Limits::default() });
             (found.xoff_bytes, found.xon_bytes)
         };
         assert_eq!(of(Some(50_000), None), (50_000, 25_000));

@@ -22,10 +22,12 @@ mod entries;
 mod ids;
 mod model;
 mod numbering;
+mod pause_limit;
 mod queue;
+mod standstill;
 mod units;
 
-pub use config::{Buffer, ChannelConfig, FabricFlowControl, FlowControl};
+pub use config::{Buffer, ChannelConfig, FabricFlowControl, FlowControl, Watchdog, WatchdogAction};
 pub use counters::{ChannelCounters, DropCause, PriorityCounters};
 pub use deadlock::Deadlock;
 pub use defaults::{default_jitter, Limits};
@@ -33,6 +35,7 @@ pub use entries::EntryId;
 pub use ids::{ChannelId, VirtualChannel, PRIORITIES};
 pub use model::{Effects, Frame, Model, Sent, Signal};
 pub use numbering::{channel_order, ChannelSource};
+pub use pause_limit::{HostPauseCounters, PauseLimit};
 pub use units::{
     longest_frame_bytes, transmission_time, wire_bytes, Time, GAP_BYTES, LONGEST_FRAME_BYTES,
     MICROSECOND, MIN_FRAME_BYTES, SECOND,

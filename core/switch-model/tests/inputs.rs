@@ -25,7 +25,7 @@ impl Effects<()> for Recorder {
     fn dropped(&mut self, _: ChannelId, _: DropCause, (): ()) {
         self.dropped += 1;
     }
-    fn expires(&mut self, _: VirtualChannel, _: u64) {}
+    fn expires(&mut self, _: VirtualChannel, _: Option<u64>) {}
 }
 
 fn frame(bytes: u32) -> Frame<()> {

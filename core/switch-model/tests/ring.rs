@@ -4,7 +4,8 @@ mod harness;
 
 use harness::{channel, Hop, Simulation};
 use switch_model::{
-    ChannelId, Deadlock, DropCause, FlowControl, VirtualChannel, MICROSECOND, SECOND,
+    ChannelId, Deadlock, DropCause, FlowControl, VirtualChannel, Watchdog, WatchdogAction,
+    MICROSECOND, SECOND,
 };
 
 const SWITCHES: u32 = 4;
@@ -118,7 +119,7 @@ fn a_watchdog_ends_a_deadlock_by_dropping() {
     let mut configs = configs(FlowControl::Pause);
     // Between switches only: the hosts go on offering what they have.
     for config in &mut configs[..8] {
-        config.watchdog = Some(100_000 * MICROSECOND);
+        config.watchdog = Some(Watchdog::new(100_000 * MICROSECOND, None, WatchdogAction::Drop));
     }
     let mut simulation = Simulation::new(configs, 7);
     for host in 0..SWITCHES {

@@ -52,10 +52,7 @@ def lines(stored: Stored) -> Iterator[str]:
     for sentence in show.sentences(rows):
         yield f"- {sentence}"
     if left_out:
-        yield (
-            f"- Skipped: {left_out} rows that are not valid, because the emulator was late or "
-            "something else went wrong."
-        )
+        yield f"- Skipped: {left_out} rows that are not valid."
     yield ""
     cells = [dict(zip(show.COLUMNS, line, strict=True)) for line in show.table(rows)]
     yield _line(TABLE)

@@ -129,12 +129,10 @@ NOTES = (
         "Peaks of ingress buffer occupancy",
         "The peak is the largest number of bytes of one input port and priority in a switch at "
         "the same time. Channels differ unless both peaks are equal to the byte; the remarks give "
-        "the difference (emulated minus simulated). A frame that Open vSwitch returns late stays "
-        "in the ingress buffer for that much longer, and one more frame can arrive in each frame "
-        "time of lateness. So a peak is higher by whole frames, depending on the latest frame "
-        "(not on the 99th percentile). If no frame is later than a frame time, all peaks are "
-        "equal. Queues of host interfaces are not compared: a real sender keeps up to 16 KiB "
-        "there, a simulated one only its next frame.",
+        "the difference (emulated minus simulated). In runs without a stretch, a frame that Open "
+        "vSwitch returned late stayed in the ingress buffer for that much longer, and a peak was "
+        "higher by whole frames; now virtual time waits for it. Queues of host interfaces are not "
+        "compared: a real sender keeps up to 16 KiB there, a simulated one only its next frame.",
     ),
     (
         "Time of the deadlock",

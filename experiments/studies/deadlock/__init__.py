@@ -13,8 +13,21 @@ import click
 
 from common.flow_control import FLOW_CONTROLS
 from experiments.framework.campaign import Campaign
-from experiments.framework.experiment import EMULATION, SIMULATION, Common, Experiment, shown_by
-from experiments.framework.options import duration_of, list_option, within
+from experiments.framework.experiment import (
+    EMULATION,
+    SIMULATION,
+    Common,
+    Experiment,
+    ExperimentError,
+    shown_by,
+)
+from experiments.framework.options import (
+    FiniteRange,
+    delay_of,
+    duration_of,
+    list_option,
+    within,
+)
 from experiments.framework.routed import Measured
 from experiments.studies.deadlock import transfers
 from experiments.studies.deadlock.matrix import (
@@ -32,7 +45,7 @@ if TYPE_CHECKING:
 DEFAULT_DURATION_S, QUICK_DURATION_S = 3.0, 2.0
 LIMITS_S = (0.5, 600.0)
 LIMITS_MBPS = {EMULATION: (1.0, 100.0), SIMULATION: (0.001, 1e6)}
-"""Limits of emulation: below, the flows do not start in time; above, a small machine is late."""
+"""Limits of emulation: below, the flows do not start in time; above, virtual time is slow."""
 
 
 def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
@@ -43,6 +56,11 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     duration_s = duration_of(common, usual_s, LIMITS_S)
     if common.rate_mbps is not None:
         within(common.rate_mbps, LIMITS_MBPS[common.on], "--rate", "Mbit/s")
+    watchdog_us = options.get("watchdog")
+    if watchdog_us is not None and common.on == EMULATION:
+        raise ExperimentError("--watchdog: only simulated switches have one here")
+    if options.get("delay") is not None:
+        _ = delay_of(common, options, 0.0)
     found = cases(common, options)
     for case in found:
         _ = scenario.of(case).flows  # report planning errors before anything is started
@@ -51,12 +69,14 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         return measure.emulated(lab, case, duration_s=duration_s, seed=seed)
 
     def virtual(case: Case, seed: int) -> Measured:
-        return measure.simulated(case, duration_s=duration_s, seed=seed)
+        return measure.simulated(case, duration_s=duration_s, seed=seed, watchdog_us=watchdog_us)
 
     parameters = {
         "on": common.on,
         "rate_mbps": common.rate_mbps,
         "duration_s": duration_s,
+        "delay_us": options.get("delay"),
+        "watchdog_us": watchdog_us,
         "cases": [
             [c.routes, c.flow_control, c.protocol, c.repeat, c.pattern, c.tagging] for c in found
         ],
@@ -78,6 +98,18 @@ EXPERIMENT = Experiment(
         list_option("--tagging", f"Some of {', '.join(TAGGINGS)} (default: {TAGGINGS[0]})."),
         list_option("--flow-control", f"Some of {', '.join(FLOW_CONTROLS)} (default: all)."),
         list_option("--protocol", f"Some of {', '.join(PROTOCOLS)} (default: all)."),
+        click.Option(
+            ["--delay"],
+            type=float,
+            metavar="US",
+            help="Delay of every link (default: that of the pattern's fabric).",
+        ),
+        click.Option(
+            ["--watchdog"],
+            type=FiniteRange(1, 1e9),
+            metavar="US",
+            help="Simulation: switches empty queues that were paused for longer.",
+        ),
     ),
     sample_types=SAMPLE_TYPES,
     prepare=prepare,

@@ -32,12 +32,17 @@ class Case:
     pattern: str = RING_4.name
     tagging: str = "switch"
     rate_mbps: float | None = None
+    delay_us: float | None = None
 
     @property
     def routed(self) -> Routed:
         """The fabric and its routes."""
         of = transfers.named(self.pattern)
-        spec = with_options(of.spec, rate=self.rate_mbps or of.rate_mbps)
+        links = {"rate": self.rate_mbps or of.rate_mbps}
+        delay_us = of.delay_us if self.delay_us is None else self.delay_us
+        if delay_us is not None:
+            links["delay"] = delay_us
+        spec = with_options(of.spec, **links)
         request = PlanRequest.of(**of.routes[self.routes], tagging=self.tagging)
         return Routed(spec, request, settings=(("allow_deadlock", True),))
 
@@ -88,7 +93,7 @@ def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
     by_protocol = choice(options.get("protocol"), known, "--protocol")
     quick = {(case.routes, case.flow_control, case.protocol) for case in QUICK}
     found = [
-        Case(r, f, p, repeat, of.name, tagging, common.rate_mbps)
+        Case(r, f, p, repeat, of.name, tagging, common.rate_mbps, options.get("delay"))
         for of, its_routes in transfers.chosen(patterns)
         for tagging in by_tagging
         for r in its_routes

@@ -67,10 +67,13 @@ def judge(
     return with_validity(row.as_json(), seen.status, problems)
 
 
-def simulated(case: Case, *, duration_s: float, seed: int) -> Measured:
+def simulated(
+    case: Case, *, duration_s: float, seed: int, watchdog_us: float | None = None
+) -> Measured:
     """Run one case in the simulator, with hosts that always have a datagram to send.
 
-    The window opens as on a running fabric: after the warm-up, or when nothing moves.
+    The window opens as on a running fabric: after the warm-up, or when nothing moves. With a
+    watchdog, switches empty queues that were paused for longer, so nothing stops for ever.
     """
     from simulation import Load, Result, simulate
     from simulation import Scenario as Simulated
@@ -88,6 +91,7 @@ def simulated(case: Case, *, duration_s: float, seed: int) -> Measured:
                 Load("saturate", message_bytes=packet_bytes),
                 flow_control=case.flow_control,
                 packet_bytes=theory.MTU_BYTES,
+                watchdog_us=watchdog_us,
                 warm_up_us=1e6 * warm_up_s,
                 duration_us=1e6 * (warm_up_s + window_s),
                 seed=seed,
@@ -96,7 +100,7 @@ def simulated(case: Case, *, duration_s: float, seed: int) -> Measured:
 
     result = run(open_loop.WARM_UP_S, duration_s)
     since_s = result.report.deadlock.since_ps / 1e12 if result.report.deadlock else None
-    if since_s is not None and since_s > open_loop.WARM_UP_S:
+    if watchdog_us is None and since_s is not None and since_s > open_loop.WARM_UP_S:
         result = run(since_s, open_loop.FROZEN_WINDOW_S)
     delivered = int(result.report.flow_packets.sum())
     payload = theory.UDP_PAYLOAD_BYTES / theory.MTU_BYTES

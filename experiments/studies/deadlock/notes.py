@@ -57,11 +57,10 @@ def notes(run: Mapping[str, Any]) -> list[tuple[str, str]]:
             "priorities of a link stop together; under PFC each stops separately.",
         ),
         (
-            "Lateness and validity",
-            "Every queue is emulated in virtual time; lateness is the time by which real frames "
-            "came back too late from Open vSwitch. A run whose 99th percentile exceeds the limit, "
-            "or in which anything else failed, is marked as not valid and excluded from the "
-            "findings. Only a late run is repeated, at most twice; run.json keeps the late ones "
-            "under earlier_attempts.",
+            "Stretch and validity",
+            "Every queue is emulated in virtual time, which waits for frames that are still in "
+            "Open vSwitch; the stretch is real over virtual time. A run in which anything failed "
+            "is marked as not valid and excluded from the findings; its remarks say why. No run "
+            "is repeated.",
         ),
     ]

@@ -36,12 +36,10 @@ class Row:
     ``flows_mbps`` is goodput (payload) in the measuring window of ``window_s`` seconds.
     ``cycle`` is the one reported by the emulator's detector, ``predicted_cycle`` the one that the
     static check finds in the rules; both start at their smallest member and follow the frames.
-    ``as_predicted``: all of ``cycle`` are dependencies found by the static check. ``late``:
-    lateness exceeded its limit. ``frozen_after_s`` is when the deadlock began, on the time axis
-    of the samples. ``problems`` say why a row is not valid, one line each. ``earlier_attempts``
-    are the earlier rows of the same case for which the machine was too late, in order; runs are
-    repeated for no other reason. A simulated row has no lateness, and a ``result_sha256`` of all
-    counters.
+    ``as_predicted``: all of ``cycle`` are dependencies found by the static check.
+    ``frozen_after_s`` is when the deadlock began, on the time axis of the samples. ``problems`` say
+    why a row is not valid, one line each. A simulated row has no ``stretch``, and a
+    ``result_sha256`` of all counters.
     """
 
     on: str

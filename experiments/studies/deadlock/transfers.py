@@ -28,8 +28,8 @@ class Transfers:
     """Transfers (source, destination) on a fabric, and the available routes.
 
     ``routes`` are the arguments of :func:`routing.plan.make_plan` by name of the routes.
-    ``letters`` are the paper's, for cyclic and acyclic routes. ``rate_mbps`` is the default rate
-    of the links.
+    ``letters`` are the paper's, for cyclic and acyclic routes. ``rate_mbps`` and ``delay_us``
+    are the defaults of the links; a delay of None is that of any fabric.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Transfers:
     letters: tuple[str, str]
     words: str
     rate_mbps: float = DEFAULT_RATE_MBPS
+    delay_us: float | None = None
 
     @property
     def by_letter(self) -> dict[str, str]:
@@ -77,7 +78,7 @@ RING_6 = Transfers(
 )
 MESH_9 = Transfers(
     "mesh-3x3",
-    "mesh,3,3,delay=5000",
+    "mesh,3,3",
     (
         ("h1", "h8"),
         ("h2", "h9"),
@@ -94,6 +95,7 @@ MESH_9 = Transfers(
     ("e", "f"),
     "a mesh of nine switches with seven transfers",
     rate_mbps=5.0,
+    delay_us=5000.0,
 )
 """Found by a seeded search: transfers that deadlock on plain shortest paths in the simulator and
 have the same fair shares on both kinds of routes."""

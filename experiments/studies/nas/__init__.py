@@ -8,6 +8,7 @@ is run by threads, and its messages are replayed.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from experiments.framework.experiment import (
     ExperimentError,
     shown_by,
 )
+from experiments.framework.options import FiniteRange
 from experiments.workloads.programs.campaign import ProgramCampaign, program_options
 
 if TYPE_CHECKING:
@@ -37,11 +39,15 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     traces = Path(options["traces"]) if options["traces"] else None
     if traces is not None and not traces.is_dir():
         raise ExperimentError(f"--traces {options['traces']!r}: there is no such folder")
-    return campaign.campaign(
+    computing = options.get("computing") or 0.0
+    if computing and common.on == EMULATION:
+        raise ExperimentError("--computing: emulated processes always compute")
+    found = campaign.campaign(
         chosen,
         live=lambda lab, case: measure.live(lab, case, traces),
-        virtual=lambda case: measure.virtual(case, traces),
+        virtual=lambda case: measure.virtual(case, traces, computing),
     )
+    return replace(found, parameters={**found.parameters, "computing": computing})
 
 
 EXPERIMENT = Experiment(
@@ -59,6 +65,13 @@ EXPERIMENT = Experiment(
             ["--class", "problem_class"], default="S", show_default=True, help="S, or larger: W."
         ),
         click.Option(["--traces"], metavar="DIR", help="Keep what each process sent and received."),
+        click.Option(
+            ["--computing"],
+            type=FiniteRange(0, 1000),
+            default=0.0,
+            show_default=True,
+            help="Simulation: a factor for the recorded times of computing.",
+        ),
     ),
     sample_types={
         "row": "int32",

@@ -53,8 +53,11 @@ def record(kernel: str, problem_class: str, processes: int) -> list[Part]:
     return run_local(processes, lambda communicator: measured(communicator, kernel, problem_class))
 
 
-def virtual(case: Case, traces: Path | None) -> Measured:
-    """Record a kernel here and replay its messages on the simulated fabric."""
+def virtual(case: Case, traces: Path | None, computing: float = 0.0) -> Measured:
+    """Record a kernel here and replay its messages on the simulated fabric.
+
+    Its recorded times of computing are multiplied by ``computing``.
+    """
     from simulation.replay import replay
 
     parts = record(case.kernel, case.problem_class, case.processes)
@@ -63,6 +66,7 @@ def virtual(case: Case, traces: Path | None) -> Measured:
         _events(parts),
         places=case.places,
         flow_control=case.routed.plan.flow_control,
+        computing=computing,
     )
     row = {**_row(SIMULATION, case, parts), "deadlock": replayed.deadlock, "cycle": replayed.cycle}
     row["seconds"] = round(replayed.seconds, 9)

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from experiments.framework.campaign import Campaign
-from experiments.framework.experiment import EMULATION, SIMULATION, Common, Experiment, shown_by
+from experiments.framework.experiment import (
+    EMULATION,
+    SIMULATION,
+    Common,
+    Experiment,
+    ExperimentError,
+    shown_by,
+)
 from experiments.framework.options import delay_of, delay_option, duration_of, list_option, within
 from experiments.framework.routed import Measured
 from experiments.studies.traffic.row import SAMPLE_TYPES
@@ -28,7 +35,7 @@ DELAY_US = 5000.0
 """One-way delay of every link: the time that a frame may take in Open vSwitch."""
 DURATION_S = {EMULATION: 3.0, SIMULATION: 20.0}
 QUICK_DURATION_S = {EMULATION: 1.0, SIMULATION: 20.0}
-LIMITS_S = (0.2, 600.0)
+LIMITS_S = {EMULATION: (0.2, 600.0), SIMULATION: (0.001, 600.0)}
 LIMITS_MBPS = {EMULATION: (0.5, 100.0), SIMULATION: (0.001, 1e6)}
 
 
@@ -36,8 +43,11 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     """Check the settings; raises KnotlessError if they are invalid."""
     from experiments.studies.traffic import cases, measure
 
+    cut_through = options.get("cut_through") or 0
+    if cut_through and common.on == EMULATION:
+        raise ExperimentError("--cut-through: emulated switches store and forward")
     usual = QUICK_DURATION_S if common.quick else DURATION_S
-    duration_s = duration_of(common, usual[common.on], LIMITS_S)
+    duration_s = duration_of(common, usual[common.on], LIMITS_S[common.on])
     if common.rate_mbps is not None:
         within(common.rate_mbps, LIMITS_MBPS[common.on], "--rate", "Mbit/s")
     found = cases.cases(common, options, delay_of(common, options, DELAY_US))
@@ -46,7 +56,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         return measure.emulated(lab, case, duration_s=duration_s, seed=seed)
 
     def virtual(case: Case, seed: int) -> Measured:
-        return measure.simulated(case, duration_s=duration_s, seed=seed)
+        return measure.simulated(case, duration_s=duration_s, seed=seed, cut_through=cut_through)
 
     parameters = {
         "on": common.on,
@@ -57,6 +67,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
             if c.repeat == 1
         ],
         "repeats": common.repeats,
+        "cut_through": cut_through,
     }
     return Campaign(common.on, found, parameters, common.seed, live, virtual)
 
@@ -76,6 +87,13 @@ EXPERIMENT = Experiment(
         list_option("--size", "Bytes of acknowledged messages."),
         list_option("--protocol", "udp, tcp or both, in open loop."),
         delay_option(DELAY_US),
+        click.Option(
+            ["--cut-through"],
+            type=click.IntRange(0, 1500),
+            default=0,
+            show_default=True,
+            help="Simulation: switches forward after this many bytes; 0: after all.",
+        ),
     ),
     sample_types=SAMPLE_TYPES,
     prepare=prepare,

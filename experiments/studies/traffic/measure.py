@@ -112,8 +112,8 @@ def _flooded(lab: EmulatedFabric, case: Case, duration_s: float, seed: int) -> M
     return found, samples(case, row, None)
 
 
-def simulated(case: Case, *, duration_s: float, seed: int) -> Measured:
-    """Run a case in the simulator."""
+def simulated(case: Case, *, duration_s: float, seed: int, cut_through: int = 0) -> Measured:
+    """Run a case in the simulator; ``cut_through`` as in :class:`simulation.Scenario`."""
     from simulation import Load, Scenario, simulate
 
     plan, index = case.routed.plan, case.routed.fabric.host_index
@@ -133,6 +133,7 @@ def simulated(case: Case, *, duration_s: float, seed: int) -> Measured:
             Load(arrivals, message_bytes=sum(packets), messages=ENDLESS),
             flow_control=case.routed.plan.flow_control,
             packet_bytes=theory.MTU_BYTES,
+            cut_through=cut_through,
             warm_up_us=warm_up_us,
             duration_us=warm_up_us + duration_s * 1e6,
             seed=seed,

@@ -33,9 +33,9 @@ class Row:
     """The results of one run; lists are in the order of ``flows``.
 
     ``flows_mbps`` is goodput in ``window_s``: message bytes over the time until acknowledgement,
-    or bytes that arrived. ``theory_flows_mbps`` is a flow's rate in an empty fabric for
-    acknowledged messages, else its max-min fair share. ``mean_switches`` is over the flows,
-    ``max_channel_load`` the largest number of them on one channel between switches.
+    or bytes that arrived. ``theory_flows_mbps`` is a flow's rate in an empty store-and-forward
+    fabric for acknowledged messages, else its max-min fair share. ``mean_switches`` is over the
+    flows, ``max_channel_load`` the largest number of them on one channel between switches.
     """
 
     part: str

@@ -22,7 +22,7 @@ LIMITS_MBPS = (1.0, 1e6)
 FAST = {"rate": 20.0, "delay": 2000.0}
 """Default links (Mbit/s, us) for few hosts, and in simulation."""
 SLOW = {"rate": 5.0, "delay": 5000.0}
-"""Default links for many emulated hosts: a small machine is late with 16 hosts on fast links."""
+"""Default links for many emulated hosts: with 16 on fast links, a small machine is stretched."""
 MOST_PROCESSES = 4096
 USUAL_PROCESSES = {EMULATION: 16, SIMULATION: 64}
 QUICK_PROCESSES = {EMULATION: 4, SIMULATION: 16}

@@ -54,9 +54,9 @@ impl AsFd for Poll {
     }
 }
 
-/// Wait until one of `sources` has input, for at most `timeout_ns`.
-pub fn wait_for_input(sources: [BorrowedFd<'_>; 2], timeout_ns: u64) {
-    let mut sources = sources.map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN));
+/// Wait until `source` has input, for at most `timeout_ns`.
+pub fn wait_for_input(source: impl AsFd, timeout_ns: u64) {
+    let mut sources = [PollFd::new(&source, PollFlags::IN)];
     let timeout = Timespec {
         tv_sec: (timeout_ns / 1_000_000_000) as i64,
         tv_nsec: (timeout_ns % 1_000_000_000) as i64,

@@ -17,14 +17,19 @@ use crate::wire::TO_PORT_AT;
 pub(super) const BATCH: usize = 32;
 /// Slots of the ring; larger than any burst observed.
 const RING_SLOTS: usize = 2048;
+/// How often a program without credit looks whether a link emulator still grants or grants again.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// A packet socket with its ring and credit, and the frames that wait for it.
 #[derive(Debug)]
 pub(super) struct Link {
     socket: PacketSocket,
     ring: Ring,
+    name: String,
     /// None if no link emulator is behind the interface.
     credit: Option<CreditUser>,
+    /// When to look for a link emulator again; None if there was none at the start.
+    look_again: Option<Instant>,
     index: i32,
     mac: Mac,
     mtu_bytes: usize,
@@ -57,7 +62,9 @@ impl Link {
         Ok(Link {
             socket,
             ring,
+            name: name.to_string(),
             credit: None,
+            look_again: None,
             index: interface.index,
             mac,
             mtu_bytes: interface.mtu_bytes,
@@ -73,8 +80,9 @@ impl Link {
     ///
     /// # Errors
     /// The credit page cannot be read.
-    pub(super) fn open_credit(&mut self, name: &str) -> io::Result<()> {
-        self.credit = CreditUser::open(name)?;
+    pub(super) fn open_credit(&mut self) -> io::Result<()> {
+        self.credit = CreditUser::open(&self.name)?;
+        self.look_again = self.credit.is_some().then(Instant::now);
         Ok(())
     }
 
@@ -161,12 +169,37 @@ impl Link {
     }
 
     fn claim_credit(&mut self) {
+        if self.credit.is_none() {
+            self.find_issuer();
+        }
+        self.claim_granted();
+        if self.claimed == 0 && self.credit.is_some() {
+            self.find_issuer();
+            self.claim_granted();
+        }
+    }
+
+    fn claim_granted(&mut self) {
         let Some(credit) = &self.credit else {
             self.claimed = self.queue.len();
             return;
         };
         while self.queue.get(self.claimed).is_some_and(|frame| credit.claim(frame.len())) {
             self.claimed += 1;
+        }
+    }
+
+    /// Look, now and then, whether the link emulator has ended or another has taken its place.
+    /// Without one nobody grants credit: what is sent then is lost or arrives, and peers that do
+    /// not answer are given up, as on any other network.
+    fn find_issuer(&mut self) {
+        let now = Instant::now();
+        if self.look_again.is_none_or(|at| now < at) {
+            return;
+        }
+        self.look_again = Some(now + LOOK_AGAIN);
+        if !self.credit.as_ref().is_some_and(CreditUser::issuer_runs) {
+            self.credit = CreditUser::open(&self.name).unwrap_or(None);
         }
     }
 

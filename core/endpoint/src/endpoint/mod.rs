@@ -7,6 +7,8 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use rustix::rand::{getrandom, GetRandomFlags};
+
 use crate::address::{Address, Mac};
 use crate::config::{Config, Time};
 use crate::counters::Counters;
@@ -61,9 +63,8 @@ impl Endpoint {
             let error = if taken { std::io::Error::other(reason) } else { error };
             system(&format!("port {port}"), error)
         })?;
-        link.open_credit(interface).map_err(|error| system("its credit", error))?;
-        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let session = since_1970.map_or(1, |since| since.as_nanos() as u64);
+        link.open_credit().map_err(|error| system("its credit", error))?;
+        let session = random_session().map_err(|error| system("its session", error))?;
         let spin = Spin::new(Duration::from_nanos(config.spin));
         let config = Config { mtu_bytes: link.mtu_bytes(), ..config };
         Ok(Endpoint {
@@ -255,6 +256,14 @@ impl AsFd for Endpoint {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.link.as_fd()
     }
+}
+
+/// A number that no other process has, whatever the clock says.
+fn random_session() -> std::io::Result<u64> {
+    let mut bytes = [0; 8];
+    let length = getrandom(&mut bytes, GetRandomFlags::empty())?;
+    debug_assert_eq!(length, bytes.len(), "the kernel cuts no request of up to 256 bytes");
+    Ok(u64::from_ne_bytes(bytes).max(1))
 }
 
 /// Claim a port by an abstract socket name, which exists in one network namespace until the process

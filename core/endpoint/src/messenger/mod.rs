@@ -5,6 +5,7 @@
 //! [`Messenger::expire`] if nothing arrives.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::RandomState;
 use std::sync::Arc;
 
 use crate::address::{Address, Mac};
@@ -12,14 +13,16 @@ use crate::config::{Config, Time};
 use crate::counters::Counters;
 use crate::error::Error;
 use crate::inbox::Inbox;
-use crate::incoming::{Datagrams, Incoming};
+use crate::incoming::Datagrams;
 use crate::message::{Failure, Message, MessageKind, Reliability, SendId};
-use crate::outgoing::Outgoing;
+use crate::wire::Body;
 
+mod peers;
 mod receiving;
 mod round_robin;
 mod sending;
 
+use peers::Peer;
 use round_robin::RoundRobin;
 
 /// A datagram that is being sent.
@@ -33,21 +36,21 @@ struct Datagram {
     sent_bytes: usize,
 }
 
-/// The state of a peer.
-#[derive(Debug)]
-struct Peer {
-    outgoing: Outgoing,
-    incoming: Option<Incoming>,
-    /// When a frame of its stream last arrived.
-    last_frame: Time,
-}
-
 /// One endpoint's side of the protocol.
 #[derive(Debug)]
 pub struct Messenger {
     config: Config,
     own: Address,
+    /// Identifies this process.
     session: u64,
+    /// Streams begun so far.
+    streams: u64,
+    /// Streams of others that were forgotten.
+    forgotten: u64,
+    /// Makes cookies that nobody else can make.
+    secret: RandomState,
+    /// The latest time that the caller has passed.
+    now: Time,
     groups: BTreeSet<Mac>,
     peers: BTreeMap<Address, Peer>,
     /// Peers for which a frame may have to be sent.
@@ -57,7 +60,8 @@ pub struct Messenger {
     /// Peers whose next frame waits for a receive buffer.
     stalled: BTreeSet<Address>,
     datagrams: VecDeque<Datagram>,
-    resets: VecDeque<(Address, u64)>,
+    /// Frames without payload that are to be sent: receiver, session and the rest.
+    answers: VecDeque<(Address, u64, Body)>,
     partial: Datagrams,
     inbox: Inbox,
     completions: VecDeque<(SendId, Result<(), Failure>)>,
@@ -69,8 +73,7 @@ pub struct Messenger {
 }
 
 impl Messenger {
-    /// An endpoint at `own`. `session` must be greater than that of any earlier endpoint at this
-    /// address, for instance the time.
+    /// An endpoint at `own`. No other endpoint may have the same `session`: choose it at random.
     ///
     /// # Errors
     /// An invalid configuration, a group as own address, session 0.
@@ -84,13 +87,17 @@ impl Messenger {
             config,
             own,
             session,
+            streams: 0,
+            forgotten: 0,
+            secret: RandomState::new(),
+            now: 0,
             groups: BTreeSet::new(),
             peers: BTreeMap::new(),
             ready: RoundRobin::default(),
             busy: BTreeSet::new(),
             stalled: BTreeSet::new(),
             datagrams: VecDeque::new(),
-            resets: VecDeque::new(),
+            answers: VecDeque::new(),
             partial: Datagrams::default(),
             completions: VecDeque::new(),
             outstanding: 0,
@@ -183,18 +190,6 @@ impl Messenger {
         Ok(id)
     }
 
-    fn peer(&mut self, address: Address) -> Option<&mut Peer> {
-        if self.peers.len() >= self.config.most_peers && !self.peers.contains_key(&address) {
-            return None;
-        }
-        let (session, retransmit) = (self.session, self.config.retransmit);
-        Some(self.peers.entry(address).or_insert_with(|| Peer {
-            outgoing: Outgoing::new(session, retransmit),
-            incoming: None,
-            last_frame: 0,
-        }))
-    }
-
     /// Remove and return the oldest plain message that has arrived.
     pub fn receive(&mut self) -> Option<Message> {
         self.take_message(|message| message.kind == MessageKind::Plain)
@@ -203,14 +198,14 @@ impl Messenger {
     /// Remove and return the oldest message, except operations, for which `wanted` is true.
     pub fn take_message(&mut self, wanted: impl Fn(&Message) -> bool) -> Option<Message> {
         let message = self.inbox.take(wanted)?;
-        self.release_stalled();
+        self.use_freed_room();
         Some(message)
     }
 
     /// Remove and return the oldest operation that has arrived.
     pub fn take_operation(&mut self) -> Option<Message> {
         let message = self.inbox.take_operation()?;
-        self.release_stalled();
+        self.use_freed_room();
         Some(message)
     }
 
@@ -222,7 +217,7 @@ impl Messenger {
     /// Post `count` receive buffers, each for one message of any length.
     pub fn post_receive(&mut self, count: usize) {
         self.inbox.post(count);
-        self.release_stalled();
+        self.use_freed_room();
     }
 
     /// A posted message that is complete (sent or, if reliable, acknowledged), or why it failed.

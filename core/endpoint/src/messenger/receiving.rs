@@ -3,7 +3,7 @@
 use super::Messenger;
 use crate::address::Address;
 use crate::config::Time;
-use crate::incoming::{Incoming, Outcome, Part, Piece};
+use crate::incoming::{Outcome, Part, Piece};
 use crate::message::Failure;
 use crate::wire::{self, Ack, Body, Header, Refusal};
 
@@ -13,6 +13,7 @@ const MAX_HELD_BYTES: usize = 8 << 20;
 impl Messenger {
     /// Process a received frame of any content.
     pub fn take_frame(&mut self, now: Time, frame: &[u8]) {
+        self.now = now;
         self.counters.rx_frames += 1;
         let (header, payload) = match wire::read(frame) {
             Ok(read) => read,
@@ -38,12 +39,19 @@ impl Messenger {
                     self.counters.refused_frames += 1;
                 }
             }
-            Body::Stream { sequence, oldest, total, kind, first, last, ack } => {
+            Body::Stream { sequence, total, kind, first, last, ack, .. } => {
                 let part = Part { total, kind, first, last, payload };
-                self.take_stream(now, from, session, (oldest, sequence), part);
+                self.take_stream(from, session, sequence, part);
                 self.take_ack(now, from, &ack);
             }
             Body::Ack(ack) => self.take_ack(now, from, &ack),
+            Body::Challenge { session: ours, cookie } => {
+                self.take_challenge(from, session, ours, cookie);
+            }
+            Body::Confirmation { cookie, oldest } => {
+                self.take_confirmation(from, session, cookie, oldest);
+            }
+            Body::Forgotten { session: ours } => self.take_forgotten(from, session, ours),
             Body::Reset { session } => {
                 let known = self.peers.get(&from);
                 if known.is_some_and(|peer| peer.outgoing.session == session) {
@@ -53,41 +61,24 @@ impl Messenger {
                 }
             }
         }
+        self.use_freed_room();
     }
 
-    fn take_stream(
-        &mut self,
-        now: Time,
-        from: Address,
-        session: u64,
-        (oldest, sequence): (u64, u64),
-        part: Part<'_>,
-    ) {
-        let known = self.peers.get(&from).and_then(|peer| peer.incoming.as_ref());
-        match known.map(|incoming| incoming.session) {
-            Some(known) if known > session => {
-                self.counters.stray_frames += 1;
-                return;
-            }
-            Some(known) if known == session => {}
-            // The beginning of this stream was acknowledged by an earlier process at this port.
-            _ if oldest > 0 => {
-                self.reset(from, session);
-                return;
-            }
-            _ => {
-                let Some(peer) = self.peer(from) else {
-                    self.counters.refused_frames += 1;
-                    return;
-                };
-                let before = peer.incoming.replace(Incoming::new(session));
-                self.forget(before);
-            }
-        }
+    fn take_stream(&mut self, from: Address, session: u64, sequence: u64, part: Part<'_>) {
         let (own, room) = (self.own, MAX_HELD_BYTES - self.held_bytes.min(MAX_HELD_BYTES));
-        let Some(peer) = self.peers.get_mut(&from) else { return };
-        let Some(incoming) = &mut peer.incoming else { return };
-        peer.last_frame = now;
+        let peer = self.peers.get_mut(&from);
+        let known = peer.and_then(|peer| peer.incoming.as_mut().zip(Some(&mut peer.last_frame)));
+        let Some((incoming, last_frame)) =
+            known.filter(|(incoming, _)| incoming.session == session)
+        else {
+            self.challenge(from, session);
+            return;
+        };
+        if incoming.is_broken() {
+            self.answer(from, self.session, Body::Reset { session });
+            return;
+        }
+        *last_frame = self.now;
         let before = incoming.held_bytes();
         let outcome = incoming.take(sequence, part, room, from, own, &mut self.inbox);
         self.held_bytes = self.held_bytes + incoming.held_bytes() - before;
@@ -97,10 +88,7 @@ impl Messenger {
             Outcome::Duplicate => self.counters.duplicate_frames += 1,
             Outcome::NoRoom => self.counters.refused_frames += 1,
             Outcome::Broken => {
-                self.counters.malformed_frames += 1;
-                let incoming = peer.incoming.take();
-                self.forget(incoming);
-                self.reset(from, session);
+                self.broken(from);
                 return;
             }
         }
@@ -111,25 +99,29 @@ impl Messenger {
             self.ready.add(from);
         }
         self.busy.insert(from);
-    }
-
-    fn reset(&mut self, to: Address, session: u64) {
-        // At most one pending answer to each stream, so that a flood of frames causes no flood of
-        // answers.
-        if self.resets.len() < self.config.most_peers && !self.resets.contains(&(to, session)) {
-            self.resets.push_back((to, session));
+        if let Some(peer) = self.peers.get_mut(&from) {
+            peer.last_use = self.now;
         }
     }
 
-    pub(super) fn forget(&mut self, incoming: Option<Incoming>) {
-        if let Some(incoming) = incoming {
-            self.held_bytes -= incoming.held_bytes();
-            incoming.end(&mut self.inbox);
-        }
+    /// The stream of this peer is broken.
+    fn broken(&mut self, from: Address) {
+        self.counters.malformed_frames += 1;
+        let Some(incoming) = self.peers.get_mut(&from).and_then(|peer| peer.incoming.as_mut())
+        else {
+            return;
+        };
+        let session = incoming.session;
+        self.held_bytes -= incoming.held_bytes();
+        incoming.break_off(&mut self.inbox);
+        self.answer(from, self.session, Body::Reset { session });
     }
 
     fn take_ack(&mut self, now: Time, from: Address, ack: &Ack) {
         let Some(peer) = self.peers.get_mut(&from) else { return };
+        if ack.session == peer.outgoing.session {
+            peer.last_use = now;
+        }
         let (completions, outstanding) = (&mut self.completions, &mut self.outstanding);
         peer.outgoing.acknowledged(now, ack, |id| {
             completions.push_back((id, Ok(())));
@@ -141,16 +133,20 @@ impl Messenger {
     }
 
     pub(super) fn fail(&mut self, address: Address, failure: Failure) {
+        let next = self.new_session();
         let Some(peer) = self.peers.get_mut(&address) else { return };
         let (completions, outstanding) = (&mut self.completions, &mut self.outstanding);
-        peer.outgoing.fail(failure, |id, failure| {
+        peer.outgoing.fail(failure, next, |id, failure| {
             completions.push_back((id, Err(failure)));
             *outstanding -= 1;
         });
     }
 
-    /// A receive buffer has become free: continue the streams that waited for one.
-    pub(super) fn release_stalled(&mut self) {
+    /// Continue the streams that wait for a buffer or for memory, if there may be some now.
+    pub(super) fn use_freed_room(&mut self) {
+        if !self.inbox.take_freed() || self.stalled.is_empty() {
+            return;
+        }
         for address in std::mem::take(&mut self.stalled) {
             let Some(incoming) =
                 self.peers.get_mut(&address).and_then(|peer| peer.incoming.as_mut())
@@ -160,15 +156,11 @@ impl Messenger {
             let before = incoming.held_bytes();
             let outcome = incoming.release(address, self.own, &mut self.inbox);
             self.held_bytes = self.held_bytes + incoming.held_bytes() - before;
-            let session = incoming.session;
             if incoming.is_stalled() {
                 self.stalled.insert(address);
             }
             if outcome == Outcome::Broken {
-                self.counters.malformed_frames += 1;
-                let incoming = self.peers.get_mut(&address).and_then(|peer| peer.incoming.take());
-                self.forget(incoming);
-                self.reset(address, session);
+                self.broken(address);
             }
             self.ready.add(address);
         }

@@ -1,7 +1,6 @@
 //! Sending frames, and time-outs.
 
 use super::Messenger;
-use crate::address::Address;
 use crate::config::Time;
 use crate::incoming::Incoming;
 use crate::message::Failure;
@@ -27,21 +26,18 @@ impl Messenger {
 
     /// Write the next frame to be sent now to `frame`; returns false if there is none.
     pub fn transmit(&mut self, now: Time, frame: &mut Vec<u8>) -> bool {
-        let sent = self.transmit_reset(frame)
+        self.now = now;
+        let sent = self.transmit_answer(frame)
             || self.transmit_datagram(frame)
             || self.transmit_stream(now, frame);
         self.counters.tx_frames += u64::from(sent);
         sent
     }
 
-    fn transmit_reset(&mut self, frame: &mut Vec<u8>) -> bool {
-        let Some((to, session)) = self.resets.pop_front() else { return false };
-        self.write(frame, to, self.session, Body::Reset { session }, &[]);
+    fn transmit_answer(&mut self, frame: &mut Vec<u8>) -> bool {
+        let Some((to, session, body)) = self.answers.pop_front() else { return false };
+        wire::write(frame, &Header { to, from: self.own, session, body }, &[]);
         true
-    }
-
-    fn write(&self, frame: &mut Vec<u8>, to: Address, session: u64, body: Body, payload: &[u8]) {
-        wire::write(frame, &Header { to, from: self.own, session, body }, payload);
     }
 
     fn transmit_datagram(&mut self, frame: &mut Vec<u8>) -> bool {
@@ -110,6 +106,7 @@ impl Messenger {
 
     /// Send again what is due, and give up peers that do not answer.
     pub fn expire(&mut self, now: Time) {
+        self.now = now;
         self.partial.expire(now, &mut self.inbox);
         let give_up = self.config.give_up;
         for address in std::mem::take(&mut self.busy) {
@@ -124,13 +121,14 @@ impl Messenger {
             if !peer.outgoing.is_idle() || (open && !abandoned) || due {
                 self.busy.insert(address);
             }
-            if abandoned {
-                let incoming = peer.incoming.take();
-                self.forget(incoming);
+            if let Some(incoming) = peer.incoming.as_mut().filter(|_| abandoned) {
+                self.held_bytes -= incoming.held_bytes();
+                incoming.break_off(&mut self.inbox);
             }
             if !alive {
                 self.fail(address, Failure::PeerLost);
             }
         }
+        self.use_freed_room();
     }
 }

@@ -12,8 +12,6 @@ use crate::operation::{OperationId, Request, Status};
 
 /// Unacknowledged answers to one process. Further requests are dropped.
 const MAX_ANSWERS: usize = 4096;
-/// Processes whose group operations are remembered.
-const MAX_SENDERS: usize = 4096;
 /// Bytes of all unacknowledged answers. Further reads are refused.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
 
@@ -41,12 +39,7 @@ impl Node {
         match request {
             Request::Write { id, area, shape, data, once } => {
                 let status = if once {
-                    if self.recent.len() >= MAX_SENDERS && !self.recent.contains_key(&from) {
-                        return false;
-                    }
-                    let Some(status) = self.recent.entry(from).or_default().status(id) else {
-                        return true;
-                    };
+                    let Some(status) = self.recent.status(from, id) else { return true };
                     *status.get_or_insert_with(|| self.areas.write(area, &shape, data))
                 } else {
                     self.areas.write(area, &shape, data)

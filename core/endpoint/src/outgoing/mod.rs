@@ -66,8 +66,10 @@ pub struct NextFrame<'stream> {
 /// The sending side of one stream.
 #[derive(Debug)]
 pub struct Outgoing {
-    /// The stream's number: greater than that of any earlier one to this peer.
+    /// The stream's number, which no other stream to this peer has.
     pub session: u64,
+    /// Whether the peer knows this stream. Until then one frame is sent.
+    known: bool,
     posted: VecDeque<Posted>,
     /// Bytes of the first posted message that are in flight.
     started_bytes: usize,
@@ -91,6 +93,7 @@ impl Outgoing {
     pub fn new(session: u64, shortest_timeout: Time) -> Outgoing {
         Outgoing {
             session,
+            known: false,
             posted: VecDeque::new(),
             started_bytes: 0,
             flight: VecDeque::new(),
@@ -121,7 +124,8 @@ impl Outgoing {
     }
 
     fn has_new(&self) -> bool {
-        !self.posted.is_empty() && self.flight.len() < WINDOW_FRAMES
+        let most = if self.known { WINDOW_FRAMES } else { 1 };
+        !self.posted.is_empty() && self.flight.len() < most
     }
 
     /// Return the next frame to be sent, lost ones first.
@@ -186,6 +190,7 @@ impl Outgoing {
         if ack.session != self.session || ack.next > end || ack.next < self.oldest {
             return;
         }
+        self.known = true;
         let mut sample = None;
         let mut progress = false;
         let (mut order, mut sent) = (self.arrived_order, self.arrived_sent);
@@ -266,8 +271,36 @@ impl Outgoing {
         true
     }
 
-    /// End this stream and begin the next; calls `fail` for each incomplete message.
-    pub fn fail(&mut self, failure: Failure, mut fail: impl FnMut(SendId, Failure)) {
+    /// The oldest frame whose acknowledgement has not been received.
+    pub fn oldest(&self) -> u64 {
+        self.oldest
+    }
+
+    /// The peer will know this stream, of which it has received nothing: send all frames again.
+    pub fn restart(&mut self) {
+        self.known = true;
+        for frame in &mut self.flight {
+            (frame.arrived, frame.lost, frame.transmissions) = (false, true, 0);
+        }
+    }
+
+    /// Whether what is in flight can be sent in another stream without arriving twice: whole
+    /// messages, of which no frame was sent twice.
+    pub fn can_move(&self) -> bool {
+        let whole = self.flight.front().is_none_or(|frame| frame.start == 0);
+        whole && self.flight.iter().all(|frame| frame.transmissions <= 1)
+    }
+
+    /// Continue as another stream, from its first frame on.
+    pub fn renew(&mut self, session: u64) {
+        (self.session, self.oldest, self.known) = (session, 0, false);
+        for (place, frame) in self.flight.iter_mut().enumerate() {
+            (frame.arrived, frame.lost, frame.transmissions) = (false, place == 0, 0);
+        }
+    }
+
+    /// End this stream and begin that of number `next`; calls `fail` for each incomplete message.
+    pub fn fail(&mut self, failure: Failure, next: u64, mut fail: impl FnMut(SendId, Failure)) {
         let mut last = None;
         let ids = self.flight.iter().map(|frame| frame.id);
         for id in ids.chain(self.posted.iter().map(|posted| posted.id)) {
@@ -275,6 +308,6 @@ impl Outgoing {
                 fail(id, failure);
             }
         }
-        *self = Outgoing::new(self.session + 1, self.shortest_timeout);
+        *self = Outgoing::new(next, self.shortest_timeout);
     }
 }

@@ -4,6 +4,7 @@ use super::*;
 
 fn stream(messages: usize) -> Outgoing {
     let mut stream = Outgoing::new(7, MILLISECOND);
+    stream.restart();
     for id in 0..messages {
         stream.post(id as u64, Arc::from(vec![0; 10]), MessageKind::Plain);
     }
@@ -57,7 +58,7 @@ fn a_silent_peer_is_given_up_and_a_new_stream_begins() {
     assert!(stream.expire(104, 100));
     assert!(!stream.expire(105, 100));
     let mut failed = Vec::new();
-    stream.fail(Failure::PeerLost, |id, _| failed.push(id));
+    stream.fail(Failure::PeerLost, 8, |id, _| failed.push(id));
     assert_eq!((failed, stream.session), (vec![0, 1, 2], 8));
     assert!(stream.is_idle() && stream.deadline(100).is_none());
 }

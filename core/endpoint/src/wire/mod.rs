@@ -7,11 +7,14 @@
 //!  1  flags: bit 0 first, bit 1 last frame of its message (stream); from bit 2 on the message kind
 //!  2  destination port           3  source port
 //!  4  payload bytes (2)          6  zero (2)
-//!  8  session of the sender (8)
+//!  8  session: of the stream, or of the process (8)
 //! 16  datagram: message number (4), offset (4), message bytes (4)
 //!     stream: sequence (8), oldest (8), message bytes (4), acknowledgement (24)
 //!     acknowledgement: session that it is for (8), next (8), further (8)
-//!     reset: session that is not known (8)
+//!     reset: session of a broken stream (8)
+//!     challenge: session that is not known (8), cookie (8)
+//!     confirmation: cookie (8), oldest (8)
+//!     forgotten: session that is no longer known (8)
 //!  .  CRC-32 of the addresses and of all from 0 on except itself (4)
 //! ```
 //!
@@ -35,7 +38,7 @@ pub const LONGEST_HEADER_BYTES: usize = COMMON_BYTES + 20 + ACK_BYTES + CRC_BYTE
 /// Offset of the destination port from the frame's first byte.
 pub const TO_PORT_AT: usize = HEADER_BYTES + 2;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const COMMON_BYTES: usize = 16;
 const ACK_BYTES: usize = 24;
 const CRC_BYTES: usize = 4;
@@ -46,6 +49,9 @@ const DATAGRAM: u8 = 1;
 const STREAM: u8 = 2;
 const ACK: u8 = 3;
 const RESET: u8 = 4;
+const CHALLENGE: u8 = 5;
+const CONFIRMATION: u8 = 6;
+const FORGOTTEN: u8 = 7;
 
 /// What has arrived of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,9 +97,28 @@ pub enum Body {
     },
     /// An acknowledgement without payload.
     Ack(Ack),
-    /// The receiver of this stream does not know it, so it cannot continue.
+    /// This stream is broken and cannot continue.
     Reset {
-        /// The session of the stream's sender.
+        /// The session of the stream.
+        session: u64,
+    },
+    /// The receiver of this stream does not know it: its sender must confirm that it sends it.
+    Challenge {
+        /// The session of the stream.
+        session: u64,
+        /// To be returned.
+        cookie: u64,
+    },
+    /// The answer to a challenge: a process sends the stream that has the header's session.
+    Confirmation {
+        /// As received.
+        cookie: u64,
+        /// The oldest frame whose acknowledgement the sender has not received.
+        oldest: u64,
+    },
+    /// The answer to a confirmation of a stream that has begun: its receiver does not know it.
+    Forgotten {
+        /// The session of the stream.
         session: u64,
     },
 }
@@ -105,7 +130,7 @@ pub struct Header {
     pub to: Address,
     /// The sender.
     pub from: Address,
-    /// Greater than any earlier session of `from`.
+    /// The stream (frames of streams, acknowledgements and confirmations), otherwise the process.
     pub session: u64,
     /// The rest, by type.
     pub body: Body,
@@ -132,7 +157,8 @@ pub fn header_bytes(body: &Body) -> usize {
             Body::Datagram { .. } => 12,
             Body::Stream { .. } => 20 + ACK_BYTES,
             Body::Ack(_) => ACK_BYTES,
-            Body::Reset { .. } => 8,
+            Body::Reset { .. } | Body::Forgotten { .. } => 8,
+            Body::Challenge { .. } | Body::Confirmation { .. } => 16,
         }
 }
 

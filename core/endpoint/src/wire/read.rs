@@ -3,7 +3,8 @@
 use packet_io::ethernet::MESSAGE_ETHER_TYPE;
 
 use super::{
-    crc, Ack, Body, Header, Refusal, ACK, DATAGRAM, FIRST, KIND_SHIFT, LAST, RESET, STREAM, VERSION,
+    crc, Ack, Body, Header, Refusal, ACK, CHALLENGE, CONFIRMATION, DATAGRAM, FIRST, FORGOTTEN,
+    KIND_SHIFT, LAST, RESET, STREAM, VERSION,
 };
 use crate::address::{Address, Mac};
 use crate::bytes::{read_array, read_u16, read_u32, read_u64};
@@ -69,6 +70,13 @@ fn read_body(frame_type: u8, flags: u8, bytes: &mut &[u8]) -> Result<Body, Refus
         STREAM => read_stream(message_kind(flags)?, flags, bytes),
         ACK => read_ack(bytes).map(Body::Ack),
         RESET => read_u64(bytes).map(|session| Body::Reset { session }),
+        CHALLENGE => read_u64(bytes)
+            .zip(read_u64(bytes))
+            .map(|(session, cookie)| Body::Challenge { session, cookie }),
+        CONFIRMATION => read_u64(bytes)
+            .zip(read_u64(bytes))
+            .map(|(cookie, oldest)| Body::Confirmation { cookie, oldest }),
+        FORGOTTEN => read_u64(bytes).map(|session| Body::Forgotten { session }),
         _ => return Err(Refusal::Unsupported),
     };
     body.ok_or(Refusal::Short)
@@ -117,7 +125,7 @@ fn is_inconsistent(header: &Header, payload: &[u8]) -> bool {
                 || bytes > u64::from(total)
                 || (first && last) != (bytes == u64::from(total))
         }
-        Body::Ack(_) | Body::Reset { .. } => header.to.mac.is_group() || bytes > 0,
+        _ => header.to.mac.is_group() || bytes > 0,
     };
     of_body || header.from.mac.is_group() || header.session == 0
 }

@@ -82,12 +82,16 @@ proptest! {
 }
 
 #[test]
-fn acknowledgements_and_resets_do_not_go_to_groups() {
+fn frames_without_payload_do_not_go_to_groups() {
     let one = Address { mac: Mac([2; 6]), port: 3 };
     let group = Address { mac: Mac([3; 6]), port: 3 };
     let ack = Ack { session: 1, next: 2, further: 3 };
     let mut frame = Vec::new();
-    for body in [Body::Ack(ack), Body::Reset { session: 9 }] {
+    let challenge = Body::Challenge { session: 9, cookie: 8 };
+    let confirmation = Body::Confirmation { cookie: 7, oldest: 6 };
+    let reset = Body::Reset { session: 9 };
+    let forgotten = Body::Forgotten { session: 9 };
+    for body in [Body::Ack(ack), reset, challenge, confirmation, forgotten] {
         let header = Header { to: one, from: one, session: 5, body };
         write(&mut frame, &header, &[]);
         assert_eq!(read(&frame), Ok((header, &[][..])));

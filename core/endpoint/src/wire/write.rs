@@ -3,7 +3,8 @@
 use packet_io::ethernet::{MESSAGE_ETHER_TYPE, MIN_FRAME_BYTES};
 
 use super::{
-    crc, Ack, Body, Header, ACK, DATAGRAM, FIRST, KIND_SHIFT, LAST, RESET, STREAM, VERSION,
+    crc, Ack, Body, Header, ACK, CHALLENGE, CONFIRMATION, DATAGRAM, FIRST, FORGOTTEN, KIND_SHIFT,
+    LAST, RESET, STREAM, VERSION,
 };
 
 /// Replace the content of `frame` by a frame, padded to Ethernet's minimum. `payload` must be
@@ -21,6 +22,9 @@ pub fn write(frame: &mut Vec<u8>, header: &Header, payload: &[u8]) {
         }
         Body::Ack(_) => (ACK, 0),
         Body::Reset { .. } => (RESET, 0),
+        Body::Challenge { .. } => (CHALLENGE, 0),
+        Body::Confirmation { .. } => (CONFIRMATION, 0),
+        Body::Forgotten { .. } => (FORGOTTEN, 0),
     };
     frame.extend_from_slice(&[VERSION << 4 | frame_type, flags, header.to.port, header.from.port]);
     frame.extend_from_slice(&(payload.len() as u16).to_be_bytes());
@@ -39,7 +43,14 @@ pub fn write(frame: &mut Vec<u8>, header: &Header, payload: &[u8]) {
             write_ack(frame, ack);
         }
         Body::Ack(ack) => write_ack(frame, ack),
-        Body::Reset { session } => frame.extend_from_slice(&session.to_be_bytes()),
+        Body::Reset { session } | Body::Forgotten { session } => {
+            frame.extend_from_slice(&session.to_be_bytes());
+        }
+        Body::Challenge { session: word, cookie: next }
+        | Body::Confirmation { cookie: word, oldest: next } => {
+            frame.extend_from_slice(&word.to_be_bytes());
+            frame.extend_from_slice(&next.to_be_bytes());
+        }
     }
     let crc = crc(frame, payload);
     frame.extend_from_slice(&crc.to_be_bytes());

@@ -18,6 +18,7 @@ pub struct Faults {
     pub damage: u64,
 }
 
+#[allow(dead_code)]
 pub const ALL_FAULTS: Faults = Faults { lose: 50, double: 50, delay: 100, damage: 20 };
 
 pub struct Network {
@@ -27,6 +28,8 @@ pub struct Network {
     pub faults: Faults,
     /// Frames in flight by (arrival, number): receiver and bytes.
     under_way: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
+    /// The address of each node.
+    addresses: Vec<Address>,
     number: u64,
     pub lost: u64,
     cut: Option<usize>,
@@ -45,6 +48,7 @@ impl Network {
             random: Random::new(seed),
             faults,
             under_way: BTreeMap::new(),
+            addresses: (0..nodes).map(address).collect(),
             number: 0,
             lost: 0,
             cut: None,
@@ -55,6 +59,35 @@ impl Network {
     #[allow(dead_code)] // not every test binary uses it
     pub fn cut(&mut self, node: usize) {
         self.cut = Some(node);
+    }
+
+    /// A process at another address takes the place of this node.
+    #[allow(dead_code)]
+    pub fn replace(&mut self, node: usize, at: Address, session: u64) {
+        self.put(node, at, Node::new(Config::default(), at, session).unwrap());
+    }
+
+    /// This process takes the place of a node.
+    #[allow(dead_code)]
+    pub fn put(&mut self, node: usize, at: Address, process: Node) {
+        self.nodes[node] = process;
+        self.addresses[node] = at;
+    }
+
+    /// Take a process off the network.
+    #[allow(dead_code)]
+    pub fn take(&mut self, node: usize) -> Node {
+        let away = Node::new(Config::default(), address(250), 999).unwrap();
+        std::mem::replace(&mut self.nodes[node], away)
+    }
+
+    /// Let this time pass.
+    #[allow(dead_code)]
+    pub fn pass(&mut self, time: Time) {
+        let end = self.now + time;
+        while self.now < end {
+            self.step_until(end);
+        }
     }
 
     /// Send these bytes to `node`.
@@ -69,7 +102,7 @@ impl Network {
             if self.cut.is_some_and(|cut| cut == node || cut == from) {
                 continue;
             }
-            if node == from || !(to.is_group() || to == address(node).mac) {
+            if node == from || !(to.is_group() || to == self.addresses[node].mac) {
                 continue;
             }
             let copies = 1 + u64::from(self.random.chance(self.faults.double));
@@ -105,10 +138,18 @@ impl Network {
 
     /// Process the next event; returns false if there is none.
     pub fn step(&mut self) -> bool {
+        self.step_until(Time::MAX)
+    }
+
+    /// Process the next event, or pass the time until `end` if there is none before.
+    pub fn step_until(&mut self, end: Time) -> bool {
         self.send_all();
         let arrival = self.under_way.first_key_value().map(|((at, _), _)| *at);
         let deadline = self.nodes.iter().filter_map(Node::deadline).min();
-        let Some(next) = [arrival, deadline].into_iter().flatten().min() else { return false };
+        let end = (end < Time::MAX).then_some(end);
+        let Some(next) = [arrival, deadline, end].into_iter().flatten().min() else {
+            return false;
+        };
         self.now = self.now.max(next);
         while let Some(entry) = self.under_way.first_entry().filter(|e| e.key().0 <= self.now) {
             let (node, frame) = entry.remove();

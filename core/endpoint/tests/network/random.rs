@@ -24,6 +24,7 @@ impl Random {
         self.below(1000) < per_mille
     }
 
+    #[allow(dead_code)]
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| self.next() as u8).collect()
     }

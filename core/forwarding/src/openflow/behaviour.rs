@@ -249,14 +249,21 @@ impl Rules {
         sets.clear();
         let mut followed = true;
         let mut problems = Vec::new();
-        for (generation, held) in self.switches[switch as usize].met(newest) {
+        let generations = &self.switches[switch as usize];
+        let replayed = generations.is_replayed();
+        for (generation, held) in generations.met(newest) {
             let mut out = Vec::new();
             followed &= held.outputs(in_port, frame, &mut out, &mut problems);
-            // A packet that has met older rules only can meet all that the other one can.
-            if sets.iter().all(|known| known.out != out) {
+            if replayed {
+                sets.push(Copies { newest: 0, out });
+            } else if sets.iter().all(|known| known.out != out) {
+                // A packet that has met older rules only can meet all that the other one can.
                 let newest = generations::newest(newest, generation, self.generations);
                 sets.push(Copies { newest, out });
             }
+        }
+        if replayed && sets.iter().all(|set| set.out == sets[0].out) {
+            sets.truncate(1);
         }
         for problem in problems {
             self.problems.insert((switch, problem.to_string()));

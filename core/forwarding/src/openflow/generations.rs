@@ -22,6 +22,8 @@ pub struct Generations {
     sets: Vec<Arc<Switch>>,
     /// By generation: its place in `sets`.
     of: Vec<u8>,
+    /// Whether the switch holds a known generation at any time, see [`Generations::replayed`].
+    replayed: bool,
 }
 
 impl Generations {
@@ -36,7 +38,19 @@ impl Generations {
             });
             of.push(place as u8);
         }
-        Self { sets, of }
+        Self { sets, of, replayed: false }
+    }
+
+    /// The same for a switch that is known to hold a certain generation at any time. What it does
+    /// with a packet is a set of hops for each generation, in their order, or one set if all are
+    /// equal; a packet may meet any generation after any other.
+    pub fn replayed(self) -> Self {
+        Self { replayed: true, ..self }
+    }
+
+    /// Whether there is a set of hops for each generation.
+    pub fn is_replayed(&self) -> bool {
+        self.replayed
     }
 
     /// The rules of all generations.
@@ -47,10 +61,11 @@ impl Generations {
     /// The distinct rule sets that a packet can meet, each with the oldest generation that has it,
     /// if the newest generation that the packet has met is `newest`.
     pub fn met(&self, newest: u8) -> impl Iterator<Item = (u8, &Switch)> {
-        let oldest = usize::from(newest.saturating_sub(1));
+        let oldest = if self.replayed { 0 } else { usize::from(newest.saturating_sub(1)) };
         let possible = oldest..self.of.len();
-        let first =
-            move |&generation: &usize| !self.of[oldest..generation].contains(&self.of[generation]);
+        let first = move |&generation: &usize| {
+            self.replayed || !self.of[oldest..generation].contains(&self.of[generation])
+        };
         let met = possible.filter(first);
         met.map(|generation| (generation as u8, &*self.sets[usize::from(self.of[generation])]))
     }

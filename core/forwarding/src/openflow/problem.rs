@@ -10,6 +10,7 @@ pub enum Problem {
     GoesBack { table: u8, to: u8 },
     NoGroup(u32),
     EndlessGroups(u32),
+    TooManyActions { group: u32, most: usize },
     UntaggedPop,
     UntaggedSet(&'static str),
     SetsOther(String),
@@ -28,6 +29,10 @@ impl fmt::Display for Problem {
             }
             Self::NoGroup(group) => write!(f, "a rule uses group {group}, which is not there"),
             Self::EndlessGroups(group) => write!(f, "group {group} uses groups without end"),
+            Self::TooManyActions { group, most } => write!(
+                f,
+                "group {group} leads to more than {most} actions for one frame; they are not followed"
+            ),
             Self::UntaggedPop => write!(f, "a rule takes the tag off an untagged frame"),
             Self::UntaggedSet(name) => write!(f, "a rule sets {name} of an untagged frame"),
             Self::SetsOther(name) => write!(f, "a rule sets {name}, which is not followed here"),
@@ -40,6 +45,9 @@ impl fmt::Display for Problem {
 impl Problem {
     /// Whether the fate of the frame is unknown.
     pub(super) fn ends_it(&self) -> bool {
-        matches!(self, Self::SetsOther(_) | Self::OtherAction | Self::ThreeTags)
+        matches!(
+            self,
+            Self::SetsOther(_) | Self::OtherAction | Self::ThreeTags | Self::TooManyActions { .. }
+        )
     }
 }

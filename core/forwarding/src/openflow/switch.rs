@@ -14,8 +14,9 @@ const ALL_48: u64 = (1 << 48) - 1;
 const IN_PORT: u32 = 0xFFFF_FFF8;
 const CONTROLLER: u32 = 0xFFFF_FFFD;
 const MOST_NESTED_GROUPS: usize = 8;
-/// The most actions followed for one frame in one switch: foreign rules may copy without end.
-const MOST_ACTIONS: usize = 100_000;
+/// The most actions followed for one frame in one switch, groups included: foreign rules may copy
+/// without end.
+const MOST_ACTIONS: usize = 10_000;
 
 /// The headers of a frame.
 #[derive(Debug, Clone, Copy)]
@@ -165,6 +166,8 @@ pub struct Switch {
     tables: BTreeMap<u8, Table>,
     rules: Vec<Rule>,
     groups: FxHashMap<u32, Vec<Vec<Action>>>,
+    /// The number of actions of each group, with those of the groups that it uses.
+    actions: FxHashMap<u32, usize>,
 }
 
 impl PartialEq for Switch {
@@ -185,7 +188,8 @@ impl Switch {
             }
         }
         tables.values_mut().for_each(Table::finish);
-        Self { tables, rules, groups: groups.into_iter().collect() }
+        let groups = groups.into_iter().collect();
+        Self { tables, rules, actions: count_actions(&groups), groups }
     }
 
     /// The rules, the first of those with one priority winning.
@@ -210,7 +214,7 @@ impl Switch {
             let frame = Frame { tags: passage.tags, ..frame };
             let Some(place) = table.lookup(&frame.key(in_port, metadata)) else { break };
             let rule = &self.rules[place as usize];
-            self.apply(&rule.actions, &mut passage, 0);
+            self.apply(&rule.actions, &mut passage);
             metadata = rule.metadata.unwrap_or(metadata);
             match rule.goto {
                 Some(next) if next > number => number = next,
@@ -224,19 +228,19 @@ impl Switch {
         !problems[known..].iter().any(Problem::ends_it)
     }
 
-    fn apply(&self, actions: &[Action], passage: &mut Passage<'_>, depth: usize) {
+    fn apply(&self, actions: &[Action], passage: &mut Passage<'_>) {
         for action in actions {
             if passage.left == 0 {
                 return;
             }
             passage.left -= 1;
-            if let Err(problem) = self.act(action, passage, depth) {
+            if let Err(problem) = self.act(action, passage) {
                 passage.problems.push(problem);
             }
         }
     }
 
-    fn act(&self, action: &Action, passage: &mut Passage<'_>, depth: usize) -> Result<(), Problem> {
+    fn act(&self, action: &Action, passage: &mut Passage<'_>) -> Result<(), Problem> {
         let Passage { in_port, tags, out, .. } = passage;
         match action {
             Action::Output(CONTROLLER) => return Err(Problem::ToController),
@@ -257,21 +261,72 @@ impl Switch {
             }
             Action::Group(number) => {
                 let buckets = self.groups.get(number).ok_or(Problem::NoGroup(*number))?;
-                if depth >= MOST_NESTED_GROUPS {
-                    return Err(Problem::EndlessGroups(*number));
+                let actions = self.actions.get(number).ok_or(Problem::EndlessGroups(*number))?;
+                if *actions > passage.left {
+                    return Err(Problem::TooManyActions { group: *number, most: MOST_ACTIONS });
                 }
                 let tags = passage.tags;
                 for bucket in buckets {
-                    self.apply(bucket, passage, depth + 1);
+                    self.apply(bucket, passage);
                     passage.tags = tags;
-                }
-                if passage.left == 0 {
-                    return Err(Problem::EndlessGroups(*number));
                 }
             }
             Action::SetOther(name) => return Err(Problem::SetsOther(name.clone())),
             Action::Other => return Err(Problem::OtherAction),
         }
         Ok(())
+    }
+}
+
+/// The number of actions of each group, with those of the groups that it uses; nothing for groups
+/// that use groups without end.
+fn count_actions(groups: &FxHashMap<u32, Vec<Vec<Action>>>) -> FxHashMap<u32, usize> {
+    let mut known = FxHashMap::default();
+    for _ in 0..MOST_NESTED_GROUPS {
+        let count = |buckets: &Vec<Vec<Action>>| {
+            buckets.iter().flatten().try_fold(buckets.len(), |sum, action| match action {
+                Action::Group(used) if groups.contains_key(used) => {
+                    known.get(used).map(|more: &usize| sum.saturating_add(1).saturating_add(*more))
+                }
+                _ => Some(sum.saturating_add(1)),
+            })
+        };
+        let unknown = groups.iter().filter(|(number, _)| !known.contains_key(*number));
+        let found: Vec<(u32, usize)> =
+            unknown.filter_map(|(number, buckets)| Some((*number, count(buckets)?))).collect();
+        known.extend(found);
+    }
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a switch does whose only rule uses group 1; group i uses group i + 1 in each bucket.
+    fn follow(groups: u32, buckets: usize, last: Action) -> (usize, bool, Vec<Problem>) {
+        let actions = vec![Action::Group(1)];
+        let fields = Vec::new();
+        let rule = Rule { table: 0, priority: 1, fields, actions, metadata: None, goto: None };
+        let group = |number: u32| {
+            let used = if number == groups { last.clone() } else { Action::Group(number + 1) };
+            (number, vec![vec![used]; buckets])
+        };
+        let switch = Switch::new(vec![rule], (1..=groups).map(group).collect());
+        let frame = Frame { eth_dst: 1, eth_src: 2, eth_type: 0x800, tags: Tags::default() };
+        let (mut out, mut problems) = (Vec::new(), Vec::new());
+        let followed = switch.outputs(1, frame, &mut out, &mut problems);
+        (out.len(), followed, problems)
+    }
+
+    #[test]
+    fn chained_groups_are_counted_before_they_are_followed() {
+        assert_eq!(follow(3, 4, Action::Output(2)), (64, true, vec![]));
+        let problem = Problem::TooManyActions { group: 1, most: MOST_ACTIONS };
+        assert_eq!(follow(8, 100, Action::Output(2)), (0, false, vec![problem]));
+        assert_eq!(follow(1, 100, Action::Output(2)).0, 100);
+        let endless = [Problem::EndlessGroups(1)];
+        assert_eq!(follow(9, 1, Action::Output(2)).2, endless);
+        assert_eq!(follow(2, 2, Action::Group(1)).2, endless);
     }
 }

@@ -8,6 +8,7 @@ mod plan;
 mod rules;
 mod state;
 mod tables;
+mod what_if;
 
 use pyo3::prelude::*;
 
@@ -17,6 +18,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyState>()?;
     module.add_class::<rules::PySwitch>()?;
     module.add_class::<compiled::PyCompiled>()?;
+    module.add_class::<what_if::PyWhatIf>()?;
     module.add_function(wrap_pyfunction!(compile::compile_rules, module)?)?;
     module.add_function(wrap_pyfunction!(dot1q::of_dot1q, module)?)?;
     module.add_function(wrap_pyfunction!(plan::of_plan, module)?)?;

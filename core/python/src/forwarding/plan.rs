@@ -33,6 +33,7 @@ pub fn of_plan(
     members: Vec<Vec<bool>>,
     host_tags: bool,
     arrays: &Bound<'_, PyDict>,
+    also_for: Vec<Bound<'_, PyState>>,
 ) -> PyResult<PyState> {
     let fabric = fabric(switches, leaves, enters, &hosts)?;
     let channels = fabric.channels();
@@ -79,9 +80,17 @@ pub fn of_plan(
         let change = |row: &[i32]| ((row[0] as u32, row[1] as u32, row[2] as u8), row[3] as u8);
         plan.changes = changes.chunks(4).map(change).collect();
     }
+    let others: Vec<&PyState> = also_for.iter().map(Bound::get).collect();
+    let hosts = fabric.hosts();
+    if others.iter().any(|of| of.state().fabric.hosts() != hosts) {
+        return Err(PyValueError::new_err("the states are of different fabrics"));
+    }
     Ok(py.detach(move || {
         let members = plan.members.clone();
-        let (state, mut behaviour) = planned(fabric, plan);
+        let (mut state, mut behaviour) = planned(fabric, plan);
+        for other in others {
+            state.fill_for(other.state(), &mut behaviour);
+        }
         PyState::explored(state, &mut behaviour, &members)
     }))
 }

@@ -211,6 +211,7 @@ pub fn of_rules(
     groups: Vec<Flooded>,
     tags: Vec<PyReadonlyArray2<'_, u16>>,
     cut_links: bool,
+    replayed: bool,
 ) -> PyResult<PyState> {
     let (count, known) = (generations.first().map_or(0, Vec::len), generations.len());
     if known == 0 || known > 255 || generations.iter().any(|of| of.len() != count) {
@@ -225,7 +226,14 @@ pub fn of_rules(
     }
     let of_generation =
         |number: usize| move |of: &Vec<Bound<'_, PySwitch>>| Arc::clone(&of[number].get().switch);
-    let at = |number| Generations::new(generations.iter().map(of_generation(number)));
+    let at = |number| {
+        let found = Generations::new(generations.iter().map(of_generation(number)));
+        if replayed {
+            found.replayed()
+        } else {
+            found
+        }
+    };
     let switches: Vec<Generations> = (0..count).map(at).collect();
     let generations = known as u8;
     let fabric = fabric(switches.len(), leaves, enters, &hosts)?;

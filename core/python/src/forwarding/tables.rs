@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use super::arrays::{flat, rows};
 use super::state::{fabric, PyState};
 
-type Ends = Vec<(u32, u32)>;
+pub(super) type Ends = Vec<(u32, u32)>;
 
 /// The actions: each of a kind, with a list of ports or the number of a map.
 fn actions(arrays: &Bound<'_, PyDict>, maps: usize) -> PyResult<Vec<Action>> {
@@ -36,7 +36,11 @@ fn actions(arrays: &Bound<'_, PyDict>, maps: usize) -> PyResult<Vec<Action>> {
     Ok(found)
 }
 
-fn tables(arrays: &Bound<'_, PyDict>, switches: usize, hosts: usize) -> PyResult<Tables> {
+pub(super) fn tables(
+    arrays: &Bound<'_, PyDict>,
+    switches: usize,
+    hosts: usize,
+) -> PyResult<Tables> {
     let wrong = |what: &str| PyValueError::new_err(format!("{what} do not fit"));
     let towards: Vec<i64> = flat(arrays, "towards", &[rows(arrays, "towards")?])?;
     let labels = towards.len();
@@ -46,6 +50,7 @@ fn tables(arrays: &Bound<'_, PyDict>, switches: usize, hosts: usize) -> PyResult
     let vc_out: Vec<u32> = flat(arrays, "vc_out", &[pairs])?;
     let vc_row: Vec<u32> = flat(arrays, "vc_row", &[pairs])?;
     let vc_rows = rows(arrays, "vcs")?;
+    let label_rows = rows(arrays, "vc_labels")?;
     let tables = Tables {
         first_class: flat(arrays, "first_class", &[switches])?,
         action_of: flat(arrays, "action_of", &[rows(arrays, "action_of")?])?,
@@ -54,10 +59,15 @@ fn tables(arrays: &Bound<'_, PyDict>, switches: usize, hosts: usize) -> PyResult
         relabelled: flat(arrays, "relabelled", &[maps, labels])?,
         vc_row: vc_in.into_iter().zip(vc_out).zip(vc_row.iter().copied()).collect(),
         vcs: flat(arrays, "vcs", &[vc_rows, labels])?,
+        vc_labels: flat(arrays, "vc_labels", &[label_rows, labels])?,
         class: flat(arrays, "class", &[hosts, switches])?,
     };
     let known = |label: &u16| usize::from(*label) < labels;
-    if !tables.relabelled.iter().all(known) || labels > usize::from(u16::MAX) {
+    let new_labels = || tables.relabelled.iter().chain(&tables.vc_labels);
+    if ![0, vc_rows].contains(&label_rows)
+        || !new_labels().all(known)
+        || labels > usize::from(u16::MAX)
+    {
         return Err(wrong("labels"));
     }
     if tables.towards.iter().flatten().any(|&to| to as usize >= hosts) {

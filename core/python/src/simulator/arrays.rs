@@ -3,7 +3,7 @@
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use simulator::{Buffer, ChannelConfig, Fabric, Node, Tables};
+use simulator::{Buffer, ChannelConfig, Fabric, Node, Tables, Watchdog, WatchdogAction};
 
 use super::convert::{self, wrong};
 
@@ -21,6 +21,8 @@ pub struct Channels<'py> {
     xon_bytes: PyReadonlyArray1<'py, u64>,
     headroom_bytes: PyReadonlyArray1<'py, u64>,
     watchdog_ps: PyReadonlyArray1<'py, u64>,
+    restoration_ps: PyReadonlyArray1<'py, u64>,
+    forward_in_storms: bool,
     jitter_ps: PyReadonlyArray1<'py, u64>,
     hubs: bool,
 }
@@ -55,6 +57,11 @@ impl Channels<'_> {
         let xon_bytes = column(&self.xon_bytes, count)?;
         let headroom_bytes = column(&self.headroom_bytes, count)?;
         let watchdog_ps = column(&self.watchdog_ps, count)?;
+        let restoration_ps = column(&self.restoration_ps, count)?;
+        let action = match self.forward_in_storms {
+            false => WatchdogAction::Drop,
+            true => WatchdogAction::Forward,
+        };
         let jitter_ps = column(&self.jitter_ps, count)?;
         if enters.len() != count {
             return Err(unequal());
@@ -72,7 +79,9 @@ impl Channels<'_> {
                     headroom_bytes: headroom_bytes[c],
                 },
                 to_switch: matches!(to, Node::Switch(_)),
-                watchdog: Some(watchdog_ps[c]).filter(|&limit| limit > 0),
+                watchdog: (watchdog_ps[c] > 0)
+                    .then(|| Watchdog::new(watchdog_ps[c], Some(restoration_ps[c]), action)),
+                pause_limit: None,
                 jitter: jitter_ps[c],
             };
             Ok((config, node(leaves[c]), to, back[c]))

@@ -68,7 +68,7 @@ fn channel_settings(
     let longest = longest_frame_bytes(packet_bytes);
     let lines = rate_bps.iter().zip(delay_ps);
     let buffers: Vec<Buffer> =
-        lines.map(|(&rate, &delay)| given.with_defaults(rate, delay, longest, 0)).collect();
+        lines.map(|(&rate, &delay)| given.with_defaults(rate, delay, longest)).collect();
     if let Some(wrong) = buffers.iter().find(|buffer| buffer.xon_bytes >= buffer.xoff_bytes) {
         let text = format!("xon {} must be below xoff {}", wrong.xon_bytes, wrong.xoff_bytes);
         return Err(PyValueError::new_err(text));

@@ -2,11 +2,11 @@
 
 use std::sync::Mutex;
 
-use numpy::PyReadonlyArray1;
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use simulator::{Forwarding, LinkChange, Settings, Tables};
+use simulator::{Forwarding, LinkChange, Settings, Tables, PRIORITIES};
 
 use crate::forwarding::PyState;
 
@@ -19,6 +19,8 @@ mod traffic;
 use arrays::{Channels, Tree};
 use convert::wrong;
 pub(crate) use traffic::PyTraffic;
+
+type Counted<'py> = Bound<'py, PyArray2<u64>>;
 
 /// What switches do with unicasts; see the `.pyi`.
 #[pyclass(frozen, name = "Tables", module = "knotless_core.simulator")]
@@ -95,6 +97,23 @@ impl Simulation {
     fn run(&self, py: Python<'_>, events: u64) -> PyResult<bool> {
         // The lock is taken inside: its guard must not outlive the interpreter's lock.
         py.detach(|| self.inner().map(|mut simulation| simulation.run(events)))
+    }
+
+    fn run_to(&self, py: Python<'_>, at_ps: u64) -> PyResult<()> {
+        py.detach(|| self.inner().map(|mut simulation| simulation.run_to(at_ps)))
+    }
+
+    fn hold(&self, switch: u32, generation: u16) -> PyResult<()> {
+        self.inner()?.hold(switch, generation).map_err(wrong)
+    }
+
+    fn passed<'py>(&self, py: Python<'py>) -> PyResult<(Counted<'py>, Counted<'py>)> {
+        let simulation = self.inner()?;
+        let passed = simulation.passed();
+        let passed = passed.ok_or_else(|| PyValueError::new_err("the rules do not change"))?;
+        let rows = [passed.queued.len() / PRIORITIES, PRIORITIES];
+        let array = |numbers: &Vec<u64>| PyArray1::from_slice(py, numbers).reshape(rows);
+        Ok((array(&passed.queued)?, array(&passed.arrived)?))
     }
 
     #[getter]

@@ -5,14 +5,19 @@ mod observation;
 mod pauses;
 mod prefetch;
 mod transmission;
+mod watchdog;
+
+use std::collections::BTreeMap;
 
 use crate::channel::{Channel, ColdState, Ingress, PauseState};
 use crate::config::ChannelConfig;
 use crate::counters::DropCause;
 use crate::entries::Entries;
 use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
+use crate::pause_limit::HostPause;
 use crate::queue::{Queue, Queues};
 use crate::units::Time;
+use watchdog::Storm;
 
 /// A frame as it is offered to an egress queue.
 #[derive(Debug)]
@@ -65,8 +70,8 @@ pub trait Effects<P> {
     fn signal(&mut self, signal: Signal);
     /// A frame was lost at this channel.
     fn dropped(&mut self, channel: ChannelId, cause: DropCause, payload: P);
-    /// [`Model::expired`] is due at that time.
-    fn expires(&mut self, target: VirtualChannel, at: Time);
+    /// [`Model::expired`] is due at that time and no other; None: it is not due.
+    fn expires(&mut self, target: VirtualChannel, at: Option<Time>);
 }
 
 /// All channels of a fabric and the frames in its switches.
@@ -85,7 +90,11 @@ pub struct Model<P> {
     /// why it is ours.
     jitter_state: u64,
     has_watchdog: bool,
+    storms: BTreeMap<VirtualChannel, Storm>,
+    /// Virtual channels that hosts have paused.
+    host_pauses: BTreeMap<VirtualChannel, HostPause>,
 }
+
 impl<P> Model<P> {
     /// An empty fabric. `seed` only affects [`ChannelConfig::jitter`].
     pub fn new(configs: impl IntoIterator<Item = ChannelConfig>, seed: u64) -> Self {
@@ -101,6 +110,8 @@ impl<P> Model<P> {
             cold: configs.into_iter().map(ColdState::new).collect(),
             waiting: Queues::new(),
             entries: Entries::default(),
+            storms: BTreeMap::new(),
+            host_pauses: BTreeMap::new(),
             jitter_state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
         }
     }
@@ -126,6 +137,11 @@ impl<P> Model<P> {
     fn pause_state_mut(&mut self, channel: ChannelId, priority: u8) -> &mut PauseState {
         let place = self.place(channel, priority);
         &mut self.pause_states[place]
+    }
+
+    /// Count losses that the caller has found.
+    pub fn count_drops(&mut self, channel: ChannelId, cause: DropCause, frames: u64) {
+        self.cold[channel.index()].drops[cause as usize] += frames;
     }
 
     /// Count a loss that the caller has found.

@@ -4,6 +4,7 @@ use super::Model;
 use crate::config::ChannelConfig;
 use crate::counters::{ChannelCounters, PriorityCounters};
 use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
+use crate::pause_limit::HostPauseCounters;
 use crate::queue::Queued;
 use crate::units::Time;
 
@@ -43,10 +44,13 @@ impl<P> Model<P> {
                 ingress_peak_bytes: ingress.peak_bytes,
             }
         };
+        let cold = &self.cold[channel.index()];
         ChannelCounters {
             rx_frames: state.rx_frames,
             rx_bytes: state.rx_bytes,
-            drops: self.cold[channel.index()].drops,
+            drops: cold.drops,
+            storms_detected: cold.storms_detected,
+            storms_restored: cold.storms_restored,
             priorities: std::array::from_fn(of_priority),
         }
     }
@@ -70,6 +74,14 @@ impl<P> Model<P> {
         } else {
             0
         }
+    }
+
+    /// The virtual channels that hosts have paused, and the counters of their pauses at `now`.
+    pub fn host_pauses(
+        &self,
+        now: Time,
+    ) -> impl Iterator<Item = (VirtualChannel, HostPauseCounters)> + '_ {
+        self.host_pauses.iter().map(move |(&target, host)| (target, host.counters(now)))
     }
 
     /// Payloads of the frames that wait for a virtual channel, by priority, in queue order.

@@ -1,9 +1,10 @@
-//! Pause signals, cut links, and the watchdog for queues that are paused too long.
+//! Pause signals, pauses of hosts, and cut links.
 
 use super::{Effects, Model, Signal};
 use crate::config::FlowControl;
 use crate::counters::DropCause;
 use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
+use crate::pause_limit::HostPause;
 use crate::units::Time;
 
 impl<P> Model<P> {
@@ -18,9 +19,9 @@ impl<P> Model<P> {
         }
     }
 
-    /// A host's PAUSE or PFC frame has reached the sender: pause `target` until `until`, or resume
-    /// it if that is not after `now`. Returns false, without effect, if the link has no flow
-    /// control.
+    /// A host's PAUSE or PFC frame has reached the sender: pause `target` until `until`, or until its
+    /// [`crate::PauseLimit`] is exhausted. It resumes `target` if `until` is not after `now`. Returns
+    /// false, without effect, if the link has no flow control.
     pub fn pause_until(
         &mut self,
         now: Time,
@@ -32,13 +33,12 @@ impl<P> Model<P> {
         if state.flow_control == FlowControl::Off || state.to_switch {
             return false;
         }
-        if until <= now {
-            self.set_paused(now, target, 0);
-            self.start(now, target.channel, fx);
-        } else {
-            self.set_paused(now, target, until);
-            fx.expires(target, until);
-        }
+        let limit = self.config(target.channel).pause_limit;
+        let host = self.host_pauses.entry(target).or_insert_with(|| HostPause::new(now, limit));
+        let granted = Some(host.request(now, until)).filter(|&granted| granted > now);
+        self.set_paused(now, target, granted.unwrap_or(0));
+        fx.expires(target, granted);
+        self.start(now, target.channel, fx);
         true
     }
 
@@ -46,22 +46,32 @@ impl<P> Model<P> {
     pub fn expired(&mut self, now: Time, target: VirtualChannel, fx: &mut impl Effects<P>) {
         let until = self.pause_state(target.channel, target.class).paused_until;
         if until > 0 && until <= now {
+            if let Some(host) = self.host_pauses.get_mut(&target) {
+                host.granted_over(now);
+            }
             self.set_paused(now, target, 0);
             self.start(now, target.channel, fx);
         }
     }
 
-    /// Pause the priorities of a class until a time or, with 0, resume them.
-    fn set_paused(&mut self, now: Time, target: VirtualChannel, until: Time) {
+    /// Pause the priorities of a class until a time or, with 0, resume them. In a storm a watchdog
+    /// may ignore the pause.
+    pub(super) fn set_paused(&mut self, now: Time, target: VirtualChannel, until: Time) {
         let VirtualChannel { channel, class } = target;
         self.pause_state_mut(channel, class).paused_until = until;
+        let mut paused = until > 0;
+        if let Some(storm) = self.storms.get_mut(&target) {
+            let quiet_since = storm.quiet_since.unwrap_or(now);
+            storm.quiet_since = (!paused).then_some(quiet_since);
+            paused &= self.drops_in_storm(channel);
+        }
         let state = &mut self.channels[channel.index()];
         let mask = state.flow_control.mask(class);
-        let changed = if until > 0 { mask & !state.paused } else { mask & state.paused };
+        let changed = if paused { mask & !state.paused } else { mask & state.paused };
         state.paused ^= changed;
         for priority in (0..PRIORITIES as u8).filter(|p| changed & (1 << p) != 0) {
             let pause = self.pause_state_mut(channel, priority);
-            if until > 0 {
+            if paused {
                 pause.pauses += 1;
                 pause.paused_since = now;
             } else {
@@ -100,6 +110,10 @@ impl<P> Model<P> {
         for class in 0..PRIORITIES as u8 {
             let target = VirtualChannel { channel, class };
             self.set_paused(now, target, 0);
+            if let Some(host) = self.host_pauses.get_mut(&target) {
+                host.request(now, now);
+                fx.expires(target, None);
+            }
             let ingress = self.ingress_mut(target);
             ingress.xoff_sent = false;
             ingress.signals_in_flight = 0;
@@ -112,41 +126,5 @@ impl<P> Model<P> {
                 self.flush(now, channel, priority, DropCause::Down, fx);
             }
         }
-    }
-
-    /// Empty the queues that have been paused for longer than their watchdog allows. They stay
-    /// paused; the lost frames release ingress occupancy, which may resume other channels.
-    pub fn run_watchdog(&mut self, now: Time, fx: &mut impl Effects<P>) {
-        if !self.has_watchdog {
-            return;
-        }
-        for channel in self.every_channel() {
-            for priority in 0..PRIORITIES as u8 {
-                if self.is_paused_too_long(now, channel, priority) {
-                    self.flush(now, channel, priority, DropCause::Watchdog, fx);
-                }
-            }
-        }
-    }
-
-    /// Whether [`Model::run_watchdog`] would empty a queue now.
-    pub fn watchdog_would_drop(&self, now: Time) -> bool {
-        self.has_watchdog
-            && self.every_channel().any(|channel| {
-                (0..PRIORITIES as u8).any(|p| self.is_paused_too_long(now, channel, p))
-            })
-    }
-
-    /// Whether the watchdog empties a queue now.
-    fn is_paused_too_long(&self, now: Time, channel: ChannelId, priority: u8) -> bool {
-        let limit = self.cold[channel.index()].config.watchdog;
-        let since = self.pause_state(channel, priority).paused_since;
-        limit.is_some_and(|limit| {
-            self.is_paused(channel, priority) && now.saturating_sub(since) > limit
-        })
-    }
-
-    fn every_channel(&self) -> impl Iterator<Item = ChannelId> {
-        (0..self.channels.len() as u32).map(ChannelId)
     }
 }

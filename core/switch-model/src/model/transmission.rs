@@ -35,6 +35,12 @@ impl<P> Model<P> {
             fx.dropped(out, DropCause::Down, payload);
             return self.release(now, hold, fx);
         }
+        if state.storming & (1 << priority) != 0 && self.drops_in_storm(out) {
+            self.count_drop(out, DropCause::Watchdog);
+            fx.dropped(out, DropCause::Watchdog, payload);
+            return self.release(now, hold, fx);
+        }
+        let state = &mut self.channels[out.index()];
         if hold == Hold::Uncharged {
             let uncharged = &mut self.pause_states[place].uncharged_bytes;
             if *uncharged + u64::from(bytes) > self.cold[out.index()].config.buffer.queue_bytes {

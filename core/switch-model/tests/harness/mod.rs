@@ -72,8 +72,10 @@ impl Effects<Trip> for World {
         self.dropped.push((channel, cause));
         self.dropped_bytes += u64::from(trip.bytes);
     }
-    fn expires(&mut self, target: VirtualChannel, at: Time) {
-        self.add(at, Event::Expired(target));
+    fn expires(&mut self, target: VirtualChannel, at: Option<Time>) {
+        if let Some(at) = at {
+            self.add(at, Event::Expired(target));
+        }
     }
 }
 
@@ -210,6 +212,14 @@ pub fn channel(
     let buffer =
         Buffer { queue_bytes: 1 << 30, xoff_bytes: xoff, xon_bytes: xoff / 2, headroom_bytes };
     let jitter = 0;
-    let watchdog = None;
-    ChannelConfig { rate_bps: RATE_BPS, delay, flow_control, buffer, to_switch, watchdog, jitter }
+    ChannelConfig {
+        rate_bps: RATE_BPS,
+        delay,
+        flow_control,
+        buffer,
+        to_switch,
+        watchdog: None,
+        pause_limit: None,
+        jitter,
+    }
 }

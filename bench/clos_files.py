@@ -1,0 +1,67 @@
+"""Files of the switches of a Clos network of three levels, to measure ``knotless check`` with.
+
+Example: .venv/bin/python -m bench.clos_files /tmp/clos 32 16 8 32
+
+writes 1,024 SONiC switches: 32 pods of 16 leaves and 8 aggregation switches, 8 planes of 32 core
+switches. With 32 hosts in the network of each leaf, these are 16,384 hosts.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import cached_property
+from pathlib import Path
+
+from tests.router_dumps import End, RouterNet
+from tests.router_nets import clos
+
+
+class _Net(RouterNet):
+    """A network whose cables do not change."""
+
+    @cached_property
+    def far(self) -> dict[End, End]:
+        """The far end of each port."""
+        return {a: b for cable in self.cables for a, b in (cable, cable[::-1])}
+
+    @cached_property
+    def _ports(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {name: [] for name in self.routes}
+        for router, port in self.far:
+            found[router].append(port)
+        return found
+
+    def ports(self, router: str) -> list[str]:
+        """Return the physical ports of a router."""
+        return self._ports[router]
+
+
+def write(folder: Path, pods: int, leaves: int, aggregations: int, cores: int) -> int:
+    """Write the files; return the number of switches."""
+    plain = clos(pods, leaves, aggregations, cores)
+    net = _Net(plain.cables, hosts=plain.hosts, routes=plain.routes, qos=plain.qos)
+    for router in net.routes:
+        of = folder / router
+        of.mkdir(parents=True, exist_ok=True)
+        heard = [
+            {
+                port: {
+                    "chassis": {net.far[router, port][0]: {"id": {"type": "mac", "value": "x"}}},
+                    "port": {"id": {"type": "ifname", "value": net.far[router, port][1]}},
+                }
+            }
+            for port in net.ports(router)
+        ]
+        made = {
+            "config_db.json": net.config(router),
+            "appl_db.json": net.appl_routes(router),
+            "lldp.json": {"lldp": {"interface": heard}},
+        }
+        for name, value in made.items():
+            (of / name).write_text(json.dumps(value))
+    return len(net.routes)
+
+
+if __name__ == "__main__":
+    print(write(Path(sys.argv[1]), *map(int, sys.argv[2:6])), "switches")  # noqa: T201

@@ -1,0 +1,131 @@
+//! The watchdog: what becomes of virtual channels that are paused too long.
+//!
+//! It follows the PFC watchdog of SONiC. A *storm* begins when frames have waited for a paused
+//! virtual channel for the detection time, with none sent. It ends when the channel has not been
+//! paused for the restoration time. In between, its frames are dropped, or its pauses are ignored.
+
+use super::{Effects, Model};
+use crate::config::{FlowControl, Watchdog, WatchdogAction};
+use crate::counters::DropCause;
+use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
+use crate::units::Time;
+
+/// A storm on one virtual channel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Storm {
+    pub since: Time,
+    /// Since when the virtual channel is not paused; None while it is.
+    pub quiet_since: Option<Time>,
+}
+
+impl<P> Model<P> {
+    /// Begin the storms that are detected at `now`, and end those that are over. Frames that are
+    /// lost release ingress occupancy, which may resume other channels.
+    pub fn run_watchdog(&mut self, now: Time, fx: &mut impl Effects<P>) {
+        if !self.has_watchdog {
+            return;
+        }
+        self.end_storms(now);
+        for channel in self.every_channel() {
+            for class in self.classes(channel) {
+                let target = VirtualChannel { channel, class };
+                if let Some(watchdog) = self.detects(now, target) {
+                    self.begin_storm(now, target, watchdog.action, fx);
+                }
+            }
+        }
+    }
+
+    /// Whether [`Model::run_watchdog`] would detect a storm now.
+    pub fn watchdog_would_act(&self, now: Time) -> bool {
+        self.has_watchdog
+            && self.every_channel().any(|channel| {
+                let mut classes = self.classes(channel);
+                classes.any(|class| self.detects(now, VirtualChannel { channel, class }).is_some())
+            })
+    }
+
+    /// Since when a virtual channel is in a storm.
+    pub fn storm_since(&self, target: VirtualChannel) -> Option<Time> {
+        self.storms.get(&target).map(|storm| storm.since)
+    }
+
+    /// Whether the frames of a priority are dropped because of a storm. `storming` has its bit.
+    #[cold]
+    pub(super) fn drops_in_storm(&self, channel: ChannelId) -> bool {
+        let watchdog = self.cold[channel.index()].config.watchdog;
+        watchdog.is_some_and(|watchdog| watchdog.action == WatchdogAction::Drop)
+    }
+
+    /// The watchdog of a virtual channel whose frames have waited for longer than its detection
+    /// time, and which is not in a storm.
+    fn detects(&self, now: Time, target: VirtualChannel) -> Option<Watchdog> {
+        let state = &self.channels[target.channel.index()];
+        let mask = state.flow_control.mask(target.class);
+        if state.paused & mask & !state.storming == 0 || state.waiting & mask == 0 {
+            return None;
+        }
+        let watchdog = self.cold[target.channel.index()].config.watchdog?;
+        let head = self.frames_of(target).map(|frame| frame.since).min()?;
+        let since = self.pause_state(target.channel, target.class).paused_since.max(head);
+        (now.saturating_sub(since) > watchdog.detection).then_some(watchdog)
+    }
+
+    fn begin_storm(
+        &mut self,
+        now: Time,
+        target: VirtualChannel,
+        action: WatchdogAction,
+        fx: &mut impl Effects<P>,
+    ) {
+        let VirtualChannel { channel, class } = target;
+        self.storms.insert(target, Storm { since: now, quiet_since: None });
+        self.cold[channel.index()].storms_detected += 1;
+        let state = &mut self.channels[channel.index()];
+        let mask = state.flow_control.mask(class);
+        state.storming |= mask;
+        match action {
+            WatchdogAction::Drop => {
+                for priority in (0..PRIORITIES as u8).filter(|p| mask & (1 << p) != 0) {
+                    self.flush(now, channel, priority, DropCause::Watchdog, fx);
+                }
+            }
+            WatchdogAction::Forward => {
+                let until = self.pause_state(channel, class).paused_until;
+                self.set_paused(now, target, until);
+                self.start(now, channel, fx);
+            }
+        }
+    }
+
+    fn end_storms(&mut self, now: Time) {
+        let (channels, cold) = (&mut self.channels, &mut self.cold);
+        self.storms.retain(|target, storm| {
+            let index = target.channel.index();
+            let restoration =
+                cold[index].config.watchdog.map_or(0, |watchdog| watchdog.restoration);
+            let over = |since: Time| now.saturating_sub(since) >= restoration;
+            if !storm.quiet_since.is_some_and(over) {
+                return true;
+            }
+            cold[index].storms_restored += 1;
+            channels[index].storming &= !channels[index].flow_control.mask(target.class);
+            false
+        });
+    }
+
+    fn every_channel(&self) -> impl Iterator<Item = ChannelId> {
+        (0..self.channels.len() as u32).map(ChannelId)
+    }
+
+    /// The classes of a channel that may be paused.
+    fn classes(&self, channel: ChannelId) -> std::ops::Range<u8> {
+        let state = &self.channels[channel.index()];
+        match state.flow_control {
+            _ if state.paused == 0 => 0..0,
+            FlowControl::Off => 0..0,
+            FlowControl::Pause => 0..1,
+            FlowControl::Pfc => 0..PRIORITIES as u8,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Which virtual channels stand still behind another one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::ids::VirtualChannel;
+use crate::model::Model;
+
+impl<P> Model<P> {
+    /// The virtual channels that stay paused for as long as `root` does, in order. The ingress
+    /// buffer of each holds more than XON of frames that wait for `root`, or for another channel of
+    /// these.
+    pub fn standing_behind(&self, root: VirtualChannel) -> BTreeSet<VirtualChannel> {
+        let paused = self.paused_by_switches();
+        let mut behind = BTreeSet::new();
+        let mut held: BTreeMap<VirtualChannel, u64> = BTreeMap::new();
+        let mut seen = vec![false; self.entries.slots()];
+        let mut queues = vec![root];
+        while let Some(queue) = queues.pop() {
+            for wait in self.waits(&BTreeSet::from([queue])) {
+                if wait.entry.is_some_and(|entry| std::mem::replace(&mut seen[entry], true)) {
+                    continue;
+                }
+                let bytes = held.entry(wait.ingress).or_default();
+                *bytes += wait.bytes;
+                let stands =
+                    *bytes > self.ingress(wait.ingress).xon_bytes && paused.contains(&wait.ingress);
+                if stands && wait.ingress != root && behind.insert(wait.ingress) {
+                    queues.push(wait.ingress);
+                }
+            }
+        }
+        behind
+    }
+}

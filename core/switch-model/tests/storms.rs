@@ -1,0 +1,173 @@
+//! Pauses of hosts beyond their limit, the watchdog, and what stands still behind a paused channel.
+
+mod harness;
+
+use harness::{channel, Hop, Simulation};
+use switch_model::{
+    ChannelConfig, ChannelId, DropCause, FlowControl, PauseLimit, VirtualChannel, Watchdog,
+    WatchdogAction, MICROSECOND, SECOND,
+};
+
+const FRAME: u32 = 1522;
+const MS: u64 = 1000 * MICROSECOND;
+const LIMIT: PauseLimit = PauseLimit { share_permille: 600, longest: 500 * MS };
+/// The channel to the host that pauses.
+const PAUSED: u32 = 0;
+/// To another host of its switch.
+const OTHER: u32 = 1;
+/// Between the switches.
+const BETWEEN: u32 = 2;
+/// From the two hosts that send.
+const FIRST: u32 = 3;
+const SECOND_HOST: u32 = 4;
+
+fn target(channel: u32) -> VirtualChannel {
+    VirtualChannel { channel: ChannelId(channel), class: 0 }
+}
+
+/// Two switches: hosts `FIRST` and `SECOND_HOST` send over `BETWEEN` to the two hosts of the other.
+fn fabric(adjust: impl Fn(u32, &mut ChannelConfig)) -> Simulation {
+    let mut configs: Vec<ChannelConfig> =
+        (0..5).map(|index| channel(FlowControl::Pause, index >= BETWEEN, 500, 32_768)).collect();
+    for (index, config) in (0..).zip(&mut configs) {
+        adjust(index, config);
+    }
+    Simulation::new(configs, 1)
+}
+
+fn path(from: u32, to: u32) -> Vec<Hop> {
+    vec![(from, 0), (BETWEEN, 0), (to, 0)]
+}
+
+/// Send for a time: a tenth of the line to the host that pauses, four tenths to the other.
+fn run(simulation: &mut Simulation, ms: u64, mut each_ms: impl FnMut(&mut Simulation, u64)) {
+    let began = simulation.now / MS;
+    for at in began..began + ms {
+        if at.is_multiple_of(12) {
+            simulation.send(0, FRAME, &path(FIRST, PAUSED));
+        }
+        if at.is_multiple_of(3) {
+            simulation.send(1, FRAME, &path(SECOND_HOST, OTHER));
+        }
+        each_ms(simulation, at);
+        simulation.run_until((at + 1) * MS);
+        let now = simulation.now;
+        simulation.model.run_watchdog(now, &mut simulation.world);
+    }
+}
+
+fn pause(simulation: &mut Simulation, length: u64) {
+    let now = simulation.now;
+    simulation.model.pause_until(now, target(PAUSED), now + length, &mut simulation.world);
+}
+
+/// Eight requests in twelve seconds, each of 65535 quanta at 10 Mbit/s.
+fn storm(simulation: &mut Simulation, at_ms: u64) {
+    if at_ms.is_multiple_of(1500) {
+        pause(simulation, 3355 * MS);
+    }
+}
+
+#[test]
+fn without_a_limit_a_storm_stops_unrelated_traffic_and_the_limit_prevents_it() {
+    let mut delivered = Vec::new();
+    for limit in [None, Some(LIMIT)] {
+        let mut simulation = fabric(|_, config| config.pause_limit = limit);
+        run(&mut simulation, 12_000, storm);
+        delivered.push(simulation.by_flow[&1] as f64 / (4000.0 * f64::from(FRAME)));
+        let (_, counted) = simulation.model.host_pauses(simulation.now).next().unwrap();
+        assert_eq!(counted.requested, 12 * SECOND);
+        let ignored = limit.map_or(0, |limit| 12 * SECOND - limit.longest);
+        assert_eq!(counted.ignored, ignored);
+        assert!(simulation.world.dropped.is_empty());
+    }
+    assert!(delivered[0] < 0.2, "{delivered:?}");
+    assert!(delivered[1] > 0.99, "{delivered:?}");
+}
+
+#[test]
+fn a_host_that_pauses_half_of_the_time_is_obeyed() {
+    for period in [10, 100, 1000] {
+        let mut simulation = fabric(|_, config| config.pause_limit = Some(LIMIT));
+        run(&mut simulation, 12_000, |simulation, at| {
+            if at.is_multiple_of(period) {
+                pause(simulation, period / 2 * MS);
+            }
+        });
+        let (_, counted) = simulation.model.host_pauses(simulation.now).next().unwrap();
+        assert_eq!((counted.requested, counted.ignored, counted.limited), (6 * SECOND, 0, 0));
+        let paused = simulation.model.counters(simulation.now, ChannelId(PAUSED)).priorities[0];
+        assert_eq!(paused.paused, 6 * SECOND);
+    }
+}
+
+#[test]
+fn channels_that_stand_still_behind_a_pause_are_named() {
+    let mut simulation = fabric(|_, _| {});
+    run(&mut simulation, 3000, storm);
+    let behind = simulation.model.standing_behind(target(PAUSED));
+    assert_eq!(behind.into_iter().collect::<Vec<_>>(), [BETWEEN, FIRST, SECOND_HOST].map(target));
+    assert!(simulation.model.deadlock().is_none());
+    let now = simulation.now;
+    simulation.model.pause_until(now, target(PAUSED), now, &mut simulation.world);
+    simulation.run_until(now + SECOND);
+    assert!(simulation.model.standing_behind(target(PAUSED)).is_empty());
+}
+
+#[test]
+fn a_watchdog_drops_the_frames_of_a_storm_until_it_is_over() {
+    let watchdog = Watchdog::new(200 * MS, None, WatchdogAction::Drop);
+    assert_eq!(watchdog.restoration, 400 * MS);
+    let mut simulation = fabric(|index, config| {
+        config.watchdog = (index <= BETWEEN).then_some(watchdog);
+    });
+    run(&mut simulation, 12_000, storm);
+    let counted = simulation.model.counters(simulation.now, ChannelId(PAUSED));
+    assert_eq!((counted.storms_detected, counted.storms_restored), (1, 0));
+    let dropped = counted.drops[DropCause::Watchdog as usize];
+    assert!(dropped > 950, "all frames to that host: {dropped}");
+    assert!(simulation.by_flow[&1] > 3980 * u64::from(FRAME));
+    // The last request ends after another 3355 - 1500 ms; 400 ms later the storm is over.
+    run(&mut simulation, 1855 + 390, |_, _| {});
+    assert!(simulation.model.storm_since(target(PAUSED)).is_some());
+    assert_eq!(simulation.by_flow.get(&0), None);
+    run(&mut simulation, 200, |_, _| {});
+    assert_eq!(simulation.model.storm_since(target(PAUSED)), None);
+    assert!(simulation.by_flow[&0] > 0, "frames pass again");
+    assert_eq!(simulation.model.counters(simulation.now, ChannelId(PAUSED)).storms_restored, 1);
+}
+
+#[test]
+fn a_watchdog_that_forwards_ignores_the_pauses_of_a_storm() {
+    let mut simulation = fabric(|index, config| {
+        let watchdog = Watchdog::new(200 * MS, Some(400 * MS), WatchdogAction::Forward);
+        config.watchdog = (index <= BETWEEN).then_some(watchdog);
+    });
+    run(&mut simulation, 12_000, storm);
+    let counted = simulation.model.counters(simulation.now, ChannelId(PAUSED));
+    assert_eq!((counted.storms_detected, counted.dropped()), (1, 0));
+    assert!((200 * MS..230 * MS).contains(&counted.priorities[0].paused));
+    assert!(simulation.by_flow[&0] > 990 * u64::from(FRAME));
+    run(&mut simulation, 1855 + 600, |_, _| {});
+    pause(&mut simulation, 100 * MS);
+    assert!(simulation.model.is_paused(ChannelId(PAUSED), 0), "obeyed again");
+}
+
+#[test]
+fn a_pause_without_waiting_frames_is_no_storm() {
+    let mut simulation = fabric(|_, config| {
+        config.watchdog = Some(Watchdog::new(100 * MS, None, WatchdogAction::Drop));
+    });
+    for at in 0..50 {
+        pause(&mut simulation, 3355 * MS);
+        simulation.run_until(at * 100 * MS);
+        let now = simulation.now;
+        simulation.model.run_watchdog(now, &mut simulation.world);
+    }
+    simulation.send(0, FRAME, &path(FIRST, PAUSED));
+    simulation.run_until(simulation.now + 90 * MS);
+    let now = simulation.now;
+    simulation.model.run_watchdog(now, &mut simulation.world);
+    let counted = simulation.model.counters(now, ChannelId(PAUSED));
+    assert_eq!((counted.storms_detected, counted.dropped()), (0, 0));
+}

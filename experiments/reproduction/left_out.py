@@ -1,0 +1,97 @@
+"""The stored runs, and what including the rows that were left out would change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from experiments.framework.experiment import EMULATION
+from experiments.reproduction.claims import CLAIMS
+from experiments.reproduction.headlines import measured
+from runs.stored import Stored
+
+CHANGED = 0.02
+"""Figures that would change by less than this part are not listed."""
+
+
+def lines(stored: Stored) -> Iterator[str]:
+    """Yield the page of the runs, line by line."""
+    rows = [row for run in stored.runs for row in run["rows"]]
+    invalid = [row for row in rows if not row["valid"]]
+    yield "# Stored runs, and what was left out"
+    yield ""
+    yield (
+        f"[Overview](../reproduction.md). There are {len(stored.runs)} [stored runs](../runs) "
+        f"with {len(rows):,} rows. {len(invalid):,} rows are not valid and are left out of all "
+        "figures. Runs that did not finish are not stored."
+    )
+    yield ""
+    yield "## Rows that were left out"
+    yield ""
+    yield "| experiment | rows | left out | deadlocked among them |"
+    yield "|---|---|---|---|"
+    total = Counter(run["experiment"] for run in stored.runs for _ in run["rows"])
+    for name in sorted(total):
+        bad = [
+            row
+            for run in stored.runs
+            if run["experiment"] == name
+            for row in run["rows"]
+            if not row["valid"]
+        ]
+        if bad:
+            frozen = sum(bool(row.get("deadlock")) for row in bad)
+            yield f"| {name} | {total[name]} | {len(bad)} | {frozen} |"
+    yield ""
+    yield from _attempts(stored)
+    yield ""
+    yield (
+        "Emulated figures that would change by more than "
+        f"{CHANGED:.0%} of the figure if the rows left out were included:"
+    )
+    yield ""
+    yield "| paper | where | what | valid rows | all rows |"
+    yield "|---|---|---|---|---|"
+    compared = unchanged = 0
+    for claim in CLAIMS:
+        if EMULATION not in claim.places:
+            continue
+        good = measured(stored, claim)[EMULATION]
+        every = measured(stored, claim, valid=False)[EMULATION]
+        compared += 1
+        if good is None or every is None:
+            continue
+        if abs(every.mean - good.mean) <= CHANGED * max(abs(good.mean), 1e-3):
+            unchanged += 1
+            continue
+        figures = [f"{each.mean:.{claim.digits}f} ({each.count})" for each in (good, every)]
+        yield f"| {claim.paper} | {claim.place} | {claim.what} | {' | '.join(figures)} |"
+    yield ""
+    yield f"The other {unchanged} of {compared} emulated figures would not."
+    yield ""
+    yield "## The runs"
+    yield ""
+    yield "| experiment | on | run | rows | left out | seed | commit | machine |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for run in stored.runs:
+        bad_rows = sum(not row["valid"] for row in run["rows"])
+        on = run["parameters"].get("on", EMULATION)
+        commit = (run["versions"].get("commit") or "-")[:10]
+        machine = f"{run['machine'].get('cores')} cores, {run['machine'].get('cpu')}"
+        yield (
+            f"| {run['experiment']} | {on} | {run['id']} | {len(run['rows'])} | {bad_rows} "
+            f"| {run['seed']} | {commit} | {machine} |"
+        )
+
+
+def _attempts(stored: Stored) -> Iterator[str]:
+    """Yield for how many rows late runs were repeated."""
+    rows = [row for run in stored.runs for row in run["rows"]]
+    emulated = [row for row in rows if row.get("on", EMULATION) == EMULATION]
+    before = sum("stretch" not in row for row in emulated)
+    yield (
+        f"Of {len(emulated):,} emulated rows, {before:,} are of versions in which virtual time did "
+        "not wait for frames in Open vSwitch. A run in which frames came back too late was "
+        "repeated at most twice, and the row holds the last attempt; how many there were is not "
+        "known. Runs of today are not repeated."
+    )

@@ -1,0 +1,96 @@
+"""The sections of the page on Otsuka et al."""
+
+from __future__ import annotations
+
+from experiments.reproduction.claim import Plot, Section
+from experiments.reproduction.paper_004 import TAGS, TOPOLOGIES, TRAFFIC
+from experiments.reproduction.paper_004_deadlocks import TESTS, bandwidths, losses
+from experiments.reproduction.plots import paper_004 as draw
+from experiments.reproduction.programs import COMPUTING_004, FIGURE_12
+
+SECTIONS_004 = [
+    Section(
+        "Table 1 and figure 6: topologies",
+        TOPOLOGIES,
+        commands=("knotless run paths --quick",),
+    ),
+    Section(
+        "Figures 10 and 11: traffic of 16 hosts",
+        TRAFFIC,
+        plots=(
+            Plot(
+                "004-figure-10",
+                "Figure 10: mean bandwidth of 16 hosts. The paper prints one of its bars.",
+                draw.figure_10,
+            ),
+        ),
+        commands=(
+            "sudo knotless run traffic --part open-loop --protocol udp --pattern bit-reversal "
+            "--repeats 5",
+            "knotless run traffic --part open-loop --on simulation "
+            "--pattern bit-reversal,transpose",
+        ),
+        missing=(
+            "Transpose is only simulated. Emulating it is not attempted before the emulator's "
+            "fabric runs in virtual time.",
+        ),
+    ),
+    Section(
+        "Figure 9: what tags cost",
+        TAGS,
+        commands=("sudo knotless run hops --repeats 5",),
+    ),
+    *(
+        Section(
+            f"Table {number}: deadlock, tags set by {words}",
+            [*bandwidths(tagging), *losses(tagging)],
+            plots=(
+                Plot(
+                    f"004-table-{number}",
+                    f"Table {number}, UDP: bandwidth of a transfer as a share of the line.",
+                    draw.table(tagging),
+                ),
+            ),
+            commands=(
+                f"sudo knotless run deadlock --pattern a,b,c,d,e,f --tagging {tagging} --repeats 5",
+                f"knotless run deadlock --pattern a,b,c,d,e,f --tagging {tagging} --on simulation",
+            ),
+        )
+        for number, tagging, words in ((4, "switch", "switches"), (3, "host", "hosts"))
+    ),
+    Section(
+        "Tests of explanations: the rate of the links, a watchdog",
+        TESTS,
+        commands=(
+            "knotless run deadlock --on simulation --pattern a,b,c,d,e,f --rate 1000 --delay 1 "
+            "--duration 0.5",
+            "knotless run deadlock --on simulation --pattern a,b,c,d,e,f --rate 1000 --delay 1 "
+            "--duration 0.5 --flow-control switch,pause --watchdog 1000",
+        ),
+    ),
+    Section(
+        "Figure 12: NAS Parallel Benchmarks",
+        FIGURE_12,
+        commands=(
+            "sudo knotless run nas --fabric torus,4,4 --engines dor --kernels is,ft --repeats 5",
+            "knotless run nas --on simulation --fabric torus,4,4,rate=1000,delay=5 --processes 16",
+        ),
+        missing=("Mesh, fat-tree and Clos are only simulated, the paper's other kernels too.",),
+    ),
+    Section(
+        "Test of an explanation: computing",
+        COMPUTING_004,
+        commands=(
+            "knotless run nas --on simulation --fabric torus,4,4,rate=1000,delay=5 "
+            "--processes 16 --computing 1",
+        ),
+    ),
+    Section(
+        "Not compared",
+        missing=(
+            "Figures 1 to 5, 7 and 8 and table 2 are drawings and a description of the machine. "
+            "For the output of `knotless export` for its kind of switch, see "
+            "[vlans.md](../vlans.md).",
+        ),
+    ),
+]

@@ -1,0 +1,112 @@
+"""Changes of the routes of a running fabric, as several commands request and await them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import click
+from rich.console import Console
+
+from common.errors import EmulationError, KnotlessError
+from emulation.names import names_of
+from emulation.rest import Controller
+from emulation.runtime import require_root
+from knotless.commands._options import print_json
+from verification.changes.folder import write_step_files
+
+_POLL_S = 0.1
+_TIERS = {
+    0: "nothing changes",
+    1: "all switches at once, in any order",
+    2: "two planes: no frame is stopped",
+    3: "in batches, or some frames are stopped",
+}
+
+
+def perform(
+    name: str,
+    path: str,
+    body: Mapping[str, object],
+    *,
+    out: str | None = None,
+    timeout_s: float,
+    as_json: bool,
+) -> None:
+    """Request a change of a running fabric, show its steps, and wait until it is done.
+
+    Raises :class:`EmulationError` if it is refused, or is not done in time.
+    """
+    require_root()
+    controller = Controller(names_of(name))
+    answer = controller.post(path, {**body, "rules": out is not None})
+    save(answer.pop("files", None), answer, out)
+    if not as_json:
+        show(answer)
+    if answer["performed"]:
+        seconds = _await_routes(controller, timeout_s, quiet=as_json)
+        answer["seconds"] = round(seconds, 3)
+        if not as_json:
+            click.echo(f"done in {seconds:.2f} s: all frames follow the new routes")
+    if as_json:
+        print_json(answer)
+
+
+def save(files: Any, answer: Mapping[str, Any], out: str | None) -> None:
+    """Write the rules of all steps to a folder, if one is named."""
+    if out is None:
+        return
+    for name in {name for of_step in files for name in of_step}:
+        if "/" in name or name.startswith("."):
+            raise KnotlessError(f"the controller sent a file {name[:60]!r}, which is not written")
+    write_step_files(files, answer["certificate"], out)
+
+
+def show(answer: Mapping[str, Any]) -> None:
+    """Print tier, steps, number of changed rules and what was proven."""
+    proof, tier = answer["certificate"], answer["tier"]
+    click.echo(f"tier {tier}: {_TIERS[tier]}; {answer['rules_changed']} rules change")
+    for step, of_step in zip(answer["steps"], proof["steps"], strict=True):
+        stopped = f", {step['stopped_pairs']} pairs of hosts stopped" * bool(step["stopped_pairs"])
+        drain = ", then wait until older frames have left" * step["drain"]
+        safe = "no cycle" if of_step["acyclic"] else f"CYCLE {' '.join(of_step['cycle'])}"
+        lost = f"{of_step['lost']} lost" if of_step["lost"] else "nothing lost"
+        click.echo(
+            f"  {step['step']}. {step['action']}: {step['rules_changed']} rules{stopped}{drain};"
+            f" {safe} in {of_step['dependencies']} dependencies, {lost}"
+        )
+    if proof["steps"]:
+        verdict = "proven" if proof["proven"] else "NOT PROVEN"
+        last = proof["steps"][-1]["sha256"][:16]
+        click.echo(
+            f"certificate: {verdict} under {proof['flow_control']}; rules"
+            f" {proof['before'][:16]} -> {last}"
+        )
+
+
+def _await_routes(controller: Controller, timeout_s: float, *, quiet: bool) -> float:
+    """Wait until frames follow the new routes only; return the seconds that it took."""
+    began = time.monotonic()
+    with Console(stderr=True, quiet=quiet).status("changing the routes") as shown:
+        while True:
+            status = controller.status()
+            routes = status["routes"]
+            refused = [text for text in status["problems"] if text.startswith("the routes stay")]
+            if refused:
+                raise EmulationError(refused[0])
+            if not routes["changing"] and not routes["older_rules"]:
+                return time.monotonic() - began
+            waiting = routes["waiting_for"]
+            what = (
+                f"waiting for {len(waiting)} switches: {' '.join(waiting[:4])}"
+                if waiting
+                else "waiting until frames of older rules have left"
+            )
+            shown.update(what)
+            if time.monotonic() - began > timeout_s:
+                raise EmulationError(
+                    f"not done after {timeout_s:g} s: {what}; the change goes on, see 'knotless"
+                    " status'"
+                )
+            time.sleep(_POLL_S)

@@ -1,0 +1,120 @@
+"""Changes, draining and their end on a running fabric under traffic: nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+
+from emulation.names import Names
+from emulation.network import EmulatedFabric
+from routing.request import PlanRequest
+from tests.integration.bare_fabric import until
+from tests.integration.conftest import Knotless
+from topologies import load
+
+pytestmark = pytest.mark.integration
+
+PINGS = (("h1", "h3"), ("h2", "h4"), ("h4", "h1"))
+
+
+@pytest.fixture
+def fabric(names: Names) -> Iterator[EmulatedFabric]:
+    with EmulatedFabric(
+        load("ring,4"),
+        PlanRequest.of(engine="updown", flow_control="pfc"),
+        name=names.name,
+        openflow_port=0,
+        rest_port=0,
+        static_arp=True,
+    ) as running:
+        yield running
+
+
+@contextmanager
+def pinging(fabric: EmulatedFabric) -> Iterator[None]:
+    """Ping all the time; each echo must arrive, but for the last one, which may be under way."""
+    clients = [
+        fabric.host(a).popen(
+            ["ping", "-i", "0.02", "-W", "5", fabric.host(b).IP()],
+            text=True,
+            stdout=subprocess.PIPE,
+        )
+        for a, b in PINGS
+    ]
+    try:
+        yield
+    finally:
+        for client in clients:
+            client.send_signal(signal.SIGINT)
+        said = [client.communicate(timeout=30)[0] for client in clients]
+    for text in said:
+        found = [int(number) for number in re.findall(r"icmp_seq=(\d+) ttl", text)]
+        assert found == list(range(1, len(found) + 1))
+        sent = int(re.findall(r"(\d+) packets transmitted", text)[0])
+        assert sent - len(found) <= 1 < sent
+
+
+def changes(fabric: EmulatedFabric) -> list[dict[str, Any]]:
+    with urlopen(f"http://127.0.0.1:{fabric.rest_port}/changes", timeout=30) as answer:
+        found: list[dict[str, Any]] = json.load(answer)["changes"]
+    return found
+
+
+def test_changes_and_drains_lose_no_frame(
+    fabric: EmulatedFabric, knotless: Knotless, tmp_path: Path
+) -> None:
+    name = ("--name", fabric.name)
+
+    def run(*words: str) -> dict[str, Any]:
+        done = knotless(*words, *name, "--json")
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    with pinging(fabric):
+        shown = run("change", "--root", "s3", "--dry-run", "--out", str(tmp_path / "steps"))
+        assert (shown["performed"], shown["tier"]) == (False, 2)
+        changed = run("change", "--root", "s3")
+        assert (changed["performed"], changed["steps"]) == (True, shown["steps"])
+        assert changed["certificate"] == shown["certificate"]
+        assert knotless("probe", *name).returncode == 0
+        assert run("drain", "s2")["drained"] == ["s2"]
+        # Only the link that s2 keeps carries frames to it, and none passes it.
+        assert knotless("probe", *name).returncode == 0
+        refused = knotless("drain", "s1-s4", *name)
+        assert refused.returncode == 2
+        assert refused.stderr.count("\n") == 1
+        assert "some hosts could not reach each other" in refused.stderr
+        fabric.restart_controller()
+        status = fabric.controller_status()
+        assert status["drained"] == status["routes"]["drained"] == ["s2"]
+        assert status["request"]["root"] == "s3"
+        assert "drained: s2" in knotless("status", *name).stdout
+        assert run("undrain", "s2")["drained"] == []
+        run("change")
+        assert knotless("check", "--live", *name).returncode == 0
+    for step in range(len(shown["steps"]) + 1):
+        checked = knotless("check", str(tmp_path / "steps" / str(step)), "--flow-control", "pfc")
+        assert checked.returncode == 0, checked.stdout
+    until("all certificates", lambda: all(of["certificate"] for of in changes(fabric)))
+    last = changes(fabric)[-1]
+    assert last["certificate"]["proven"]
+    assert [set(of) <= set(fabric.fabric.switch_index) for of in last["confirmed"]]
+    assert fabric.controller_status()["problems"] == []
+
+
+def test_a_refused_change_changes_nothing(fabric: EmulatedFabric, knotless: Knotless) -> None:
+    before = fabric.controller_status()["routes"]
+    for words in (("--engine", "magic"), ("--flow-control", "pause"), ("--tagging", "host")):
+        done = knotless("change", *words, "--name", fabric.name)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert fabric.controller_status()["routes"] == before

@@ -1,0 +1,106 @@
+"""A host that never resumes, and one that floods, on a running fabric."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from bench.pause_storms import LONGEST, PAUSE
+from emulation.names import Names
+from emulation.network import EmulatedFabric
+from emulation.report import report
+from topologies import load
+
+pytestmark = pytest.mark.integration
+
+FLOOD = """
+import socket, time
+with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as out:
+    out.bind(("h2-eth0", 0))
+    frame = bytes.fromhex("020000000101 020000000201 0800") + bytes(46)
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        out.send(frame)
+"""
+
+
+@pytest.fixture
+def fabric(names: Names) -> Iterator[EmulatedFabric]:
+    with EmulatedFabric(
+        load("ring,4"), name=names.name, openflow_port=0, rest_port=0, static_arp=True
+    ) as running:
+        yield running
+
+
+def eventually(condition: Callable[[], bool], within_s: float = 20) -> bool:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def channel(fabric: EmulatedFabric, name: str) -> Any:
+    return next(c for c in fabric.daemon.counters()["channels"] if c["channel"] == name)
+
+
+def test_a_host_that_never_resumes_is_named_and_ignored(
+    fabric: EmulatedFabric, names: Names
+) -> None:
+    events: list[dict[str, Any]] = []
+
+    def listen() -> None:
+        url = f"http://127.0.0.1:{fabric.rest_port}/events"
+        with urllib.request.urlopen(url, timeout=60) as stream:  # noqa: S310 - ours
+            kind = ""
+            for line in stream:
+                word, _, rest = line.decode().partition(": ")
+                if word == "event":
+                    kind = rest.strip()
+                if word == "data" and kind.startswith("pause-storm"):
+                    events.append({"kind": kind, **json.loads(rest)})
+                    if kind == "pause-storm-over":
+                        return
+
+    listener = threading.Thread(target=listen, daemon=True)
+    listener.start()
+    storm = fabric.host("h1").popen([sys.executable, "-c", PAUSE, str(LONGEST), "2", "1.5"])
+
+    def named() -> bool:
+        found = report(names)
+        return found is not None and any("host h1" in line for line in found["problems"])
+
+    assert eventually(named)
+    assert storm.wait() == 0
+    # The switch sends to it all the same.
+    _, _, status = fabric.host("h2").pexec("ping", "-c", "1", "-W", "10", "10.0.1.1")
+    assert status == 0
+    listener.join(30)
+    assert [event["kind"] for event in events] == ["pause-storm", "pause-storm-over"]
+    assert {event["host"] for event in events} == {"h1"}
+    counted = channel(fabric, "s1:1")["host_pauses"]
+    assert counted["limited"] >= 1
+    assert counted["ignored_us"] > 2_000_000
+
+
+def test_a_host_that_floods_its_interface_loses_only_its_own_frames(
+    fabric: EmulatedFabric,
+) -> None:
+    fabric.daemon.reset()
+    flood = fabric.host("h2").popen([sys.executable, "-c", FLOOD])
+    _, _, status = fabric.host("h3").pexec("ping", "-c", "5", "-i", "0.2", "-W", "10", "10.0.4.1")
+    assert status == 0
+    assert flood.wait() == 0
+    counters = {c["channel"]: c for c in fabric.daemon.counters()["channels"]}
+    assert counters["h2"]["drops"]["queue"] > 0
+    others = [name for name, c in counters.items() if name != "h2" and c["drops"]["queue"]]
+    assert others == []
+    assert fabric.daemon.status()["kernel_lost"] == 0

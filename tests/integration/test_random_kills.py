@@ -1,0 +1,91 @@
+"""A process of a fabric is killed at a random moment; after ``down`` nothing is left.
+
+``KNOTLESS_KILLS=50 pytest tests/integration/test_random_kills.py`` kills 50 times.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from emulation import processes, state
+from emulation.names import CREDIT_DIRECTORY, NETNS_DIRECTORY, Names
+from tests.integration.conftest import FREE_PORTS, Knotless, Remains
+
+KILLS = int(os.environ.get("KNOTLESS_KILLS", "3"))
+LONGEST_S = 8.0
+"""Longer than the fabric takes to start; a later kill hits it while it runs."""
+ROLES = ["supervisor", "emulator", "ovsdb-server", "ovs-vswitchd", "controller", "forwarder", "any"]
+
+pytestmark = pytest.mark.integration
+
+
+def rules() -> list[str]:
+    """Return the packet filter's rules outside of all fabrics, without their counters."""
+    done = subprocess.run(["iptables", "-S"], capture_output=True, text=True, check=False)
+    return done.stdout.splitlines()
+
+
+def interfaces() -> set[str]:
+    return {entry.name for entry in Path("/sys/class/net").iterdir()}
+
+
+def credit_files(names: Names, inodes: set[int]) -> Iterator[str]:
+    """Update the inodes of the fabric's namespaces, and return the credit files of all of them."""
+    for space in state.existing_namespaces(names):
+        inodes.add((NETNS_DIRECTORY / space).stat().st_ino)
+    return (
+        file.name
+        for file in CREDIT_DIRECTORY.glob("*")
+        if int(file.name.partition("-")[0]) in inodes
+    )
+
+
+def victim(names: Names, role: str, chosen: random.Random) -> int | None:
+    """Return a process of this role, or any process of the fabric; None if there is none yet."""
+    found = state.read(names)
+    if found is None:
+        return None
+    pids = {name: process.pid for name, process in found.processes.items()}
+    pids["supervisor"] = found.owner.pid
+    if role != "any":
+        return pids.get(role) or None
+    marked = sorted(process.pid for process in processes.marked(names.name))
+    return chosen.choice(marked) if marked else None
+
+
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_nothing_is_left(seed: int, names: Names, knotless: Knotless, remains: Remains) -> None:
+    chosen = random.Random(seed)  # noqa: S311 - not for secrets
+    role, wait_s = ROLES[seed % len(ROLES)], chosen.uniform(0.2, LONGEST_S)
+    before = rules(), interfaces()
+    inodes: set[int] = set()
+    command = [str(Path(sys.executable).with_name("knotless")), "up", "ring,4"]
+    with subprocess.Popen(
+        [*command, "--name", names.name, *FREE_PORTS],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as starting:
+        deadline = time.monotonic() + wait_s
+        while time.monotonic() < deadline or (pid := victim(names, role, chosen)) is None:
+            assert time.monotonic() < deadline + 30
+            list(credit_files(names, inodes))
+            time.sleep(0.02)
+        list(credit_files(names, inodes))
+        with_fabric = len(remains(names))
+        os.kill(pid, signal.SIGKILL)
+        starting.wait(120)
+    down = knotless("down", "--name", names.name)
+    assert with_fabric > 0
+    assert down.returncode in (0, 1), down.stderr
+    assert remains(names) == [], f"{role} killed after {wait_s:.2f} s"
+    assert list(credit_files(names, inodes)) == [], f"{role} killed after {wait_s:.2f} s"
+    assert (rules(), interfaces()) == before

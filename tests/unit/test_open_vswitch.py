@@ -1,0 +1,114 @@
+"""Dumps of Open vSwitch by themselves: the verdict is that of the rules; what is not known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from forwarding.imported.paths import read_paths
+from forwarding.openflow.compiler import compile_rules
+from forwarding.openflow.reader import state_of_rules
+from knotless.main import main
+from routing.plan import make_plan
+from tests.ovs_dumps import write_ovs
+from topologies import load
+from verification.check import verdict_of
+from verification.imported import ImportedVerdict, verdict_of_imported
+
+
+def judged(*paths: Path) -> ImportedVerdict:
+    return verdict_of_imported(read_paths(paths))
+
+
+def complaint(folder: Path) -> str:
+    done = CliRunner(mix_stderr=False).invoke(main, ["check", str(folder)], prog_name="knotless")
+    assert done.exit_code == 2
+    return done.stderr
+
+
+def written(folder: Path, spec: str, engine: str, **how: bool) -> Path:
+    plan = make_plan(load(spec), engine)
+    return write_ovs(plan.fabric, compile_rules(plan), folder, **how)
+
+
+@pytest.mark.parametrize(
+    ("spec", "engine", "named", "hosts"),
+    [
+        ("ring,4", "minimal", True, True),
+        ("ring,4", "updown", False, True),
+        ("mesh,2,2,hosts=2", "dor", True, False),
+        ("torus,3,3", "minimal", False, False),
+    ],
+)
+def test_the_verdict_is_that_of_the_rules(
+    spec: str, engine: str, named: bool, hosts: bool, tmp_path: Path
+) -> None:
+    plan = make_plan(load(spec), engine)
+    expected = verdict_of(state_of_rules(plan.fabric, compile_rules(plan)), "pause")
+    found = judged(written(tmp_path, spec, engine, named=named, hosts=hosts))
+    assert found.missing == []
+    assert (found.acyclic, found.pairs) == (expected.acyclic, expected.pairs)
+    assert len(found.cycle) == len(expected.cycle)
+    assert (found.undelivered, found.max_channel_load) == (0, expected.max_channel_load)
+
+
+def test_addresses_from_rules(tmp_path: Path) -> None:
+    """Rules that match one address and send it to one port show where its host is."""
+    ends = {"s1": (1, 2), "s2": (2, 1)}
+    for name, (near, far) in ends.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "dump").write_text(
+            f" cookie=0x0, duration=5.1s, table=0, n_packets=3, n_bytes=9, priority=9,"
+            f"dl_dst=02:00:00:00:00:0{name[1]} actions=output:{near}\n"
+            f" cookie=0x0, duration=5.1s, table=0, n_packets=3, n_bytes=9, priority=1"
+            f" actions=output:{far}\n"
+        )
+    edge = {
+        "node1": {"hostname": "s1", "interfaceName": "2"},
+        "node2": {"hostname": "s2", "interfaceName": "1"},
+    }
+    (tmp_path / "cables.json").write_text(json.dumps({"edges": [edge]}))
+    verdict = judged(tmp_path)
+    assert (verdict.pairs, verdict.undelivered) == (2, 0)
+    assert verdict.acyclic is True
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ("priority=5,tun_id=0x7 actions=output:1", "match 'tun_id' is not supported"),
+        ("priority=5 actions=NORMAL", "action 'NORMAL' is not supported"),
+        ("priority=5 actions=resubmit(,3)", "is not supported"),
+    ],
+)
+def test_what_is_not_understood_is_named_with_its_line(
+    rule: str, says: str, tmp_path: Path
+) -> None:
+    folder = written(tmp_path, "ring,4", "updown")
+    flows = folder / "s2" / "flows"
+    lines = flows.read_text().splitlines()
+    lines.insert(2, f" cookie=0x0, table=0, {rule}")
+    flows.write_text("\n".join(lines))
+    verdict = judged(folder)
+    assert verdict.acyclic is None
+    assert any(f"{flows}: line 3: " in text and says in text for text in verdict.missing)
+
+
+def test_what_is_missing(tmp_path: Path) -> None:
+    folder = written(tmp_path, "ring,4", "updown")
+    (folder / "s1" / "flows").unlink()
+    assert "the rules of s1" in judged(folder).missing
+    cables = json.loads((folder / "cables.json").read_text())["edges"]
+    of_hosts = [cable for cable in cables if cable["node2"]["hostname"].startswith("h")]
+    (folder / "cables.json").write_text(json.dumps({"edges": of_hosts}))
+    assert "the cables between the switches" in judged(folder).missing
+    (folder / "cables.json").unlink()
+    assert "no address of a host is known" in complaint(folder)
+    for name in ("s2", "s3", "s4"):
+        (folder / name / "flows").unlink()
+        (folder / name / "groups").unlink()
+    (folder / "s1" / "groups").unlink()
+    assert "there are no rules" in complaint(folder)

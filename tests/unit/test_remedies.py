@@ -1,0 +1,177 @@
+"""Every remedy makes the fabric safe; patches do so when the patched files are read again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from forwarding.imported.fabric import TableFabric
+from forwarding.imported.paths import read_paths
+from knotless.main import main
+from tests.classical_deadlocks import bounce, dual_tor, routing_loop
+from tests.infiniband_dumps import random_subnet
+from tests.router_dumps import RouterNet
+from tests.router_nets import leaf_spine
+from verification.imported import ImportedVerdict, verdict_of_imported
+from verification.remedies import Remedy, remedies_of
+from verification.remedy_priorities import pauses_of
+from verification.remedy_without_pfc import without_pfc
+
+CASES: dict[str, Callable[[], RouterNet]] = {
+    "bounce": bounce,
+    "loop": routing_loop,
+    "tunnel": lambda: dual_tor(remapped=False),
+}
+
+
+def tables_in(folder: Path) -> TableFabric:
+    found = read_paths([folder])
+    assert isinstance(found, TableFabric)
+    return found
+
+
+def proposed(net: RouterNet, folder: Path) -> tuple[ImportedVerdict, dict[str, list[Remedy]]]:
+    imported = tables_in(net.write(folder))
+    verdict = verdict_of_imported(imported)
+    found: dict[str, list[Remedy]] = {}
+    for remedy in remedies_of(imported, verdict):
+        found.setdefault(remedy.kind, []).append(remedy)
+    return verdict, found
+
+
+def patched(net: RouterNet, remedy: Remedy, folder: Path) -> ImportedVerdict:
+    """Return the verdict on the files after the patches of a remedy."""
+    net.write(folder)
+    for name, text in remedy.files.items():
+        file = folder / name.removesuffix(".json") / "config_db.json"
+        config = json.loads(file.read_text())
+        for op in json.loads(text):
+            apply(config, op)
+        file.write_text(json.dumps(config))
+    return verdict_of_imported(read_paths([folder]))
+
+
+def apply(config: Any, op: dict[str, Any]) -> None:
+    """Apply an operation of RFC 6902, section 4.1."""
+    assert op["op"] == "add"
+    words = [word.replace("~1", "/").replace("~0", "~") for word in op["path"].split("/")[1:]]
+    for word in words[:-1]:
+        config = config[word]
+    config[words[-1]] = op["value"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_remedy_is_safe(case: str, tmp_path: Path) -> None:
+    verdict, found = proposed(CASES[case](), tmp_path)
+    assert verdict.acyclic is False
+    for remedy in (remedy for of in found.values() for remedy in of):
+        if remedy.fabric is not None:
+            after = verdict_of_imported(remedy.fabric)
+            assert after.acyclic is True
+            assert after.undelivered == verdict.undelivered + remedy.cost["pairs_lost"]
+    assert {"bounce-priority", "engine", "without-pfc"} <= set(found)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_links_without_pfc(case: str, tmp_path: Path) -> None:
+    net = CASES[case]()
+    _, found = proposed(net, tmp_path / "before")
+    (remedy,) = found["without-pfc"]
+    after = patched(net, remedy, tmp_path / "after")
+    assert (after.acyclic, after.missing) == (True, [])
+    assert set(after.vcs) == {"3", "4"}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_link_without_pfc_can_be_left_out(case: str, tmp_path: Path) -> None:
+    imported = tables_in(CASES[case]().write(tmp_path))
+    found = without_pfc(imported)
+    assert found is not None
+    _, links = found
+    for link in links:
+        fewer = pauses_of(imported)
+        for channel, priority in links:
+            if (channel, priority) != link:
+                fewer[[channel, imported.channels.reverse[channel]], priority] = False
+        assert verdict_of_imported(imported.with_pauses(fewer)).acyclic is False
+
+
+def test_tunnels_with_priorities_of_their_own(tmp_path: Path) -> None:
+    net = dual_tor(remapped=False)
+    _, found = proposed(net, tmp_path / "before")
+    (remedy,) = found["tunnel-priority"]
+    assert remedy.cost["extra_priorities"] == 2
+    after = patched(net, remedy, tmp_path / "after")
+    assert (after.acyclic, after.missing, after.undelivered) == (True, [], 0)
+    assert set(after.vcs) == {"2", "3", "4", "5"}
+
+
+def test_a_priority_for_packets_that_bounce(tmp_path: Path) -> None:
+    """The patch marks what comes down by a class of its own, which a port up sends on in 2."""
+    _, found = proposed(bounce(), tmp_path)
+    (remedy,) = found["bounce-priority"]
+    assert remedy.fabric is not None
+    after = verdict_of_imported(remedy.fabric)
+    assert after.vcs == {"2": True, "3": True, "4": True, "5": True}
+    config: dict[str, Any] = {"PORT_QOS_MAP": {f"Ethernet{4 * n}": {} for n in range(2)}}
+    config |= {name: {"AZURE": {}} for name in ("DSCP_TO_TC_MAP", "TC_TO_QUEUE_MAP")}
+    config |= {
+        "TC_TO_PRIORITY_GROUP_MAP": {"AZURE": {}},
+        "MAP_PFC_PRIORITY_TO_QUEUE": {"AZURE": {}},
+    }
+    for op in json.loads(remedy.files["leaf2.json"]):
+        apply(config, op)
+    of_class = config["DSCP_TO_TC_MAP"]["KNOTLESS_FROM_ABOVE"]["3"]
+    assert config["TC_TO_PRIORITY_GROUP_MAP"]["KNOTLESS_FROM_ABOVE"][of_class] == "3"
+    assert config["TC_TO_QUEUE_MAP"]["KNOTLESS_UP"][of_class] == "2"
+    assert config["TC_TO_DSCP_MAP"]["KNOTLESS_UP"][of_class] == "2"
+    assert config["PORT_QOS_MAP"]["Ethernet0"]["pfc_enable"] == "2,3,4,5"
+    spine = json.loads(remedy.files["spine0.json"])
+    assert not any("KNOTLESS" in op["path"] for op in spine)
+
+
+def test_withdrawn_routes_name_what_they_cost(tmp_path: Path) -> None:
+    verdict, found = proposed(bounce(), tmp_path)
+    (remedy,) = found["withdraw-routes"]
+    assert remedy.cost["routes"] == len(remedy.changes) == 2
+    assert remedy.cost["pairs_lost"] == 4
+    assert verdict.undelivered == 0
+
+
+def test_infiniband_gets_options_of_opensm(tmp_path: Path) -> None:
+    for seed in range(40):
+        imported = tables_in(random_subnet(seed).write(tmp_path / str(seed)))
+        verdict = verdict_of_imported(imported)
+        if verdict.acyclic is False:
+            break
+    found = list(remedies_of(imported, verdict))
+    files = [remedy.files["opensm.conf"] for remedy in found if remedy.kind == "engine"]
+    assert any(text.startswith("routing_engine updn\n") for text in files)
+    assert {remedy.kind for remedy in found} <= {"engine", "withdraw-routes"}
+    command = ["check", str(tmp_path / str(seed)), "--failures", "1", "--remedies", "--json"]
+    listed = json.loads(CliRunner().invoke(main, command).output)["remedies"]
+    assert "engine" in {of["kind"] for of in listed}
+
+
+def test_remedies_for_failures_are_tried_on_all_of_them(tmp_path: Path) -> None:
+    folder = str(leaf_spine(4, 2).write(tmp_path / "clos"))
+    export = tmp_path / "patches"
+    command = ["check", folder, "--failures", "2", "--remedies", "--export", str(export), "--json"]
+    done = CliRunner().invoke(main, command)
+    found = json.loads(done.output)
+    assert done.exit_code == 1
+    assert [of["kind"] for of in found["remedies"]] == ["bounce-priority"]
+    assert sorted(path.name for path in export.iterdir()) == ["1-bounce-priority"]
+    assert (export / "1-bounce-priority" / "leaf0.json").exists()
+
+
+def test_a_safe_fabric_needs_no_remedy(tmp_path: Path) -> None:
+    folder = str(leaf_spine(3, 2).write(tmp_path))
+    done = CliRunner().invoke(main, ["check", folder, "--remedies"])
+    assert done.exit_code == 0
+    assert "no remedy was found" not in done.output

@@ -1,0 +1,158 @@
+"""Changes that make an unsafe imported fabric safe, each proven on the changed state.
+
+References
+----------
+Hu et al., Tagger: practical PFC deadlock prevention in data center networks, CoNEXT 2017 (a packet
+that goes up after it went down moves to the next lossless priority); the design of PFC deadlock
+avoidance for SONiC dual-ToR (packets in tunnels have priorities of their own).
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from forwarding.imported.fabric import TableFabric
+from forwarding.imported.infiniband import CREDITS
+from forwarding.imported.sonic_patch import (
+    SwitchPatch,
+    bounce_patch,
+    tunnel_patch,
+    without_pfc_patch,
+)
+from verification.imported import ImportedVerdict, verdict_of_imported
+from verification.remedy_engine import opensm_options, other_engines
+from verification.remedy_priorities import (
+    PriorityChange,
+    lossless_priorities,
+    with_bounce_priorities,
+    with_tunnel_priorities,
+)
+from verification.remedy_routes import without_turns
+from verification.remedy_without_pfc import without_pfc
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A change that makes a fabric safe.
+
+    ``changes`` are lines that say what to change, ``cost`` figures by name. ``fabric`` is the
+    changed fabric, None if other routes are planned. ``files`` are configurations by file name.
+    """
+
+    kind: str
+    text: str
+    changes: tuple[str, ...]
+    cost: Mapping[str, int]
+    fabric: TableFabric | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, object]:
+        """Return the remedy as plain values."""
+        return {
+            "kind": self.kind,
+            "text": self.text,
+            "changes": list(self.changes),
+            "cost": dict(self.cost),
+            "files": dict(self.files),
+        }
+
+
+def remedies_of(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
+    """Yield the remedies for a fabric with a cycle, cheap ones for the user first."""
+    for make in (_tunnels, _bounces, _withdrawn, _engines, _lossy):
+        for remedy in make(imported, verdict):
+            if remedy.fabric is None or not verdict_of_imported(remedy.fabric).cycle:
+                yield remedy
+
+
+def _unsafe(imported: TableFabric, verdict: ImportedVerdict) -> list[int]:
+    """Return the lossless priorities with a cycle; all, if no priority has one by itself."""
+    every = lossless_priorities(imported)
+    return [of for of in every if not verdict.vcs.get(str(of), True)] or every
+
+
+def _priorities(
+    kind: str,
+    what: str,
+    change: PriorityChange,
+    patches: Mapping[str, SwitchPatch] | None,
+) -> Remedy:
+    moves = [f"priority {former} to {now}" for former, now in change.moved.items()]
+    ports = len(change.fabric.channels)
+    return Remedy(
+        kind,
+        f"{what}: {', '.join(moves)}",
+        tuple(f"{what} move from {move}" for move in moves),
+        {"extra_priorities": len(moves), "ports": ports, "routes": 0, "pairs_lost": 0},
+        change.fabric,
+        _files(patches),
+    )
+
+
+def _files(patches: Mapping[str, SwitchPatch] | None) -> dict[str, str]:
+    return {f"{name}.json": of.text for name, of in (patches or {}).items() if of.ops}
+
+
+def _tunnels(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
+    change = with_tunnel_priorities(imported, _unsafe(imported, verdict))
+    if change is not None:
+        what = "packets in tunnels"
+        yield _priorities("tunnel-priority", what, change, tunnel_patch(imported, change.moved))
+
+
+def _bounces(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
+    change = with_bounce_priorities(imported, _unsafe(imported, verdict))
+    if change is not None:
+        what = "packets that go up after they went down"
+        yield _priorities("bounce-priority", what, change, bounce_patch(imported, change.moved))
+
+
+def _withdrawn(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
+    found = without_turns(imported)
+    if found is None:
+        return
+    changed, taken = found
+    state, channels = imported.traffics[0].state, imported.channels
+    lines = [
+        f"{channels.name(of.channel, 0).rpartition('/')[0]}: no longer to"
+        f" {', '.join(state.destination_name(number) for number in of.destinations)}"
+        for of in taken
+    ]
+    lost = verdict_of_imported(changed).undelivered - verdict.undelivered
+    routes = sum(len(of.destinations) for of in taken)
+    cost = {"extra_priorities": 0, "ports": 0, "routes": routes, "pairs_lost": lost}
+    yield Remedy("withdraw-routes", f"withdraw {routes} next hops", tuple(lines), cost, changed)
+
+
+def _engines(imported: TableFabric, _verdict: ImportedVerdict) -> Iterator[Remedy]:
+    if imported.findings.gaps:
+        return
+    for engine, vcs, minimal in other_engines(imported.fabric):
+        paths = "shortest paths" if minimal else "some paths longer than the shortest"
+        cost = {"extra_priorities": vcs - 1, "ports": 0, "pairs_lost": 0}
+        cost["routes"] = len(imported.hops.ends) * len(imported.channels.names)
+        files = {}
+        if imported.flow_control == CREDITS:
+            files = {"opensm.conf": opensm_options(engine, vcs)}
+        text = f"all routes by the engine {engine}, in {vcs} priorities, {paths}"
+        yield Remedy("engine", text, (f"route with --engine {engine}",), cost, None, files)
+
+
+def _lossy(imported: TableFabric, _verdict: ImportedVerdict) -> Iterator[Remedy]:
+    found = without_pfc(imported)
+    if found is None:
+        return
+    changed, links = found
+    channels = imported.channels
+    lines = []
+    for channel, priority in links:
+        ends = [
+            channels.name(of, 0).rpartition("/")[0] for of in (channel, channels.reverse[channel])
+        ]
+        lines.append(f"no PFC for priority {priority} on {ends[0]} and {ends[1]}")
+    text = f"disable PFC on {len(links)} links, whose packets can then be lost"
+    cost = {"extra_priorities": 0, "ports": 2 * len(links), "routes": 0, "pairs_lost": 0}
+    files = _files(without_pfc_patch(imported, links))
+    yield Remedy("without-pfc", text, tuple(lines), cost, changed, files)
