@@ -100,7 +100,7 @@ def test_lab_gives_the_prompt_and_leaves_nothing(
     assert "UP" in one.expect("mininet> ")
     one.type("counters s1\n")
     assert "lost frames: 0" in one.expect("mininet> ")
-    one.type("link s1 s2 down\n")
+    one.type("link h2 s2 down\n")
     one.expect("mininet> ")
     one.type("h1 ping -c 1 -W 1 10.0.2.1\n")
     assert one.expect(" packet loss").endswith("100%")
