@@ -2,6 +2,8 @@
 
 mod harness;
 
+use std::time::{Duration, Instant};
+
 use emulator::config::Config;
 use emulator::engine::Engine;
 use emulator::fabric::Fabric;
@@ -241,7 +243,15 @@ fn a_capture_shows_frames_and_pauses_as_on_the_wire() {
         }
         bench.run_for(2 * MS);
     }
-    let packets = bench.ask(json!({"do": "capture-stop", "link": "h1"}))["packets"].clone();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let packets = loop {
+        let answer = bench.ask(json!({"do": "capture-stop", "link": "h1"}));
+        if answer["written"] == true {
+            break answer["packets"].clone();
+        }
+        assert!(Instant::now() < deadline, "{answer}");
+        std::thread::yield_now(); // a thread writes the file
+    };
     let bytes = std::fs::read(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     assert_eq!(bytes[..4], 0xa1b2_3c4du32.to_le_bytes());
