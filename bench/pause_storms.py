@@ -103,15 +103,13 @@ def measure(plan: Plan, given: argparse.Namespace) -> dict[str, Any]:
             command = [sys.executable, "-c", program, *map(str, words)]
             started.append(lab.host(host).popen(command))
 
-        def received() -> tuple[dict[str, int], int]:
-            """Return the bytes that each destination has got, and the virtual time."""
-            counters = lab.daemon.counters()
-            found = {
+        def received() -> dict[str, int]:
+            channels = lab.daemon.counters()["channels"]
+            return {
                 channel["to"]: channel["rx_bytes"]
-                for channel in counters["channels"]
+                for channel in channels
                 if channel["to"] in destinations
             }
-            return found, int(counters["now_us"])
 
         started: list[Any] = []
         ip = {host.name: host.ip for host in plan.fabric.hosts}
@@ -121,9 +119,9 @@ def measure(plan: Plan, given: argparse.Namespace) -> dict[str, Any]:
             words = ["ping", "-q", "-i", str(12 * len(PINGING) / 900), "-s", "1400", ip[HOST]]
             started.append(lab.host(source).popen(words))
         time.sleep(SETTLE_S)
-        before, began_us = received()
+        before, began = received(), time.monotonic()
         time.sleep(SETTLE_S)
-        usual, usual_us = received()
+        usual, usual_s = received(), time.monotonic() - began
         storm = (977, 120, 0.1) if given.half else (LONGEST, 8, 1.5)
         storm_began = time.monotonic()
         run(HOST, PAUSE, *storm)
@@ -133,7 +131,7 @@ def measure(plan: Plan, given: argparse.Namespace) -> dict[str, Any]:
             if HOST in hosts and named_s is None:
                 named_s = time.monotonic() - storm_began
             time.sleep(0.05)
-        during, during_us = received()
+        during, during_s = received(), time.monotonic() - storm_began
         status = lab.daemon.status()
         to_host = next(c for c in lab.daemon.counters()["channels"] if c["to"] == HOST)
         for process in started:
@@ -141,8 +139,8 @@ def measure(plan: Plan, given: argparse.Namespace) -> dict[str, Any]:
             process.wait()
     rate = {
         to: (
-            (usual[to] - before[to]) * 8 / (usual_us - began_us),
-            (during[to] - usual[to]) * 8 / (during_us - usual_us),
+            (usual[to] - before[to]) * 8e-6 / usual_s,
+            (during[to] - usual[to]) * 8e-6 / during_s,
         )
         for to in usual
     }
