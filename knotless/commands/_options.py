@@ -15,21 +15,6 @@ MAX_SLOW_DOWN = 1e6
 name_option = click.option(
     "--name", default="default", show_default=True, help="Name of the running fabric."
 )
-timeout_option = click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(min=0.1, max=86400),
-    default=120.0,
-    show_default=True,
-    metavar="S",
-    help="Time to wait until all frames follow the new routes.",
-)
-dry_run_option = click.option("--dry-run", is_flag=True, help="Show the steps only.")
-out_option = click.option(
-    "--out",
-    metavar="DIR",
-    help="Write all rules before the change to DIR/0, those after step k to DIR/k.",
-)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 

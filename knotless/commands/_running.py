@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import click
@@ -13,7 +15,7 @@ from common.errors import EmulationError, KnotlessError
 from emulation.names import names_of
 from emulation.rest import Controller
 from emulation.runtime import require_root
-from knotless.commands._options import print_json
+from knotless.commands._options import json_option, name_option, print_json
 from verification.changes.folder import write_step_files
 
 _POLL_S = 0.1
@@ -25,31 +27,68 @@ _TIERS = {
 }
 
 
-def perform(
-    name: str,
-    path: str,
-    body: Mapping[str, object],
-    *,
-    out: str | None = None,
-    timeout_s: float,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True)
+class How:
+    """How a change is requested and shown: the options that these commands share."""
+
+    dry_run: bool
+    out: str | None
+    timeout_s: float
+    name: str
+    as_json: bool
+
+
+def change_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a change to a command, which receives them as its parameter ``how``."""
+
+    @wraps(function)
+    def command(**given: Any) -> None:
+        function(how=How(**{of: given.pop(of) for of in How.__dataclass_fields__}), **given)
+
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS = (
+    click.option("--dry-run", is_flag=True, help="Show the steps only."),
+    click.option(
+        "--out",
+        metavar="DIR",
+        help="Write all rules before the change to DIR/0, those after step k to DIR/k.",
+    ),
+    click.option(
+        "--timeout",
+        "timeout_s",
+        type=click.FloatRange(min=0.1, max=86400),
+        default=120.0,
+        show_default=True,
+        metavar="S",
+        help="Time to wait until all frames follow the new routes.",
+    ),
+    name_option,
+    json_option,
+)
+
+
+def perform(path: str, body: Mapping[str, object], how: How) -> None:
     """Request a change of a running fabric, show its steps, and wait until it is done.
 
     Raises :class:`EmulationError` if it is refused, or is not done in time.
     """
     require_root()
-    controller = Controller(names_of(name))
-    answer = controller.post(path, {**body, "rules": out is not None})
-    save(answer.pop("files", None), answer, out)
-    if not as_json:
+    controller = Controller(names_of(how.name))
+    settings = {"dry_run": how.dry_run, "rules": how.out is not None}
+    answer = controller.post(path, {**body, **settings})
+    save(answer.pop("files", None), answer, how.out)
+    if not how.as_json:
         show(answer)
     if answer["performed"]:
-        seconds = _await_routes(controller, timeout_s, quiet=as_json)
+        seconds = _await_routes(controller, how.timeout_s, quiet=how.as_json)
         answer["seconds"] = round(seconds, 3)
-        if not as_json:
+        if not how.as_json:
             click.echo(f"done in {seconds:.2f} s: all frames follow the new routes")
-    if as_json:
+    if how.as_json:
         print_json(answer)
 
 

@@ -8,16 +8,9 @@ import click
 
 from common.errors import PlanError
 from experiments.framework.routed import request_of
-from knotless.commands._options import (
-    dry_run_option,
-    json_option,
-    name_option,
-    out_option,
-    print_json,
-    timeout_option,
-)
+from knotless.commands._options import print_json
 from knotless.commands._plan_options import changed_plan_options
-from knotless.commands._running import perform, show
+from knotless.commands._running import How, change_options, perform, show
 from routing.plan import make_plan
 from routing.request import PlanRequest
 from topologies import load
@@ -42,21 +35,8 @@ Example: knotless change --engine dl --vcs 2 --dry-run
     metavar="ENGINE[:VCS]",
     help="With SPEC: the plan that is installed, such as dor or dl:2; default: auto.",
 )
-@dry_run_option
-@out_option
-@timeout_option
-@name_option
-@json_option
-def command(
-    spec: str | None,
-    options: dict[str, Any],
-    before: str | None,
-    dry_run: bool,
-    out: str | None,
-    timeout_s: float,
-    name: str,
-    as_json: bool,
-) -> None:
+@change_options
+def command(spec: str | None, options: dict[str, Any], before: str | None, how: How) -> None:
     """Change the plan of a running fabric under traffic, in steps that are proven first.
 
     Options that are not given are as the fabric was started; without any, the routes return to
@@ -69,10 +49,9 @@ def command(
     if spec is None:
         if before is not None:
             raise PlanError("--from needs a SPEC: a running fabric is changed from what it holds")
-        body = {**options, "dry_run": dry_run}
-        perform(name, "/change", body, out=out, timeout_s=timeout_s, as_json=as_json)
+        perform("/change", options, how)
         return
-    if not dry_run and out is None:
+    if not how.dry_run and how.out is None:
         raise PlanError("with SPEC nothing is changed: add --dry-run, or --out DIR")
     fabric = load(spec)
     own = ("engine", "vcs", "root", "select")
@@ -80,9 +59,9 @@ def command(
     old = make_plan(fabric, request_of(before or "auto", **common))
     change = between_plans(old, make_plan(fabric, PlanRequest.of(**options)))
     answer = described(change)
-    if out is not None:
-        write_steps(change, out)
-    if as_json:
+    if how.out is not None:
+        write_steps(change, how.out)
+    if how.as_json:
         print_json(answer)
     else:
         show(answer)
