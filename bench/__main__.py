@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 
 import click
@@ -19,7 +18,8 @@ from bench.emulation import (
     running,
     torus,
 )
-from common.errors import EmulationError, KnotlessError
+from bench.entry import run_benchmark
+from common.errors import EmulationError
 from emulation.runtime import require_root
 from runs import machine
 
@@ -151,14 +151,12 @@ def main(hosts: str, delay_us: float, as_json: bool) -> None:
         return
     out = Console()
     out.print(table(found))
-    out.print(f"good: within {CLOSE_ENOUGH:.0%} of theory (plain: of the offered load), in time")
+    out.print(
+        f"good: within {CLOSE_ENOUGH:.0%} of theory (plain: of the offered load), in real time"
+    )
     for name, value in summary(found).items():
         out.print(f"{name.replace('_', ' ')}: {value:,}", highlight=False)
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except KnotlessError as error:
-        click.echo(f"knotless: {error}", err=True)
-        sys.exit(2)
+    run_benchmark(main)

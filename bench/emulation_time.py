@@ -18,7 +18,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from common.errors import KnotlessError
+from bench.entry import run_benchmark
 from emulation.runtime import require_root
 from emulation.signals import end_at_signal
 from experiments.framework.routed import Routed
@@ -163,8 +163,4 @@ def main(loops: str, only: tuple[str, ...], longest: float, as_json: bool) -> No
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except KnotlessError as error:
-        click.echo(f"knotless: {error}", err=True)
-        sys.exit(2)
+    run_benchmark(main)

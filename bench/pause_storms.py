@@ -12,15 +12,19 @@ instead, as a slow receiver may.
 
 from __future__ import annotations
 
-import argparse
 import json
 import secrets
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
+import click
+
+from bench.entry import run_benchmark
 from common.pause_storms import too_long
 from emulation.network import EmulatedFabric
+from emulation.runtime import require_root
 from routing.plan import Plan, make_plan
 from routing.request import PlanRequest
 from topologies import load
@@ -81,11 +85,10 @@ def flows(plan: Plan) -> list[tuple[str, str]]:
     return found[:4]
 
 
-def measure(plan: Plan, given: argparse.Namespace) -> dict[str, Any]:
+def measure(
+    plan: Plan, host_pause: float | None, watchdog: Mapping[str, Any] | None, *, half: bool
+) -> dict[str, Any]:
     """Run the storm and return what was measured."""
-    watchdog = None
-    if given.watchdog:
-        watchdog = {"watchdog_us": given.watchdog, "watchdog_action": given.action}
     lab = EmulatedFabric.of(
         plan,
         name=f"storm-{secrets.token_hex(2)}",
@@ -93,13 +96,13 @@ def measure(plan: Plan, given: argparse.Namespace) -> dict[str, Any]:
         rest_port=0,
         static_arp=True,
         watchdog=watchdog,
-        pause_share=given.host_pause,
+        pause_share=host_pause,
     )
     unrelated = flows(plan)
     destinations = {destination for _, destination in unrelated}
     with lab:
 
-        def run(host: str, program: str, *words: object) -> None:
+        def start(host: str, program: str, *words: object) -> None:
             command = [sys.executable, "-c", program, *map(str, words)]
             started.append(lab.host(host).popen(command))
 
@@ -114,7 +117,7 @@ def measure(plan: Plan, given: argparse.Namespace) -> dict[str, Any]:
         started: list[Any] = []
         ip = {host.name: host.ip for host in plan.fabric.hosts}
         for source, destination in unrelated:
-            run(source, SEND, ip[destination], FLOW_MBPS, 3 * SETTLE_S + STORM_S)
+            start(source, SEND, ip[destination], FLOW_MBPS, 3 * SETTLE_S + STORM_S)
         for source in PINGING:
             words = ["ping", "-q", "-i", str(12 * len(PINGING) / 900), "-s", "1400", ip[HOST]]
             started.append(lab.host(source).popen(words))
@@ -122,9 +125,9 @@ def measure(plan: Plan, given: argparse.Namespace) -> dict[str, Any]:
         before, began = received(), time.monotonic()
         time.sleep(SETTLE_S)
         usual, usual_s = received(), time.monotonic() - began
-        storm = (977, 120, 0.1) if given.half else (LONGEST, 8, 1.5)
+        storm = (977, 120, 0.1) if half else (LONGEST, 8, 1.5)
         storm_began = time.monotonic()
-        run(HOST, PAUSE, *storm)
+        start(HOST, PAUSE, *storm)
         named_s = None
         while time.monotonic() < storm_began + STORM_S:
             hosts = [host["host"] for host in too_long(lab.daemon.status())]
@@ -159,16 +162,20 @@ def measure(plan: Plan, given: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(prog="bench.pause_storms", description=__doc__)
-    parser.add_argument("--host-pause", type=float, help="share; default 0.6")
-    parser.add_argument("--watchdog", type=float, metavar="US")
-    parser.add_argument("--action", choices=("drop", "forward"), default="drop")
-    parser.add_argument("--half", action="store_true", help="pause for half of each 100 ms")
+@click.command(epilog="Example: sudo .venv/bin/python -m bench.pause_storms --host-pause 1")
+@click.option(
+    "--host-pause", type=click.FloatRange(0, 1), help="Share of the time; 1: no limit; default 0.6."
+)
+@click.option("--watchdog", type=click.FloatRange(min=1), metavar="US", help="Detection time.")
+@click.option("--action", type=click.Choice(["drop", "forward"]), default="drop", show_default=True)
+@click.option("--half", is_flag=True, help="Pause for half of each 100 ms, as a slow receiver may.")
+def main(host_pause: float | None, watchdog: float | None, action: str, half: bool) -> None:
+    """Measure what one host that never resumes costs the flows of others; print JSON."""
+    require_root()
     plan = make_plan(load("torus,4,4"), PlanRequest(engine="updown", flow_control="pause"))
-    sys.stdout.write(json.dumps(measure(plan, parser.parse_args()), indent=1) + "\n")
+    settings = {"watchdog_us": watchdog, "watchdog_action": action} if watchdog else None
+    click.echo(json.dumps(measure(plan, host_pause, settings, half=half), indent=1))
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

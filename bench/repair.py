@@ -30,7 +30,7 @@ import numpy as np
 import psutil
 
 from bench.all_to_all import RECORD
-from common.errors import KnotlessError
+from bench.entry import run_benchmark
 from emulation.namespaces import inside
 from emulation.network import EmulatedFabric
 from emulation.runtime import require_root
@@ -321,8 +321,4 @@ def main(
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except KnotlessError as error:
-        click.echo(f"knotless: {error}", err=True)
-        sys.exit(2)
+    run_benchmark(main)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from bench.entry import run_benchmark
 from bench.opensm import Network, Routed, missing, network, roots_file, torus_file
 from common.errors import KnotlessError
 from routing.engine import engine_named
@@ -222,8 +222,4 @@ def main(only: tuple[str, ...], engines: tuple[str, ...], repeat: int, as_json: 
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except KnotlessError as error:
-        click.echo(f"knotless: {error}", err=True)
-        sys.exit(2)
+    run_benchmark(main)
