@@ -225,14 +225,20 @@ def losses(tagging: str) -> list[Claim]:
 
 RATES = (("5 or 10 Mbit/s", EMULATED_MBPS), ("1 Gbit/s", PAPERS_LINKS_MBPS))
 WATCHDOGS_US = (1000.0, 100_000.0)
+
+
+def _theirs(pattern: str, column: int) -> float | str:
+    """Return the paper's ratio of cyclic over acyclic routes, tagged by switches, for UDP."""
+    cyclic, acyclic = TABLES["switch"][pattern, "udp"]
+    return "nearly zero" if cyclic[column] == SCANNED_MBPS else cyclic[column] / acyclic[column]
+
+
 TESTS = [
     Claim(
         "004",
         f"Test: rate of the links, {PAIRS[pattern]}, UDP",
         f"Cyclic over acyclic routes, {WORDS[control]}, links of {words}",
-        TABLES["switch"][pattern, "udp"][0][column] / TABLES["switch"][pattern, "udp"][1][column]
-        if TABLES["switch"][pattern, "udp"][0][column] != SCANNED_MBPS
-        else "nearly zero",
+        _theirs(pattern, column),
         "deadlock",
         _frozen(pattern, "udp", control, "switch", rate_mbps),
         RATE_WHY,
@@ -247,9 +253,7 @@ TESTS = [
         "004",
         f"Test: a watchdog, {PAIRS[pattern]}, UDP",
         f"Cyclic over acyclic routes, {WORDS[control]}, watchdog of {watchdog_us / 1000:g} ms",
-        TABLES["switch"][pattern, "udp"][0][column] / TABLES["switch"][pattern, "udp"][1][column]
-        if TABLES["switch"][pattern, "udp"][0][column] != SCANNED_MBPS
-        else "nearly zero",
+        _theirs(pattern, column),
         "deadlock",
         _frozen(pattern, "udp", control, "switch", PAPERS_LINKS_MBPS, watchdog_us),
         WATCHDOG_WHY,

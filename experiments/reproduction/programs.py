@@ -49,7 +49,7 @@ ENGINES_WHY = (
     "(as its Table 8 and its text say). In simulation, ours are times of the network alone. The "
     "tests of explanations below add the paper's time outside the network. Emulated CG, LU and "
     "IS of 32 and 64 processes are not attempted: they take minutes on links with delays of "
-    "milliseconds, and an emulator on two cores is seldom in time for so long."
+    "milliseconds."
 )
 REST_WHY = (
     "If the explanation is right, adding the paper's time outside the network to ours must give "
@@ -96,7 +96,7 @@ def _with_the_rest(family: str, program: str, theirs_s: float) -> Compute:
 
 
 EMULATED = ("IS.S.16",)
-"""Programs that can run in time on fabrics emulated by a small machine."""
+"""Programs that take seconds on fabrics emulated by a small machine."""
 NAMES = {("updown", 2): "up\\*/down\\*, 2 VCs", ("updown", 4): "up\\*/down\\*, 4 VCs"}
 NAMES |= {("dl", 2): "DL"}
 

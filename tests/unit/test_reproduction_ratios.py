@@ -68,28 +68,23 @@ def nas(kernel: str, fabric: str, engine: str) -> Rows:
     return stored_rows("nas", "emulation", kernel=kernel, fabric=fabric + links, engine=engine)
 
 
-def test_looped_fabrics_are_compared_by_dimension_order_alone() -> None:
+@pytest.mark.parametrize(
+    ("what", "numerator", "denominator", "mean"),
+    [
+        ("looped", ("flat,16", "updown"), ("torus,4,4", "dor"), 0.64),
+        ("M-tree", ("torus,4,4", "dor"), ("mtree,4,4", "updown"), 0.56),
+    ],
+)
+def test_the_torus_counts_with_dimension_order_alone(
+    what: str, numerator: tuple[str, str], denominator: tuple[str, str], mean: float
+) -> None:
     speeds = [
         ratio
         for kernel in ("ft", "is")
-        for ratio in by_repeat(
-            nas(kernel, "flat,16", "updown"), nas(kernel, "torus,4,4", "dor"), "seconds"
-        )
+        for ratio in by_repeat(nas(kernel, *numerator), nas(kernel, *denominator), "seconds")
     ]
-    assert (len(speeds), round(fmean(speeds), 2)) == (10, 0.64)
-    assert claimed("004", "Figure 12", "looped", "emulation") == pytest.approx(fmean(speeds))
-
-
-def test_the_tree_is_compared_with_dimension_order_on_the_torus_alone() -> None:
-    speeds = [
-        ratio
-        for kernel in ("ft", "is")
-        for ratio in by_repeat(
-            nas(kernel, "torus,4,4", "dor"), nas(kernel, "mtree,4,4", "updown"), "seconds"
-        )
-    ]
-    assert (len(speeds), round(fmean(speeds), 2)) == (10, 0.56)
-    assert claimed("004", "Figure 12", "M-tree", "emulation") == pytest.approx(fmean(speeds))
+    assert (len(speeds), round(fmean(speeds), 2)) == (10, mean)
+    assert claimed("004", "Figure 12", what, "emulation") == pytest.approx(fmean(speeds))
 
 
 FOUR = ("irregular-a", "irregular-b", "mesh,4,4,hosts=4", "torus,4,4,hosts=4")

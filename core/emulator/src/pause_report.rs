@@ -116,6 +116,9 @@ fn flows(engine: &Engine, channels: impl Iterator<Item = VirtualChannel>) -> Vec
     let mut flows: Vec<_> = waiting.into_iter().collect();
     flows.sort_by_key(|&(_, bytes)| std::cmp::Reverse(bytes));
     flows.truncate(MOST_FLOWS);
-    let flow = |((from, to), bytes): ((Mac, Mac), usize)| json!({ "from": from.to_string(), "to": to.to_string(), "bytes": bytes });
+    let flow = |((from, to), bytes): ((Mac, Mac), usize)| {
+        let (from, to) = (from.to_string(), to.to_string());
+        json!({ "from": from, "to": to, "bytes": bytes })
+    };
     flows.into_iter().map(flow).collect()
 }
