@@ -1,7 +1,7 @@
 """Integration tests need root; otherwise they are skipped with a message.
 
-Fixtures: a fabric name for each test, the ``knotless`` command, and what a fabric has left on the
-machine.
+Fixtures: a fabric name for each test, a running fabric of that name, the ``knotless`` command, and
+what a fabric has left on the machine.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,16 @@ import pytest
 
 from emulation import processes, runtime, state
 from emulation.names import Names, names_of
+from emulation.network import EmulatedFabric
+from routing.request import PlanRequest
+from topologies import load
 
 HERE = Path(__file__).parent
 _COUNT = itertools.count()
 
 Knotless = Callable[..., subprocess.CompletedProcess[str]]
+Start = Callable[..., EmulatedFabric]
+ANY_PLAN = PlanRequest()
 Remains = Callable[[Names], list[str]]
 FREE_PORTS = ("--port", "0", "--rest-port", "0")
 """Options with which fabrics of several tests never use the same port."""
@@ -45,6 +51,19 @@ def names() -> Iterator[Names]:
     # A failed test may have left it running in this process.
     if left := state.read(found):
         runtime.sweep(found, left)
+
+
+@pytest.fixture
+def start(names: Names) -> Iterator[Start]:
+    """Return a function that starts the fabric of a spec on free ports; it ends with the test."""
+    with ExitStack() as running:
+
+        def begin(spec: str, request: PlanRequest = ANY_PLAN, **settings: Any) -> EmulatedFabric:
+            common: dict[str, Any] = {"openflow_port": 0, "rest_port": 0, "static_arp": True}
+            fabric = EmulatedFabric(load(spec), request, name=names.name, **common, **settings)
+            return running.enter_context(fabric)
+
+        yield begin
 
 
 @pytest.fixture

@@ -14,12 +14,10 @@ from urllib.request import urlopen
 
 import pytest
 
-from emulation.names import Names
 from emulation.network import EmulatedFabric
 from routing.request import PlanRequest
 from tests.integration.bare_fabric import until
-from tests.integration.conftest import Knotless
-from topologies import load
+from tests.integration.conftest import Knotless, Start
 
 pytestmark = pytest.mark.integration
 
@@ -27,16 +25,8 @@ PINGS = (("h1", "h3"), ("h2", "h4"), ("h4", "h1"))
 
 
 @pytest.fixture
-def fabric(names: Names) -> Iterator[EmulatedFabric]:
-    with EmulatedFabric(
-        load("ring,4"),
-        PlanRequest.of(engine="updown", flow_control="pfc"),
-        name=names.name,
-        openflow_port=0,
-        rest_port=0,
-        static_arp=True,
-    ) as running:
-        yield running
+def fabric(start: Start) -> EmulatedFabric:
+    return start("ring,4", PlanRequest.of(engine="updown", flow_control="pfc"))
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,18 +12,15 @@ import pytest
 from emulation.names import Names
 from emulation.network import EmulatedFabric
 from tests.integration.bare_fabric import until
-from tests.integration.conftest import Knotless
+from tests.integration.conftest import Knotless, Start
 from topologies import load
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-def fabric(names: Names) -> Iterator[EmulatedFabric]:
-    with EmulatedFabric(
-        load("ring,4"), name=names.name, openflow_port=0, rest_port=0, static_arp=True
-    ) as running:
-        yield running
+def fabric(start: Start) -> EmulatedFabric:
+    return start("ring,4")
 
 
 def port_states(fabric: EmulatedFabric, switch: str) -> dict[int, str]:

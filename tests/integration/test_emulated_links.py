@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +14,8 @@ from scapy.utils import RawPcapReader
 from emulation.daemon import ChannelCounters
 from emulation.names import Names
 from emulation.network import EmulatedFabric
+from tests.integration.bare_fabric import until
+from tests.integration.conftest import Start
 from topologies import load
 
 pytestmark = pytest.mark.integration
@@ -31,30 +31,12 @@ sendp(frame / Raw(load), iface="h1-eth0", verbose=False)
 
 
 @pytest.fixture
-def fabric(names: Names) -> Iterator[EmulatedFabric]:
-    with EmulatedFabric(
-        load("ring,4"),
-        name=names.name,
-        openflow_port=0,
-        rest_port=0,
-        static_arp=True,
-        # One request is obeyed to its end.
-        pause_share=1.0,
-    ) as running:
-        yield running
+def fabric(start: Start) -> EmulatedFabric:
+    return start("ring,4", pause_share=1.0)  # one request is obeyed to its end
 
 
 def channel(fabric: EmulatedFabric, name: str) -> ChannelCounters:
     return next(c for c in fabric.daemon.counters()["channels"] if c["channel"] == name)
-
-
-def eventually(condition: Callable[[], bool], within_s: float = 20) -> bool:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def pings(fabric: EmulatedFabric, *, wait_s: int = 5) -> bool:
@@ -70,6 +52,10 @@ def pause(fabric: EmulatedFabric, quanta: int) -> None:
     assert status == 0, out + error
 
 
+def pauses(fabric: EmulatedFabric, name: str) -> int:
+    return sum(p["pauses"] for p in channel(fabric, name)["priorities"])
+
+
 def paused_us(fabric: EmulatedFabric, name: str) -> int:
     return max(p["paused_us"] for p in channel(fabric, name)["priorities"])
 
@@ -79,10 +65,10 @@ def test_a_hosts_pause_frame_stops_its_switch_and_nothing_else(fabric: EmulatedF
     fabric.daemon.reset()
     # 65,535 quanta of 512 bit times at 10 Mbit/s: 3.4 s.
     pause(fabric, 0xFFFF)
-    assert eventually(lambda: paused_us(fabric, "s1:1") > 0)
+    until("a pause of s1:1", lambda: paused_us(fabric, "s1:1") > 0)
     assert not pings(fabric, wait_s=1)
     pause(fabric, 0)
-    assert eventually(lambda: pings(fabric, wait_s=1))
+    until("a reply", lambda: pings(fabric, wait_s=1))
     assert paused_us(fabric, "s2:1") == 0
     assert fabric.daemon.counters()["lost_frames"] == 0
 
@@ -92,7 +78,7 @@ def test_a_cut_link_carries_nothing_until_it_is_mended(fabric: EmulatedFabric) -
     fabric.daemon.set_link("h1", up=False)
     assert not pings(fabric, wait_s=1)
     fabric.daemon.set_link("h1", up=True)
-    assert eventually(lambda: pings(fabric, wait_s=1))
+    until("a reply", lambda: pings(fabric, wait_s=1))
 
 
 def test_a_capture_holds_what_passed_and_the_pauses(fabric: EmulatedFabric, tmp_path: Path) -> None:
@@ -100,7 +86,7 @@ def test_a_capture_holds_what_passed_and_the_pauses(fabric: EmulatedFabric, tmp_
     fabric.daemon.capture("h1", file)
     assert pings(fabric)
     pause(fabric, 1)
-    assert eventually(lambda: any(p["pauses"] for p in channel(fabric, "s1:1")["priorities"]))
+    until("a pause of s1:1", lambda: pauses(fabric, "s1:1") > 0)
     packets = fabric.daemon.capture_stop("h1")
     with RawPcapReader(str(file)) as reader:
         kinds = [int.from_bytes(frame[12:14], "big") for frame, _ in reader]
@@ -128,11 +114,11 @@ def test_a_killed_controller_may_come_back_without_a_frame_lost(fabric: Emulated
     with fabric.host("h2").popen(
         ["ping", "-i", "0.02", "-c", "1000", "10.0.1.1"], text=True
     ) as ping:
-        assert eventually(lambda: channel(fabric, "s1:1")["tx_frames"] > 0)
+        until("a frame", lambda: channel(fabric, "s1:1")["tx_frames"] > 0)
         fabric.restart_controller()
         assert fabric.controller_status()["ready"] is True
         before = channel(fabric, "s1:1")["tx_frames"]
-        assert eventually(lambda: channel(fabric, "s1:1")["tx_frames"] > before)
+        until("another frame", lambda: channel(fabric, "s1:1")["tx_frames"] > before)
         ping.send_signal(signal.SIGINT)
         out, _ = ping.communicate(timeout=30)
     answered = [int(number) for number in re.findall(r"icmp_seq=(\d+)", out)]
@@ -158,7 +144,7 @@ def test_a_switch_that_was_off_gets_its_rules_again(fabric: EmulatedFabric) -> N
     assert pings(fabric)
     fabric.net["s1"].stop()
     assert not pings(fabric, wait_s=1)
-    assert eventually(lambda: not fabric.controller_status()["ready"])
+    until("the loss of s1", lambda: not fabric.controller_status()["ready"])
     fabric.net["s1"].start()
-    assert eventually(lambda: bool(fabric.controller_status()["ready"]))
+    until("the rules of s1", lambda: bool(fabric.controller_status()["ready"]))
     assert pings(fabric)

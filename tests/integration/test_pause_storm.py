@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +14,8 @@ from bench.pause_storms import LONGEST, PAUSE
 from emulation.names import Names
 from emulation.network import EmulatedFabric
 from emulation.report import report
-from topologies import load
+from tests.integration.bare_fabric import until
+from tests.integration.conftest import Start
 
 pytestmark = pytest.mark.integration
 
@@ -32,20 +31,8 @@ with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as out:
 
 
 @pytest.fixture
-def fabric(names: Names) -> Iterator[EmulatedFabric]:
-    with EmulatedFabric(
-        load("ring,4"), name=names.name, openflow_port=0, rest_port=0, static_arp=True
-    ) as running:
-        yield running
-
-
-def eventually(condition: Callable[[], bool], within_s: float = 20) -> bool:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
+def fabric(start: Start) -> EmulatedFabric:
+    return start("ring,4")
 
 
 def channel(fabric: EmulatedFabric, name: str) -> Any:
@@ -78,7 +65,7 @@ def test_a_host_that_never_resumes_is_named_and_ignored(
         found = report(names)
         return found is not None and any("host h1" in line for line in found["problems"])
 
-    assert eventually(named)
+    until("a status that names h1", named)
     storm.communicate()
     assert storm.returncode == 0
     # The switch sends to it all the same.

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,8 +14,7 @@ from emulation import rest
 from emulation.names import Names
 from emulation.network import EmulatedFabric
 from tests.integration.bare_fabric import until
-from tests.integration.conftest import Knotless
-from topologies import load
+from tests.integration.conftest import Knotless, Start
 
 pytestmark = pytest.mark.integration
 
@@ -24,12 +22,8 @@ LINK = "s1:2-s2:3"
 
 
 @pytest.fixture
-def fabric(names: Names, request: pytest.FixtureRequest) -> Iterator[EmulatedFabric]:
-    spec = getattr(request, "param", "torus,3,3")
-    with EmulatedFabric(
-        load(spec), name=names.name, openflow_port=0, rest_port=0, static_arp=True
-    ) as running:
-        yield running
+def fabric(start: Start, request: pytest.FixtureRequest) -> EmulatedFabric:
+    return start(getattr(request, "param", "torus,3,3"))
 
 
 def routes(fabric: EmulatedFabric, knotless: Knotless) -> dict[str, Any]:
