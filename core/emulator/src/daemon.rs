@@ -23,12 +23,11 @@ use crate::sys::switch_probe::{Activity, SwitchProbe};
 /// With no frame in the network for this long the daemon sleeps until one arrives.
 const IDLE_NS: u64 = 20_000_000;
 const IDLE_WAIT_MS: u32 = 1000;
-/// While virtual time is held, and without fewer events than are worth waking up for, the daemon
-/// looks again after this time.
+/// While virtual time is held, the daemon looks again after this time, even if no frame arrives.
 const HELD_WAIT_NS: u64 = 400_000;
 /// A frame that has been in a switch for this long may have been dropped.
 const PROBE_AFTER: Time = 300 * MICROSECOND;
-/// A frame that has been in a switch for this long, without proof that it was dropped, is abandoned.
+/// A frame that has been in a switch for this long is abandoned, unless it is proven to be dropped.
 const ABANDON_AFTER: Time = 2_000_000 * MICROSECOND;
 /// How long an end waits for the last frames of captures to be written.
 const CAPTURES_NS: u64 = 1_000_000_000;

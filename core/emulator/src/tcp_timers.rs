@@ -71,7 +71,8 @@ impl TcpTimers {
         }
     }
 
-    /// Round trips that took over 200 ms of real time, and over a tenth longer than in virtual time.
+    /// Round trips that took over 200 ms of real time, and over a tenth longer than in virtual
+    /// time.
     pub fn stretched(&self) -> u64 {
         self.stretched
     }

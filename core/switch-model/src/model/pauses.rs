@@ -19,9 +19,9 @@ impl<P> Model<P> {
         }
     }
 
-    /// A host's PAUSE or PFC frame has reached the sender: pause `target` until `until`, or until its
-    /// [`crate::PauseLimit`] is exhausted. It resumes `target` if `until` is not after `now`. Returns
-    /// false, without effect, if the link has no flow control.
+    /// A host's PAUSE or PFC frame has reached the sender: pause `target` until `until`, or until
+    /// its [`crate::PauseLimit`] is exhausted. It resumes `target` if `until` is not after `now`.
+    /// Returns false, without effect, if the link has no flow control.
     pub fn pause_until(
         &mut self,
         now: Time,
