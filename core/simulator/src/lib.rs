@@ -17,6 +17,7 @@ mod error;
 mod event;
 mod event_queue;
 mod fabric;
+mod held_rules;
 mod histogram;
 mod hosts;
 mod hub;
@@ -38,8 +39,8 @@ mod wiring;
 
 pub use error::Error;
 pub use fabric::{Fabric, Forwarding, Node};
+pub use held_rules::Passed;
 pub use histogram::Histogram;
-pub use network::Passed;
 pub use report::{DeadlockReport, FlowReport, Report, StationCounters};
 pub use settings::{LinkChange, Settings};
 pub use simulation::Simulation;

@@ -3,13 +3,12 @@
 
 use std::hint::black_box;
 
-use switch_model::{
-    ChannelCounters, ChannelId, DropCause, Frame, Model, Time, VirtualChannel, PRIORITIES,
-};
+use switch_model::{ChannelCounters, ChannelId, DropCause, Frame, Model, Time, VirtualChannel};
 
 use crate::event::{Event, EventQueue, Flight};
 use crate::event_queue::Due;
 use crate::fabric::{Fabric, Node};
+use crate::held_rules::{HeldRules, Passed};
 use crate::links::Links;
 use crate::message::{Messages, Packet, ON_TREE};
 use crate::random::mixed;
@@ -44,30 +43,8 @@ pub(crate) struct Network {
     model: Model<Packet>,
     links: Links,
     seed: u64,
-    /// By switch: the generation of rules that it holds.
-    held: Vec<u16>,
-    /// Counted only if there are several generations of rules.
-    passed: Option<Passed>,
-}
-
-/// Unicast frames by (channel, priority), since the beginning.
-#[derive(Clone, Debug)]
-pub struct Passed {
-    /// Frames that a switch has put into the egress queue of a channel between switches.
-    pub queued: Vec<u64>,
-    /// Frames that have arrived at a switch.
-    pub arrived: Vec<u64>,
-}
-
-impl Passed {
-    fn new(channels: usize) -> Passed {
-        let none = vec![0; channels * PRIORITIES];
-        Passed { queued: none.clone(), arrived: none }
-    }
-}
-
-fn count(numbers: &mut [u64], channel: ChannelId, priority: u8) {
-    numbers[channel.index() * PRIORITIES + usize::from(priority)] += 1;
+    /// None if there is only one generation of rules.
+    held: Option<HeldRules>,
 }
 
 impl Network {
@@ -76,8 +53,8 @@ impl Network {
             model: Model::new(fabric.configs.iter().copied(), settings.seed),
             links: Links::new(&fabric, settings.forwarding),
             seed: settings.seed,
-            held: vec![0; fabric.switches],
-            passed: (tables.generations() > 1).then(|| Passed::new(fabric.channels())),
+            held: (tables.generations() > 1)
+                .then(|| HeldRules::new(fabric.switches, fabric.channels())),
             fabric,
             tables,
         }
@@ -93,12 +70,14 @@ impl Network {
 
     /// The frames that have passed; None if there is only one generation of rules.
     pub fn passed(&self) -> Option<&Passed> {
-        self.passed.as_ref()
+        self.held.as_ref().map(|held| &held.passed)
     }
 
     /// Have a switch hold another generation of its rules from now on.
     pub fn hold(&mut self, switch: u32, generation: u16) {
-        self.held[switch as usize] = generation;
+        if let Some(held) = &mut self.held {
+            held.hold(switch, generation);
+        }
     }
 
     /// The switch model, for reading.
@@ -219,6 +198,32 @@ impl Network {
     /// messages under way, of which its packet is a part.
     #[inline]
     pub fn arrive(&mut self, at: Time, flight: Flight, messages: &Messages) -> Arrival {
+        if self.held.is_some() {
+            self.arrive_while_rules_change(at, flight, messages)
+        } else {
+            self.arrive_at::<false>(at, flight, messages)
+        }
+    }
+
+    #[cold]
+    fn arrive_while_rules_change(
+        &mut self,
+        at: Time,
+        flight: Flight,
+        messages: &Messages,
+    ) -> Arrival {
+        self.arrive_at::<true>(at, flight, messages)
+    }
+
+    /// `CHANGING` if there are several generations of rules: then frames are counted. Simulations
+    /// with one generation, which are most, do not pay for it.
+    #[inline(always)]
+    fn arrive_at<const CHANGING: bool>(
+        &mut self,
+        at: Time,
+        flight: Flight,
+        messages: &Messages,
+    ) -> Arrival {
         let Flight { channel, bytes, priority, packet } = flight;
         let bytes = u32::from(bytes);
         let head = *self.links.head(channel);
@@ -234,11 +239,11 @@ impl Network {
             return self.branch(at, (channel, switch), (priority, bytes), tagged, packet);
         }
         let mut entry = self.tables.entry(switch, &packet);
-        if let Some(passed) = &mut self.passed {
-            count(&mut passed.arrived, channel, priority);
-        }
-        if let Entry::Held { first } = entry {
-            entry = self.tables.choice(first + u32::from(self.held[switch as usize]));
+        if let Some(held) = self.held.as_mut().filter(|_| CHANGING) {
+            held.count_arrived(channel, priority);
+            if let Entry::Held { first } = entry {
+                entry = self.tables.choice(first + u32::from(held.generation(switch)));
+            }
         }
         if let Entry::OneOf { first, count } = entry {
             entry = self.choose(switch, &packet, messages, first, count);
@@ -262,8 +267,9 @@ impl Network {
         let (model, links) = (&mut self.model, &mut self.links);
         match model.pass(at, channel, (priority, bytes), out, frame, complete, links) {
             Ok(()) => {
-                if let (Some(passed), Entry::Forward { priority, .. }) = (&mut self.passed, entry) {
-                    count(&mut passed.queued, out, priority);
+                let held = self.held.as_mut().filter(|_| CHANGING);
+                if let (Some(held), Entry::Forward { priority, .. }) = (held, entry) {
+                    held.count_queued(out, priority);
                 }
                 Arrival::Forwarded
             }

@@ -4,7 +4,7 @@ use switch_model::Time;
 
 use super::Simulation;
 use crate::error::Error;
-use crate::network::Passed;
+use crate::held_rules::Passed;
 
 impl Simulation {
     /// Process all events up to a time.

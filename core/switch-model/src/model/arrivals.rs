@@ -40,7 +40,7 @@ impl<P> Model<P> {
         clippy::too_many_arguments,
         reason = "one call in place of three, with the arguments of all"
     )]
-    #[inline]
+    #[inline(always)]
     pub fn pass(
         &mut self,
         now: Time,

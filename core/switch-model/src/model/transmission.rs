@@ -30,15 +30,12 @@ impl<P> Model<P> {
         let Frame { priority, bytes, payload } = frame;
         let place = self.place(out, priority);
         let state = &mut self.channels[out.index()];
-        if !state.up {
-            self.count_drop(out, DropCause::Down);
-            fx.dropped(out, DropCause::Down, payload);
-            return self.release(now, hold, fx);
-        }
-        if state.storming & (1 << priority) != 0 && self.drops_in_storm(out) {
-            self.count_drop(out, DropCause::Watchdog);
-            fx.dropped(out, DropCause::Watchdog, payload);
-            return self.release(now, hold, fx);
+        if !state.up || state.storming != 0 {
+            if let Some(cause) = self.refusal(out, priority) {
+                self.count_drop(out, cause);
+                fx.dropped(out, cause, payload);
+                return self.release(now, hold, fx);
+            }
         }
         let state = &mut self.channels[out.index()];
         if hold == Hold::Uncharged {
@@ -60,6 +57,18 @@ impl<P> Model<P> {
         state.waiting |= 1 << priority;
         if state.sending.is_none() {
             self.start(now, out, fx);
+        }
+    }
+
+    /// Why a queue takes no frames at all, if it does not.
+    #[cold]
+    fn refusal(&self, out: ChannelId, priority: u8) -> Option<DropCause> {
+        let state = &self.channels[out.index()];
+        let storming = state.storming & (1 << priority) != 0;
+        match () {
+            () if !state.up => Some(DropCause::Down),
+            () if storming && self.drops_in_storm(out) => Some(DropCause::Watchdog),
+            () => None,
         }
     }
 

@@ -51,7 +51,6 @@ impl<P> Model<P> {
     }
 
     /// Whether the frames of a priority are dropped because of a storm. `storming` has its bit.
-    #[cold]
     pub(super) fn drops_in_storm(&self, channel: ChannelId) -> bool {
         let watchdog = self.cold[channel.index()].config.watchdog;
         watchdog.is_some_and(|watchdog| watchdog.action == WatchdogAction::Drop)
