@@ -71,6 +71,11 @@ class Names:
         return self.directory / "emulator.sock"
 
     @property
+    def clock_page(self) -> Path:
+        """Where the link emulator publishes virtual time for programs."""
+        return self.directory / "clock"
+
+    @property
     def tags_file(self) -> Path:
         """The VLANs in which hosts send, if they tag their frames: for ``check --live``."""
         return self.directory / "tags.json"

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use switch_model::{Time, MICROSECOND};
+use virtual_clock::{Moment, Writer, NO_LIMIT};
 
 use crate::capture::Capture;
 use crate::config::Config;
@@ -54,6 +55,7 @@ pub struct Daemon {
     /// How long virtual time waits for a host.
     host_wait: Time,
     probe: Option<SwitchProbe>,
+    clock_page: Option<Writer>,
     /// What virtual time waits for, and since which real time.
     held: Option<(Hold, Time)>,
     idle: bool,
@@ -90,6 +92,10 @@ impl Daemon {
         }
         let probe = config.switch_process.map(SwitchProbe::open).transpose();
         let probe = environment(probe, || "switch_process".into())?;
+        let start_ns = monotonic_ns();
+        let page = config.clock_page.as_deref();
+        let page = page.map(|path| Writer::create(path, start_ns, config.slow_down)).transpose();
+        let clock_page = environment(page, || "clock_page".into())?;
         let tick = config.tick_us * MICROSECOND;
         let patience = config.deadlock_us * MICROSECOND;
         let control = Control {
@@ -107,10 +113,11 @@ impl Daemon {
             idle_poll,
             _signals: signals,
             log,
-            start_ns: monotonic_ns(),
+            start_ns,
             tick_ns: config.tick_us * 1000,
             host_wait: config.host_wait_us * MICROSECOND,
             probe,
+            clock_page,
             held: None,
             idle: true,
             deadlocked: false,
@@ -233,8 +240,21 @@ impl Daemon {
             (found, _) => found.map(|found| (found, real)),
         };
         self.idle = self.engine.is_idle();
+        self.publish();
         self.sockets.grant_credit(real, &self.engine);
         self.log_deadlock();
+    }
+
+    /// Tell programs what time it is. They may not see the time of an event that is still to come.
+    fn publish(&mut self) {
+        let Some(page) = &mut self.clock_page else { return };
+        let at = self.engine.state().clock.moment();
+        let limit = match self.held {
+            Some((Hold::Host(_), _)) => Some(at.now),
+            _ => self.engine.next_event(),
+        };
+        let moment = Moment { real: self.start_ns + at.real / 1000, virtual_: at.now / 1000 };
+        page.publish(moment, limit.map_or(NO_LIMIT, |at| at / 1000));
     }
 
     /// Release packets of hosts, receive what has arrived, and send what the engine has.

@@ -71,7 +71,7 @@ impl Engine {
 
     /// Real time until the next event, if there are so few frames that each is worth waking up for.
     pub fn next_wake(&self) -> Option<Time> {
-        let (at, _) = self.state.events.peek()?;
+        let at = self.next_event()?;
         (self.frames_in_network() < SPARSE_FRAMES).then(|| self.state.clock.until(at))
     }
 }
