@@ -23,7 +23,7 @@ from emulation.cuts import Cables
 from emulation.daemon import Daemon
 from emulation.host import EmulatedHost
 from emulation.link import EmulatedLink
-from emulation.names import DEFAULT_NAME, Names, names_of
+from emulation.names import DEFAULT_NAME, SENDERS_MARK, Names, names_of
 from emulation.ovs import PrivateOvs
 from emulation.runtime import Runtime, claim
 from emulation.signals import uninterrupted
@@ -248,6 +248,7 @@ class EmulatedFabric:
                     "host_wait_us": self.host_wait_us,
                     "switch_process": self.ovs.pid,
                     "clock_page": str(names.clock_page),
+                    "senders_mark": f"{SENDERS_MARK}={self.name}",
                     **(self.timing or {}),
                 },
                 tags=self.host_tags,

@@ -116,7 +116,7 @@ impl Daemon {
             start_ns,
             tick_ns: config.tick_us * 1000,
             host_wait: config.host_wait_us * MICROSECOND,
-            hosts: HostProbe::default(),
+            hosts: HostProbe::new(config.senders_mark.clone()),
             probe,
             clock_page,
             held: None,

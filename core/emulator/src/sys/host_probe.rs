@@ -4,7 +4,7 @@
 //! a blocked one is woken by a packet that leaves or arrives, or by a timer. So a host whose
 //! threads all sleep has nothing to send now. A thread that runs is given some processor time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -28,6 +28,10 @@ pub enum HostActivity {
 /// Observes the processes of network namespaces.
 #[derive(Debug, Default)]
 pub struct HostProbe {
+    /// A line of the environment of processes that send for several hosts.
+    mark: Option<String>,
+    /// Processes that are known, and whether they have the mark.
+    marked: HashMap<u32, bool>,
     /// Processes by the inode of their network namespace, and when they were listed.
     processes: HashMap<u64, Vec<u32>>,
     listed: Option<Time>,
@@ -39,6 +43,11 @@ pub struct HostProbe {
 }
 
 impl HostProbe {
+    /// Processes with `mark` in their environment, such as `NAME=value`, send for all hosts.
+    pub fn new(mark: Option<String>) -> HostProbe {
+        HostProbe { mark, ..HostProbe::default() }
+    }
+
     /// A new wait begins.
     pub fn begin(&mut self) {
         self.first.clear();
@@ -49,6 +58,7 @@ impl HostProbe {
     pub fn activity(&mut self, namespace: &Path, real: Time, patience: Time) -> HostActivity {
         if self.listed.is_none_or(|listed| real - listed > LIST_AFTER) {
             self.processes = processes();
+            self.look_for_marks();
             self.listed = Some(real);
         }
         let deliverers = self.deliverers.get_or_insert_with(deliverers);
@@ -56,10 +66,11 @@ impl HostProbe {
             return HostActivity::Running;
         }
         let own = fs::metadata(namespace).ok().and_then(|file| self.processes.get(&file.ino()));
-        let threads = own
-            .into_iter()
-            .flatten()
-            .flat_map(|&process| threads(process).into_iter().map(move |thread| (process, thread)));
+        let marked = self.marked.iter().filter(|(_, marked)| **marked).map(|(process, _)| process);
+        let threads =
+            own.into_iter().flatten().chain(marked).flat_map(|&process| {
+                threads(process).into_iter().map(move |thread| (process, thread))
+            });
         let mut found = HostActivity::AtRest;
         for (process, thread) in threads.filter(|&(process, thread)| is_running(process, thread)) {
             let spent = processor_ns(process, thread).unwrap_or(0);
@@ -71,6 +82,21 @@ impl HostProbe {
         }
         found
     }
+
+    /// Environments do not change, so each is read once.
+    fn look_for_marks(&mut self) {
+        let Some(mark) = &self.mark else { return };
+        let all: HashSet<u32> = self.processes.values().flatten().copied().collect();
+        self.marked.retain(|process, _| all.contains(process));
+        for process in all {
+            self.marked.entry(process).or_insert_with(|| has_mark(process, mark));
+        }
+    }
+}
+
+fn has_mark(process: u32, mark: &str) -> bool {
+    fs::read(format!("/proc/{process}/environ"))
+        .is_ok_and(|text| text.split(|&byte| byte == 0).any(|line| line == mark.as_bytes()))
 }
 
 /// The numbers of all entries of a folder of /proc.
@@ -153,6 +179,21 @@ mod tests {
         }
         probe.begin();
         assert_eq!(activity(&mut probe, &mut calls), HostActivity::Running);
+        end(child);
+    }
+
+    #[test]
+    fn processes_with_the_mark_send_for_all_hosts() {
+        let spin = Command::new("sh").args(["-c", "while :; do :; done"]).env("KN", "1").spawn();
+        let child = spin.unwrap();
+        let at = |mark: &str| {
+            let mut probe = HostProbe::new(Some(mark.into()));
+            // A namespace without processes.
+            probe.activity(Path::new("/proc/self/ns/mnt"), 0, 2000 * MICROSECOND)
+        };
+        while !has_mark(child.id(), "KN=1") {}
+        assert_eq!(at("KN=1"), HostActivity::Running);
+        assert_eq!(at("KN=10"), HostActivity::AtRest);
         end(child);
     }
 
