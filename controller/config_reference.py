@@ -6,6 +6,7 @@ its model says.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,7 +16,7 @@ from pydantic import BaseModel
 from controller.config import Config
 from routing.request import PlanRequest
 
-_ATTRIBUTE = re.compile(r"^    (\w+) : (.*(?:\n        .*)*)", re.MULTILINE)
+_ATTRIBUTE = re.compile(r"^(\w+) : (.*(?:\n    .*)*)", re.MULTILINE)
 _CROSS_REFERENCE = re.compile(r"; see :.*?(?=\.$)", re.DOTALL)
 
 
@@ -46,7 +47,8 @@ def _rows(
 def _meanings(model: type[BaseModel]) -> dict[str, str]:
     """Return what the docstring says about each key."""
     found = {}
-    for key, text in _ATTRIBUTE.findall(model.__doc__ or ""):
+    # From Python 3.13 on, docstrings have no common indentation.
+    for key, text in _ATTRIBUTE.findall(inspect.cleandoc(model.__doc__ or "")):
         words = " ".join(_CROSS_REFERENCE.sub("", text).split())
         found[key] = words.replace("``", "`").replace("None:", "default:")
     return found

@@ -89,6 +89,11 @@ def _sign(
         .not_valid_before(now - datetime.timedelta(hours=1))
         .not_valid_after(now + datetime.timedelta(days=VALID_DAYS))
         .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
+        .add_extension(_usage_of_key(signs=issuer is None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), critical=False
+        )
     )
     if usage is not None:
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
@@ -96,6 +101,21 @@ def _sign(
         addresses = [x509.IPAddress(ipaddress.ip_address(ADDRESS))]
         builder = builder.add_extension(x509.SubjectAlternativeName(addresses), critical=False)
     return builder.sign(key, hashes.SHA256())
+
+
+def _usage_of_key(*, signs: bool) -> x509.KeyUsage:
+    """Return what a key is for: the CA's signs certificates, the others sign handshakes."""
+    return x509.KeyUsage(
+        digital_signature=not signs,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 def _write(path: Path, text: bytes) -> None:

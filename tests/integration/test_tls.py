@@ -49,6 +49,8 @@ def controller(own: Certificates, tmp_path: Path) -> Iterator[LoneController]:
 def context(own: Certificates, pair: Pair | None) -> ssl.SSLContext:
     """Return the TLS of a switch that shows this certificate and checks the controller's."""
     found = ssl.create_default_context(cafile=str(own.authority))
+    # As strict as by default from Python 3.13 on.
+    found.verify_flags |= ssl.VERIFY_X509_STRICT
     if pair is not None:
         found.load_cert_chain(pair.certificate, pair.key)
     return found
