@@ -1,6 +1,7 @@
 //! The functions of the C library behind those of this library.
 
 use std::ffi::CStr;
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -103,4 +104,12 @@ real! {
         until: *const timespec,
     ) -> c_int;
     fn sem_clockwait(semaphore: *mut sem_t, clock: clockid_t, until: *const timespec) -> c_int;
+}
+
+/// A value that the C library fills.
+pub fn filled<T>(fill: impl FnOnce(*mut T) -> c_int) -> Option<T> {
+    let mut value = MaybeUninit::uninit();
+    let filled = fill(value.as_mut_ptr()) == 0;
+    // SAFETY: the C library says that it has filled it.
+    filled.then(|| unsafe { value.assume_init() })
 }

@@ -1,6 +1,5 @@
 //! Time limits of sockets (SO_RCVTIMEO), and time stamps of packets.
 
-use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -164,12 +163,4 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
     }
     // SAFETY: promised by the caller.
     unsafe { real::close(fd) }
-}
-
-/// A value that the C library fills.
-pub fn filled<T>(fill: impl FnOnce(*mut T) -> c_int) -> Option<T> {
-    let mut value = MaybeUninit::uninit();
-    let filled = fill(value.as_mut_ptr()) == 0;
-    // SAFETY: the C library says that it has filled it.
-    filled.then(|| unsafe { value.assume_init() })
 }

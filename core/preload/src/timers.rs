@@ -12,7 +12,6 @@ use libc::{c_int, c_uint, clockid_t, itimerspec, itimerval, pollfd, ITIMER_REAL}
 
 use crate::clock::{clock, set_errno, Clock};
 use crate::real;
-use crate::sockets::filled;
 use crate::units::{from_timespec, from_timeval, to_timespec, to_timeval, SECOND};
 
 /// What a timer does: a descriptor, or SIGALRM.
@@ -283,7 +282,7 @@ pub extern "C" fn alarm(seconds: c_uint) -> c_uint {
     let none = to_timeval(0);
     let new = itimerval { it_interval: none, it_value: to_timeval(u64::from(seconds) * SECOND) };
     // SAFETY: both values are valid.
-    let before = filled(|old| unsafe { setitimer(ITIMER_REAL, &new, old) });
+    let before = real::filled(|old| unsafe { setitimer(ITIMER_REAL, &new, old) });
     let left = before.and_then(|before| from_timeval(&before.it_value)).unwrap_or(0);
     left.div_ceil(SECOND) as c_uint
 }
