@@ -23,7 +23,7 @@ from emulation.runtime import require_root
 from emulation.signals import end_at_signal
 from experiments.framework.routed import Routed
 from experiments.studies.agreement import measure
-from experiments.studies.agreement.cases import FLOODED_HOST_WAIT_US, Case
+from experiments.studies.agreement.cases import Case
 from routing.request import PlanRequest
 from runs import machine
 from simulation import simulate
@@ -32,7 +32,8 @@ MOST_FRAMES = 25_000
 """Frames of one host in a window: what a small machine carries in seconds."""
 LONGEST_S, SHORTEST_S = 4.0, 0.01
 FRAME_BITS = 8 * 1538
-SETTINGS = (("host_wait_us", FLOODED_HOST_WAIT_US),)
+KNOT_S = 1.5
+"""Window of fabrics that freeze: a deadlock is reported when it has lasted for 0.5 s."""
 CLOSE = 0.01
 
 
@@ -63,15 +64,21 @@ class Line:
 def cases(only: Sequence[str]) -> Iterator[Case]:
     """Yield the fabrics and patterns; ``only`` are parts of their specs."""
     updown = PlanRequest(engine="updown")
-    for spec, pattern in (
-        ("ring,4,rate=10,delay=500", "shift:2"),
-        ("ring,4,rate=1000,delay=50", "shift:2"),
-        ("ring,4,rate=1000,delay=5", "shift:2"),
-        ("ring,4,rate=10000,delay=5", "shift:2"),
-        ("torus,4,4,rate=10,delay=500", "shift:9"),
+    one_way = PlanRequest(engine="dor", vcs=1, select="low-port")
+    for spec, request, pattern in (
+        ("ring,4,rate=10,delay=500", updown, "shift:2"),
+        ("ring,4,rate=1000,delay=5", updown, "shift:2"),
+        ("ring,4,rate=10000,delay=5", updown, "shift:2"),
+        ("ring,4,rate=100000,delay=0.5", updown, "shift:2"),
+        ("ring,4,rate=10,delay=500", one_way, "shift:2"),
+        ("ring,4,rate=10000,delay=5", one_way, "shift:2"),
+        ("torus,4,4,rate=10,delay=500", updown, "shift:1"),
+        ("torus,4,4,rate=10,delay=500", updown, "shift:9"),
+        ("torus,4,4,hosts=4,rate=10,delay=500", updown, "shift:32"),
     ):
         if not only or any(part in spec for part in only):
-            yield Case("time", Routed(spec, updown, settings=SETTINGS), pattern, "pause")
+            settings = (("allow_deadlock", True),) if request is one_way else ()
+            yield Case("time", Routed(spec, request, settings=settings), pattern, "pause")
 
 
 @contextmanager
@@ -91,6 +98,8 @@ def run(case: Case, counts: Sequence[int], longest_s: float) -> Iterator[Line]:
     host = case.routed.fabric.hosts[0]
     window_s = MOST_FRAMES * FRAME_BITS / (host.rate_mbps * 1e6)
     window_s = min(longest_s, max(SHORTEST_S, window_s))
+    if dict(case.routed.settings).get("allow_deadlock"):
+        window_s = KNOT_S
     with case.routed.running() as lab:
         for count in counts:
             with busy_loops(count):

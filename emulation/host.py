@@ -10,6 +10,7 @@ from typing import Any
 from emulation import namespaces
 from emulation.mn import Host
 from emulation.names import MARK, Names
+from emulation.virtual_clock import virtual_clock_environment
 from emulation.wiring import NFQUEUE
 from topologies import fabric as description
 
@@ -24,13 +25,24 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
     """A Mininet host in its own network namespace, which is also called ``kn-FABRIC.HOST``.
 
     ``popen``, ``cmd`` and the prompt work as in Mininet. Processes started here carry the mark
-    of the fabric, so that they can be found and ended with it.
+    of the fabric, so that they can be found and ended with it. With ``virtual_clock`` they see
+    virtual time.
     """
 
     def __init__(
-        self, name: str, *, names: Names, host: description.Host, prefix: int = 8, **params: Any
+        self,
+        name: str,
+        *,
+        names: Names,
+        host: description.Host,
+        prefix: int = 8,
+        virtual_clock: bool = False,
+        **params: Any,
     ) -> None:
         self._names = names
+        self._environment = {MARK: names.name}
+        if virtual_clock:
+            self._environment |= virtual_clock_environment(names)
         self.description = host
         self._prefix = prefix
         super().__init__(name, ip=f"{host.ip}/{prefix}", **params)
@@ -41,7 +53,7 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
     def _popen(self, cmd: list[str], **params: Any) -> subprocess.Popen[bytes]:
         environment = params.pop("env", None) or os.environ
         process: subprocess.Popen[bytes] = super()._popen(
-            cmd, env={**environment, MARK: self._names.name}, **params
+            cmd, env={**environment, **self._environment}, **params
         )
         return process
 

@@ -19,6 +19,9 @@ NETNS_DIRECTORY = Path("/run/netns")
 DEFAULT_NAME = "default"
 MARK = "KNOTLESS_FABRIC"
 """Environment variable of every process of a running fabric; its value is the fabric's name."""
+SENDERS_MARK = "KNOTLESS_SENDS"
+"""Environment variable of a process with sockets in several hosts; its value is the fabric's name.
+Virtual time waits for it as for the programs of each host."""
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,23}")
@@ -69,6 +72,11 @@ class Names:
     def emulator_socket(self) -> Path:
         """The link emulator's control socket."""
         return self.directory / "emulator.sock"
+
+    @property
+    def clock_page(self) -> Path:
+        """Where the link emulator publishes virtual time for programs."""
+        return self.directory / "clock"
 
     @property
     def tags_file(self) -> Path:

@@ -8,7 +8,6 @@ with EmulatedFabric(load("ring,4"), PlanRequest(engine="updown"), name="mine") a
 from __future__ import annotations
 
 import json
-import resource
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
@@ -17,30 +16,27 @@ from typing import Any, Literal, Self
 
 from common.errors import EmulationError
 from common.flow_control import AUTO
-from emulation import certificates, namespaces, rest, wiring
+from emulation import certificates, namespaces, nodes, rest, wiring
 from emulation import controller as control
 from emulation import daemon as emulator
 from emulation.cuts import Cables
 from emulation.daemon import Daemon
 from emulation.host import EmulatedHost
 from emulation.link import EmulatedLink
-from emulation.mn import Mininet, setLogLevel
-from emulation.names import DEFAULT_NAME, Names, names_of
+from emulation.names import DEFAULT_NAME, SENDERS_MARK, Names, names_of
 from emulation.ovs import PrivateOvs
 from emulation.runtime import Runtime, claim
 from emulation.signals import uninterrupted
-from emulation.switch import EmulatedSwitch
 from emulation.tools import require_tools
 from routing.flow_control import resolved
 from routing.plan import Plan, make_plan
 from routing.request import PlanRequest
-from topologies.fabric import Fabric, Host, Switch
+from topologies.fabric import Fabric
 from topologies.formats import files
 from topologies.validate import validate
 
 LEARNED_ADDRESSES_LIMIT = 1024
 """The kernel's gc_thresh3: the number of ARP entries of all hosts together."""
-NODES_AT_ONCE = 4
 
 
 def _silent(_step: str) -> None:
@@ -56,7 +52,8 @@ class EmulatedFabric:
     ``allow_deadlock``. ``buffer`` (bytes; keys as in docs/emulator-protocol.md) applies to all
     links; ``timing`` holds the emulator's top-level numbers such as ``tick_us``. A second of
     virtual time takes at least ``slow_down`` seconds, and waits ``host_wait_us`` of real time for
-    the next packets of a host that has more to send. ``watchdog`` holds the keys of a link's
+    the next packets of a host that has more to send. With ``virtual_clock`` programs on hosts see
+    virtual time (docs/virtual-clock.md). ``watchdog`` holds the keys of a link's
     watchdog on that page; ``pause_share`` is the share of time for which a host may pause its link,
     1 for no limit, None for the emulator's default. ``controller`` is ours, the user's own on
     ``openflow_port`` (remote), or none: then switches have only rules that the user installs.
@@ -78,6 +75,7 @@ class EmulatedFabric:
     timing: Mapping[str, float] | None = None
     slow_down: float = 1.0
     host_wait_us: int = 2000
+    virtual_clock: bool = False
     watchdog: Mapping[str, Any] | None = None
     pause_share: float | None = None
     controller: Literal["ryu", "remote", "none"] = "ryu"
@@ -225,7 +223,14 @@ class EmulatedFabric:
         self.ovs = PrivateOvs(runtime)
         self.ovs.start()
         self.progress(f"{len(self.fabric.hosts)} hosts")
-        self._make_nodes(cables)
+        self.net = nodes.make(
+            self.fabric,
+            names,
+            self.ovs,
+            ports=wiring.ports(cables),
+            controller=self._target,
+            virtual_clock=self.virtual_clock,
+        )
         self.progress(f"{len(cables)} links")
         self._make_links(cables)
         self._configure_hosts()
@@ -242,6 +247,8 @@ class EmulatedFabric:
                     "slow_down": self.slow_down,
                     "host_wait_us": self.host_wait_us,
                     "switch_process": self.ovs.pid,
+                    "clock_page": str(names.clock_page),
+                    "senders_mark": f"{SENDERS_MARK}={self.name}",
                     **(self.timing or {}),
                 },
                 tags=self.host_tags,
@@ -267,7 +274,7 @@ class EmulatedFabric:
     def settings(self) -> dict[str, Any]:
         """Return the options with which this fabric was started."""
         keys = ("allow_deadlock", "controller", "openflow_port", "rest_port", "tls", "links")
-        stored = (*keys, "slow_down", "host_wait_us", "watchdog", "pause_share")
+        stored = (*keys, "slow_down", "host_wait_us", "virtual_clock", "watchdog", "pause_share")
         return self.request.model_dump() | {key: getattr(self, key) for key in stored}
 
     @property
@@ -290,37 +297,6 @@ class EmulatedFabric:
         control.write_config(self.names, plan, self.rest_port, emulated=emulated)
         tls = certificates.paths(self.names.tls_directory) if self.tls else None
         control.start(runtime, self.openflow_port, tls)
-
-    def _make_nodes(self, cables: tuple[wiring.Cable, ...]) -> None:
-        setLogLevel("warning")
-        # Mininet's own initialisation would change sysctl settings of the whole machine.
-        Mininet.inited = True
-        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        self.net = Mininet(controller=None, build=False)
-
-        prefix = wiring.prefix_length(self.fabric)
-        ports = wiring.ports(cables)
-
-        def host(description: Host) -> EmulatedHost:
-            return EmulatedHost(description.name, names=self.names, host=description, prefix=prefix)
-
-        def switch(description: Switch) -> EmulatedSwitch:
-            return EmulatedSwitch(
-                description,
-                names=self.names,
-                ovs=self.ovs,
-                ports=ports.get(description.name, {}),
-                controller=self._target,
-            )
-
-        # Each node waits for its shell's prompt, and each host for its network namespace.
-        with ThreadPoolExecutor(max_workers=NODES_AT_ONCE) as pool:
-            self.net.hosts += pool.map(host, self.fabric.hosts)
-            self.net.switches += pool.map(switch, self.fabric.switches)
-        self.net.nameToNode |= {node.name: node for node in self.net.hosts + self.net.switches}
-        self.net.built = True
-        namespaces.ip_batch(f"netns attach {node.namespace} {node.pid}" for node in self.net.hosts)
 
     def _make_links(self, cables: tuple[wiring.Cable, ...]) -> None:
         names = self.names
@@ -346,5 +322,5 @@ class EmulatedFabric:
             node.configure(interface.name, held=held, known=hosts if known else ())
             node.tell_mininet(interface)
 
-        with ThreadPoolExecutor(max_workers=NODES_AT_ONCE) as pool:
+        with ThreadPoolExecutor(max_workers=nodes.AT_ONCE) as pool:
             list(pool.map(configure, self.net.hosts))

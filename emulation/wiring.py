@@ -210,14 +210,14 @@ def emulator_config(
     buffer: Mapping[str, int] | None = None,
     watchdog: Mapping[str, Any] | None = None,
     pause_share: float | None = None,
-    settings: Mapping[str, float] | None = None,
+    settings: Mapping[str, float | str] | None = None,
     tags: HostTags | None = None,
 ) -> dict[str, Any]:
     """Return the emulator's configuration (docs/emulator-protocol.md).
 
     ``buffer`` holds the buffer keys of that page, for all links; ``watchdog`` the keys of a
     watchdog; ``pause_share`` is the share of time for which a host may pause its link, if it is
-    not the emulator's default; ``settings`` holds the page's top-level numbers, such as
+    not the emulator's default; ``settings`` holds the page's top-level settings, such as
     ``tick_us``; ``tags`` the VLAN tags of hosts.
     """
 

@@ -80,6 +80,11 @@ _PARAMETERS = [
         metavar="K",
         help="Virtual time passes at most 1/K times as fast as real time.",
     ),
+    click.option(
+        "--virtual-clock",
+        is_flag=True,
+        help="Programs on hosts see virtual time: their clocks, sleeps and time limits.",
+    ),
     json_option,
 ]
 

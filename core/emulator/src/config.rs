@@ -35,6 +35,10 @@ pub struct Config {
     pub host_wait_us: u64,
     /// Process id of ovs-vswitchd, to learn which frames it has dropped.
     pub switch_process: Option<u32>,
+    /// A line of the environment, `NAME=value`, of processes that send for several hosts.
+    pub senders_mark: Option<String>,
+    /// The file of the clock page, for programs in virtual time.
+    pub clock_page: Option<PathBuf>,
     /// A deadlock that lasts this long is reported.
     #[serde(default = "defaults::deadlock_us")]
     pub deadlock_us: u64,

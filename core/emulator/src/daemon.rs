@@ -1,10 +1,13 @@
 //! The daemon: sockets and clock around the engine.
 
+mod resolve;
+
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use switch_model::{Time, MICROSECOND};
+use virtual_clock::{Moment, Writer, NO_LIMIT};
 
 use crate::capture::Capture;
 use crate::config::Config;
@@ -17,18 +20,16 @@ use crate::report;
 use crate::server::Server;
 use crate::sockets::Sockets;
 use crate::sys::clock::{monotonic_ns, realtime_ns, set_realtime_priority, sleep_until};
+use crate::sys::host_probe::HostProbe;
 use crate::sys::poll::{termination_signals, wait_for_input, Poll};
-use crate::sys::switch_probe::{Activity, SwitchProbe};
+use crate::sys::switch_probe::SwitchProbe;
+use resolve::Held;
 
 /// With no frame in the network for this long the daemon sleeps until one arrives.
 const IDLE_NS: u64 = 20_000_000;
 const IDLE_WAIT_MS: u32 = 1000;
 /// While virtual time is held, the daemon looks again after this time, even if no frame arrives.
 const HELD_WAIT_NS: u64 = 400_000;
-/// A frame that has been in a switch for this long may have been dropped.
-const PROBE_AFTER: Time = 300 * MICROSECOND;
-/// A frame that has been in a switch for this long is abandoned, unless it is proven to be dropped.
-const ABANDON_AFTER: Time = 2_000_000 * MICROSECOND;
 /// How long an end waits for the last frames of captures to be written.
 const CAPTURES_NS: u64 = 1_000_000_000;
 const KEY_SIGNAL: u64 = 0;
@@ -51,11 +52,12 @@ pub struct Daemon {
     log: Log,
     start_ns: u64,
     tick_ns: u64,
-    /// How long virtual time waits for a host.
+    /// How much processor time the programs of a host get while virtual time waits for them.
     host_wait: Time,
+    hosts: HostProbe,
     probe: Option<SwitchProbe>,
-    /// What virtual time waits for, and since which real time.
-    held: Option<(Hold, Time)>,
+    clock_page: Option<Writer>,
+    held: Option<Held>,
     idle: bool,
     deadlocked: bool,
 }
@@ -90,6 +92,10 @@ impl Daemon {
         }
         let probe = config.switch_process.map(SwitchProbe::open).transpose();
         let probe = environment(probe, || "switch_process".into())?;
+        let start_ns = monotonic_ns();
+        let page = config.clock_page.as_deref();
+        let page = page.map(|path| Writer::create(path, start_ns, config.slow_down)).transpose();
+        let clock_page = environment(page, || "clock_page".into())?;
         let tick = config.tick_us * MICROSECOND;
         let patience = config.deadlock_us * MICROSECOND;
         let control = Control {
@@ -107,10 +113,12 @@ impl Daemon {
             idle_poll,
             _signals: signals,
             log,
-            start_ns: monotonic_ns(),
+            start_ns,
             tick_ns: config.tick_us * 1000,
             host_wait: config.host_wait_us * MICROSECOND,
+            hosts: HostProbe::new(config.senders_mark.clone()),
             probe,
+            clock_page,
             held: None,
             idle: true,
             deadlocked: false,
@@ -194,7 +202,7 @@ impl Daemon {
     /// Do everything that is due. `ready` has the keys of the descriptors with input.
     fn tick(&mut self, ready: &[u64]) {
         let real = self.real();
-        self.engine.elapse(real, self.held.map(|(hold, _)| hold), self.idle);
+        self.engine.elapse(real, self.held.map(|held| held.hold), self.idle);
         if self.idle {
             // Frames of hosts that ended the idle time arrive now, not when it began.
             self.engine.advance();
@@ -228,13 +236,25 @@ impl Daemon {
                 break;
             }
         }
-        self.held = match (hold, self.held) {
-            (Some(found), Some((before, since))) if found == before => Some((found, since)),
-            (found, _) => found.map(|found| (found, real)),
-        };
+        let now = self.engine.now();
+        self.held =
+            hold.map(|hold| self.still_held(hold).unwrap_or(Held { hold, now, since: real }));
         self.idle = self.engine.is_idle();
+        self.publish();
         self.sockets.grant_credit(real, &self.engine);
         self.log_deadlock();
+    }
+
+    /// Tell programs what time it is. They may not see the time of an event that is still to come.
+    fn publish(&mut self) {
+        let Some(page) = &mut self.clock_page else { return };
+        let at = self.engine.state().clock.moment();
+        let limit = match self.held {
+            Some(Held { hold: Hold::Host(_), .. }) => Some(at.now),
+            _ => self.engine.next_event(),
+        };
+        let moment = Moment { real: self.start_ns + at.real / 1000, virtual_: at.now / 1000 };
+        page.publish(moment, limit.map_or(NO_LIMIT, |at| at / 1000));
     }
 
     /// Release packets of hosts, receive what has arrived, and send what the engine has.
@@ -243,37 +263,6 @@ impl Daemon {
         self.sockets.release_held(&mut self.engine, &mut self.log);
         self.sockets.receive(real, &mut self.engine);
         self.control.kernel_lost += self.sockets.send(&mut self.engine);
-    }
-
-    /// End a hold that has lasted for too long.
-    fn resolve(&mut self, hold: Hold, real: Time) {
-        match hold {
-            Hold::Host(end) => {
-                let since = self.held.filter(|(before, _)| *before == hold).map(|(_, since)| since);
-                if since.is_some_and(|since| real - since >= self.host_wait) {
-                    self.engine.give_up_host(end);
-                }
-            }
-            Hold::Switch(sequence) => {
-                let Some(waited) = self.engine.in_switch_for(sequence) else { return };
-                if waited < PROBE_AFTER {
-                    return;
-                }
-                match self.probe.as_mut().map_or(Activity::Busy, SwitchProbe::activity) {
-                    Activity::Busy if waited < ABANDON_AFTER => {}
-                    Activity::Busy => self.engine.conclude(sequence, false),
-                    Activity::Waiting => {
-                        // What it has sent is in the ring by now.
-                        self.sockets.receive(real, &mut self.engine);
-                        self.engine.conclude_all(true);
-                    }
-                    Activity::Ended => {
-                        self.sockets.receive(real, &mut self.engine);
-                        self.engine.conclude_all(false);
-                    }
-                }
-            }
-        }
     }
 
     fn serve(&mut self) {

@@ -257,6 +257,11 @@ impl Engine {
         self.model.count_drops(outgoing, DropCause::Queue, frames);
     }
 
+    /// When the next event is due.
+    pub fn next_event(&self) -> Option<Time> {
+        self.state.events.peek().map(|(at, _)| at)
+    }
+
     /// Number of events that are due in the future.
     pub fn scheduled_events(&self) -> usize {
         self.state.events.len()

@@ -36,6 +36,15 @@ impl Engine {
         self.nics.get(&end).is_some_and(Nic::has_more) && self.model.is_ready(channel)
     }
 
+    /// The programs of a host sleep: unless it has handed over packets, it has nothing to send now.
+    pub fn rest_host(&mut self, end: EndId) {
+        if self.must_send(end) {
+            if let Some(nic) = self.nics.get_mut(&end) {
+                nic.give_up();
+            }
+        }
+    }
+
     /// A host did not hand over its next packets in time: do not wait for it.
     pub fn give_up_host(&mut self, end: EndId) {
         if let Some(nic) = self.nics.get_mut(&end) {
@@ -71,7 +80,7 @@ impl Engine {
 
     /// Real time until the next event, if there are so few frames that each is worth waking up for.
     pub fn next_wake(&self) -> Option<Time> {
-        let (at, _) = self.state.events.peek()?;
+        let at = self.next_event()?;
         (self.frames_in_network() < SPARSE_FRAMES).then(|| self.state.clock.until(at))
     }
 }

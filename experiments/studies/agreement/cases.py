@@ -14,9 +14,6 @@ from simulation import Load, Scenario
 from traffic import theory
 from traffic.flows import Flow, flows_of
 
-FLOODED_HOST_WAIT_US = 50_000
-"""How long virtual time waits for the senders, which always have a packet to send: as long as the
-scheduler of a busy machine may keep them waiting."""
 GROUPS = ("knot", "share-2", "share-3", "torus-updown", "torus-dor")
 
 
@@ -76,22 +73,19 @@ def _all(quick: bool, rate_mbps: float | None) -> Iterator[Case]:
     large = {"rate": rate_mbps or 5.0, "delay": 5000.0}
     ring, both = with_options("ring,4", **small), ("pause", "pfc")
     one_way = PlanRequest(engine="dor", vcs=1, select="low-port")
-    wait = ("host_wait_us", FLOODED_HOST_WAIT_US)
-    cyclic = Routed(ring, one_way, settings=(("allow_deadlock", True), wait))
+    cyclic = Routed(ring, one_way, settings=(("allow_deadlock", True),))
     for control in both:
         yield Case("knot", cyclic, "shift:2", control)
     if not quick:
         for control in both:
-            yield Case(
-                "knot", Routed(ring, PlanRequest(engine="prefix"), (wait,)), "shift:2", control
-            )
-        yield Case("knot", Routed(ring, one_way.but(vcs=2), (wait,)), "shift:2", "pfc")
+            yield Case("knot", Routed(ring, PlanRequest(engine="prefix")), "shift:2", control)
+        yield Case("knot", Routed(ring, one_way.but(vcs=2)), "shift:2", "pfc")
     for hosts in (3,) if quick else (2, 3):
         spec = with_options(f"mesh,2,1,hosts={hosts}", **small)
         for control in ("pause",) if quick else both:
             yield Case(
                 f"share-{hosts}",
-                Routed(spec, PlanRequest(engine="dor"), (wait,)),
+                Routed(spec, PlanRequest(engine="dor")),
                 f"shift:{hosts}",
                 control,
             )
@@ -102,7 +96,7 @@ def _all(quick: bool, rate_mbps: float | None) -> Iterator[Case]:
     for request, controls in ((updown, both), (dateline, ("pfc",))):
         for control in controls:
             for pattern, seed in (("shift:5", 1), ("permutation", 1), ("permutation", 2)):
-                routed = Routed(torus, request, (wait,))
+                routed = Routed(torus, request)
                 yield Case(f"torus-{request.engine}", routed, pattern, control, seed)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import select
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from common.errors import KnotlessError
+from emulation.names import SENDERS_MARK
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
@@ -32,6 +34,7 @@ class Messenger:
         self._run = 0
         self._process = subprocess.Popen(
             [sys.executable, "-m", "experiments.workloads.messages.messenger"],
+            env={**os.environ, SENDERS_MARK: lab.name},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -1,6 +1,7 @@
 //! The system calls of the daemon. All of its `unsafe` is in this folder.
 
 pub mod clock;
+pub mod host_probe;
 pub mod netns;
 pub mod nfqueue;
 pub mod poll;

@@ -1,0 +1,86 @@
+//! How a hold of virtual time ends that nothing else ends.
+
+use switch_model::{Time, MICROSECOND};
+
+use super::Daemon;
+use crate::engine::Hold;
+use crate::fabric::{EndId, Owner};
+use crate::sys::host_probe::HostActivity;
+use crate::sys::switch_probe::{Activity, SwitchProbe};
+
+/// A frame that has been in a switch for this long may have been dropped; a host that has not
+/// handed over packets for this long may have none.
+const PROBE_AFTER: Time = 300 * MICROSECOND;
+/// A frame that has been in a switch for this long is abandoned, unless it is proven to be dropped.
+const ABANDON_AFTER: Time = 2_000_000 * MICROSECOND;
+/// Real time for which virtual time waits for a host at most.
+const LONGEST_HOST_WAIT: Time = 1_000_000 * MICROSECOND;
+
+/// What virtual time waits for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    pub hold: Hold,
+    /// Virtual time.
+    pub now: Time,
+    /// Since this real time.
+    pub since: Time,
+}
+
+impl Daemon {
+    /// What has held virtual time before, if it still does: if virtual time has advanced in between,
+    /// a host has handed over packets, and its next are waited for anew.
+    pub(super) fn still_held(&self, hold: Hold) -> Option<Held> {
+        self.held.filter(|before| before.hold == hold && before.now == self.engine.now())
+    }
+
+    /// End a hold that has lasted for too long.
+    pub(super) fn resolve(&mut self, hold: Hold, real: Time) {
+        match hold {
+            Hold::Host(end) => match self.still_held(hold) {
+                Some(held) => self.resolve_host(end, real, real - held.since),
+                None => self.hosts.begin(),
+            },
+            Hold::Switch(sequence) => {
+                let Some(waited) = self.engine.in_switch_for(sequence) else { return };
+                if waited < PROBE_AFTER {
+                    return;
+                }
+                match self.probe.as_mut().map_or(Activity::Busy, SwitchProbe::activity) {
+                    Activity::Busy if waited < ABANDON_AFTER => {}
+                    Activity::Busy => self.engine.conclude(sequence, false),
+                    Activity::Waiting => {
+                        // What it has sent is in the ring by now.
+                        self.sockets.receive(real, &mut self.engine);
+                        self.engine.conclude_all(true);
+                    }
+                    Activity::Ended => {
+                        self.sockets.receive(real, &mut self.engine);
+                        self.engine.conclude_all(false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Virtual time has waited for a host for so long, in real time.
+    fn resolve_host(&mut self, end: EndId, real: Time, waited: Time) {
+        if waited < PROBE_AFTER {
+            return;
+        }
+        let Owner::Host { nfqueue: Some((namespace, _)), .. } =
+            &self.engine.state().fabric.ends[end].owner
+        else {
+            return;
+        };
+        match self.hosts.activity(namespace, real, self.host_wait) {
+            HostActivity::Running if waited < LONGEST_HOST_WAIT => {}
+            HostActivity::AtRest => {
+                // What it has sent is in its NFQUEUE by now.
+                self.sockets.refill(end, &mut self.engine, &mut self.log);
+                self.exchange(real);
+                self.engine.rest_host(end);
+            }
+            HostActivity::Running | HostActivity::Computing => self.engine.give_up_host(end),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The words of the page.
+
+use std::sync::atomic::AtomicU64;
+
+use memmap2::MmapRaw;
+
+pub(crate) const PAGE_BYTES: usize = 4096;
+pub(crate) const MAGIC: u64 = u64::from_be_bytes(*b"knclock1");
+/// Number of moments that are kept.
+pub(crate) const MOMENTS: u64 = 128;
+/// Moments that are kept are this far apart, in real nanoseconds.
+pub(crate) const SPACING_NS: u64 = 100_000;
+
+/// A point in time on both clocks, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// CLOCK_MONOTONIC.
+    pub real: u64,
+    /// Virtual time since the emulator's start.
+    pub virtual_: u64,
+}
+
+/// The words by their index. Moments follow, two words each.
+#[derive(Clone, Copy)]
+pub(crate) enum Word {
+    Magic,
+    /// Odd while the page is written.
+    Version,
+    /// CLOCK_MONOTONIC at the emulator's start.
+    Start,
+    /// Bits of a double.
+    SlowDown,
+    Limit,
+    /// Number of moments so far; the last has this number minus one, modulo [`MOMENTS`].
+    Count,
+    FirstMoment,
+}
+
+/// The mapped page.
+#[derive(Debug)]
+pub(crate) struct Page(pub MmapRaw);
+
+impl Page {
+    pub fn word(&self, word: Word) -> &AtomicU64 {
+        self.at(word as usize)
+    }
+
+    /// Real and virtual time of a moment.
+    pub fn moment(&self, number: u64) -> [&AtomicU64; 2] {
+        let first = Word::FirstMoment as usize + 2 * (number % MOMENTS) as usize;
+        [self.at(first), self.at(first + 1)]
+    }
+
+    fn at(&self, index: usize) -> &AtomicU64 {
+        // SAFETY: the mapping is aligned to pages and PAGE_BYTES long, of which all words and
+        // moments take 2096; every process accesses them atomically.
+        unsafe { AtomicU64::from_ptr(self.0.as_mut_ptr().cast::<u64>().add(index)) }
+    }
+}

@@ -1,0 +1,118 @@
+//! The programs' side.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{fence, Ordering};
+
+use memmap2::MmapOptions;
+
+use crate::page::{Moment, Page, Word, MAGIC, MOMENTS, PAGE_BYTES};
+use crate::SILENCE_NS;
+
+/// A consistent copy of the page takes so many attempts at most: then the emulator was stopped
+/// while it wrote, and what is there is used.
+const ATTEMPTS: u32 = 1_000_000;
+
+/// Reads virtual time. It takes no lock and allocates nothing, so that signal handlers may use it.
+#[derive(Debug)]
+pub struct Reader {
+    page: Page,
+    start: u64,
+    slow_down: f64,
+    file: File,
+}
+
+impl Reader {
+    /// Open the page of an emulator.
+    ///
+    /// # Errors
+    /// There is none, or the file is something else.
+    pub fn open(path: &Path) -> io::Result<Reader> {
+        let file = File::options().read(true).write(true).open(path)?;
+        if file.metadata()?.len() < PAGE_BYTES as u64 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let page = Page(MmapOptions::new().len(PAGE_BYTES).map_raw(&file)?);
+        if page.word(Word::Magic).load(Ordering::Acquire) != MAGIC {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let slow_down = f64::from_bits(page.word(Word::SlowDown).load(Ordering::Relaxed));
+        let start = page.word(Word::Start).load(Ordering::Relaxed);
+        Ok(Reader { page, start, slow_down, file })
+    }
+
+    /// CLOCK_MONOTONIC at virtual time 0.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Least real time that passes while virtual time advances by `ns`.
+    pub fn least_real(&self, ns: u64) -> u64 {
+        (ns as f64 * self.slow_down) as u64
+    }
+
+    /// Virtual time at a real time that is about now.
+    pub fn now(&self, real: u64) -> u64 {
+        let (last, limit) = self.consistent(|page| {
+            let count = page.word(Word::Count).load(Ordering::Relaxed);
+            (load(page, count.wrapping_sub(1)), page.word(Word::Limit).load(Ordering::Relaxed))
+        });
+        let since = real.saturating_sub(last.real);
+        if since > SILENCE_NS && !self.writer_runs() {
+            return last.virtual_ + (since - SILENCE_NS);
+        }
+        let advanced = last.virtual_ + (since as f64 / self.slow_down) as u64;
+        advanced.min(limit.max(last.virtual_))
+    }
+
+    fn writer_runs(&self) -> bool {
+        let free = self.file.try_lock_shared().is_ok();
+        if free {
+            let _ = self.file.unlock();
+        }
+        !free
+    }
+
+    /// Virtual time at a real time in the past, such as the kernel's time stamp of a packet.
+    pub fn at(&self, real: u64) -> u64 {
+        self.consistent(|page| {
+            let count = page.word(Word::Count).load(Ordering::Relaxed);
+            let mut later = load(page, count.wrapping_sub(1));
+            if real >= later.real {
+                return None;
+            }
+            for back in 2..=count.min(MOMENTS) {
+                let earlier = load(page, count.wrapping_sub(back));
+                if earlier.real <= real && earlier.real < later.real {
+                    let share = (real - earlier.real) as f64 / (later.real - earlier.real) as f64;
+                    let between = later.virtual_.saturating_sub(earlier.virtual_);
+                    return Some(earlier.virtual_ + (between as f64 * share) as u64);
+                }
+                later = earlier;
+            }
+            Some(later.virtual_)
+        })
+        .unwrap_or_else(|| self.now(real))
+    }
+
+    /// Read while the emulator does not write.
+    fn consistent<T>(&self, read: impl Fn(&Page) -> T) -> T {
+        let version = self.page.word(Word::Version);
+        for _ in 0..ATTEMPTS {
+            let before = version.load(Ordering::Acquire);
+            let found = read(&self.page);
+            fence(Ordering::Acquire);
+            if before.is_multiple_of(2) && version.load(Ordering::Relaxed) == before {
+                return found;
+            }
+            std::hint::spin_loop();
+        }
+        read(&self.page)
+    }
+}
+
+fn load(page: &Page, number: u64) -> Moment {
+    let [real, virtual_] = page.moment(number);
+    Moment { real: real.load(Ordering::Relaxed), virtual_: virtual_.load(Ordering::Relaxed) }
+}

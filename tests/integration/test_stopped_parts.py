@@ -1,0 +1,115 @@
+"""Open vSwitch, the link emulator or a program stops for a while, or ends: what `valid` says."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from emulation import state
+from emulation.network import EmulatedFabric
+from routing.request import PlanRequest
+from tests.integration.bare_fabric import until
+from tests.integration.conftest import Start
+
+STOPPED_S = 0.6
+
+
+@pytest.fixture
+def flooded(start: Start) -> Iterator[tuple[EmulatedFabric, subprocess.Popen[str]]]:
+    """Return a fabric, and the program that sends as fast as it can from h1 to h3."""
+    fabric = start("ring,4,rate=10,delay=500", PlanRequest.of(engine="updown"))
+    there = fabric.fabric.hosts[2].ip
+    code = (
+        "import socket\n"
+        "end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        f"end.connect(({there!r}, 9))\n"
+        "while True:\n"
+        "    try: end.send(bytes(1400))\n"
+        "    except ConnectionRefusedError: pass\n"
+    )
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    program = fabric.host("h1").popen(["python3", "-c", code], **quiet)
+    until("frames", lambda: arrived(fabric) > 20)
+    fabric.daemon.reset()
+    yield fabric, program
+    program.kill()
+    program.wait()
+
+
+def arrived(fabric: EmulatedFabric) -> int:
+    """Return how many frames have come to h3 since the reset."""
+    channels = fabric.daemon.counters()["channels"]
+    return sum(one["rx_frames"] for one in channels if one["to"] == "h3")
+
+
+def stop_for_a_while(pid: int) -> None:
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(STOPPED_S)
+    os.kill(pid, signal.SIGCONT)
+
+
+def runs_on(fabric: EmulatedFabric) -> None:
+    """Frames arrive, now and later."""
+    before = arrived(fabric)
+    until("further frames", lambda: arrived(fabric) > before + 20)
+
+
+def test_virtual_time_waits_while_open_vswitch_is_stopped(
+    flooded: tuple[EmulatedFabric, subprocess.Popen[str]],
+) -> None:
+    fabric, _ = flooded
+    runs_on(fabric)
+    stop_for_a_while(fabric.ovs.pid)
+    runs_on(fabric)
+    status = fabric.daemon.status()
+    assert status["holds"]["switch"]["ms"] >= 1000 * STOPPED_S / 2
+    assert status["valid"], status["problems"]
+
+
+def test_virtual_time_stands_still_while_the_emulator_is_stopped(
+    flooded: tuple[EmulatedFabric, subprocess.Popen[str]],
+) -> None:
+    fabric, _ = flooded
+    runs_on(fabric)
+    before = fabric.daemon.status()
+    found = state.read(fabric.names)
+    assert found is not None
+    stop_for_a_while(found.processes["emulator"].pid)
+    after = fabric.daemon.status()
+    real_s = after["real_s"] - before["real_s"]
+    assert after["uptime_s"] - before["uptime_s"] <= real_s - STOPPED_S / 2
+    runs_on(fabric)
+    status = fabric.daemon.status()
+    assert status["valid"], status["problems"]
+
+
+def test_a_program_that_is_stopped_sends_nothing_and_holds_nothing(
+    flooded: tuple[EmulatedFabric, subprocess.Popen[str]],
+) -> None:
+    fabric, program = flooded
+    runs_on(fabric)
+    os.kill(program.pid, signal.SIGSTOP)
+    until("an idle network", lambda: fabric.daemon.status()["frames_in_network"] == 0)
+    before = fabric.daemon.status()["uptime_s"]
+    until("virtual time", lambda: fabric.daemon.status()["uptime_s"] > before + STOPPED_S)
+    os.kill(program.pid, signal.SIGCONT)
+    runs_on(fabric)
+    status = fabric.daemon.status()
+    assert status["valid"], status["problems"]
+
+
+def test_frames_in_an_open_vswitch_that_ends_make_the_run_invalid(
+    flooded: tuple[EmulatedFabric, subprocess.Popen[str]],
+) -> None:
+    fabric, _ = flooded
+    runs_on(fabric)
+    os.kill(fabric.ovs.pid, signal.SIGKILL)
+    until("an invalid run", lambda: not fabric.daemon.status()["valid"])
+    status = fabric.daemon.status()
+    assert status["abandoned"] > 0
+    assert any("Open vSwitch" in problem for problem in status["problems"])
