@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from forwarding.imported.fabric import TableFabric
+from forwarding.imported.fabric import ImportedFabric, RulesFabric, TableFabric
 from forwarding.imported.infiniband import CREDITS
 from forwarding.imported.sonic_patch import (
     SwitchPatch,
@@ -21,6 +21,7 @@ from forwarding.imported.sonic_patch import (
     tunnel_patch,
     without_pfc_patch,
 )
+from forwarding.openflow.directory import dir_files
 from verification.imported import ImportedVerdict, verdict_of_imported
 from verification.remedy_engine import opensm_options, other_engines
 from verification.remedy_priorities import (
@@ -59,9 +60,12 @@ class Remedy:
         }
 
 
-def remedies_of(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
+def remedies_of(imported: ImportedFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
     """Yield the remedies for a fabric with a cycle, cheap ones for the user first."""
-    for make in (_tunnels, _bounces, _withdrawn, _engines, _lossy):
+    if not isinstance(imported, TableFabric):
+        yield from _engines(imported)
+        return
+    for make in (_tunnels, _bounces, _withdrawn, lambda of, _: _engines(of), _lossy):
         for remedy in make(imported, verdict):
             if remedy.fabric is None or not verdict_of_imported(remedy.fabric).cycle:
                 yield remedy
@@ -123,20 +127,31 @@ def _withdrawn(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Reme
     lost = verdict_of_imported(changed).undelivered - verdict.undelivered
     routes = sum(len(of.destinations) for of in taken)
     cost = {"extra_priorities": 0, "ports": 0, "routes": routes, "pairs_lost": lost}
-    yield Remedy("withdraw-routes", f"withdraw {routes} next hops", tuple(lines), cost, changed)
+    gone: dict[tuple[int, int], set[str]] = {}
+    for of in taken:
+        at, port = int(channels.tail[of.channel]), int(channels.out_port[of.channel])
+        for number in of.destinations:
+            gone.setdefault((at, number), set()).add(channels.port_name(at, port))
+    files = imported.routes_without(gone) or {}
+    text = f"withdraw {routes} next hops"
+    yield Remedy("withdraw-routes", text, tuple(lines), cost, changed, files)
 
 
-def _engines(imported: TableFabric, _verdict: ImportedVerdict) -> Iterator[Remedy]:
+def _engines(imported: ImportedFabric) -> Iterator[Remedy]:
     if imported.findings.gaps:
         return
-    for engine, vcs, minimal in other_engines(imported.fabric):
-        paths = "shortest paths" if minimal else "some paths longer than the shortest"
-        cost = {"extra_priorities": vcs - 1, "ports": 0, "pairs_lost": 0}
-        cost["routes"] = len(imported.hops.ends) * len(imported.channels.names)
-        files = {}
-        if imported.flow_control == CREDITS:
+    flow_control = "pause" if isinstance(imported, RulesFabric) else "pfc"
+    for checked in other_engines(imported.fabric, flow_control):
+        engine, vcs = checked.plan.engine, checked.plan.vcs
+        files: Mapping[str, str] = {}
+        routes = len(imported.fabric.hosts) * len(imported.channels.names)
+        if isinstance(imported, RulesFabric):
+            files, routes = dir_files(imported.fabric, checked.rules), checked.rules.total
+        elif imported.flow_control == CREDITS:
             files = {"opensm.conf": opensm_options(engine, vcs)}
+        paths = "shortest paths" if checked.is_minimal else "some paths longer than the shortest"
         text = f"all routes by the engine {engine}, in {vcs} priorities, {paths}"
+        cost = {"extra_priorities": vcs - 1, "ports": 0, "pairs_lost": 0, "routes": routes}
         yield Remedy("engine", text, (f"route with --engine {engine}",), cost, None, files)
 
 

@@ -18,21 +18,18 @@ MOST_HOSTS = 2_000
 """Larger fabrics are not planned for a remedy."""
 
 
-def other_engines(fabric: Fabric) -> Iterator[tuple[str, int, bool]]:
-    """Yield engines whose routes are proven safe, with their virtual channels.
-
-    The third value is whether all paths are shortest ones.
-    """
+def other_engines(fabric: Fabric, flow_control: str) -> Iterator[CheckedPlan]:
+    """Yield the plans of engines whose routes are proven safe under a flow control."""
     if len(fabric.hosts) > MOST_HOSTS:
         return
     for engine in ENGINES:
         try:
             checked = CheckedPlan(make_plan(fabric, PlanRequest.of(engine=engine)))
-            verdict = verdict_of(checked.state, "pfc")
+            verdict = verdict_of(checked.state, flow_control)
         except PlanError:
             continue
         if verdict.good:
-            yield engine, checked.plan.vcs, checked.is_minimal
+            yield checked
 
 
 def opensm_options(engine: str, vcs: int) -> str:

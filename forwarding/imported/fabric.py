@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from forwarding.imported.findings import Findings
 from forwarding.imported.next_hops import NextHops, VcMap
+from forwarding.openflow.rules import FabricRules
 from forwarding.state import ForwardingState
 from routing.flow_control import Edges
 from routing.graphs.channels import PRIORITIES, Channels
@@ -21,6 +23,14 @@ SentAs = Callable[[int, int], int]
 
 Config = Mapping[str, Mapping[str, Mapping[str, str]]]
 """Tables of a SONiC database: fields by table and key."""
+
+PortsGone = Mapping[tuple[int, int], AbstractSet[str]]
+"""By switch and destination (numbers) the names of ports that are no longer used."""
+RoutesWithout = Callable[[PortsGone], dict[str, str] | None]
+
+
+def _no_files(_: PortsGone) -> None:
+    return None
 
 
 @dataclass(frozen=True)
@@ -81,17 +91,27 @@ class ImportedFabric:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RulesFabric(ImportedFabric):
+    """A fabric of OpenFlow switches with their rules, by name; those of some may be missing."""
+
+    rules: FabricRules
+
+
+@dataclass(frozen=True, kw_only=True)
 class TableFabric(ImportedFabric):
     """A fabric of next-hop tables: of routers, or of InfiniBand switches.
 
     ``pausing`` (channels, 8, 16) are the priorities of each channel that a PFC frame for a
-    priority group stops; None: every virtual channel waits alone.
+    priority group stops; None: every virtual channel waits alone. ``routes_without`` returns files
+    that make switches stop using ports, which are given by (switch, destination); None if that
+    cannot be written.
     """
 
     traffics: tuple[TableTraffic, ...]
     hops: NextHops
     pausing: NDArray[np.bool_] | None = None
     configs: tuple[Config, ...] = ()
+    routes_without: RoutesWithout = _no_files
 
     def with_tables(
         self,
@@ -129,3 +149,7 @@ class TableFabric(ImportedFabric):
         stopping = self.pausing[wanted, :, wanted_vc // PRIORITIES] & lossless[:, None]
         rows, wanted_group = np.nonzero(stopping)
         return rows, np.stack([held[rows], group[rows], wanted[rows], wanted_group], axis=1)
+
+
+AnyFabric = RulesFabric | TableFabric
+"""What is read from files."""

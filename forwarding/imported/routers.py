@@ -28,6 +28,8 @@ from forwarding.imported.router_qos import qos_of
 from forwarding.imported.router_routes import Destinations, destinations_of
 from forwarding.imported.router_tables import unsupported
 from forwarding.imported.router_tunnels import servers_of, tunnels_of
+from forwarding.imported.static_routes import RoutesRead
+from forwarding.readers.layer1_topology import NamedEnd
 from forwarding.route_dump import NextHop
 from forwarding.state import ForwardingState
 
@@ -81,7 +83,8 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         bridges = {name for name, of in routes.items() if of and all("@" in text for text in of)}
         traffics, pausing = (_one_traffic(made, found, bridges),), None
     else:
-        priorities = priorities_of(made, qos, tunnels, findings)
+        priorities = priorities_of(made, qos, tunnels, _vlan_members(routers), findings)
+        found = replace(found, hops=found.hops.repeated(priorities.repetitions))
         traffics, pausing = tuple(_traffics(made, found, priorities)), priorities.pausing
         for text in irregular(made, qos):
             findings.problem(text)
@@ -98,6 +101,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         findings=findings,
         pausing=pausing,
         configs=tuple(router.tables for router in routers),
+        routes_without=RoutesRead(routers, routes, made.interfaces, found.addresses).without,
     )
 
 
@@ -120,6 +124,16 @@ def _switched(router: Router, interfaces: Interfaces) -> Iterable[str]:
             if far is not None:
                 sends = f"what {bridge} of {router.name} sends to {far[0]} by {member}"
                 yield f"{sends}: it is switched"
+
+
+def _vlan_members(routers: Sequence[Router]) -> dict[NamedEnd, list[str]]:
+    """Return the member ports of VLANs by (router, VLAN)."""
+    found: dict[NamedEnd, list[str]] = {}
+    for router in routers:
+        for key in router.table("VLAN_MEMBER"):
+            vlan, _, port = key.partition("|")
+            found.setdefault((router.name, vlan), []).append(port)
+    return found
 
 
 def _missing_routes(router: Router, dumped: Routes | None) -> Iterable[str]:
@@ -188,7 +202,7 @@ def _one_traffic(
 def _traffics(
     made: RouterFabric, found: Destinations, priorities: Priorities
 ) -> Iterable[TableTraffic]:
-    for number, dscp in enumerate(priorities.dscps):
+    for number, dscp in enumerate(priorities.dscps[: priorities.sent]):
         yield _traffic(made, found, priorities.of_dscp(number), dscp, number == 0)
 
 

@@ -18,6 +18,8 @@ _USES = {
     "tc_to_dscp_map": "TC_TO_DSCP_MAP",
 }
 _CLASSES = 16
+DEFAULT_CLASS = 0
+"""The class of packets that enter by a port without a map."""
 
 
 @dataclass
@@ -136,7 +138,7 @@ def bounce_patch(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, S
         classes = _classes(patch, port, moved)
         chain = {**classes, **{now: now for now in moved.values()}}
         used = {int(tc) for tc in patch.map(port, "dscp_to_tc_map").values()} | set(chain)
-        free = [tc for tc in range(_CLASSES) if tc not in used]
+        free = [tc for tc in range(_CLASSES) if tc not in used | {DEFAULT_CLASS}]
         if len(free) < len(chain):
             return None
         of_class = dict(zip(chain, free, strict=False))
@@ -218,11 +220,11 @@ def _classes(patch: SwitchPatch, port: str, moved: Mapping[int, int]) -> dict[in
 
 
 def _dscp_of_class(patch: SwitchPatch, port: str) -> dict[int, int]:
-    """Return the lowest DSCP of each traffic class."""
+    """Return the lowest DSCP of each traffic class; 0 for that of ports without a map."""
     found: dict[int, int] = {}
     for dscp, tc in sorted(patch.map(port, "dscp_to_tc_map").items(), key=lambda of: int(of[0])):
         found.setdefault(int(tc), int(dscp))
-    return found
+    return {DEFAULT_CLASS: 0, **found}
 
 
 def _text(numbers: Mapping[int, int], keys: Iterable[int]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from common.errors import KnotlessError
-from forwarding.imported.fabric import TableFabric
+from forwarding.imported.fabric import ImportedFabric
 from verification.failures import Certificate
 from verification.imported import ImportedVerdict
 from verification.imported_failures import ImportedFailures
@@ -17,7 +17,7 @@ MOST_CHANGES = 10
 
 
 def proven_remedies(
-    imported: TableFabric, verdict: ImportedVerdict, certificate: Certificate | None
+    imported: ImportedFabric, verdict: ImportedVerdict, certificate: Certificate | None
 ) -> list[Remedy]:
     """Return the remedies; with a certificate, those that make all of its failures safe."""
     found = list(remedies_of(imported, verdict))

@@ -171,7 +171,8 @@ def _edit(folder: Path, router: str, table: str, rows: dict[str, dict[str, str]]
         ("NAT_GLOBAL", {"Values": {"admin_mode": "enabled"}}, "what NAT_GLOBAL of leaf1"),
         ("POLICY_BINDING_TABLE", {"Ethernet0": {}}, "the policy of Ethernet0 of leaf1"),
         ("ACL_RULE", {"T|R": {"PACKET_ACTION": "REDIRECT:Ethernet0"}}, "the redirection"),
-        ("PORT_QOS_MAP", {"Ethernet0": {"tc_to_dscp_map": "X"}}, "what tc_to_dscp_map of"),
+        ("PORT_QOS_MAP", {"Ethernet0": {"tc_to_dot1p_map": "X"}}, "what tc_to_dot1p_map of"),
+        ("PORT_QOS_MAP", {"Ethernet0": {"tc_to_dscp_map": "X"}}, "TC_TO_DSCP_MAP|X of leaf1"),
         ("PORT_QOS_MAP", {"Ethernet0": {"dscp_to_tc_map": "X"}}, "DSCP_TO_TC_MAP|X of leaf1"),
     ],
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,26 +114,29 @@ def test_tunnels_with_priorities_of_their_own(tmp_path: Path) -> None:
 
 def test_a_priority_for_packets_that_bounce(tmp_path: Path) -> None:
     """The patch marks what comes down by a class of its own, which a port up sends on in 2."""
-    _, found = proposed(bounce(), tmp_path)
+    net = bounce()
+    _, found = proposed(net, tmp_path / "before")
     (remedy,) = found["bounce-priority"]
     assert remedy.fabric is not None
-    after = verdict_of_imported(remedy.fabric)
-    assert after.vcs == {"2": True, "3": True, "4": True, "5": True}
-    config: dict[str, Any] = {"PORT_QOS_MAP": {f"Ethernet{4 * n}": {} for n in range(2)}}
-    config |= {name: {"AZURE": {}} for name in ("DSCP_TO_TC_MAP", "TC_TO_QUEUE_MAP")}
-    config |= {
-        "TC_TO_PRIORITY_GROUP_MAP": {"AZURE": {}},
-        "MAP_PFC_PRIORITY_TO_QUEUE": {"AZURE": {}},
-    }
-    for op in json.loads(remedy.files["leaf2.json"]):
-        apply(config, op)
-    of_class = config["DSCP_TO_TC_MAP"]["KNOTLESS_FROM_ABOVE"]["3"]
-    assert config["TC_TO_PRIORITY_GROUP_MAP"]["KNOTLESS_FROM_ABOVE"][of_class] == "3"
-    assert config["TC_TO_QUEUE_MAP"]["KNOTLESS_UP"][of_class] == "2"
-    assert config["TC_TO_DSCP_MAP"]["KNOTLESS_UP"][of_class] == "2"
-    assert config["PORT_QOS_MAP"]["Ethernet0"]["pfc_enable"] == "2,3,4,5"
-    spine = json.loads(remedy.files["spine0.json"])
-    assert not any("KNOTLESS" in op["path"] for op in spine)
+    safe = {"2": True, "3": True, "4": True, "5": True}
+    assert verdict_of_imported(remedy.fabric).vcs == safe
+    after = patched(net, remedy, tmp_path / "after")
+    assert (after.acyclic, after.missing, after.undelivered) == (True, [], 0)
+    assert (after.vcs, after.problems) == (safe, [])
+    assert not any("KNOTLESS" in op["path"] for op in json.loads(remedy.files["spine0.json"]))
+
+
+def test_a_patch_for_packets_that_bounce_needs_all_of_its_switches(tmp_path: Path) -> None:
+    """Without the marks of one switch that bounces packets, these close the cycle again."""
+    net = bounce()
+    _, found = proposed(net, tmp_path / "before")
+    (remedy,) = found["bounce-priority"]
+    marks = json.loads(remedy.files["leaf2.json"])
+    left = [op for op in marks if not op["path"].endswith("/dscp_to_tc_map")]
+    files = {**remedy.files, "leaf2.json": json.dumps(left)}
+    files["leaf3.json"] = files["leaf2.json"]
+    after = patched(net, replace(remedy, files=files), tmp_path / "after")
+    assert after.acyclic is False
 
 
 def test_withdrawn_routes_name_what_they_cost(tmp_path: Path) -> None:
@@ -141,6 +145,52 @@ def test_withdrawn_routes_name_what_they_cost(tmp_path: Path) -> None:
     assert remedy.cost["routes"] == len(remedy.changes) == 2
     assert remedy.cost["pairs_lost"] == 4
     assert verdict.undelivered == 0
+
+
+def with_static_routes(net: RouterNet, files: Mapping[str, str]) -> RouterNet:
+    """Return the fabric with the static routes that patches or lines for vtysh contain."""
+    for name, text in files.items():
+        router, _, form = name.rpartition(".")
+        routes: dict[str, list[tuple[str, str]]] = {}
+        if form == "json":
+            tables: dict[str, Any] = {}
+            for op in json.loads(text):
+                apply(tables, op)
+            for key, row in tables["STATIC_ROUTE"].items():
+                listed = (row.get(of, "").split(",") for of in ("nexthop", "ifname"))
+                hops = [*zip(*listed, strict=True)] if row.get("blackhole") != "true" else []
+                routes[key.removeprefix("default|")] = hops
+        for line in text.splitlines() if form == "conf" else ():
+            _, _, prefix, *hop = line.split()
+            added = routes.setdefault(prefix, [])
+            added += [] if hop == ["blackhole"] else [(hop[0], hop[1])]
+        net.routes[router] |= routes
+    return net
+
+
+def written(net: RouterNet, folder: Path, form: str) -> Path:
+    """Write the files; those of FRR without what names a SONiC switch."""
+    net.write(folder, form)
+    for file in folder.glob("*/config_db.json") if form == "frr" else ():
+        config = json.loads(file.read_text())
+        del config["DEVICE_METADATA"]
+        file.write_text(json.dumps(config))
+    return folder
+
+
+@pytest.mark.parametrize("form", ["sonic", "frr"])
+@pytest.mark.parametrize("case", ["bounce", "loop"])
+def test_withdrawn_routes_are_static_routes(case: str, form: str, tmp_path: Path) -> None:
+    net = CASES[case]()
+    imported = tables_in(written(net, tmp_path / "before", form))
+    verdict = verdict_of_imported(imported)
+    (remedy,) = [of for of in remedies_of(imported, verdict) if of.kind == "withdraw-routes"]
+    endings = {name.rpartition(".")[2] for name in remedy.files}
+    assert endings == {"json" if form == "sonic" else "conf"}
+    after = tables_in(written(with_static_routes(net, remedy.files), tmp_path / "after", form))
+    found = verdict_of_imported(after)
+    assert (found.acyclic, found.missing) == (True, [])
+    assert found.undelivered == verdict.undelivered + remedy.cost["pairs_lost"]
 
 
 def test_infiniband_gets_options_of_opensm(tmp_path: Path) -> None:
