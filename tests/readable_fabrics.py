@@ -89,6 +89,7 @@ WRITERS: dict[str, Callable[[Path], Path]] = {
     "vrf": _vrfs,
     "techsupport": lambda folder: write_techsupports(routing_loop(), folder),
     "linux": lambda folder: write_linux(routing_loop(), folder),
+    "linux-pfc": lambda folder: write_linux(routing_loop(), folder, pfc=True),
     "bridges": lambda folder: bridge_ring(folder),
     "bridges-text": lambda folder: bridge_ring(folder, text=True),
     "open-vswitch": _open_vswitch(hosts=True),

@@ -78,6 +78,7 @@ def _unsafe(imported: TableFabric, verdict: ImportedVerdict) -> list[int]:
 
 
 def _priorities(
+    imported: TableFabric,
     kind: str,
     what: str,
     change: PriorityChange,
@@ -91,11 +92,14 @@ def _priorities(
         tuple(f"{what} move from {move}" for move in moves),
         {"extra_priorities": len(moves), "ports": ports, "routes": 0, "pairs_lost": 0},
         change.fabric,
-        _files(patches),
+        _files(imported, patches),
     )
 
 
-def _files(patches: Mapping[str, SwitchPatch] | None) -> dict[str, str]:
+def _files(imported: TableFabric, patches: Mapping[str, SwitchPatch] | None) -> dict[str, str]:
+    """Return the patches by file name; none if a switch is a Linux router without CONFIG_DB."""
+    if any("DCB" in config for config in imported.configs):
+        return {}
     return {f"{name}.json": of.text for name, of in (patches or {}).items() if of.ops}
 
 
@@ -103,14 +107,16 @@ def _tunnels(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy
     change = with_tunnel_priorities(imported, _unsafe(imported, verdict))
     if change is not None:
         what = "packets in tunnels"
-        yield _priorities("tunnel-priority", what, change, tunnel_patch(imported, change.moved))
+        patches = tunnel_patch(imported, change.moved)
+        yield _priorities(imported, "tunnel-priority", what, change, patches)
 
 
 def _bounces(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
     change = with_bounce_priorities(imported, _unsafe(imported, verdict))
     if change is not None:
         what = "packets that go up after they went down"
-        yield _priorities("bounce-priority", what, change, bounce_patch(imported, change.moved))
+        patches = bounce_patch(imported, change.moved)
+        yield _priorities(imported, "bounce-priority", what, change, patches)
 
 
 def _withdrawn(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
@@ -169,5 +175,5 @@ def _lossy(imported: TableFabric, _verdict: ImportedVerdict) -> Iterator[Remedy]
         lines.append(f"no PFC for priority {priority} on {ends[0]} and {ends[1]}")
     text = f"disable PFC on {len(links)} links, whose packets can then be lost"
     cost = {"extra_priorities": 0, "ports": 2 * len(links), "routes": 0, "pairs_lost": 0}
-    files = _files(without_pfc_patch(imported, links))
+    files = _files(imported, without_pfc_patch(imported, links))
     yield Remedy("without-pfc", text, tuple(lines), cost, changed, files)
