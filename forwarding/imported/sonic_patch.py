@@ -126,8 +126,13 @@ def bounce_patch(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, S
     """Return the patches that give packets that go up after they went down ``moved`` priorities.
 
     Ports that lead up give what comes down a traffic class of its own, which a port that leads up
-    sends in the next priority, with its DSCP. Returns None if there are not enough classes.
+    sends in the next priority, with its DSCP. Returns None if there are not enough classes, and
+    where packets are in tunnels or already get another DSCP.
     """
+    towards, rows = imported.hops.towards, [of.get("PORT_QOS_MAP", {}) for of in imported.configs]
+    marked = any("tc_to_dscp_map" in port for of in rows for port in of.values())
+    if marked or (towards is not None and (towards >= 0).any()):
+        return None
     found = _enabling(imported, moved)
     for at in range(len(imported.configs)):
         up = [port for port, rise in _ports(imported, at) if rise > 0]
