@@ -156,7 +156,8 @@ def _engines(imported: ImportedFabric) -> Iterator[Remedy]:
         elif imported.flow_control == CREDITS:
             files = {"opensm.conf": opensm_options(engine, vcs)}
         paths = "shortest paths" if checked.is_minimal else "some paths longer than the shortest"
-        text = f"all routes by the engine {engine}, in {vcs} priorities, {paths}"
+        count = "1 priority" if vcs == 1 else f"{vcs} priorities"
+        text = f"all routes by the engine {engine}, in {count}, {paths}"
         cost = {"extra_priorities": vcs - 1, "ports": 0, "pairs_lost": 0, "routes": routes}
         yield Remedy("engine", text, (f"route with --engine {engine}",), cost, None, files)
 

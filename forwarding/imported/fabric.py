@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from forwarding.imported.findings import Findings
 from forwarding.imported.next_hops import NextHops, VcMap
 from forwarding.openflow.rules import FabricRules
-from forwarding.state import ForwardingState
+from forwarding.state import ForwardingState, Hop
 from routing.flow_control import Edges
 from routing.graphs.channels import PRIORITIES, Channels
 from topologies.fabric import Fabric
@@ -44,13 +44,28 @@ class Traffic:
     sent_as: SentAs
     counted: bool = field(default=True, kw_only=True)
 
+    def shown(self, hop: Hop) -> Hop:
+        """Return a step of a packet with the label and the priority that people know."""
+        return hop
+
 
 @dataclass(frozen=True)
 class TableTraffic(Traffic):
-    """Traffic whose state is that of next-hop tables, see :meth:`NextHops.state`."""
+    """Traffic whose state is that of next-hop tables, see :meth:`NextHops.state`.
+
+    ``dscps`` are the DSCPs that labels stand for; empty: labels are shown as they are.
+    """
 
     vcs: VcMap
     first_labels: NDArray[np.uint16] | None
+    dscps: Sequence[int] = ()
+
+    def shown(self, hop: Hop) -> Hop:
+        """Return a step with its DSCP and the priority group, as in the names of channels."""
+        if not self.dscps:
+            return hop
+        dscp = self.dscps[hop.label % len(self.dscps)]
+        return Hop(hop.link, dscp, hop.priority % PRIORITIES)
 
     def with_tables(self, hops: NextHops, vcs: VcMap) -> TableTraffic:
         """Return the same packets with other next hops and virtual channels."""

@@ -47,13 +47,16 @@ class Priorities:
         """How many labels stand for one of next hops: one for each DSCP, if these change."""
         return 1 if self.vcs.labels is None else len(self.dscps)
 
-    def of_dscp(self, number: int) -> VcMap:
-        """Return the virtual channels of the packets that are sent with ``dscps[number]``."""
+    def of_dscp(self, number: int) -> tuple[VcMap, list[int]]:
+        """Return the virtual channels of what is sent with ``dscps[number]``, and its DSCPs.
+
+        These are by label; packets in tunnels have the DSCP inside.
+        """
         others = range(len(self.dscps)) if self.repetitions > 1 else ()
         blocks = [number, *(of for of in others if of != number)]
-        return self.vcs.with_labels(
-            [block * self.labels + label for block in blocks for label in range(self.labels)]
-        )
+        labels = [(block, label) for block in blocks for label in range(self.labels)]
+        vcs = self.vcs.with_labels([block * self.labels + label for block, label in labels])
+        return vcs, [self.dscps[block] for block, _ in labels]
 
 
 def priorities_of(

@@ -211,22 +211,28 @@ def _one_traffic(
     }
     row = np.array([pair in back for pair in pairs], dtype=np.uint32)
     rows = np.repeat(np.array([[0], [DROPPED]], dtype=np.uint8), found.labels, axis=1)
-    return _traffic(made, found, VcMap(links, outs, row, rows), 0, True)
+    return _traffic(made, found, VcMap(links, outs, row, rows), 0, (0,), True)
 
 
 def _traffics(
     made: RouterFabric, found: Destinations, priorities: Priorities
 ) -> Iterable[TableTraffic]:
     for number, dscp in enumerate(priorities.dscps[: priorities.sent]):
-        yield _traffic(made, found, priorities.of_dscp(number), dscp, number == 0)
+        vcs, dscps = priorities.of_dscp(number)
+        yield _traffic(made, found, vcs, dscp, dscps, number == 0)
 
 
 def _traffic(
-    made: RouterFabric, found: Destinations, vcs: VcMap, dscp: int, counted: bool
+    made: RouterFabric,
+    found: Destinations,
+    vcs: VcMap,
+    dscp: int,
+    dscps: Sequence[int],
+    counted: bool,
 ) -> TableTraffic:
     first_labels = found.first_labels
     core = found.hops.state(vcs, first_labels)
     state = ForwardingState(made.fabric, made.channels, (), core, more=found.more)
     return TableTraffic(
-        state, lambda _source, _destination: dscp, vcs, first_labels, counted=counted
+        state, lambda _source, _destination: dscp, vcs, first_labels, dscps, counted=counted
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import click
+
 from common.errors import KnotlessError
 from common.flow_control import AUTO
 from forwarding.imported.fabric import AnyFabric, RulesFabric
@@ -14,7 +16,7 @@ from knotless.commands._remedies import proven_remedies, write_remedies
 from knotless.commands._trace import follow
 from knotless.commands._verdict import draw_cycle, print_verdict
 from verification.failures import Certificate
-from verification.imported import SHOWN_MISSING, ImportedVerdict, state_for, verdict_of_imported
+from verification.imported import SHOWN_MISSING, ImportedVerdict, traffic_for, verdict_of_imported
 from verification.imported_failures import ImportedFailures
 from verification.rules_failures import imported_rules_failures
 
@@ -38,7 +40,8 @@ def check_imported(
         )
     imported = read_paths(paths)
     if pair is not None:
-        follow(state_for(imported, *pair), *pair, imported.label, as_json=as_json)
+        traffic = traffic_for(imported, *pair)
+        follow(traffic.state, *pair, imported.label, traffic.shown, as_json=as_json)
         return
     verdict = verdict_of_imported(imported)
     if draw is not None:
@@ -49,7 +52,9 @@ def check_imported(
         unsafe = verdict.cycle or (made is not None and made.acyclic is not True)
         remedies = proven_remedies(imported, verdict, made) if unsafe else []
         if failures.export is not None:
-            write_remedies(remedies, failures.export)
+            for line in write_remedies(remedies, failures.export):
+                if not as_json:
+                    click.echo(line, err=True)
     print_verdict(
         verdict,
         paths,

@@ -50,8 +50,10 @@ def remedy_lines(remedies: Sequence[Remedy]) -> Iterator[str]:
             yield f"  and {len(remedy.changes) - MOST_CHANGES} more"
 
 
-def write_remedies(remedies: Sequence[Remedy], folder: str) -> None:
+def write_remedies(remedies: Sequence[Remedy], folder: str) -> Iterator[str]:
     """Write the files of each remedy to a folder of its own, ``NUMBER-KIND``.
+
+    Yields a line for each folder.
 
     Raises
     ------
@@ -67,3 +69,5 @@ def write_remedies(remedies: Sequence[Remedy], folder: str) -> None:
                 (of / name).write_text(text)
         except OSError as error:
             raise KnotlessError(f"{of}: {error.strerror}") from None
+        if remedy.files:
+            yield f"wrote {len(remedy.files)} files to {of}"
