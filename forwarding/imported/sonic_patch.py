@@ -49,6 +49,16 @@ class SwitchPatch:
         listed = next((of for key, of in rows.items() if port in key.split(",")), {})
         return {**rows.get("global", {}), **listed}
 
+    @property
+    def ports(self) -> set[str]:
+        """The ports with settings of their own."""
+        keys = self.config.get("PORT_QOS_MAP", {})
+        return {port for key in keys for port in key.split(",")} - {"global"}
+
+    def queue_maps(self, ports: Iterable[str]) -> set[str]:
+        """Return the names of the maps from class to queue that ports use."""
+        return {self.port(port).get("tc_to_queue_map", "") for port in ports} - {""}
+
     def map(self, port: str, use: str) -> dict[str, str]:
         """Return the map that a port uses."""
         return dict(self.config.get(_USES[use], {}).get(self.port(port).get(use, ""), {}))
@@ -126,7 +136,8 @@ def bounce_patch(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, S
     """Return the patches that give packets that go up after they went down ``moved`` priorities.
 
     Ports that lead up give what comes down a traffic class of its own, which a port that leads up
-    sends in the next priority, with its DSCP. Returns None if there are not enough classes, and
+    sends in the next priority, with its DSCP. Other ports send these classes in the queues of the
+    former ones. Returns None if there are not enough classes, and
     where packets are in tunnels or already get another DSCP.
     """
     towards, rows = imported.hops.towards, [of.get("PORT_QOS_MAP", {}) for of in imported.configs]
@@ -136,7 +147,7 @@ def bounce_patch(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, S
     found = _enabling(imported, moved)
     for at in range(len(imported.configs)):
         up = [port for port, rise in _ports(imported, at) if rise > 0]
-        down = [port for port, rise in _ports(imported, at) if rise <= 0]
+        down = {port for port, rise in _ports(imported, at) if rise <= 0}
         if not up:
             continue
         patch, port = _patch(imported, found, at), up[0]
@@ -151,7 +162,6 @@ def bounce_patch(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, S
         came_down = {d: str(of_class.get(int(tc), int(tc))) for d, tc in dscp_map.items()}
         queues, groups = patch.map(port, "tc_to_queue_map"), patch.map(port, "tc_to_pg_map")
         next_queue = {str(of_class[tc]): str(moved.get(p, 0)) for tc, p in chain.items()}
-        same_queue = {str(of_class[tc]): queues.get(str(tc), str(tc)) for tc in chain}
         own = {str(q): str(q) for q in moved.values()}
         dscps = {str(tc): str(d) for tc, d in _dscp_of_class(patch, port).items()}
         patch.put("DSCP_TO_TC_MAP", "KNOTLESS_FROM_ABOVE", came_down)
@@ -159,7 +169,6 @@ def bounce_patch(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, S
         patch.put("TC_TO_PRIORITY_GROUP_MAP", "KNOTLESS_FROM_ABOVE", {**groups, **own, **held})
         patch.put("TC_TO_QUEUE_MAP", "KNOTLESS_UP", {**queues, **own, **next_queue})
         patch.put("TC_TO_DSCP_MAP", "KNOTLESS_UP", {**dscps, **own, **next_queue})
-        patch.put("TC_TO_QUEUE_MAP", "KNOTLESS_DOWN", {**queues, **own, **same_queue})
         for name in up:
             patch.use(
                 name,
@@ -168,8 +177,15 @@ def bounce_patch(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, S
                 tc_to_queue_map="KNOTLESS_UP",
                 tc_to_dscp_map="KNOTLESS_UP",
             )
-        for name in down:
-            patch.use(name, tc_to_queue_map="KNOTLESS_DOWN")
+        hosts = patch.queue_maps(patch.ports - {*up} - down)
+        for name in sorted(patch.queue_maps(down) | hosts):
+            known = patch.config["TC_TO_QUEUE_MAP"].get(name, {})
+            same = {tc: known.get(str(tc), str(tc)) for tc in classes}
+            # Hosts pause the former priorities.
+            to_hosts = name not in patch.queue_maps(down)
+            after = {moved[p]: same[tc] if to_hosts else str(moved[p]) for tc, p in classes.items()}
+            for tc, queue in {**same, **after}.items():
+                patch.put_field("TC_TO_QUEUE_MAP", name, str(of_class[tc]), queue)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +17,8 @@ from forwarding.imported.paths import read_paths
 from knotless.main import main
 from tests.classical_deadlocks import bounce, dual_tor, routing_loop
 from tests.infiniband_dumps import random_subnet
-from tests.router_dumps import RouterNet
-from tests.router_nets import leaf_spine
+from tests.router_dumps import HOST_PORT, RouterNet, plain_qos
+from tests.router_nets import clos, leaf_spine, shortest_paths
 from verification.imported import ImportedVerdict, verdict_of_imported
 from verification.remedies import Remedy, remedies_of
 from verification.remedy_priorities import pauses_of
@@ -126,6 +127,22 @@ def test_a_priority_for_packets_that_bounce(tmp_path: Path) -> None:
     assert not any("KNOTLESS" in op["path"] for op in json.loads(remedy.files["spine0.json"]))
 
 
+def test_what_comes_down_is_sent_to_hosts_in_the_queues_that_they_pause(tmp_path: Path) -> None:
+    net = bounce()
+    _, found = proposed(net, tmp_path / "before")
+    (remedy,) = found["bounce-priority"]
+    patched(net, remedy, tmp_path / "after")
+    config = json.loads((tmp_path / "after" / "leaf2" / "config_db.json").read_text())
+    marks = config["DSCP_TO_TC_MAP"]["KNOTLESS_FROM_ABOVE"]
+    queues = config["TC_TO_QUEUE_MAP"][config["PORT_QOS_MAP"][HOST_PORT]["tc_to_queue_map"]]
+    assert {dscp: queues[marks[dscp]] for dscp in ("3", "4", "2", "5", "8")} == {
+        **{"3": "3", "4": "4"},
+        **{"2": "3", "5": "4"},
+        **{"8": "1"},
+    }
+    assert len({marks[dscp] for dscp in ("3", "4", "2", "5", "8")}) == 5
+
+
 def test_a_patch_for_packets_that_bounce_needs_all_of_its_switches(tmp_path: Path) -> None:
     """Without the marks of one switch that bounces packets, these close the cycle again."""
     net = bounce()
@@ -191,6 +208,56 @@ def test_withdrawn_routes_are_static_routes(case: str, form: str, tmp_path: Path
     found = verdict_of_imported(after)
     assert (found.acyclic, found.missing) == (True, [])
     assert found.undelivered == verdict.undelivered + remedy.cost["pairs_lost"]
+
+
+def broken_clos(seed: int) -> RouterNet:
+    """Return a Clos network of three levels without some links, routed by shortest paths."""
+    draw = random.Random(seed)  # noqa: S311
+    net = clos(draw.choice([2, 3]), 2, 2, draw.choice([1, 2]))
+    gone = set(draw.sample(range(len(net.cables)), draw.randint(2, 4)))
+    net.cables = [cable for number, cable in enumerate(net.cables) if number not in gone]
+    net.routes = {router: {} for router in net.routes}
+    shortest_paths(net)
+    net.qos = {router: plain_qos(net.ports(router)) for router in net.routers}
+    return net
+
+
+@pytest.mark.parametrize("seed", [12, 17, 22, 23])
+def test_files_do_what_was_proven(seed: int, tmp_path: Path) -> None:
+    """Read after the change, the files have the verdict of the changed state."""
+    net = broken_clos(seed)
+    verdict, found = proposed(net, tmp_path / "before")
+    assert verdict.acyclic is False
+    for kind in ("bounce-priority", "without-pfc", "withdraw-routes"):
+        for remedy in found[kind]:
+            assert remedy.files
+            assert remedy.fabric is not None
+            folder = tmp_path / kind
+            expected = verdict_of_imported(remedy.fabric)
+            if kind == "withdraw-routes":
+                changed = with_static_routes(broken_clos(seed), remedy.files)
+                after = verdict_of_imported(tables_in(changed.write(folder)))
+            else:
+                after = patched(net, remedy, folder)
+            assert (after.acyclic, after.missing) == (True, [])
+            assert (after.vcs, after.undelivered) == (expected.vcs, expected.undelivered)
+
+
+def test_a_fabric_in_parts_is_not_planned(tmp_path: Path) -> None:
+    """Its other remedies are proposed; routes of an engine are not."""
+    net = bounce()
+    net.cables.append((("alone0", "Ethernet0"), ("alone1", "Ethernet0")))
+    for router, home in (("alone0", "10.8.0.0/24"), ("alone1", "10.9.0.0/24")):
+        net.hosts[router, "Vlan10"] = home.replace(".0/", ".1/")
+        net.routes[router] = {home: [("", "Vlan10")]}
+        net.qos[router] = plain_qos(["Ethernet0"])
+    _, found = proposed(net, tmp_path)
+    assert {"bounce-priority", "without-pfc"} <= set(found)
+    assert "engine" not in found
+    words = ["check", str(tmp_path), "--failures", "1", "--react", "engine"]
+    done = CliRunner(mix_stderr=False).invoke(main, words, prog_name="knotless")
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert "is not connected: no way from alone0 to leaf0" in done.stderr
 
 
 def test_infiniband_gets_options_of_opensm(tmp_path: Path) -> None:
