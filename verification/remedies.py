@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 from forwarding.imported.fabric import ImportedFabric, RulesFabric, TableFabric
 from forwarding.imported.infiniband import CREDITS
+from forwarding.imported.sonic_bounce_patch import bounce_patch
 from forwarding.imported.sonic_patch import (
     SwitchPatch,
-    bounce_patch,
     tunnel_patch,
     without_pfc_patch,
 )
