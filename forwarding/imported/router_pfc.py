@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from common.errors import RuleError
 from forwarding.imported.findings import Findings
 from forwarding.imported.next_hops import VcMap
 from forwarding.imported.router_fabric import RouterFabric, channel_ends
@@ -21,6 +22,8 @@ from forwarding.imported.router_qos import DSCPS, MAX_QUEUE, PRIORITIES, Map, Po
 from forwarding.imported.router_tunnels import Tunnel
 from forwarding.readers.layer1_topology import NamedEnd
 
+MOST_LABELS = 65_000
+"""The most labels of packets whose DSCP changes."""
 Qos = Mapping[str, Mapping[str, PortQos]]
 """By router and port; port ``""`` is that of ports that are not listed."""
 
@@ -78,6 +81,8 @@ def priorities_of(
         findings.unclear("what tc_to_dscp_map of ports does to packets in tunnels")
     place = {dscp: number for number, dscp in enumerate(dscps)}
     labels = 1 + len(tunnels)
+    if remarked and len(dscps) * labels > MOST_LABELS:
+        raise RuleError(f"{len(dscps)} DSCPs in {len(tunnels)} tunnels are too many to follow")
     count = len(made.channels)
     pausing = np.zeros((count, PRIORITIES, MAX_QUEUE + 1), dtype=bool)
     entering: list[list[tuple[int, Map]]] = [[] for _ in made.names]
@@ -89,10 +94,12 @@ def priorities_of(
     for number, (host, edge) in enumerate(zip(made.fabric.hosts, made.edges, strict=True)):
         # Nothing waits for a host's own link: the map for what enters there matters only where
         # packets get another DSCP, by class.
-        maps = sorted({of.classes for of in _of_hosts(made, qos, switched, edge)})
-        if remarked and len(maps) > 1:
-            findings.unclear(f"the class of packets from {host.name}: its ports have several maps")
-        entering[index[host.switch]].append((count + number, maps[0]))
+        listed = _of_hosts(made, qos, switched, edge)
+        maps = sorted({of.classes for of in listed})
+        if len(maps) != 1 and any(port.remarks for port in qos[edge[0]].values()):
+            findings.unclear(f"which of {len(maps)} maps gives packets of {host.name} their class")
+        classes = maps[0] if maps else qos[edge[0]][""].classes
+        entering[index[host.switch]].append((count + number, classes))
     numbers: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
     columns: list[tuple[int, int, int]] = []
     for channel, (near, far_end) in enumerate(ends):
@@ -119,10 +126,10 @@ def priorities_of(
 def _of_hosts(
     made: RouterFabric, qos: Qos, switched: Mapping[NamedEnd, Sequence[str]], edge: NamedEnd
 ) -> list[PortQos]:
-    """Return the settings of the ports of hosts behind an interface."""
+    """Return the settings that the ports of hosts behind an interface have."""
     router, interface = edge
-    ports = switched.get(edge) or made.interfaces.ports(router, interface) or ("",)
-    return [port_qos(qos[router], port) for port in ports]
+    ports = switched.get(edge) or made.interfaces.ports(router, interface)
+    return [qos[router][port] for port in ports if port in qos[router]]
 
 
 @dataclass(frozen=True)
