@@ -48,14 +48,18 @@ def proposed(net: RouterNet, folder: Path) -> tuple[ImportedVerdict, dict[str, l
 
 def patched(net: RouterNet, remedy: Remedy, folder: Path) -> ImportedVerdict:
     """Return the verdict on the files after the patches of a remedy."""
-    net.write(folder)
-    for name, text in remedy.files.items():
+    patch(net.write(folder), remedy.files)
+    return verdict_of_imported(read_paths([folder]))
+
+
+def patch(folder: Path, files: Mapping[str, str]) -> None:
+    """Apply patches to the configurations in a folder."""
+    for name, text in files.items():
         file = folder / name.removesuffix(".json") / "config_db.json"
         config = json.loads(file.read_text())
         for op in json.loads(text):
             apply(config, op)
         file.write_text(json.dumps(config))
-    return verdict_of_imported(read_paths([folder]))
 
 
 def apply(config: Any, op: dict[str, Any]) -> None:
@@ -285,6 +289,20 @@ def test_remedies_for_failures_are_tried_on_all_of_them(tmp_path: Path) -> None:
     assert [of["kind"] for of in found["remedies"]] == ["bounce-priority"]
     assert sorted(path.name for path in export.iterdir()) == ["1-bounce-priority"]
     assert (export / "1-bounce-priority" / "leaf0.json").exists()
+
+
+def test_a_patched_fabric_survives_the_failures(tmp_path: Path) -> None:
+    """The fabric is safe while it is intact; the patch is for what two failures do to it."""
+    net, export = leaf_spine(4, 2), tmp_path / "patches"
+    words = ["--failures", "2", "--json"]
+    folder = str(net.write(tmp_path / "before"))
+    CliRunner().invoke(main, ["check", folder, *words, "--remedies", "--export", str(export)])
+    files = {file.name: file.read_text() for file in (export / "1-bounce-priority").iterdir()}
+    patch(net.write(tmp_path / "after"), files)
+    done = CliRunner().invoke(main, ["check", str(tmp_path / "after"), *words])
+    found = json.loads(done.output)
+    assert (done.exit_code, found["acyclic"], found["failures_acyclic"]) == (0, True, True)
+    assert found["failures_tried"] == 105
 
 
 def test_a_safe_fabric_needs_no_remedy(tmp_path: Path) -> None:
