@@ -23,7 +23,7 @@ from forwarding.imported.sonic_patch import (
 )
 from forwarding.openflow.directory import dir_files
 from verification.imported import ImportedVerdict, verdict_of_imported
-from verification.remedy_engine import opensm_options, other_engines
+from verification.remedy_engine import opensm_files, other_engines
 from verification.remedy_priorities import (
     PriorityChange,
     lossless_priorities,
@@ -153,8 +153,8 @@ def _engines(imported: ImportedFabric) -> Iterator[Remedy]:
         routes = len(imported.fabric.hosts) * len(imported.channels.names)
         if isinstance(imported, RulesFabric):
             files, routes = dir_files(imported.fabric, checked.rules), checked.rules.total
-        elif imported.flow_control == CREDITS:
-            files = {"opensm.conf": opensm_options(engine, vcs)}
+        elif isinstance(imported, TableFabric) and imported.flow_control == CREDITS:
+            files = opensm_files(imported, engine, vcs)
         paths = "shortest paths" if checked.is_minimal else "some paths longer than the shortest"
         count = "1 priority" if vcs == 1 else f"{vcs} priorities"
         text = f"all routes by the engine {engine}, in {count}, {paths}"

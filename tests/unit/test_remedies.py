@@ -271,8 +271,13 @@ def test_infiniband_gets_options_of_opensm(tmp_path: Path) -> None:
         if verdict.acyclic is False:
             break
     found = list(remedies_of(imported, verdict))
-    files = [remedy.files["opensm.conf"] for remedy in found if remedy.kind == "engine"]
-    assert any(text.startswith("routing_engine updn\n") for text in files)
+    files = [remedy.files for remedy in found if remedy.kind == "engine"]
+    assert all("\nno_fallback TRUE\n" in of["opensm.conf"] for of in files)
+    (updn,) = [of for of in files if of["opensm.conf"].startswith("routing_engine updn\n")]
+    assert "\nroot_guid_file /etc/opensm/root_guids\n" in updn["opensm.conf"]
+    guids = {f"0x{switch.dpid:016x}" for switch in imported.fabric.switches}
+    assert guids.issuperset(updn["root_guids"].split())
+    assert updn["root_guids"]
     assert {remedy.kind for remedy in found} <= {"engine", "withdraw-routes"}
     command = ["check", str(tmp_path / str(seed)), "--failures", "1", "--remedies", "--json"]
     listed = json.loads(CliRunner().invoke(main, command).output)["remedies"]
