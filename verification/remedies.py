@@ -154,7 +154,7 @@ def _engines(imported: ImportedFabric) -> Iterator[Remedy]:
         if isinstance(imported, RulesFabric):
             files, routes = dir_files(imported.fabric, checked.rules), checked.rules.total
         elif isinstance(imported, TableFabric) and imported.flow_control == CREDITS:
-            files = opensm_files(imported, engine, vcs)
+            files = opensm_files(imported, engine)
         paths = "shortest paths" if checked.is_minimal else "some paths longer than the shortest"
         count = "1 priority" if vcs == 1 else f"{vcs} priorities"
         text = f"all routes by the engine {engine}, in {count}, {paths}"

@@ -39,10 +39,11 @@ def other_engines(fabric: Fabric, flow_control: str) -> Iterator[CheckedPlan]:
             yield checked
 
 
-def opensm_files(imported: TableFabric, engine: str, vcs: int) -> dict[str, str]:
+def opensm_files(imported: TableFabric, engine: str) -> dict[str, str]:
     """Return options with which OpenSM routes by the same algorithm, and the files that they name.
 
-    OpenSM finds the roots of regular trees only, and falls back to minhop without them.
+    OpenSM finds the roots of regular trees only, and falls back to minhop without them. The lanes
+    that LASH and DFSSSP need are those of OpenSM's own routes.
     """
     lines = [f"routing_engine {OPENSM[engine]}", "no_fallback TRUE"]
     files = {}
@@ -50,7 +51,7 @@ def opensm_files(imported: TableFabric, engine: str, vcs: int) -> dict[str, str]
         lines.append(f"root_guid_file {ROOTS}")
         guids = [f"0x{imported.fabric.switches[at].dpid:016x}\n" for at in _roots(imported)]
         files[Path(ROOTS).name] = "".join(guids)
-    if vcs > 1:
+    else:
         lines += ["qos TRUE", "lash_start_vl 0"] if engine == "lash" else ["qos TRUE"]
     return {"opensm.conf": "\n".join(lines) + "\n", **files}
 

@@ -28,8 +28,14 @@ from forwarding.readers.sonic_database import SonicTables
 _COMMAND = re.compile(r"(?:.*\s)?dcb(?: -\S+)* (\w+) show dev (\S{1,64})\s*$")
 _SEARCHED = re.compile(r"^(?:.*\s)?dcb(?: -\S+)* \w+ show dev \S", re.MULTILINE)
 _WORD = re.compile(r"[a-z]+(?:-[a-z]+)+")
-_KEYS = {"pfc": "prio-pfc", "app": "dscp-prio", "ets": "prio-tc", "buffer": "prio-buffer"}
-"""What each command prints that is needed; without entries ``app`` prints nothing."""
+_KEYS = {
+    "pfc": ("prio-pfc",),
+    "app": ("dscp-prio", "default-prio"),
+    "ets": ("prio-tc",),
+    "buffer": ("prio-buffer",),
+}
+"""What each command prints of which one is needed."""
+_READ = {key for keys in _KEYS.values() for key in keys}
 _DSCPS = {
     **{f"CS{n}": 8 * n for n in range(8)},
     **{f"AF{n}{drop}": 8 * n + 2 * drop for n in range(1, 5) for drop in range(1, 4)},
@@ -50,9 +56,7 @@ def _read(content: Content) -> SonicTables:
     for number, line in enumerate(content.text.split("\n"), 1):
         if command := _COMMAND.match(line):
             of = command[2]
-            known = shown.setdefault(of, {})
-            if command[1] in _KEYS:
-                known.setdefault(f"dcb {command[1]} show dev {of}", {})
+            shown.setdefault(of, {})
         elif of is not None:
             _add(shown[of], line, number)
     found = SonicTables({"DCB": {}})
@@ -71,17 +75,15 @@ def _add(values: Values, line: str, number: int) -> None:
         name, mark, value = word.partition(":")
         if key == "default-prio":
             name, mark, value = "", ":", word
-        known = key in (*_KEYS.values(), "default-prio") and mark
-        if known and values.setdefault(key, {}).setdefault(name, value) != value:
+        if key in _READ and mark and values.setdefault(key, {}).setdefault(name, value) != value:
             raise RuleError(f"line {number}: {key} has {name[:20]!r} twice")
 
 
 def _add_port(found: SonicTables, port: str, values: Values) -> None:
-    commands = {of: f"dcb {of} show dev {port}" for of in _KEYS}
     missing = [
-        command
-        for of, command in commands.items()
-        if (of != "app" and _KEYS[of] not in values) or (of == "app" and command not in values)
+        f"dcb {command} show dev {port}"
+        for command, keys in _KEYS.items()
+        if values.keys().isdisjoint(keys)
     ]
     if missing:
         found.tables["DCB"][port] = {"missing": ", ".join(missing)}
