@@ -1,7 +1,8 @@
 """OpenSM's routes on simulated networks: the verdicts of ``check`` and of ``ibdmchk``.
 
 The Debian packages opensm, ibsim-utils, infiniband-diags and ibutils. Nothing is read or written
-outside temporary directories. ``--count N`` judges the first N networks only.
+outside temporary directories. ``--count N`` judges the first N networks only; ``--cures`` lets
+OpenSM route those that can deadlock again, with the options of each remedy.
 
 Each network is routed by several engines, with and without failed links and with several LIDs a
 port. Both programs read the same state: ibdmchk the files that OpenSM writes for it, ``check``
@@ -16,8 +17,8 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from bench import opensm
@@ -27,6 +28,8 @@ from topologies import Fabric, load
 from topologies.formats.ibnetdiscover import discovered
 from topologies.validate import validate
 from verification.imported import verdict_of_imported
+from verification.remedies import remedies_of
+from verification.remedy_engine import ROOTS
 
 PROGRAMS = ("opensm", "ibsim", "ibnetdiscover", "saquery", "ibdmchk")
 WHOLE = {
@@ -71,12 +74,29 @@ def without(fabric: Fabric, count: int, seed: int) -> Fabric:
         return degraded
 
 
-def judged(fabric: Fabric, engine: str, lmc: int) -> tuple[str, bool | None, bool | None]:
-    """Return the engine that OpenSM used, the verdict of ibdmchk and that of check."""
+@dataclass(frozen=True)
+class Judged:
+    """The engine that OpenSM used, the verdicts of ibdmchk and of check, and options that cure."""
+
+    used: str
+    theirs: bool | None
+    ours: bool | None
+    cures: tuple[Mapping[str, str], ...]
+
+    @property
+    def text(self) -> str:
+        """Both verdicts."""
+        shown = {True: "acyclic", False: "cyclic", None: "unknown"}
+        return f"(tables of {self.used}): ibdmchk {shown[self.theirs]}, check {shown[self.ours]}"
+
+
+def judged(fabric: Fabric, options: str, roots: str = "") -> Judged:
+    """Return the verdicts on what OpenSM does with these options, and a file of root GUIDs."""
     with opensm.network(fabric) as network:
+        options = options.replace(ROOTS, str(network.write("roots", roots)))
         torus = network.write("torus", opensm.torus_file(fabric)) if fabric.grid else ""
         folder = network.write("none", "").parent
-        with network.manager(f"routing_engine {engine}\nlmc {lmc}\ntorus_config {torus}\n") as log:
+        with network.manager(f"{options}torus_config {torus}\n") as log:
             deadline = time.monotonic() + _READY_S
             while "SUBNET UP" not in (log.read_text(errors="replace") if log.exists() else ""):
                 if time.monotonic() > deadline:
@@ -109,7 +129,11 @@ def judged(fabric: Fabric, engine: str, lmc: int) -> tuple[str, bool | None, boo
         files = ["-s", "opensm-subnet.lst", "-f", "opensm.fdbs", "-m", "opensm.mcfdbs"]
         said = network.tool("ibdmchk", *files, "-c", "sls", "-d", "opensm-sl2vl.dump", "-l", "0")
         theirs = None if "credit loop" not in said else "no credit loops found" in said
-        return used[-1] if used else "?", theirs, verdict_of_imported(read_paths([read])).acyclic
+        imported = read_paths([read])
+        verdict = verdict_of_imported(imported)
+        remedies = remedies_of(imported, verdict) if verdict.cycle else ()
+        cures = tuple(of.files for of in remedies if of.kind == "engine")
+        return Judged(used[-1] if used else "?", theirs, verdict.acyclic, cures)
 
 
 def _lids(cables: str) -> dict[int, range]:
@@ -128,25 +152,28 @@ def _fields(record: str) -> tuple[int, int, int]:
 
 
 def main() -> None:
-    """Judge all networks; exit with status 1 if a verdict differs."""
+    """Judge all networks; exit with status 1 if a verdict differs or a remedy does not cure."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--count", type=int)
-    count = parser.parse_args().count
+    parser.add_argument("--cures", action="store_true", help="also route with the remedies")
+    chosen = parser.parse_args()
     lacking = [program for program in PROGRAMS if shutil.which(program) is None]
     if lacking:
         sys.exit(f"not installed: {', '.join(lacking)}")
-    different = 0
-    shown = {True: "acyclic", False: "cyclic", None: "unknown"}
-    for name, fabric, engine, lmc in islice(cases(), count):
-        used, theirs, ours = judged(fabric, engine, lmc)
-        differs = theirs is not None and theirs != ours
-        different += differs
-        print(  # noqa: T201
-            f"{name}, {engine} (tables of {used}), LMC {lmc}: ibdmchk {shown[theirs]},"
-            f" check {shown[ours]}{'  DIFFERENT' if differs else ''}",
-            flush=True,
-        )
-    sys.exit(1 if different else 0)
+    wrong = 0
+    for name, fabric, engine, lmc in islice(cases(), chosen.count):
+        found = judged(fabric, f"routing_engine {engine}\nlmc {lmc}\n")
+        differs = found.theirs is not None and found.theirs != found.ours
+        wrong += differs
+        line = f"{name}, {engine}, LMC {lmc} {found.text}{'  DIFFERENT' if differs else ''}"
+        print(line, flush=True)  # noqa: T201
+        for files in found.cures if chosen.cures else ():
+            options, roots = files["opensm.conf"], files.get("root_guids", "")
+            cured = judged(fabric, f"{options}lmc {lmc}\n", roots)
+            wrong += cured.ours is not True
+            line = f"  with {', '.join(options.splitlines())} {cured.text}"
+            print(line + "  NOT CURED" * (cured.ours is not True), flush=True)  # noqa: T201
+    sys.exit(1 if wrong else 0)
 
 
 if __name__ == "__main__":

@@ -222,6 +222,10 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     groups_of(fabric, dict(request.multicast))
     needed = path_memory.BYTES_A_PAIR * len(fabric.switches) ** 2
     refuse_beyond(f"{fabric.name}: planning it", needed, PlanError)
+    apart = next((i for i, part in enumerate(parts(fabric, NO_FAILURES)) if part), None)
+    if apart is not None:
+        first, other = fabric.switches[0].name, fabric.switches[apart].name
+        raise PlanError(f"{fabric.name} is not connected: no way from {first} to {other}")
     began = time.perf_counter()
     channels = channels_of(fabric)
     root_index = None if root is None else fabric.switch_index[root]

@@ -72,14 +72,45 @@ def lldp_text(net: RouterNet, router: str) -> str:
     return "\n".join(lines)
 
 
-def write_linux(net: RouterNet, folder: Path) -> Path:
-    """Write the files of each router."""
+def dcb(net: RouterNet, router: str) -> str:
+    """Return what dcb prints of each port whose classes are the priorities of the fabric."""
+    qos, lines = net.qos[router], []
+    for port in net.ports(router):
+        enabled = qos.enabled(port)
+        states = " ".join(f"{p}:{'on' if p in enabled else 'off'}" for p in range(8))
+        same = " ".join(f"{p}:{p}" for p in range(8))
+        of_dscp = qos.maps["DSCP_TO_TC_MAP"]["AZURE"]
+        dscps = " ".join(f"{dscp}:{tc}" for dscp, tc in of_dscp.items() if tc != 1)
+        lines += [
+            f"dcb pfc show dev {port}",
+            "pfc-cap 8 macsec-bypass off delay 0",
+            f"prio-pfc {states}",
+            f"dcb -N app show dev {port}",
+            "default-prio 1",
+            f"dscp-prio {dscps}",
+            f"dcb ets show dev {port}",
+            "willing off ets-cap 8 cbs off",
+            "tc-bw 0:0 1:0 2:0 3:0 4:0 5:0 6:0 7:0",
+            f"prio-tc {same}",
+            "reco-prio-tc 0:0 1:0 2:0 3:0 4:0 5:0 6:0 7:0",
+            f"dcb buffer show dev {port}",
+            f"prio-buffer {same}",
+            "buffer-size 0:0b 1:0b",
+            "total-size 100Kb",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def write_linux(net: RouterNet, folder: Path, *, pfc: bool = False) -> Path:
+    """Write the files of each router; ``pfc``: also what dcb prints."""
     for router in net.routers:
         of = folder / router
         of.mkdir(parents=True, exist_ok=True)
         (of / "route").write_text(json.dumps(ip_route(net, router)))
         (of / "addr").write_text(json.dumps(ip_addr(net, router)))
         (of / "lldp").write_text(lldp_text(net, router))
+        if pfc:
+            (of / "dcb").write_text(dcb(net, router))
     return folder
 
 

@@ -74,6 +74,16 @@ def bridge_ring(folder: Path, *, text: bool = False) -> Path:
     return folder
 
 
+def _remarked(folder: Path) -> Path:
+    """Write a routing loop whose packets with DSCP 3 have DSCP 4 after the first switch."""
+    net = routing_loop()
+    for qos in net.qos.values():
+        qos.maps["TC_TO_DSCP_MAP"] = {"NEXT": {tc: {3: 4, 4: 4}.get(tc, 0) for tc in range(8)}}
+        for port in qos.ports.values():
+            port["tc_to_dscp_map"] = "NEXT"
+    return net.write(folder)
+
+
 def _open_vswitch(*, hosts: bool) -> Callable[[Path], Path]:
     def write(folder: Path) -> Path:
         plan = make_plan(load("ring,4"), "minimal")
@@ -86,9 +96,11 @@ WRITERS: dict[str, Callable[[Path], Path]] = {
     "infiniband": _infiniband,
     **{form: _routers(form) for form in ("sonic", "flat", "redis", "frr", "older", "text")},
     "dual-tor": lambda folder: dual_tor(remapped=False).write(folder),
+    "remarked": _remarked,
     "vrf": _vrfs,
     "techsupport": lambda folder: write_techsupports(routing_loop(), folder),
     "linux": lambda folder: write_linux(routing_loop(), folder),
+    "linux-pfc": lambda folder: write_linux(routing_loop(), folder, pfc=True),
     "bridges": lambda folder: bridge_ring(folder),
     "bridges-text": lambda folder: bridge_ring(folder, text=True),
     "open-vswitch": _open_vswitch(hosts=True),

@@ -15,6 +15,8 @@ End = tuple[str, str]
 Hops = list[tuple[str, str]]
 """The next hops of a route: (address, "" if connected; interface)."""
 Values = dict[str, Any]
+HOST_PORT = "Ethernet400"
+"""The port of hosts on all routers."""
 
 
 @dataclass
@@ -23,10 +25,11 @@ class Qos:
 
     maps: dict[str, dict[str, dict[int, int]]] = field(default_factory=dict)
     ports: dict[str, dict[str, str]] = field(default_factory=dict)
+    of_hosts: dict[str, str] = field(default_factory=dict)
 
     def value(self, port: str, use: str, table: str, key: int, otherwise: int) -> int:
         """Look a number up in the map that a port uses."""
-        name = self.ports.get(port, {}).get(use)
+        name = (self.of_hosts if port == HOST_PORT else self.ports.get(port, {})).get(use)
         return otherwise if name is None else self.maps[table][name].get(key, otherwise)
 
     def enabled(self, port: str) -> set[int]:
@@ -46,7 +49,7 @@ def plain_qos(ports: list[str], enabled: str = "3,4") -> Qos:
     }
     uses = ("dscp_to_tc_map", "tc_to_queue_map", "tc_to_pg_map", "pfc_to_queue_map")
     of_port = {**dict.fromkeys(uses, "AZURE"), "pfc_enable": enabled}
-    return Qos(maps, {port: dict(of_port) for port in ports})
+    return Qos(maps, {port: dict(of_port) for port in ports}, dict(of_port))
 
 
 @dataclass
@@ -94,7 +97,12 @@ class RouterNet:
             "VLAN_INTERFACE": {
                 f"{port}|{prefix}": {} for (r, port), prefix in self.hosts.items() if r == router
             },
-            "PORT_QOS_MAP": qos.ports,
+            "VLAN_MEMBER": {
+                f"{vlan}|{HOST_PORT}": {}
+                for r, vlan in self.hosts
+                if r == router and "Vlan" in vlan
+            },
+            "PORT_QOS_MAP": {**qos.ports, HOST_PORT: qos.of_hosts} if qos.ports else {},
         }
         for table, maps in qos.maps.items():
             used[table] = {
@@ -261,20 +269,23 @@ class RouterNet:
         hops = max(known, key=lambda of: of[0])[1] if known else []
         return [(router, port) for _, lag in hops for port in self.lags.get((router, lag), [lag])]
 
-    def _steps(self, source: End, address: Any) -> Iterator[tuple[End, End]]:
-        """Yield (end where a packet enters, end where it leaves) for all that can happen."""
-        seen, waiting = {source}, [source]
+    def _steps(self, source: End, address: Any, dscp: int = 0) -> Iterator[tuple[End, End, int]]:
+        """Yield (end where a packet enters, end where it leaves, DSCP) for all that can happen."""
+        seen, waiting = {(source, dscp)}, [(source, dscp)]
         while waiting:
-            into = waiting.pop()
+            into, shown = waiting.pop()
+            qos, port = self.qos[into[0]], into[1] if into in self.far else HOST_PORT
+            tc = qos.value(port, "dscp_to_tc_map", "DSCP_TO_TC_MAP", shown, 0)
             for out in self.next_ends(into[0], address):
-                yield into, out
+                yield into, out, shown
                 far = self.far.get(out)
-                if far is not None and far not in seen:
-                    seen.add(far)
-                    waiting.append(far)
+                onward = qos.value(out[1], "tc_to_dscp_map", "TC_TO_DSCP_MAP", tc, shown)
+                if far is not None and (far, onward) not in seen:
+                    seen.add((far, onward))
+                    waiting.append((far, onward))
 
     def _arrives(self, source: End, target: End, address: Any) -> bool:
-        steps = set(self._steps(source, address))
+        steps = {(into, out) for into, out, _ in self._steps(source, address)}
         graph = {(a, self.far.get(out)) for a, out in steps}
         if has_cycle({(a, b) for a, b in graph if b is not None}):
             return False
@@ -284,10 +295,10 @@ class RouterNet:
         return all(out == target for _, out in steps if out not in self.far)
 
     def _waits(self, source: End, address: Any, dscp: int) -> Iterator[tuple[Any, Any]]:
-        for into, out in self._steps(source, address):
+        for into, out, shown in self._steps(source, address, dscp):
             if into in self.far and out in self.far:
                 qos = self.qos[into[0]]
-                tc = qos.value(into[1], "dscp_to_tc_map", "DSCP_TO_TC_MAP", dscp, 0)
+                tc = qos.value(into[1], "dscp_to_tc_map", "DSCP_TO_TC_MAP", shown, 0)
                 group = qos.value(into[1], "tc_to_pg_map", "TC_TO_PRIORITY_GROUP_MAP", tc, 0)
                 queue = qos.value(out[1], "tc_to_queue_map", "TC_TO_QUEUE_MAP", tc, 0)
                 yield ("buffer", into, group), ("queue", out, queue)

@@ -157,6 +157,12 @@ def _change(qos: Qos, draw: random.Random) -> None:
     groups["OTHER"] = {**groups["AZURE"], 4: draw.choice([3, 4, 0])}
     pauses = qos.maps["MAP_PFC_PRIORITY_TO_QUEUE"]
     pauses["OTHER"] = {**pauses["AZURE"], 3: draw.choice([3, 4])}
+    if draw.random() < 0.3:
+        remarks = {tc: draw.choice([3, 4, 8, 10]) for tc in range(8)}
+        qos.maps["TC_TO_DSCP_MAP"] = {"OTHER": remarks}
+        for uses in qos.ports.values():
+            if draw.random() < 0.5:
+                uses["tc_to_dscp_map"] = "OTHER"
     for uses in qos.ports.values():
         for use in list(uses):
             if use != "pfc_enable" and draw.random() < 0.3:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forwarding.imported.fabric import ImportedFabric, TableFabric, Traffic
-from forwarding.state import ForwardingState
 from routing.flow_control import Edges
 from routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
 from verification.dependencies import Witness, first_rows
@@ -189,12 +188,11 @@ def _witnesses(
         )
 
 
-def state_for(imported: ImportedFabric, source: str, destination: str) -> ForwardingState:
-    """Return the first state in which ``source`` sends to ``destination``."""
-    states = [traffic.state for traffic in imported.traffics]
+def traffic_for(imported: ImportedFabric, source: str, destination: str) -> Traffic:
+    """Return the first traffic in which ``source`` sends to ``destination``."""
     index = imported.fabric.host_index
     if source in index and destination in index:
-        for state in states:
-            if state.trace(source, destination).hops:
-                return state
-    return states[0]
+        for traffic in imported.traffics:
+            if traffic.state.trace(source, destination).hops:
+                return traffic
+    return imported.traffics[0]

@@ -13,16 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from forwarding.imported.fabric import TableFabric
+from forwarding.imported.fabric import ImportedFabric, RulesFabric, TableFabric
 from forwarding.imported.infiniband import CREDITS
+from forwarding.imported.sonic_bounce_patch import bounce_patch
 from forwarding.imported.sonic_patch import (
     SwitchPatch,
-    bounce_patch,
     tunnel_patch,
     without_pfc_patch,
 )
+from forwarding.openflow.directory import dir_files
 from verification.imported import ImportedVerdict, verdict_of_imported
-from verification.remedy_engine import opensm_options, other_engines
+from verification.remedy_engine import opensm_files, other_engines
 from verification.remedy_priorities import (
     PriorityChange,
     lossless_priorities,
@@ -59,9 +60,12 @@ class Remedy:
         }
 
 
-def remedies_of(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
+def remedies_of(imported: ImportedFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
     """Yield the remedies for a fabric with a cycle, cheap ones for the user first."""
-    for make in (_tunnels, _bounces, _withdrawn, _engines, _lossy):
+    if not isinstance(imported, TableFabric):
+        yield from _engines(imported)
+        return
+    for make in (_tunnels, _bounces, _withdrawn, lambda of, _: _engines(of), _lossy):
         for remedy in make(imported, verdict):
             if remedy.fabric is None or not verdict_of_imported(remedy.fabric).cycle:
                 yield remedy
@@ -74,6 +78,7 @@ def _unsafe(imported: TableFabric, verdict: ImportedVerdict) -> list[int]:
 
 
 def _priorities(
+    imported: TableFabric,
     kind: str,
     what: str,
     change: PriorityChange,
@@ -87,11 +92,14 @@ def _priorities(
         tuple(f"{what} move from {move}" for move in moves),
         {"extra_priorities": len(moves), "ports": ports, "routes": 0, "pairs_lost": 0},
         change.fabric,
-        _files(patches),
+        _files(imported, patches),
     )
 
 
-def _files(patches: Mapping[str, SwitchPatch] | None) -> dict[str, str]:
+def _files(imported: TableFabric, patches: Mapping[str, SwitchPatch] | None) -> dict[str, str]:
+    """Return the patches by file name; none if a switch is a Linux router without CONFIG_DB."""
+    if any("DCB" in config for config in imported.configs):
+        return {}
     return {f"{name}.json": of.text for name, of in (patches or {}).items() if of.ops}
 
 
@@ -99,14 +107,16 @@ def _tunnels(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy
     change = with_tunnel_priorities(imported, _unsafe(imported, verdict))
     if change is not None:
         what = "packets in tunnels"
-        yield _priorities("tunnel-priority", what, change, tunnel_patch(imported, change.moved))
+        patches = tunnel_patch(imported, change.moved)
+        yield _priorities(imported, "tunnel-priority", what, change, patches)
 
 
 def _bounces(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
     change = with_bounce_priorities(imported, _unsafe(imported, verdict))
     if change is not None:
         what = "packets that go up after they went down"
-        yield _priorities("bounce-priority", what, change, bounce_patch(imported, change.moved))
+        patches = bounce_patch(imported, change.moved)
+        yield _priorities(imported, "bounce-priority", what, change, patches)
 
 
 def _withdrawn(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
@@ -123,20 +133,32 @@ def _withdrawn(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Reme
     lost = verdict_of_imported(changed).undelivered - verdict.undelivered
     routes = sum(len(of.destinations) for of in taken)
     cost = {"extra_priorities": 0, "ports": 0, "routes": routes, "pairs_lost": lost}
-    yield Remedy("withdraw-routes", f"withdraw {routes} next hops", tuple(lines), cost, changed)
+    gone: dict[tuple[int, int], set[str]] = {}
+    for of in taken:
+        at, port = int(channels.tail[of.channel]), int(channels.out_port[of.channel])
+        for number in of.destinations:
+            gone.setdefault((at, number), set()).add(channels.port_name(at, port))
+    files = imported.routes_without(gone) or {}
+    text = f"withdraw {routes} next hops"
+    yield Remedy("withdraw-routes", text, tuple(lines), cost, changed, files)
 
 
-def _engines(imported: TableFabric, _verdict: ImportedVerdict) -> Iterator[Remedy]:
+def _engines(imported: ImportedFabric) -> Iterator[Remedy]:
     if imported.findings.gaps:
         return
-    for engine, vcs, minimal in other_engines(imported.fabric):
-        paths = "shortest paths" if minimal else "some paths longer than the shortest"
-        cost = {"extra_priorities": vcs - 1, "ports": 0, "pairs_lost": 0}
-        cost["routes"] = len(imported.hops.ends) * len(imported.channels.names)
-        files = {}
-        if imported.flow_control == CREDITS:
-            files = {"opensm.conf": opensm_options(engine, vcs)}
-        text = f"all routes by the engine {engine}, in {vcs} priorities, {paths}"
+    flow_control = "pause" if isinstance(imported, RulesFabric) else "pfc"
+    for checked in other_engines(imported.fabric, flow_control):
+        engine, vcs = checked.plan.engine, checked.plan.vcs
+        files: Mapping[str, str] = {}
+        routes = len(imported.fabric.hosts) * len(imported.channels.names)
+        if isinstance(imported, RulesFabric):
+            files, routes = dir_files(imported.fabric, checked.rules), checked.rules.total
+        elif isinstance(imported, TableFabric) and imported.flow_control == CREDITS:
+            files = opensm_files(imported, engine)
+        paths = "shortest paths" if checked.is_minimal else "some paths longer than the shortest"
+        count = "1 priority" if vcs == 1 else f"{vcs} priorities"
+        text = f"all routes by the engine {engine}, in {count}, {paths}"
+        cost = {"extra_priorities": vcs - 1, "ports": 0, "pairs_lost": 0, "routes": routes}
         yield Remedy("engine", text, (f"route with --engine {engine}",), cost, None, files)
 
 
@@ -154,5 +176,5 @@ def _lossy(imported: TableFabric, _verdict: ImportedVerdict) -> Iterator[Remedy]
         lines.append(f"no PFC for priority {priority} on {ends[0]} and {ends[1]}")
     text = f"disable PFC on {len(links)} links, whose packets can then be lost"
     cost = {"extra_priorities": 0, "ports": 2 * len(links), "routes": 0, "pairs_lost": 0}
-    files = _files(without_pfc_patch(imported, links))
+    files = _files(imported, without_pfc_patch(imported, links))
     yield Remedy("without-pfc", text, tuple(lines), cost, changed, files)

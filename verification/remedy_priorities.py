@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forwarding.imported.fabric import TableFabric
-from forwarding.imported.next_hops import DROPPED, NextHops, VcMap
+from forwarding.imported.next_hops import DROPPED, VcMap
 from forwarding.imported.reactions import rises
 from routing.graphs.channels import PRIORITIES
 
@@ -51,7 +51,7 @@ def with_bounce_priorities(
         bounces = (of.link_in < channels) & (rise[links] < 0) & (rise[of.channel_out] > 0)
         vcs.append(_bounced(imported, of, bounces, moved))
     return PriorityChange(
-        imported.with_tables(_doubled(imported.hops), vcs, _pausing(imported, moved)), moved
+        imported.with_tables(imported.hops.repeated(2), vcs, _pausing(imported, moved)), moved
     )
 
 
@@ -112,7 +112,8 @@ def _bounced(
 ) -> VcMap:
     """Return the map with labels of packets that bounced after those of packets that did not."""
     count, labels = of.rows.shape
-    own = np.arange(labels, dtype=np.uint16)
+    own = np.broadcast_to(np.arange(labels, dtype=np.uint16), of.rows.shape)
+    own = own if of.labels is None else of.labels
     after = _moved(of.rows, moved)
     lossless = set(moved) | set(lossless_priorities(imported)) | set(moved.values())
     lossy = next((p for p in range(PRIORITIES) if p not in lossless), None)
@@ -121,20 +122,8 @@ def _bounced(
     rows = np.empty((2 * count, 2 * labels), dtype=np.uint8)
     onward = np.empty((2 * count, 2 * labels), dtype=np.uint16)
     rows[0::2] = np.concatenate([of.rows, after], axis=1)
-    onward[0::2] = np.concatenate([own, labels + own])
+    onward[0::2] = np.concatenate([own, labels + own], axis=1)
     rows[1::2] = np.concatenate([after, lost], axis=1)
-    onward[1::2] = np.concatenate([labels + own, labels + own])
+    onward[1::2] = np.concatenate([labels + own, labels + own], axis=1)
     row = (2 * of.row + bounces).astype(np.uint32)
     return VcMap(of.link_in, of.channel_out, row, rows, onward)
-
-
-def _doubled(hops: NextHops) -> NextHops:
-    """Return next hops for twice the labels: packets that bounced are routed as before."""
-    towards, relabelled = hops.towards, hops.relabelled
-    if towards is not None:
-        towards = np.tile(towards, 2)
-    if relabelled is not None:
-        labels = relabelled.shape[1]
-        both = [relabelled, relabelled + labels]
-        relabelled = np.ascontiguousarray(np.concatenate(both, axis=1), dtype=np.uint16)
-    return replace(hops, towards=towards, relabelled=relabelled)

@@ -1,9 +1,11 @@
-"""The verdicts on failures of a fabric with rules of ours that stay as they are."""
+"""The verdicts on failures of a fabric of OpenFlow switches whose rules stay as they are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
+from forwarding.imported.fabric import RulesFabric
 from forwarding.openflow.reader import Generation, state_of_generations, state_of_rules
 from forwarding.openflow.rules import FabricRules
 from routing.graphs.channels import channels_of
@@ -13,6 +15,27 @@ from topologies.fabric import Fabric
 from topologies.failures import usable
 from verification.check import verdict_of
 from verification.failures import Certificate, Failure, FailureVerdict, sets_of, single_failures
+
+Evaluated = tuple[Certificate, Iterable[Failure], Callable[[Failure], FailureVerdict]]
+"""An empty certificate, the failures to evaluate, and how one is evaluated."""
+
+
+def imported_rules_failures(imported: RulesFabric, most: int, seed: int, limit: int) -> Evaluated:
+    """Return how the failures of a fabric with the rules of others are evaluated.
+
+    What is not known of the fabric makes the verdicts on its failures unknown as well.
+    """
+    fabric, rules, findings = imported.fabric, imported.rules, imported.findings
+    made, failures, evaluate = rules_failures(
+        fabric, rules, (), None, imported.flow_control, most=most, seed=seed, limit=limit
+    )
+
+    def as_known(of: FailureVerdict) -> FailureVerdict:
+        missing = findings.doubts if of.cycle else findings.gaps
+        return replace(of, acyclic=None) if missing else of
+
+    made.intact = as_known(made.intact)
+    return made, failures, lambda failure: as_known(evaluate(failure))
 
 
 def rules_failures(
@@ -25,8 +48,8 @@ def rules_failures(
     most: int,
     seed: int,
     limit: int,
-) -> tuple[Certificate, Iterable[Failure], Callable[[Failure], FailureVerdict]]:
-    """Return an empty certificate, the failures to evaluate, and how one is evaluated.
+) -> Evaluated:
+    """Return how the failures of a fabric are evaluated.
 
     What is sent to a dead link or switch is lost. Raises RuleError for rules that are wrong.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 
 from forwarding.imported.findings import Findings
 from forwarding.imported.next_hops import NextHops, VcMap
-from forwarding.state import ForwardingState
+from forwarding.openflow.rules import FabricRules
+from forwarding.state import ForwardingState, Hop
 from routing.flow_control import Edges
 from routing.graphs.channels import PRIORITIES, Channels
 from topologies.fabric import Fabric
@@ -21,6 +23,14 @@ SentAs = Callable[[int, int], int]
 
 Config = Mapping[str, Mapping[str, Mapping[str, str]]]
 """Tables of a SONiC database: fields by table and key."""
+
+PortsGone = Mapping[tuple[int, int], AbstractSet[str]]
+"""By switch and destination (numbers) the names of ports that are no longer used."""
+RoutesWithout = Callable[[PortsGone], dict[str, str] | None]
+
+
+def _no_files(_: PortsGone) -> None:
+    return None
 
 
 @dataclass(frozen=True)
@@ -34,13 +44,28 @@ class Traffic:
     sent_as: SentAs
     counted: bool = field(default=True, kw_only=True)
 
+    def shown(self, hop: Hop) -> Hop:
+        """Return a step of a packet with the label and the priority that people know."""
+        return hop
+
 
 @dataclass(frozen=True)
 class TableTraffic(Traffic):
-    """Traffic whose state is that of next-hop tables, see :meth:`NextHops.state`."""
+    """Traffic whose state is that of next-hop tables, see :meth:`NextHops.state`.
+
+    ``dscps`` are the DSCPs that labels stand for; empty: labels are shown as they are.
+    """
 
     vcs: VcMap
     first_labels: NDArray[np.uint16] | None
+    dscps: Sequence[int] = ()
+
+    def shown(self, hop: Hop) -> Hop:
+        """Return a step with its DSCP and the priority group, as in the names of channels."""
+        if not self.dscps:
+            return hop
+        dscp = self.dscps[hop.label % len(self.dscps)]
+        return Hop(hop.link, dscp, hop.priority % PRIORITIES)
 
     def with_tables(self, hops: NextHops, vcs: VcMap) -> TableTraffic:
         """Return the same packets with other next hops and virtual channels."""
@@ -81,17 +106,27 @@ class ImportedFabric:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RulesFabric(ImportedFabric):
+    """A fabric of OpenFlow switches with their rules, by name; those of some may be missing."""
+
+    rules: FabricRules
+
+
+@dataclass(frozen=True, kw_only=True)
 class TableFabric(ImportedFabric):
     """A fabric of next-hop tables: of routers, or of InfiniBand switches.
 
     ``pausing`` (channels, 8, 16) are the priorities of each channel that a PFC frame for a
-    priority group stops; None: every virtual channel waits alone.
+    priority group stops; None: every virtual channel waits alone. ``routes_without`` returns files
+    that make switches stop using ports, which are given by (switch, destination); None if that
+    cannot be written.
     """
 
     traffics: tuple[TableTraffic, ...]
     hops: NextHops
     pausing: NDArray[np.bool_] | None = None
     configs: tuple[Config, ...] = ()
+    routes_without: RoutesWithout = _no_files
 
     def with_tables(
         self,
@@ -129,3 +164,7 @@ class TableFabric(ImportedFabric):
         stopping = self.pausing[wanted, :, wanted_vc // PRIORITIES] & lossless[:, None]
         rows, wanted_group = np.nonzero(stopping)
         return rows, np.stack([held[rows], group[rows], wanted[rows], wanted_group], axis=1)
+
+
+AnyFabric = RulesFabric | TableFabric
+"""What is read from files."""

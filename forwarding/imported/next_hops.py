@@ -107,9 +107,18 @@ class VcMap:
     labels: NDArray[np.uint16] | None = None
 
     def with_labels(self, labels: Sequence[int]) -> VcMap:
-        """Return the map for these labels only, which are numbered from 0."""
-        rows = np.ascontiguousarray(self.rows[:, list(labels)])
-        return VcMap(self.link_in, self.channel_out, self.row, rows)
+        """Return the map for these labels only, which are numbered from 0 in this order.
+
+        No packet may change to another label than these.
+        """
+        chosen = list(labels)
+        rows = np.ascontiguousarray(self.rows[:, chosen])
+        onward = None
+        if self.labels is not None:
+            number = np.zeros(self.rows.shape[1], dtype=np.uint16)
+            number[chosen] = np.arange(len(chosen))
+            onward = np.ascontiguousarray(number[self.labels[:, chosen]])
+        return VcMap(self.link_in, self.channel_out, self.row, rows, onward)
 
 
 @dataclass(frozen=True)
@@ -143,6 +152,16 @@ class NextHops:
         """Return the same with other actions, numbered by ``actions``."""
         classes, action_of = classes_of(table, self.actions)
         return replace(self, classes=classes, action_of=action_of)
+
+    def repeated(self, times: int) -> NextHops:
+        """Return the same for ``times`` as many labels: those of each repetition are alike."""
+        towards, relabelled = self.towards, self.relabelled
+        if towards is not None:
+            towards = np.tile(towards, times)
+        if relabelled is not None:
+            parts = [relabelled + part * relabelled.shape[1] for part in range(times)]
+            relabelled = np.ascontiguousarray(np.concatenate(parts, axis=1), dtype=np.uint16)
+        return replace(self, towards=towards, relabelled=relabelled)
 
     def state(
         self,

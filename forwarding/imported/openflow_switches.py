@@ -16,7 +16,7 @@ import numpy as np
 
 from common.errors import RuleError
 from forwarding.file_kinds import FoundFile
-from forwarding.imported.fabric import ImportedFabric, Traffic
+from forwarding.imported.fabric import RulesFabric, Traffic
 from forwarding.imported.findings import Findings
 from forwarding.imported.router import natural
 from forwarding.imported.router_fabric import as_names
@@ -51,7 +51,7 @@ class _Switch:
         return int(text) if text.isdecimal() and len(text) < 10 and int(text) else None
 
 
-def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
+def assemble(name: str, files: Sequence[FoundFile]) -> RulesFabric:
     """Return the fabric called ``name`` that ``files`` describe; a folder is that of one switch.
 
     Raises
@@ -116,7 +116,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
         (findings.gap if text.endswith("where nothing is") else findings.unclear)(problem)
     if len(np.unique(state.dependencies[:, [1, 3]])) > 1:
         findings.doubt("whether links pause each priority alone (PFC): PAUSE is assumed")
-    return ImportedFabric(
+    return RulesFabric(
         fabric=fabric,
         channels=channels_of(fabric),
         flow_control="pause",
@@ -124,6 +124,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
         pairs=state.pairs,
         label="VLAN",
         findings=findings,
+        rules=rules,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,14 +11,14 @@ from common.gc_pause import collector_paused
 from common.memory import refuse_beyond
 from forwarding.file_kinds import Content, FoundFile, file_kinds, kind_of
 from forwarding.imported import infiniband, openflow_switches, routers
-from forwarding.imported.fabric import ImportedFabric
+from forwarding.imported.fabric import AnyFabric
 from forwarding.imported.sources import Source, sources
 
 MAX_FILES = 100_000
 MAX_ALL_BYTES = 2 << 30
 MEMORY_PER_BYTE = 12
 """What a byte of JSON becomes in memory."""
-_ASSEMBLERS = {
+_ASSEMBLERS: dict[str, Callable[[str, Sequence[FoundFile]], AnyFabric]] = {
     "infiniband": infiniband.assemble,
     "openflow": openflow_switches.assemble,
     "routers": routers.assemble,
@@ -27,7 +27,7 @@ _COMMON = "cables"
 """The technology of files that list cables between switches of any kind."""
 
 
-def read_paths(paths: Sequence[str | Path]) -> ImportedFabric:
+def read_paths(paths: Sequence[str | Path]) -> AnyFabric:
     """Return the fabric that the files, and those in the folders and archives, describe together.
 
     Files in folders and archives that no reader recognises are listed in the result.
@@ -86,7 +86,7 @@ def read_source(source: Source) -> FoundFile | None:
     return FoundFile(source.path, kind, value, source.device, source.replaced_by)
 
 
-def assembled(name: str, files: Sequence[FoundFile]) -> ImportedFabric:
+def assembled(name: str, files: Sequence[FoundFile]) -> AnyFabric:
     """Return the fabric that ``files`` describe together, called after the path ``name``.
 
     Raises

@@ -108,6 +108,19 @@ class Ranges:
                 layers[-1][place] = moved
         return layers
 
+    def prefixes(self, place: int) -> list[str]:
+        """Return the prefixes that make up a range of IP addresses; none for Ethernet."""
+        first, end = self.ends[place], self.ends[place + 1]
+        if first >= _MAC_FIRST:
+            return []
+        kind, base = (
+            (ipaddress.IPv6Address, _IPV6_FIRST)
+            if first >= _IPV6_FIRST
+            else (ipaddress.IPv4Address, 0)
+        )
+        networks = ipaddress.summarize_address_range(kind(first - base), kind(end - 1 - base))
+        return [str(network) for network in networks]
+
     def text(self, place: int) -> str:
         """Return a range as text: a prefix if it is one, else its first address."""
         first, end = self.ends[place], self.ends[place + 1]

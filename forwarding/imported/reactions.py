@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import RuleError
-from forwarding.imported.fabric import TableFabric, TableTraffic
+from forwarding.imported.fabric import ImportedFabric, TableFabric, TableTraffic
 from forwarding.imported.infiniband import CREDITS
 from forwarding.imported.next_hops import VcMap
 from knotless_core import forwarding as core
@@ -22,9 +22,10 @@ REACTIONS = {
 _FAR = 1 << 20
 
 
-def default_reaction(imported: TableFabric) -> str:
-    """Return the model that fits a fabric: routers recompute, InfiniBand waits for its manager."""
-    return "static" if imported.flow_control == CREDITS else "bgp"
+def default_reaction(imported: ImportedFabric) -> str:
+    """Return the model that fits a fabric: only routers compute routes by themselves."""
+    routes = isinstance(imported, TableFabric) and imported.flow_control != CREDITS
+    return "bgp" if routes else "static"
 
 
 def what_if(imported: TableFabric, reaction: str) -> core.WhatIf:

@@ -4,7 +4,7 @@ A packet's DSCP gives its traffic class (by the map of the input port), which gi
 output (map of the output port) and the priority group, the buffer at the input (map of the input
 port). A priority group that fills up pauses its priorities, where PFC is enabled; a paused priority
 stops a queue of the sender. Ports without a map use class, queue and priority group 0, as
-the Switch Abstraction Interface defines.
+the Switch Abstraction Interface defines. An output port can give packets another DSCP, by class.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _FIELDS = {
     "tc_to_pg_map": "TC_TO_PRIORITY_GROUP_MAP",
     "pfc_to_queue_map": "MAP_PFC_PRIORITY_TO_QUEUE",
     "pfc_to_pg_map": "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP",
+    "tc_to_dscp_map": "TC_TO_DSCP_MAP",
     "encap_tc_to_dscp_map": "TC_TO_DSCP_MAP",
     "encap_tc_color_to_dscp_map": "TC_TO_DSCP_MAP",
     "encap_tc_to_queue_map": "TC_TO_QUEUE_MAP",
@@ -38,6 +39,7 @@ _PORT_FIELDS = {
     "tc_to_pg_map",
     "pfc_to_queue_map",
     "pfc_to_pg_map",
+    "tc_to_dscp_map",
     "pfc_enable",
     "pfcwd_sw_enable",
     "scheduler",
@@ -53,8 +55,9 @@ Map = tuple[int, ...]
 class PortQos:
     """The maps of a port: TC by DSCP, queue and priority group by TC; and its PFC.
 
-    ``pauses`` are the priorities that each priority group pauses, ``obeys`` the priorities whose
-    pauses stop a queue, ``stopped`` the queue that each stops.
+    ``remarks`` is the DSCP by TC that packets leave with, None: they keep theirs. ``pauses`` are
+    the priorities that each priority group pauses, ``obeys`` the priorities whose pauses stop a
+    queue, ``stopped`` the queue that each stops.
     """
 
     classes: Map
@@ -63,6 +66,7 @@ class PortQos:
     pauses: tuple[frozenset[int], ...]
     obeys: frozenset[int]
     stopped: Map
+    remarks: Map | None = None
 
     @cached_property
     def lossless_dscps(self) -> frozenset[int]:
@@ -152,7 +156,22 @@ class _Reader:
             tuple(pauses),
             frozenset(range(PRIORITIES)) if asymmetric else enabled,
             self.map(fields, "pfc_to_queue_map", PRIORITIES, MAX_QUEUE, True),
+            self.remarks(fields),
         )
+
+    def remarks(self, fields: Fields) -> Map | None:
+        """Return the DSCP by class that a port gives packets; every class in use must have one."""
+        found = number_map(self.router, fields, "tc_to_dscp_map", CLASSES, DSCPS - 1, self.findings)
+        if found is not None:
+            name = fields["tc_to_dscp_map"]
+            maps = self.router.table("DSCP_TO_TC_MAP").values()
+            used = {tc for of in maps for tc in of.values() if tc.isdecimal()}
+            left = used - self.router.table("TC_TO_DSCP_MAP")[name].keys()
+            for tc in sorted(left, key=int)[:1]:
+                self.findings.unclear(
+                    f"the DSCP of class {tc} in TC_TO_DSCP_MAP|{name} of {self.router.name}"
+                )
+        return found
 
     def priorities(self, port: str, fields: Fields) -> frozenset[int]:
         texts = [text for text in fields.get("pfc_enable", "").split(",") if text]

@@ -37,11 +37,39 @@ class Destinations:
     more: tuple[str, ...]
     sent: NDArray[np.bool_]
     labels: int
+    addresses: Addresses
 
     @property
     def first_labels(self) -> NDArray[np.uint16]:
         """The labels of packets when hosts send them, shape of ``sent``: in no tunnel."""
         return np.where(self.sent, 0, NOT_SENT).astype(np.uint16)
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """The addresses of destinations.
+
+    ``kind_of`` is the kind of each range of ``ranges``, ``kinds`` that of each destination, of
+    which the first ``hosts`` are hosts, whose addresses are also ``attached``.
+    """
+
+    ranges: Ranges
+    kind_of: NDArray[np.int64]
+    kinds: Sequence[int]
+    attached: _Attached
+    hosts: int
+
+    def prefixes(self, destination: int) -> list[str]:
+        """Return the addresses of a destination as prefixes; those of tunnels are not known."""
+        if destination >= len(self.kinds):
+            return []
+        places = np.flatnonzero(self.kind_of == self.kinds[destination])
+        if destination < self.hosts:
+            behind = [self.ranges.of(of) for host, of in self.attached if host == destination]
+            places = np.array(
+                [at for at in places if any(of.start <= at < of.stop for of in behind)], dtype=int
+            )
+        return [text for place in places.tolist() for text in self.ranges.prefixes(place)]
 
 
 def destinations_of(
@@ -117,6 +145,7 @@ def destinations_of(
         (*texts, *(server.text for server in servers)),
         sent,
         1 + len(tunnels),
+        Addresses(ranges, of_range, [*own, *left], attached, len(own)),
     )
 
 

@@ -21,7 +21,7 @@ _INTERFACES = (
     "LOOPBACK_INTERFACE",
     "INTF_TABLE",
 )
-_OF_PORTS = ("PORT", "DEVICE_NEIGHBOR", "PORT_QOS_MAP")
+_OF_PORTS = ("PORT", "DEVICE_NEIGHBOR", "PORT_QOS_MAP", "DCB")
 _OF_DEFAULT = {"MUX_CABLE", "PEER_SWITCH", "TUNNEL", "VRF"}
 """Tables of the whole device, which the router of its default VRF keeps."""
 MANAGEMENT = "mgmt"

@@ -6,7 +6,7 @@ networks behind a port or VLAN that leads to no other router; all of them send t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ from forwarding.imported.findings import Findings
 from forwarding.imported.next_hops import DROPPED, VcMap
 from forwarding.imported.prefixes import prefix_of
 from forwarding.imported.router import Router
-from forwarding.imported.router_cables import Routes, cabling_of
+from forwarding.imported.router_cables import Cabling, Routes, cabling_of
 from forwarding.imported.router_fabric import Interfaces, RouterFabric, interfaces_of, router_fabric
 from forwarding.imported.router_files import chosen_routes, routers_of
 from forwarding.imported.router_headroom import small_headroom
@@ -28,6 +28,8 @@ from forwarding.imported.router_qos import qos_of
 from forwarding.imported.router_routes import Destinations, destinations_of
 from forwarding.imported.router_tables import unsupported
 from forwarding.imported.router_tunnels import servers_of, tunnels_of
+from forwarding.imported.static_routes import RoutesRead
+from forwarding.readers.layer1_topology import NamedEnd
 from forwarding.route_dump import NextHop
 from forwarding.state import ForwardingState
 
@@ -75,13 +77,14 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         findings.note("no two networks of hosts are known: loopback addresses are taken instead")
     if not found.sent.any():
         findings.gap(f"networks of hosts with routes between them: {len(made.edges)} are known")
-    qos = _qos(routers, cabling.absent, findings)
+    qos = _qos(routers, cabling, findings)
     traffics: tuple[TableTraffic, ...]
     if qos is None:
         bridges = {name for name, of in routes.items() if of and all("@" in text for text in of)}
         traffics, pausing = (_one_traffic(made, found, bridges),), None
     else:
-        priorities = priorities_of(made, qos, tunnels, findings)
+        priorities = priorities_of(made, qos, tunnels, _vlan_members(routers), findings)
+        found = replace(found, hops=found.hops.repeated(priorities.repetitions))
         traffics, pausing = tuple(_traffics(made, found, priorities)), priorities.pausing
         for text in irregular(made, qos):
             findings.problem(text)
@@ -98,6 +101,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         findings=findings,
         pausing=pausing,
         configs=tuple(router.tables for router in routers),
+        routes_without=RoutesRead(routers, routes, made.interfaces, found.addresses).without,
     )
 
 
@@ -122,6 +126,16 @@ def _switched(router: Router, interfaces: Interfaces) -> Iterable[str]:
                 yield f"{sends}: it is switched"
 
 
+def _vlan_members(routers: Sequence[Router]) -> dict[NamedEnd, list[str]]:
+    """Return the member ports of VLANs by (router, VLAN)."""
+    found: dict[NamedEnd, list[str]] = {}
+    for router in routers:
+        for key in router.table("VLAN_MEMBER"):
+            vlan, _, port = key.partition("|")
+            found.setdefault((router.name, vlan), []).append(port)
+    return found
+
+
 def _missing_routes(router: Router, dumped: Routes | None) -> Iterable[str]:
     """Yield which routes of a router are missing; a whole dump has the router's own networks."""
     if dumped is None:
@@ -138,18 +152,20 @@ def _missing_routes(router: Router, dumped: Routes | None) -> Iterable[str]:
 
 def _qos(
     routers: Sequence[Router],
-    absent: Iterable[str],
+    cabling: Cabling,
     findings: Findings,
 ) -> Qos | None:
     """Return the settings of all routers; None if those of one are not known."""
     found = {router.name: qos_of(router, findings) for router in routers}
-    without = [*(of for of, ports in found.items() if ports is None), *absent]
+    without = [text for router in routers for text in _missing_qos(router, cabling)]
+    without += [f"PORT_QOS_MAP of {of}" for of in sorted(cabling.absent)]
     if without:
-        findings.doubt(f"PORT_QOS_MAP of {without[0]}: which priorities it pauses")
+        findings.doubt(f"{without[0]}: which priorities it pauses")
         findings.note(
-            f"no PORT_QOS_MAP of {without[0]}: all packets are taken to be lossless, in one"
-            " priority everywhere"
+            f"no {without[0]}: all packets are taken to be lossless, in one priority everywhere"
         )
+    if any("DCB" in router.tables for router in routers):
+        findings.note("Linux: packets are taken to keep their DSCP")
     watched = [r.name for r in routers if set(r.table("PFC_WD")) - {"GLOBAL"}]
     if watched:
         findings.note(
@@ -158,6 +174,19 @@ def _qos(
         )
     known = {of: ports for of, ports in found.items() if ports is not None}
     return None if without else known
+
+
+def _missing_qos(router: Router, cabling: Cabling) -> Iterator[str]:
+    """Yield the settings of a router that are needed and not known."""
+    settings = router.table("PORT_QOS_MAP")
+    if "DCB" in router.tables:
+        for fields in router.table("DCB").values():
+            yield f"{fields['missing']} of {router.name}"
+        for name, port in sorted(cabling.far):
+            if name == router.name and port not in settings and port not in router.table("DCB"):
+                yield f"dcb pfc show dev {port} of {name}"
+    elif not settings:
+        yield f"PORT_QOS_MAP of {router.name}"
 
 
 def _one_traffic(
@@ -182,22 +211,28 @@ def _one_traffic(
     }
     row = np.array([pair in back for pair in pairs], dtype=np.uint32)
     rows = np.repeat(np.array([[0], [DROPPED]], dtype=np.uint8), found.labels, axis=1)
-    return _traffic(made, found, VcMap(links, outs, row, rows), 0, True)
+    return _traffic(made, found, VcMap(links, outs, row, rows), 0, (0,), True)
 
 
 def _traffics(
     made: RouterFabric, found: Destinations, priorities: Priorities
 ) -> Iterable[TableTraffic]:
-    for number, dscp in enumerate(priorities.dscps):
-        yield _traffic(made, found, priorities.of_dscp(number), dscp, number == 0)
+    for number, dscp in enumerate(priorities.dscps[: priorities.sent]):
+        vcs, dscps = priorities.of_dscp(number)
+        yield _traffic(made, found, vcs, dscp, dscps, number == 0)
 
 
 def _traffic(
-    made: RouterFabric, found: Destinations, vcs: VcMap, dscp: int, counted: bool
+    made: RouterFabric,
+    found: Destinations,
+    vcs: VcMap,
+    dscp: int,
+    dscps: Sequence[int],
+    counted: bool,
 ) -> TableTraffic:
     first_labels = found.first_labels
     core = found.hops.state(vcs, first_labels)
     state = ForwardingState(made.fabric, made.channels, (), core, more=found.more)
     return TableTraffic(
-        state, lambda _source, _destination: dscp, vcs, first_labels, counted=counted
+        state, lambda _source, _destination: dscp, vcs, first_labels, dscps, counted=counted
     )

@@ -17,7 +17,8 @@ _USES = {
     "pfc_to_queue_map": "MAP_PFC_PRIORITY_TO_QUEUE",
     "tc_to_dscp_map": "TC_TO_DSCP_MAP",
 }
-_CLASSES = 16
+DEFAULT_CLASS = 0
+"""The class of packets that enter by a port without a map."""
 
 
 @dataclass
@@ -46,6 +47,16 @@ class SwitchPatch:
         rows = self.config.get("PORT_QOS_MAP", {})
         listed = next((of for key, of in rows.items() if port in key.split(",")), {})
         return {**rows.get("global", {}), **listed}
+
+    @property
+    def ports(self) -> set[str]:
+        """The ports with settings of their own."""
+        keys = self.config.get("PORT_QOS_MAP", {})
+        return {port for key in keys for port in key.split(",")} - {"global"}
+
+    def queue_maps(self, ports: Iterable[str]) -> set[str]:
+        """Return the names of the maps from class to queue that ports use."""
+        return {self.port(port).get("tc_to_queue_map", "") for port in ports} - {""}
 
     def map(self, port: str, use: str) -> dict[str, str]:
         """Return the map that a port uses."""
@@ -81,7 +92,7 @@ def without_pfc_patch(
             end = (int(channels.tail[of]), int(channels.out_port[of]))
             off.setdefault(end, set()).add(priority)
     for (at, port), priorities in sorted(off.items()):
-        patch = _patch(imported, found, at)
+        patch = patch_of(imported, found, at)
         name = channels.port_name(at, port)
         left = sorted(patch.enabled(name) - priorities)
         patch.use(name, pfc_enable=",".join(map(str, left)))
@@ -90,15 +101,15 @@ def without_pfc_patch(
 
 def tunnel_patch(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, SwitchPatch]:
     """Return the patches that give packets in tunnels the priorities ``moved``."""
-    found = _enabling(imported, moved)
+    found = enabling(imported, moved)
     for at, config in enumerate(imported.configs):
         rows = config.get("TUNNEL", {})
-        ports = _ports(imported, at)
+        ports = linked_ports(imported, at)
         if not rows or not ports:
             continue
-        patch, port = _patch(imported, found, at), ports[0][0]
-        classes = _classes(patch, port, moved)
-        dscps = {**_dscp_of_class(patch, port), **{tc: moved[p] for tc, p in classes.items()}}
+        patch, port = patch_of(imported, found, at), ports[0][0]
+        classes = moving_classes(patch, port, moved)
+        dscps = {**dscp_of_class(patch, port), **{tc: moved[p] for tc, p in classes.items()}}
         # What hosts send in the new priorities becomes lossy in tunnels.
         lossy = {str(now): "0" for now in moved.values()}
         queues = {**patch.map(port, "tc_to_queue_map"), **lossy, **_text(dscps, classes)}
@@ -120,57 +131,12 @@ def tunnel_patch(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, S
     return found
 
 
-def bounce_patch(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, SwitchPatch] | None:
-    """Return the patches that give packets that go up after they went down ``moved`` priorities.
-
-    Ports that lead up give what comes down a traffic class of its own, which a port that leads up
-    sends in the next priority, with its DSCP. Returns None if there are not enough classes.
-    """
-    found = _enabling(imported, moved)
-    for at in range(len(imported.configs)):
-        up = [port for port, rise in _ports(imported, at) if rise > 0]
-        down = [port for port, rise in _ports(imported, at) if rise <= 0]
-        if not up:
-            continue
-        patch, port = _patch(imported, found, at), up[0]
-        classes = _classes(patch, port, moved)
-        chain = {**classes, **{now: now for now in moved.values()}}
-        used = {int(tc) for tc in patch.map(port, "dscp_to_tc_map").values()} | set(chain)
-        free = [tc for tc in range(_CLASSES) if tc not in used]
-        if len(free) < len(chain):
-            return None
-        of_class = dict(zip(chain, free, strict=False))
-        dscp_map = {**patch.map(port, "dscp_to_tc_map"), **{str(q): str(q) for q in moved.values()}}
-        came_down = {d: str(of_class.get(int(tc), int(tc))) for d, tc in dscp_map.items()}
-        queues, groups = patch.map(port, "tc_to_queue_map"), patch.map(port, "tc_to_pg_map")
-        next_queue = {str(of_class[tc]): str(moved.get(p, 0)) for tc, p in chain.items()}
-        same_queue = {str(of_class[tc]): queues.get(str(tc), str(tc)) for tc in chain}
-        own = {str(q): str(q) for q in moved.values()}
-        dscps = {str(tc): str(d) for tc, d in _dscp_of_class(patch, port).items()}
-        patch.put("DSCP_TO_TC_MAP", "KNOTLESS_FROM_ABOVE", came_down)
-        held = {str(of_class[tc]): str(p) for tc, p in chain.items()}
-        patch.put("TC_TO_PRIORITY_GROUP_MAP", "KNOTLESS_FROM_ABOVE", {**groups, **own, **held})
-        patch.put("TC_TO_QUEUE_MAP", "KNOTLESS_UP", {**queues, **own, **next_queue})
-        patch.put("TC_TO_DSCP_MAP", "KNOTLESS_UP", {**dscps, **own, **next_queue})
-        patch.put("TC_TO_QUEUE_MAP", "KNOTLESS_DOWN", {**queues, **own, **same_queue})
-        for name in up:
-            patch.use(
-                name,
-                dscp_to_tc_map="KNOTLESS_FROM_ABOVE",
-                tc_to_pg_map="KNOTLESS_FROM_ABOVE",
-                tc_to_queue_map="KNOTLESS_UP",
-                tc_to_dscp_map="KNOTLESS_UP",
-            )
-        for name in down:
-            patch.use(name, tc_to_queue_map="KNOTLESS_DOWN")
-    return found
-
-
-def _patch(imported: TableFabric, found: dict[str, SwitchPatch], at: int) -> SwitchPatch:
+def patch_of(imported: TableFabric, found: dict[str, SwitchPatch], at: int) -> SwitchPatch:
+    """Return the patch of a switch; a new one is added to those ``found``."""
     return found.setdefault(imported.channels.names[at], SwitchPatch(imported.configs[at]))
 
 
-def _ports(imported: TableFabric, at: int) -> list[tuple[str, int]]:
+def linked_ports(imported: TableFabric, at: int) -> list[tuple[str, int]]:
     """Return the ports of a switch that lead to other switches: 1 up, -1 down, 0 neither."""
     channels, rise = imported.channels, rises(imported)
     return [
@@ -180,13 +146,13 @@ def _ports(imported: TableFabric, at: int) -> list[tuple[str, int]]:
     ]
 
 
-def _enabling(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, SwitchPatch]:
+def enabling(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, SwitchPatch]:
     """Return the patches that make the new priorities lossless where the former ones are."""
     found: dict[str, SwitchPatch] = {}
     for at in range(len(imported.configs)):
-        patch = _patch(imported, found, at)
+        patch = patch_of(imported, found, at)
         named: set[tuple[str, str]] = set()
-        for port, _ in _ports(imported, at):
+        for port, _ in linked_ports(imported, at):
             enabled = patch.enabled(port)
             more = {now for former, now in moved.items() if former in enabled}
             patch.use(port, pfc_enable=",".join(map(str, sorted(enabled | more))))
@@ -211,18 +177,18 @@ def _copy_buffer(patch: SwitchPatch, port: str, former: int, now: int) -> None:
             patch.put("BUFFER_PG", f"{port}|{now}", fields)
 
 
-def _classes(patch: SwitchPatch, port: str, moved: Mapping[int, int]) -> dict[int, int]:
+def moving_classes(patch: SwitchPatch, port: str, moved: Mapping[int, int]) -> dict[int, int]:
     """Return the priority of each traffic class whose packets move."""
     groups = patch.map(port, "tc_to_pg_map")
     return {int(tc): int(group) for tc, group in groups.items() if int(group) in moved}
 
 
-def _dscp_of_class(patch: SwitchPatch, port: str) -> dict[int, int]:
-    """Return the lowest DSCP of each traffic class."""
+def dscp_of_class(patch: SwitchPatch, port: str) -> dict[int, int]:
+    """Return the lowest DSCP of each traffic class; 0 for that of ports without a map."""
     found: dict[int, int] = {}
     for dscp, tc in sorted(patch.map(port, "dscp_to_tc_map").items(), key=lambda of: int(of[0])):
         found.setdefault(int(tc), int(dscp))
-    return found
+    return {DEFAULT_CLASS: 0, **found}
 
 
 def _text(numbers: Mapping[int, int], keys: Iterable[int]) -> dict[str, str]:

@@ -63,7 +63,7 @@ def failure_options(command: Command) -> Command:
             click.option(
                 "--export",
                 metavar="DIR",
-                help="Write the remedies: patches of CONFIG_DB for SONiC, options of OpenSM.",
+                help="Write the remedies as files for SONiC, FRR, OpenSM or Open vSwitch.",
             ),
         ]
     ):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import click
+
 from common.errors import KnotlessError
 from common.flow_control import AUTO
-from forwarding.imported.fabric import TableFabric
+from forwarding.imported.fabric import AnyFabric, RulesFabric
 from forwarding.imported.paths import read_paths
 from forwarding.imported.reactions import default_reaction
 from knotless.commands._failures import FailureOptions, evaluated, of_engine
@@ -14,8 +16,9 @@ from knotless.commands._remedies import proven_remedies, write_remedies
 from knotless.commands._trace import follow
 from knotless.commands._verdict import draw_cycle, print_verdict
 from verification.failures import Certificate
-from verification.imported import SHOWN_MISSING, ImportedVerdict, state_for, verdict_of_imported
+from verification.imported import SHOWN_MISSING, ImportedVerdict, traffic_for, verdict_of_imported
 from verification.imported_failures import ImportedFailures
+from verification.rules_failures import imported_rules_failures
 
 MOST_LINES = 50
 """Limit of the notes, and of the missing facts, that are printed; JSON has all."""
@@ -36,25 +39,22 @@ def check_imported(
             f"--flow-control {flow_control}: the flow control of {paths[0]} is that of its switches"
         )
     imported = read_paths(paths)
-    tables = imported if isinstance(imported, TableFabric) else None
-    wanted = failures.most or failures.remedies or failures.export is not None
-    if tables is None and wanted:
-        raise KnotlessError(
-            f"{paths[0]}: failures and remedies are not evaluated for OpenFlow rules of others"
-        )
     if pair is not None:
-        follow(state_for(imported, *pair), *pair, imported.label, as_json=as_json)
+        traffic = traffic_for(imported, *pair)
+        follow(traffic.state, *pair, imported.label, traffic.shown, as_json=as_json)
         return
     verdict = verdict_of_imported(imported)
     if draw is not None:
         draw_cycle(imported.fabric, imported.channels, draw, verdict.cycle)
-    made = _certificate(tables, failures) if tables and failures.most else None
+    made = _certificate(imported, failures) if failures.most else None
     remedies = None
-    if tables and (failures.remedies or failures.export is not None):
+    if failures.remedies or failures.export is not None:
         unsafe = verdict.cycle or (made is not None and made.acyclic is not True)
-        remedies = proven_remedies(tables, verdict, made) if unsafe else []
+        remedies = proven_remedies(imported, verdict, made) if unsafe else []
         if failures.export is not None:
-            write_remedies(remedies, failures.export)
+            for line in write_remedies(remedies, failures.export):
+                if not as_json:
+                    click.echo(line, err=True)
     print_verdict(
         verdict,
         paths,
@@ -66,10 +66,17 @@ def check_imported(
     )
 
 
-def _certificate(imported: TableFabric, options: FailureOptions) -> Certificate:
+def _certificate(imported: AnyFabric, options: FailureOptions) -> Certificate:
     react = options.react or default_reaction(imported)
     if react == "engine":
         return of_engine(imported.fabric, options)
+    if isinstance(imported, RulesFabric):
+        if react != "static":
+            raise KnotlessError(f"--react {react}: for OpenFlow rules, static or engine")
+        made, failures, evaluate = imported_rules_failures(
+            imported, options.most, options.seed, options.samples
+        )
+        return evaluated(made, failures, evaluate)
     model = ImportedFailures(imported, react)
     made, failures = model.certificate(options.most, options.seed, options.samples)
     return evaluated(made, failures, model.evaluate)

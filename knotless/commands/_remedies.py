@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from common.errors import KnotlessError
-from forwarding.imported.fabric import TableFabric
+from forwarding.imported.fabric import ImportedFabric
 from verification.failures import Certificate
 from verification.imported import ImportedVerdict
 from verification.imported_failures import ImportedFailures
@@ -17,7 +17,7 @@ MOST_CHANGES = 10
 
 
 def proven_remedies(
-    imported: TableFabric, verdict: ImportedVerdict, certificate: Certificate | None
+    imported: ImportedFabric, verdict: ImportedVerdict, certificate: Certificate | None
 ) -> list[Remedy]:
     """Return the remedies; with a certificate, those that make all of its failures safe."""
     found = list(remedies_of(imported, verdict))
@@ -50,8 +50,10 @@ def remedy_lines(remedies: Sequence[Remedy]) -> Iterator[str]:
             yield f"  and {len(remedy.changes) - MOST_CHANGES} more"
 
 
-def write_remedies(remedies: Sequence[Remedy], folder: str) -> None:
+def write_remedies(remedies: Sequence[Remedy], folder: str) -> Iterator[str]:
     """Write the files of each remedy to a folder of its own, ``NUMBER-KIND``.
+
+    Yields a line for each folder.
 
     Raises
     ------
@@ -67,3 +69,5 @@ def write_remedies(remedies: Sequence[Remedy], folder: str) -> None:
                 (of / name).write_text(text)
         except OSError as error:
             raise KnotlessError(f"{of}: {error.strerror}") from None
+        if remedy.files:
+            yield f"wrote {len(remedy.files)} files to {of}"

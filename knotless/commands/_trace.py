@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import click
 
@@ -12,11 +13,18 @@ from knotless.commands._options import print_json
 
 
 def follow(
-    state: ForwardingState, source: str, destination: str, label: str = "VLAN", *, as_json: bool
+    state: ForwardingState,
+    source: str,
+    destination: str,
+    label: str = "VLAN",
+    shown: Callable[[Hop], Hop] = lambda hop: hop,
+    *,
+    as_json: bool,
 ) -> None:
     """Print the links of one packet; exit with status 1 unless it arrives.
 
-    ``label`` is what the labels of packets are called.
+    ``label`` is what the labels of packets are called; ``shown`` returns a step with the label and
+    the priority that are printed.
     """
     if source not in state.fabric.host_index:
         raise KnotlessError(f"--pair: {state.fabric.name} has no host {source[:40]!r}")
@@ -30,7 +38,7 @@ def follow(
     trace = state.trace_number(source, number)
     got = [state.destination_name(host) for host, _ in trace.delivered]
     key = label.lower()
-    links = [_link(state, hop, key) for hop in trace.hops]
+    links = [_link(state, shown(hop), key) for hop in trace.hops]
     if as_json:
         print_json({"links": links, "delivered": got, "twice": trace.repeated})
     else:

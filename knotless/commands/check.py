@@ -97,7 +97,7 @@ def command(
         made = of_engine(fabric, tried)
     elif tried.most:
         if tried.react not in (None, "static"):
-            raise KnotlessError(f"--react {tried.react}: for rules of ours, static or engine")
+            raise KnotlessError(f"--react {tried.react}: for OpenFlow rules, static or engine")
         made = evaluated(
             *rules_failures(
                 fabric,

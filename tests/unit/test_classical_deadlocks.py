@@ -171,7 +171,8 @@ def _edit(folder: Path, router: str, table: str, rows: dict[str, dict[str, str]]
         ("NAT_GLOBAL", {"Values": {"admin_mode": "enabled"}}, "what NAT_GLOBAL of leaf1"),
         ("POLICY_BINDING_TABLE", {"Ethernet0": {}}, "the policy of Ethernet0 of leaf1"),
         ("ACL_RULE", {"T|R": {"PACKET_ACTION": "REDIRECT:Ethernet0"}}, "the redirection"),
-        ("PORT_QOS_MAP", {"Ethernet0": {"tc_to_dscp_map": "X"}}, "what tc_to_dscp_map of"),
+        ("PORT_QOS_MAP", {"Ethernet0": {"tc_to_dot1p_map": "X"}}, "what tc_to_dot1p_map of"),
+        ("PORT_QOS_MAP", {"Ethernet0": {"tc_to_dscp_map": "X"}}, "TC_TO_DSCP_MAP|X of leaf1"),
         ("PORT_QOS_MAP", {"Ethernet0": {"dscp_to_tc_map": "X"}}, "DSCP_TO_TC_MAP|X of leaf1"),
     ],
 )
@@ -221,3 +222,21 @@ def test_the_command_prints_the_verdict_and_the_packets(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["check", str(leaf_spine(2, 2).write(tmp_path / "safe"))])
     assert done.exit_code == 0
     assert "cannot deadlock under pfc" in done.output
+
+
+def test_the_path_of_a_packet_has_its_priority_and_dscp(tmp_path: Path) -> None:
+    """The class of what comes down is sent up again with DSCP 2, which has priority group 2."""
+    net = bounce()
+    qos = net.qos["leaf2"]
+    qos.maps["TC_TO_DSCP_MAP"] = {"UP": {tc: 2 if tc == 3 else tc for tc in range(8)}}
+    for router in net.routers:
+        net.qos[router].maps["DSCP_TO_TC_MAP"]["AZURE"][2] = 2
+        net.qos[router].maps["TC_TO_PRIORITY_GROUP_MAP"]["AZURE"][2] = 2
+    for port in qos.ports.values():
+        port["tc_to_dscp_map"] = "UP"
+    folder = str(net.write(tmp_path))
+    words = ["check", folder, "--pair", "leaf0-Vlan10", "leaf1-Vlan10", "--json"]
+    found = json.loads(CliRunner().invoke(main, words).output)["links"]
+    links = {link["link"]: link["dscp"] for link in found}
+    assert links["leaf0:Ethernet4/3"] == 3
+    assert links["leaf2:Ethernet0/2"] == 2

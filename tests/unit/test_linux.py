@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from common.errors import RuleError
 from forwarding.file_kinds import Content, kind_of
 from forwarding.imported.paths import read_paths
 from forwarding.route_dump import DROP, NextHop, RouteDump
-from tests.linux_dumps import fdb_rows, fdb_text, write_linux
+from tests.classical_deadlocks import bounce
+from tests.linux_dumps import dcb, fdb_rows, fdb_text, write_linux
+from tests.router_dumps import RouterNet
 from tests.router_nets import leaf_spine, random_net
 from verification.imported import ImportedVerdict, verdict_of_imported
+from verification.remedies import remedies_of
 
 
 def judged(*paths: Path) -> ImportedVerdict:
@@ -46,6 +51,94 @@ def test_priorities_are_missing(tmp_path: Path) -> None:
     verdict = judged(write_linux(leaf_spine(4, 2), tmp_path))
     assert verdict.acyclic is True
     assert any("no PORT_QOS_MAP" in note for note in verdict.notes)
+
+
+@pytest.mark.parametrize(("net", "acyclic"), [(leaf_spine(4, 2), True), (bounce(), False)])
+def test_priorities_that_dcb_prints(net: RouterNet, acyclic: bool, tmp_path: Path) -> None:
+    linux = judged(write_linux(net, tmp_path / "linux" / "fabric", pfc=True))
+    sonic = judged(net.write(tmp_path / "sonic" / "fabric"))
+    assert (linux.missing, linux.acyclic, linux.vcs) == ([], acyclic, sonic.vcs)
+    assert len(linux.cycle) == len(sonic.cycle)
+    assert linux.notes == ["Linux: packets are taken to keep their DSCP"]
+
+
+def test_ports_without_pfc_cannot_deadlock(tmp_path: Path) -> None:
+    folder = write_linux(bounce(), tmp_path, pfc=True)
+    for file in folder.glob("*/dcb"):
+        file.write_text(file.read_text().replace(":on", ":off"))
+    verdict = judged(folder)
+    assert (verdict.acyclic, verdict.missing, verdict.vcs) == (True, [], {})
+
+
+@pytest.mark.parametrize(
+    ("lines", "missing"),
+    [("(default-prio|dscp-prio) ", "app"), ("prio-tc ", "ets"), ("prio-buffer ", "buffer")],
+)
+def test_what_dcb_does_not_print_of_a_port(lines: str, missing: str, tmp_path: Path) -> None:
+    """Then all packets are lossless in one priority: a cycle is only possible."""
+    folder = write_linux(bounce(), tmp_path, pfc=True)
+    file = folder / "leaf2" / "dcb"
+    file.write_text(re.sub(f"(?m)^{lines}.*", "Attribute read: Not supported", file.read_text()))
+    verdict = judged(folder)
+    assert (verdict.acyclic, len(verdict.cycle)) == (None, 4)
+    named = f"dcb {missing} show dev Ethernet0 of leaf2: which priorities it pauses"
+    assert verdict.missing == [named]
+
+
+def test_linux_has_no_patches_of_config_db(tmp_path: Path) -> None:
+    imported = read_paths([write_linux(bounce(), tmp_path, pfc=True)])
+    found = {of.kind: of for of in remedies_of(imported, verdict_of_imported(imported))}
+    assert not found["bounce-priority"].files
+    assert not found["without-pfc"].files
+    assert {name.rpartition(".")[2] for name in found["withdraw-routes"].files} == {"conf"}
+
+
+def test_a_port_that_dcb_was_not_asked_about(tmp_path: Path) -> None:
+    folder = write_linux(bounce(), tmp_path, pfc=True)
+    file = folder / "spine1" / "dcb"
+    lines = file.read_text().split("dcb pfc show dev Ethernet12")[0]
+    file.write_text(lines)
+    verdict = judged(folder)
+    assert verdict.acyclic is None
+    named = "dcb pfc show dev Ethernet12 of spine1: which priorities it pauses"
+    assert verdict.missing == [named]
+
+
+def test_traffic_classes_and_buffers_are_called_by_their_lowest_priority() -> None:
+    shown = [
+        "root@leaf1:~# dcb pfc show dev swp1",
+        "pfc-cap 8 prio-pfc 0:off 1:off 2:on 3:on 4:off 5:off 6:off 7:off delay 0",
+        "root@leaf1:~# dcb app show dev swp1",
+        "dscp-prio AF31:3 CS6:6 EF:5",
+        "root@leaf1:~# dcb ets show dev swp1",
+        "prio-tc 0:0 1:0 2:5 3:5 4:1 5:1 6:6 7:6",
+        "root@leaf1:~# dcb buffer show dev swp1",
+        "prio-buffer 0:0 1:0 2:1 3:2 4:0 5:0 6:0 7:0",
+    ]
+    tables = read("\n".join(shown)).tables
+    assert tables["PORT_QOS_MAP"]["swp1"]["pfc_enable"] == "2,3"
+    queues = tables["TC_TO_QUEUE_MAP"]["swp1"]
+    assert [queues[str(tc)] for tc in range(8)] == ["0", "0", "2", "2", "4", "4", "6", "6"]
+    buffers = tables["TC_TO_PRIORITY_GROUP_MAP"]["swp1"]
+    assert [buffers[str(tc)] for tc in range(8)] == ["0", "0", "2", "3", "0", "0", "0", "0"]
+    classes = tables["DSCP_TO_TC_MAP"]["swp1"]
+    assert [classes[dscp] for dscp in ("26", "48", "46", "0")] == ["3", "6", "5", "0"]
+
+
+@pytest.mark.parametrize(
+    ("former", "now", "says"),
+    [
+        ("3:on", "9:on", "Ethernet0: priority '9' must be a number up to 7"),
+        ("3:on", "3:of", "prio-pfc 3:of must be on or off"),
+        ("prio-tc 0:0", "prio-tc", "priority 0 has no traffic class or buffer"),
+        ("48:6", "AF77:6", "DSCP 'AF77' must be a number up to 63"),
+        ("48:6", "48:6 48:7", "dscp-prio has '48' twice"),
+    ],
+)
+def test_impossible_output_of_dcb(former: str, now: str, says: str) -> None:
+    text = dcb(leaf_spine(2, 1), "leaf0").replace(former, now)
+    with pytest.raises(RuleError, match=says):
+        read(text)
 
 
 def test_routes_of_both_families_and_several_tables() -> None:

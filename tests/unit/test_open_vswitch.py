@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -95,6 +96,70 @@ def test_what_is_not_understood_is_named_with_its_line(
     verdict = judged(folder)
     assert verdict.acyclic is None
     assert any(f"{flows}: line 3: " in text and says in text for text in verdict.missing)
+
+
+def failures_of(folder: Path, *words: str) -> dict[str, Any]:
+    done = CliRunner().invoke(main, ["check", str(folder), "--failures", "1", *words, "--json"])
+    assert done.exit_code < 2
+    found: dict[str, Any] = json.loads(done.output)
+    return found
+
+
+def test_failures_are_those_of_the_rules(tmp_path: Path) -> None:
+    """Read from dumps, the failures have the verdicts of the same rules in a folder of ours."""
+    folder = written(tmp_path / "dumps", "ring,4", "minimal")
+    rules = str(tmp_path / "rules")
+    written_rules = ["flows", "ring,4", "--engine", "minimal", "--out", rules]
+    assert CliRunner().invoke(main, written_rules).exit_code == 0
+    ours, found = failures_of(Path(rules)), failures_of(folder)
+    assert found["reaction"] == ours["reaction"] == "static"
+    assert found["failures_intact"] == ours["failures_intact"]
+
+    def by_parts(of: dict[str, Any]) -> list[tuple[list[str], bool, int]]:
+        names = [sorted(one["failed"][0].split("-")) for one in of["failures"]]
+        values = [(one["acyclic"], one["undelivered"]) for one in of["failures"]]
+        return sorted((name, *value) for name, value in zip(names, values, strict=True))
+
+    assert by_parts(found) == by_parts(ours)
+    assert {of["acyclic"] for of in found["failures"]} == {True}
+    assert found["failures_intact"]["acyclic"] is False
+
+
+def test_what_is_not_known_is_not_known_after_failures(tmp_path: Path) -> None:
+    folder = written(tmp_path, "ring,4", "updown")
+    assert failures_of(folder)["failures_acyclic"] is True
+    flows = folder / "s2" / "flows"
+    flows.write_text(flows.read_text() + " table=0, priority=5 actions=NORMAL\n")
+    found = failures_of(folder)
+    assert {of["acyclic"] for of in found["failures"]} == {None}
+    assert found["failures_intact"]["acyclic"] is None
+
+
+def test_other_reactions(tmp_path: Path) -> None:
+    folder = written(tmp_path, "ring,4", "minimal")
+    found = failures_of(folder, "--react", "engine", "--engine", "updown")
+    assert (found["reaction"], found["failures_acyclic"]) == ("engine updown", True)
+    words = ["check", str(folder), "--failures", "1", "--react", "local"]
+    done = CliRunner(mix_stderr=False).invoke(main, words, prog_name="knotless")
+    assert done.exit_code == 2
+    assert "--react local: for OpenFlow rules, static or engine" in done.stderr
+
+
+def test_the_rules_of_an_engine_are_exported_and_read_back(tmp_path: Path) -> None:
+    folder = written(tmp_path / "dumps", "ring,4", "minimal")
+    export = tmp_path / "cures"
+    words = ["check", str(folder), "--remedies", "--export", str(export), "--json"]
+    done = CliRunner().invoke(main, words)
+    found = json.loads(done.output)["remedies"]
+    assert {of["kind"] for of in found} == {"engine"}
+    folders = sorted(export.iterdir())
+    assert len(folders) == len(found) > 0
+    for number, of in enumerate(folders):
+        back = CliRunner().invoke(main, ["check", str(of), "--flow-control", "pause", "--json"])
+        cured = json.loads(back.output)
+        assert (back.exit_code, cured["acyclic"], cured["undelivered"]) == (0, True, 0)
+        flows = [file.read_text().count("\n") for file in of.glob("*.flows")]
+        assert sum(flows) == found[number]["cost"]["routes"]
 
 
 def test_what_is_missing(tmp_path: Path) -> None:

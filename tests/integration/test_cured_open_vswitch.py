@@ -1,0 +1,77 @@
+"""From the dumps of a running Open vSwitch to a verdict, to rules that cure it, and back again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forwarding.openflow.compiler import compile_rules
+from routing.plan import make_plan
+from tests.integration.dummy_fabric import DEADLINE_S, DummyFabric
+from tests.one_switch import Frame
+from topologies import load
+from topologies.numbering import mac_value
+
+pytestmark = pytest.mark.skipif(shutil.which("ovs-vswitchd") is None, reason="needs Open vSwitch")
+
+
+def collect(fabric: DummyFabric, folder: Path) -> Path:
+    """Write what docs/check-your-fabric.md lists for Open vSwitch, as the programs print it."""
+    for switch in fabric.fabric.switches:
+        of = folder / switch.name
+        of.mkdir(parents=True)
+        for dump in ("dump-flows", "dump-groups", "dump-ports-desc"):
+            text = fabric.run("ovs-ofctl", "-O", "OpenFlow13", dump, switch.name)
+            (of / dump).write_text(text)
+    edges = []
+    for link in fabric.fabric.links:
+        a, b = f"{link.a}-{link.a_port}", f"{link.b}-{link.b_port}"
+        edges.append((link.a, a, link.b, b))
+    edges += [(of.switch, of.name, of.name, of.mac) for of in fabric.fabric.hosts]
+    listed = [
+        {
+            "node1": {"hostname": near, "interfaceName": port},
+            "node2": {"hostname": far, "interfaceName": far_port},
+        }
+        for near, port, far, far_port in edges
+    ]
+    (folder / "layer1_topology.json").write_text(json.dumps({"edges": listed}))
+    return folder
+
+
+def checked(status: int, *words: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "knotless", "check", *words, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    assert done.returncode == status, (words, done.stderr)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_cyclic_fabric_is_cured(tmp_path: Path) -> None:
+    plan = make_plan(load("ring,4"), "minimal")
+    fabric = DummyFabric(plan.fabric, compile_rules(plan))
+    try:
+        fabric.start()
+        before, cures = str(collect(fabric, tmp_path / "before")), tmp_path / "cures"
+        found = checked(1, before, "--remedies", "--export", str(cures))
+        assert (found["acyclic"], found["undelivered"], found["missing"]) == (False, 0, [])
+        cured = cures / "1-engine"
+        assert checked(0, str(cured), "--flow-control", "pause")["acyclic"] is True
+        fabric.load(cured)
+        after = str(collect(fabric, tmp_path / "after"))
+        found = checked(0, after, "--failures", "1")
+        assert (found["acyclic"], found["undelivered"], found["missing"]) == (True, 0, [])
+        assert found["failures_acyclic"] is True
+        for source in plan.fabric.hosts:
+            for target in plan.fabric.hosts:
+                if source != target:
+                    frame = Frame(mac_value(target.mac), mac_value(source.mac), 0x0800, ())
+                    assert fabric.trace(source.switch, source.port, frame) == [target.name]
+    finally:
+        fabric.stop()
