@@ -35,6 +35,8 @@ def run(path: Path, error: type[KnotlessError]) -> dict[str, Any]:
         exec(compile(text, str(path), "exec"), vars(module))  # noqa: S102 - see above
     except Exception as problem:
         raise error(complaint(path, problem)) from problem
+    except SystemExit as problem:
+        raise error(f"{path}: it ends Python by itself") from problem
     return vars(module)
 
 

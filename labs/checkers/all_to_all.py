@@ -42,7 +42,9 @@ def square(work: Work) -> Iterator[str]:
 
 
 def _is_square(given: list[Any]) -> bool:
-    return len(given) == ORDER and all(isinstance(r, list) and len(r) == ORDER for r in given)
+    """Tell whether an answer has three rows of three numbers."""
+    rows = [row for row in given if isinstance(row, list) and len(row) == ORDER]
+    return len(rows) == len(given) == ORDER and all(isinstance(n, int) for r in rows for n in r)
 
 
 def _leaf(column: int, row: int) -> int:

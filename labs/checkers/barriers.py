@@ -42,7 +42,7 @@ def _round(answers: Answers, number: int, of: object) -> Round:
         raise TodoError(answers.wrong(f"round {number}", "must be a list such as [[1, 2], ..]"))
     for message in of:
         hosts = message if isinstance(message, list) else []
-        if len(hosts) != 2 or not set(hosts) <= set(range(1, HOSTS + 1)):
+        if len(hosts) != 2 or any(host not in range(1, HOSTS + 1) for host in hosts):
             said = f"must contain messages such as [1, 2] between hosts 1 to {HOSTS}"
             raise TodoError(answers.wrong(f"round {number}", said))
     return [(source - 1, target - 1) for source, target in of]

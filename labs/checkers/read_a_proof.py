@@ -37,24 +37,31 @@ def packets(work: Work) -> Iterator[str]:
         return
     printed = [(of.source, of.destination) for of in verdict_of(state, PAUSE).witnesses]
     for number, (packet, step) in enumerate(zip(given, steps, strict=True), 1):
-        said = _wrong(state, packet, step)
-        if not said and tuple(packet.values()) in printed:
+        pair = _hosts(packet)
+        if not set(pair) <= set(state.fabric.host_index):
+            said = "must be two hosts, such as {from: h1, to: h3}"
+        elif pair in printed:
             said = "knotless check prints this one itself; find another"
+        else:
+            said = _wrong(state, pair, step)
         if said:
             yield work.answers.wrong(f"packets, number {number}", said)
 
 
-def _wrong(state: ForwardingState, packet: Any, step: Step) -> str:
+def _hosts(packet: Any) -> tuple[str, str]:
+    """Return the two ends of a packet as the student has written them."""
+    given = packet if isinstance(packet, dict) else {}
+    return str(given.get("from")), str(given.get("to"))
+
+
+def _wrong(state: ForwardingState, pair: tuple[str, str], step: Step) -> str:
     """Return why a packet does not take a step of the cycle; empty if it does."""
-    ends = list(packet.values()) if isinstance(packet, dict) else []
-    if list(packet or ()) != ["from", "to"] or not set(ends) <= set(state.fabric.host_index):
-        return "must be two hosts, such as {from: h1, to: h3}"
-    hops = state.trace(*ends).hops
+    hops = state.trace(*pair).hops
     names = [state.channels.name(h.link, 0) for h in hops if h.link < len(state.channels)]
     if step in pairwise(names):
         return ""
     took = " ".join(names) or "no channel between switches"
-    return f"{ends[0]} to {ends[1]} takes {took}, so it does not hold {step[0]} for {step[1]}"
+    return f"{pair[0]} to {pair[1]} takes {took}, so it does not hold {step[0]} for {step[1]}"
 
 
 def without_cycle(work: Work) -> Iterator[str]:

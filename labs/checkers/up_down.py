@@ -11,7 +11,7 @@ from routing.graphs.spanning_tree import spanning_tree
 from routing.plan import Plan
 from topologies import load
 
-PAPER = "random,6,degree=3,seed=1"
+PAPER = "random,6,degree=3,hosts=1"
 SPECS = (PAPER, "mesh,3,3", "torus,4,4", "random,12,degree=3,seed=5")
 ENGINE = "my_updown.py"
 ROOT = 0
