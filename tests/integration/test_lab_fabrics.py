@@ -97,9 +97,7 @@ def test_lab_4_pfc_keeps_a_ring_alive_that_pause_freezes(
         checked(4)
     )
     assert "flow control pfc: cannot deadlock under PFC" in one.say("flowcontrol pfc")
-    one.say_until("top 1", "s1:2/1")
-    assert "no deadlock" in one.say("deadlock")
-    assert checked(4) == []
+    until("frames on both virtual channels, some of them paused", lambda: checked(4) == [])
 
 
 def test_lab_3_rules_by_hand_carry_pings_in_two_vlans(
@@ -109,7 +107,7 @@ def test_lab_3_rules_by_hand_carry_pings_in_two_vlans(
     one.expect(PROMPT)
     assert any("deliveries fail" in line for line in checked(3))
     for switch in ("s1", "s2", "s3"):
-        load = f"replace-flows {switch} rules/{switch}.flows"
+        load = f'replace-flows "{switch}" rules/{switch}.flows'
         assert "ovs-ofctl:" not in one.say(f"{switch} ovs-ofctl -O OpenFlow13 {load}")
     assert "0% dropped" in one.say("pingall")
     assert checked(3) == []
@@ -139,7 +137,9 @@ def test_lab_6_a_link_is_cut_and_the_routes_are_repaired(
     assert mesh("mend", "s1-s2").returncode == 0
 
     def back() -> bool:
-        return mesh("check", "--live", "--pair", "h1", "h2").stdout == before
+        # Maybe in another VLAN, so that old and new frames are kept apart.
+        path = mesh("check", "--live", "--pair", "h1", "h2").stdout
+        return [line.split()[0] for line in path.splitlines()] == ["s1:2/0", "h2", "delivered"]
 
     until("the old path", back)
 
