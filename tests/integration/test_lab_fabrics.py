@@ -164,3 +164,26 @@ def test_words_with_mistakes_give_one_line_and_the_prompt(lab: Callable[..., Lab
 
     until("a pause of the channel to h1", paused)
     assert "Explain the deadlock in sentences" in one.say("help why")
+
+
+def test_an_engine_in_a_file_routes_a_running_fabric(
+    knotless: Knotless, names: Names, work: Callable[[int], Path]
+) -> None:
+    engine = ("--engine", "./my_engine.py")
+    named = ("--name", names.name)
+    done = knotless("up", "mesh,2,2", *engine, *named, *FREE_PORTS, cwd=work(9))
+    assert done.returncode == 0, done.stderr
+    assert "my_engine.py, flow control pause: cannot deadlock under PAUSE" in done.stdout
+    try:
+        path = knotless("check", "--live", "--pair", "h1", "h4", *named).stdout.splitlines()
+        assert [line.split()[0] for line in path] == ["s1:3/0", "s3:2/0", "h4", "delivered"]
+        assert knotless("cut", "s1-s3", *named).returncode == 0
+
+        def repaired() -> bool:
+            found = knotless("check", "--live", "--pair", "h1", "h4", *named).stdout.splitlines()
+            return [line.split()[0] for line in found] == ["s1:2/0", "s2:3/0", "h4", "delivered"]
+
+        until("another path", repaired)
+        assert knotless("check", "--live", *named).returncode == 0
+    finally:
+        assert knotless("down", *named).returncode == 0
