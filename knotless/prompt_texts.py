@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from common.flow_control import NAMES
-from emulation.daemon import ChannelCounters, Counters
+from emulation.daemon import ChannelCounters, Counters, PriorityCounters
 from forwarding.state import ForwardingState
 from verification.check import Verdict
 from verification.dependencies import Witness, witnesses_of
@@ -16,17 +16,23 @@ MOST_PAUSED = 20
 
 
 def paused_lines(before: Counters, after: Counters) -> list[str]:
-    """Return a table of the channels that were paused between two readings, longest first."""
+    """Return a table of the channels that were paused between two readings, longest first.
+
+    Priorities of a channel that were paused for the same time are one row, as under PAUSE.
+    """
     was = {channel["channel"]: channel for channel in before["channels"]}
     passed_us = max(1, after["now_us"] - before["now_us"])
     rows = []
     for channel in after["channels"]:
+        together: dict[int, list[PriorityCounters]] = {}
         for number, of in enumerate(channel["priorities"]):
-            former = _priority(was.get(channel["channel"]), number)
-            share = min(1.0, (of["paused_us"] - former) / passed_us)
-            if share > 0:
-                name = f"{channel['channel']}/{of['priority']}"
-                rows.append((-share, name, channel["to"], of["queue_bytes"]))
+            paused_us = of["paused_us"] - _paused_us(was.get(channel["channel"]), number)
+            together.setdefault(paused_us, []).append(of)
+        for paused_us, group in together.items():
+            if paused_us > 0:
+                name = f"{channel['channel']}/{group[0]['priority']}"
+                waiting = sum(of["queue_bytes"] for of in group)
+                rows.append((-min(1.0, paused_us / passed_us), name, channel["to"], waiting))
     if not rows:
         return ["no channel was paused"]
     lines = [f"{'channel':<12}{'to':<8}{'paused':>8}{'waiting bytes':>15}"]
@@ -36,7 +42,7 @@ def paused_lines(before: Counters, after: Counters) -> list[str]:
     return [*lines, f"and {more} more"] if more > 0 else lines
 
 
-def _priority(channel: ChannelCounters | None, number: int) -> int:
+def _paused_us(channel: ChannelCounters | None, number: int) -> int:
     """Return for how long a priority was paused up to the first reading."""
     known = channel["priorities"] if channel is not None else []
     return known[number]["paused_us"] if number < len(known) else 0

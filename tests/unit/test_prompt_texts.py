@@ -44,6 +44,12 @@ def test_top_shows_the_longest_pause_first() -> None:
     ]
 
 
+def test_top_shows_priorities_that_pause_together_once() -> None:
+    before, after = reading(0, s1_2=(0, 0, 0)), reading(100, s1_2=(50, 50, 80))
+    rows = [line.split() for line in paused_lines(before, after)[1:]]
+    assert rows == [["s1:2/2", "s9", "80%", "200"], ["s1:2/0", "s9", "50%", "100"]]
+
+
 def test_top_without_pauses_and_with_very_many() -> None:
     still = reading(1000, s1_2=(500,))
     assert paused_lines(still, still) == ["no channel was paused"]
