@@ -10,7 +10,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from common import yaml_file
+from common.errors import PlanError
 from common.yaml_file import brief, complaint
+from routing import engine_file
 from routing.request import PlanRequest
 from topologies import Fabric, KnotlessError, load
 from topologies.formats.files import looks_like_file
@@ -91,12 +93,19 @@ def find(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def read(path: Path) -> Config:
-    """Read the configuration in ``path``; raises ConfigError with file and key."""
+    """Read the configuration in ``path``; raises ConfigError with file and key.
+
+    An engine that is a Python file, relative to ``path``, is loaded.
+    """
     content = yaml_file.read(path, ConfigError)
     try:
-        return _config(content)
+        config = _config(content)
+        engine = engine_file.loaded(config.engine, path.parent)
     except ConfigError as error:
         raise error.within(str(path)) from error
+    except PlanError as error:
+        raise ConfigError(f"{path}: engine: {error}") from error
+    return config.model_copy(update={"engine": engine})
 
 
 def parse(text: str) -> Config:

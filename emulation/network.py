@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from common.errors import EmulationError
@@ -37,10 +36,6 @@ from topologies.validate import validate
 
 LEARNED_ADDRESSES_LIMIT = 1024
 """The kernel's gc_thresh3: the number of ARP entries of all hosts together."""
-
-
-def _silent(_step: str) -> None:
-    """Ignore progress."""
 
 
 @dataclass
@@ -85,7 +80,7 @@ class EmulatedFabric:
     links: Literal["emulated", "plain"] = "emulated"
     static_arp: bool | None = None
     host_tags: wiring.HostTags | None = None
-    progress: Callable[[str], None] = _silent
+    progress: Callable[[str], None] = lambda _step: None
     names: Names = field(init=False)
     daemon: Daemon = field(init=False)
     ovs: PrivateOvs = field(init=False)
@@ -164,12 +159,7 @@ class EmulatedFabric:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop; see :meth:`stop`."""
         self.stop()
 
@@ -184,6 +174,13 @@ class EmulatedFabric:
     def cables(self) -> Cables:
         """The cables, to cut and mend."""
         return Cables(self.names, wiring.wire(self.fabric), self.links)
+
+    def set_flow_control(self, flow_control: str) -> None:
+        """Change it on all links: empties all queues, resets all counters, keeps the rules."""
+        self.daemon.reset(flow_control=flow_control)
+        self.request = self.request.but(flow_control=flow_control)
+        self._running().state.settings = self.settings()
+        self._running().save()
 
     def controller_status(self) -> dict[str, Any]:
         """Return the controller's ``GET /status``."""

@@ -9,8 +9,11 @@ from pathlib import Path
 from common.errors import PlanError, RuleError
 from emulation import state
 from emulation.names import Names, names_of
+from forwarding.openflow.directory import read_tags
 from forwarding.openflow.ofctl_parser import parse
+from forwarding.openflow.reader import state_of_rules
 from forwarding.openflow.rules import FabricRules, SwitchRules
+from forwarding.state import ForwardingState
 from routing.multicast import MulticastGroup, groups_of
 from routing.request import PlanRequest
 from topologies.fabric import Fabric
@@ -55,6 +58,13 @@ def live_multicast(fabric: Fabric, name: str) -> tuple[MulticastGroup, ...]:
         return groups_of(fabric, dict(_request(names_of(name)).multicast))
     except PlanError:
         return ()
+
+
+def live_state(name: str) -> tuple[ForwardingState, str]:
+    """Return what :func:`read_live` reads as a forwarding state, and the flow control in use."""
+    fabric, rules, in_use = read_live(name)
+    tags = read_tags(fabric, names_of(name).directory)
+    return state_of_rules(fabric, rules, live_multicast(fabric, name), tags), in_use
 
 
 def _request(names: Names) -> PlanRequest:

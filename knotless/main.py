@@ -25,13 +25,13 @@ class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all subcommands."""
         del ctx
-        return module_names("knotless.commands")
+        return [name.replace("_", "-") for name in module_names("knotless.commands")]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the subcommand ``cmd_name``, or None if there is none."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        command = import_module(f"knotless.commands.{cmd_name}").command
+        command = import_module(f"knotless.commands.{cmd_name.replace('-', '_')}").command
         if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
             # From here on there may be something to be tidied up.
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,6 +1,7 @@
 """The interface of routing engines, and their registry.
 
-To add an engine, add a module to ``routing.engines`` that defines an :class:`Engine`.
+To add an engine, add a module to ``routing.engines`` that defines an :class:`Engine`, or name a
+file that does: see :mod:`routing.engine_file`.
 """
 
 from __future__ import annotations
@@ -32,11 +33,23 @@ def engines() -> Mapping[str, Engine]:
     return plugins("routing.engines", Engine)
 
 
+_ADDED: dict[str, Engine] = {}
+"""Engines of users' files."""
+
+
+def add_engine(engine: Engine) -> None:
+    """Let :func:`engine_named` find ``engine``; replaces one that was added with this name."""
+    _ADDED[engine.name] = engine
+
+
 def engine_named(name: str) -> Engine:
     """Return the engine called ``name``; raises PlanError if there is none."""
     known = engines()
-    if name in known:
-        return known[name]
+    found = known.get(name) or _ADDED.get(name)
+    if found is not None:
+        return found
+    if name.endswith(".py"):
+        raise PlanError(f"the file {name} is no loaded engine: name it with --engine when you plan")
     close = get_close_matches(name.lower()[:50], known, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
     raise PlanError(f"there is no routing engine {name[:50]!r}; {hint}")

@@ -6,6 +6,7 @@
 #   tools/setup.sh --checks    what format, lint and type checks need; builds nothing
 #   tools/setup.sh --tests     what running and testing need
 #   tools/setup.sh --coverage  what `make coverage` needs: the same and LLVM's coverage tools
+#   tools/setup.sh --packages  print the Debian packages that running needs; changes nothing
 #
 # Safe to repeat; with nothing to do it takes a second. Runs as root or as a user who may use
 # sudo (which is asked for only if packages are missing).
@@ -17,16 +18,19 @@ RUST_MINIMUM=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' core/Cargo.toml)
 
 say() { echo "setup: $*"; }
 die() { echo "setup: $*" >&2; exit 1; }
-have() { command -v "$1" >/dev/null 2>&1; }
+# With --packages nothing counts as there, so that all is missing.
+works() { [ -z "$listing" ] && "$@" >/dev/null 2>&1; }
+have() { works command -v "$1"; }
 
-# Set, or empty: whether to install for checks and tests, to build, to measure coverage.
-checking='' building=1 coverage=''
+# Set, or empty: whether to install for checks and tests, to build, to measure coverage, to list.
+checking='' building=1 coverage='' listing=''
 case ${1-} in
     '') ;;
     --checks) checking=1 building='' ;;
     --tests) checking=1 ;;
     --coverage) checking=1 coverage=1 ;;
-    *) die "unknown option $1: give --checks, --tests, --coverage or none" ;;
+    --packages) listing=1 ;;
+    *) die "unknown option $1: give --checks, --tests, --coverage, --packages or none" ;;
 esac
 
 # --- Debian packages -------------------------------------------------------------------------
@@ -39,14 +43,16 @@ missing_packages() {
         git:git make:make cc:gcc mpirun:openmpi-bin; do
         have "${command%%:*}" || echo "${command#*:}"
     done
-    # Not grep -q: it would end ldconfig's pipe early, which pipefail takes for a failure.
-    ldconfig -p | grep 'libjemalloc\.so\.2' >/dev/null || echo libjemalloc2
-    /usr/bin/python3 -c 'import mininet' 2>/dev/null || echo mininet
-    /usr/bin/python3 -c 'import mpi4py' 2>/dev/null || echo python3-mpi4py
-    /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
+    works has_jemalloc || echo libjemalloc2
+    works /usr/bin/python3 -c 'import mininet' || echo mininet
+    works /usr/bin/python3 -c 'import mpi4py' || echo python3-mpi4py
+    works /usr/bin/python3 -c 'import ensurepip' || echo python3-venv
     have rustup || rust_is_new_enough || echo rustc-web cargo-web
     [ -z "$checking" ] || missing_check_packages
 }
+
+# Not grep -q: it would end ldconfig's pipe early, which pipefail takes for a failure.
+has_jemalloc() { ldconfig -p | grep 'libjemalloc\.so\.2'; }
 
 # A Rust from elsewhere brings its own rustfmt and clippy: see add_rust_components.
 missing_check_packages() {
@@ -170,6 +176,7 @@ add_llvm_tools() {
 # --- all of it -------------------------------------------------------------------------------
 
 mapfile -t packages < <(missing_packages | tr ' ' '\n')
+[ -z "$listing" ] || { printf '%s\n' "${packages[@]}"; exit 0; }
 [ ${#packages[@]} = 0 ] || install_packages "${packages[@]}"
 # The kernel of tests/kernel: without it they are skipped. Not every distribution has it.
 if [ "$checking" ] && [ "$building" ] && ! have linux.uml; then

@@ -112,6 +112,20 @@ def witnesses(
     return tuple(found)
 
 
+def witnesses_of(
+    state: ForwardingState, names: Sequence[str], flow_control: str
+) -> tuple[Witness, ...]:
+    """Return a packet for each step of a cycle of ``SWITCH:PORT/PRIORITY``; none if unknown."""
+    edges = waiting(edges_of(state), flow_control)
+    nodes = np.unique(edges).tolist()
+    known = dict(zip(cycle_names(state.channels, nodes), nodes, strict=True))
+    cycle = [known.get(name, -1) for name in names]
+    steps = {(held, wanted) for held, wanted in edges.tolist()}
+    if not set(pairwise([*cycle, *cycle[:1]])) <= steps:
+        return ()
+    return witnesses(state, cycle, flow_control)
+
+
 def first_rows(edges: Edges, cycle: Sequence[int]) -> list[int]:
     """Return for each step of a cycle the first row of ``edges`` that is this step."""
     steps = zip(cycle, [*cycle[1:], *cycle[:1]], strict=True)

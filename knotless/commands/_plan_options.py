@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from common.flow_control import AUTO, CHOICES
+from routing import engine_file
 from routing.graphs.task import MAX_VCS, SELECTIONS
 from routing.multicast import parse
 from routing.request import PlanRequest
@@ -27,6 +28,10 @@ def _multicast(
     return parse(texts)
 
 
+def _engine(_context: click.Context, _parameter: click.Parameter, name: str) -> str:
+    return ",".join(engine_file.loaded(one) for one in name.split(","))  # --compare has several
+
+
 def _default(name: str) -> Any:
     return PlanRequest.model_fields[name].default
 
@@ -37,7 +42,11 @@ def _one_of(choices: tuple[str, ...]) -> str:
 
 _FLOW_CONTROL = "Links that pause (802.3x): none, host links, between switches, or all; or PFC"
 _OPTIONS: Mapping[str, dict[str, Any]] = {
-    "engine": {"help": "Routing engine (? lists them); auto: the default of the fabric's family."},
+    "engine": {
+        "callback": _engine,
+        "help": "Routing engine (? lists them); auto: the default of the fabric's family. A name"
+        " that ends in .py is a file of yours that defines one.",
+    },
     "vcs": {"type": int, "help": f"Virtual channels that the plan may use (1 to {MAX_VCS})."},
     "select": {
         "metavar": _one_of(SELECTIONS),

@@ -9,17 +9,17 @@ import click
 
 from emulation.names import names_of
 from emulation.network import EmulatedFabric
-from emulation.prompt import Prompt
 from emulation.report import report
 from emulation.runtime import require_root
 from emulation.signals import end_at_signal
 from knotless.commands._fabric import checked_plan_of, fabric_options
+from knotless.prompt import Prompt
 from routing.request import PlanRequest
 
 EXAMPLE = """\b
 Example: knotless lab ring,4 --engine updown
          mininet> pingall
-         mininet> deadlock
+         mininet> why
 """
 
 
@@ -37,7 +37,9 @@ def command(
 
     A plan that can deadlock under the flow control in use is refused.
 
-    Additional commands at the prompt: deadlock, counters [CHANNEL], stretch.
+    Additional commands at the prompt: deadlock, why (the deadlock explained), counters [CHANNEL],
+    top (paused channels, every second), stretch, pause HOST, flowcontrol MODE, capture LINK FILE,
+    link END1 END2 up|down. 'help WORD' explains each.
     """
     require_root()
     end_at_signal()

@@ -132,7 +132,7 @@ def _print_comparison(spec: str, rows: list[Compared]) -> None:
     for row in rows:
         if row.summary is not None:
             cells = [_cell(row.summary[key]) for key in COLUMNS.values()]
-            table.add_row(row.engine, *cells)
+            table.add_row(row.engine.rpartition("/")[2], *cells)  # of a file, its name
     Console(width=max(100, Console().width)).print(table)
     click.echo(EXPLANATION)
     for row in rows:

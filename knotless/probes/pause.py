@@ -13,8 +13,9 @@ from scapy.contrib.mac_control import MACControlClassBasedFlowControl, MACContro
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
+from emulation.names import Names
 from knotless.probes import Finding
-from knotless.probes._target import Capture, Target, marked
+from knotless.probes._target import Capture, Sender, Target, marked
 from topologies.fabric import Host
 
 MAC_CONTROL_ADDRESS = "01:80:c2:00:00:01"
@@ -42,6 +43,19 @@ def pfc_frame(host: Host, quanta: int, priorities: Iterable[int]) -> Packet:
         control.setfieldval(f"c{priority}_enabled", 1)
         control.setfieldval(f"c{priority}_pause_time", quanta)
     return Ether(src=host.mac, dst=MAC_CONTROL_ADDRESS) / control
+
+
+def pause_for(names: Names, host: Host, wanted_ms: float) -> float:
+    """Let a host ask its switch once to stop, by PAUSE and PFC; returns the time asked for, in ms.
+
+    A frame can ask for at most 65,535 quanta of 512 bit times. 0 resumes.
+    """
+    quantum_ms = QUANTUM_BITS / (host.rate_mbps * 1e3)
+    quanta = min(MOST_QUANTA, math.ceil(wanted_ms / quantum_ms))
+    with Sender(names, host.name) as sender:
+        for frame in (pause_frame(host, quanta), pfc_frame(host, quanta, PRIORITIES)):
+            sender.send(frame)
+    return quanta * quantum_ms
 
 
 def _forwarded(capture: Capture, host: Host) -> list[str]:

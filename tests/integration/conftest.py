@@ -21,6 +21,7 @@ from emulation import processes, runtime, state
 from emulation.names import Names, names_of
 from emulation.network import EmulatedFabric
 from routing.request import PlanRequest
+from tests.integration.lab_terminal import Lab
 from topologies import load
 
 HERE = Path(__file__).parent
@@ -97,3 +98,17 @@ def remains() -> Callable[[Names], list[str]]:
         return found
 
     return look
+
+
+@pytest.fixture
+def lab(names: Names) -> Iterator[Callable[..., Lab]]:
+    """Return a function that opens a lab under this test's name."""
+    opened: list[Lab] = []
+
+    def start(*words: str, directory: Path | None = None) -> Lab:
+        opened.append(Lab(*words, "--name", names.name, *FREE_PORTS, directory=directory))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.close()

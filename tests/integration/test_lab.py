@@ -2,89 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import select
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from emulation.names import Names
-from tests.integration.conftest import FREE_PORTS, Knotless, Remains
+from tests.integration.conftest import Knotless, Remains
+from tests.integration.lab_terminal import Lab
 
 pytestmark = pytest.mark.integration
-
-
-class Lab:
-    """``knotless lab`` at a terminal."""
-
-    def __init__(self, *words: str) -> None:
-        self._terminal, far = pty.openpty()
-        self.process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("knotless")), "lab", *words],
-            stdin=far,
-            stdout=far,
-            stderr=far,
-            start_new_session=True,
-            env={**os.environ, "TERM": "dumb"},
-        )
-        os.close(far)
-        self.seen = ""
-
-    def expect(self, text: str, within_s: float = 60) -> str:
-        """Wait for ``text``; return what came before it."""
-        deadline = time.monotonic() + within_s
-        while text not in self.seen:
-            left_s = deadline - time.monotonic()
-            assert left_s > 0, f"no {text!r} in {self.seen!r}"
-            if select.select([self._terminal], [], [], left_s)[0]:
-                try:
-                    piece = os.read(self._terminal, 4096)
-                except OSError:
-                    piece = b""
-                assert piece, f"it ended without {text!r}: {self.seen!r}"
-                self.seen += piece.decode(errors="replace")
-        before, _, self.seen = self.seen.partition(text)
-        return before
-
-    def type(self, text: str) -> None:
-        os.write(self._terminal, text.encode())
-
-    def wait(self, within_s: float = 60) -> int:
-        """Read until it ends, and return its exit status."""
-        deadline = time.monotonic() + within_s
-        while self.process.poll() is None:
-            assert time.monotonic() < deadline, self.seen
-            if select.select([self._terminal], [], [], 0.1)[0]:
-                try:
-                    self.seen += os.read(self._terminal, 4096).decode(errors="replace")
-                except OSError:
-                    continue
-        return self.process.returncode
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        os.close(self._terminal)
-
-
-@pytest.fixture
-def lab(names: Names) -> Iterator[Callable[..., Lab]]:
-    """Return a function that opens a lab under this test's name."""
-    opened: list[Lab] = []
-
-    def start(*words: str) -> Lab:
-        opened.append(Lab(*words, "--name", names.name, *FREE_PORTS))
-        return opened[-1]
-
-    yield start
-    for one in opened:
-        one.close()
 
 
 def test_lab_gives_the_prompt_and_leaves_nothing(

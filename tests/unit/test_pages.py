@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
     + list((ROOT / "docs").rglob("*.md"))
+    + list((ROOT / "labs").rglob("*.md"))
 )
 TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 

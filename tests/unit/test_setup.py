@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-SCRIPTS = ["tools/setup.sh", "tools/test.sh", "tools/coverage.sh", "tools/make", ".ci/run"]
+SCRIPTS = [
+    *("tools/setup.sh", "tools/test.sh", "tools/coverage.sh", "tools/make", ".ci/run"),
+    *("tools/lab-image.sh", "tools/lab-install.sh"),
+]
 
 
 def test_ryu_runs_unedited_with_an_eventlet_that_lacks_a_name() -> None:
@@ -70,6 +73,34 @@ def test_what_users_run_imports_no_package_that_only_tests_need() -> None:
         for path in package.rglob("*.py"):
             imported = re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
             assert not names.intersection(imported), path
+
+
+def test_the_packages_that_running_needs_are_listed_without_installing_any() -> None:
+    done = subprocess.run(
+        ["tools/setup.sh", "--packages"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    packages = done.stdout.split()
+    assert {"openvswitch-switch", "mininet", "socat", "python3-venv", "rustc-web"} <= set(packages)
+    assert len(packages) == len(set(packages))
+
+
+def test_an_unknown_option_of_lab_image_is_refused() -> None:
+    done = subprocess.run(
+        ["tools/lab-image.sh", "--all"], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.split(":")[:2]) == (
+        1,
+        ["lab-image", " unknown option --all"],
+    )
+
+
+def test_the_box_of_the_virtual_machine_is_pinned() -> None:
+    text = (REPOSITORY / "Vagrantfile").read_text()
+    assert re.search(r'^ *config\.vm\.box_version = "\d+\.\d+\.\d+"$', text, re.MULTILINE)
 
 
 @pytest.mark.skipif(shutil.which("vagrant") is None, reason="vagrant is not installed")

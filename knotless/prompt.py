@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import readline  # noqa: F401 - importing it is what makes lines editable
+import time
+from pathlib import Path
 from typing import Any, TextIO
 
 from common.errors import KnotlessError
+from common.flow_control import FLOW_CONTROLS
 from emulation.mn import CLI, setLogLevel
 from emulation.network import EmulatedFabric
+from emulation.ovs_dump import live_state
 from emulation.report import pace
+from knotless.prompt_texts import paused_lines, why_lines
+from verification.check import verdict_of
+
+TOP_S = 10
+"""How long ``top`` shows paused channels, by default."""
+PAUSE_MS = 500
+"""How long ``pause`` stops a host's link, by default."""
 
 
 class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
@@ -51,6 +62,98 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
                     f"{channel['dropped_frames']:>9}{paused_us / 1000:>11.1f}"
                 )
             return "\n".join([*rows, f"lost frames: {counters['lost_frames']}"])
+
+        self._answer(tell)
+
+    def do_why(self, _line: str) -> None:
+        """Explain the deadlock in sentences: which channel waits for which, and for what packet.
+
+        Without a deadlock: whether the rules in the switches allow one.
+        """
+
+        def tell() -> str:
+            found = self._fabric.daemon.deadlock()
+            state, in_use = live_state(self._fabric.name)
+            verdict = verdict_of(state, in_use)
+            knot = found.cycle if found is not None else ()
+            return "\n".join(why_lines(state, verdict.flow_control, knot, verdict))
+
+        self._answer(tell)
+
+    def do_top(self, line: str) -> None:
+        """Show every second which channels are paused, for how much of it: top [SECONDS].
+
+        Ctrl-C ends it.
+        """
+
+        def tell() -> str:
+            seconds = _number(line or str(TOP_S), "top [SECONDS]", 3600)
+            before = self._fabric.daemon.counters()
+            try:
+                for _ in range(int(seconds)):
+                    time.sleep(1)
+                    after = self._fabric.daemon.counters()
+                    self.stdout.write("\n".join([*paused_lines(before, after), "", ""]))
+                    self.stdout.flush()
+                    before = after
+            except KeyboardInterrupt:
+                return ""
+            return ""
+
+        self._answer(tell)
+
+    def do_pause(self, line: str) -> None:
+        """Let a host pause its own link, as a slow receiver does: pause h1 [MILLISECONDS].
+
+        0 ends a pause. The host sends one frame of the kind that its link obeys.
+        """
+
+        def tell() -> str:
+            from knotless.probes.pause import pause_for  # Scapy takes a second to load
+
+            words = line.split()
+            hosts = {host.name: host for host in self._fabric.fabric.hosts}
+            if len(words) not in (1, 2) or words[0] not in hosts:
+                raise KnotlessError("usage: pause HOST [MILLISECONDS]")
+            wanted_ms = _number([*words, str(PAUSE_MS)][1], "pause HOST [MILLISECONDS]", 1e6)
+            got_ms = pause_for(self._fabric.names, hosts[words[0]], wanted_ms)
+            return f"{words[0]} asks its switch to send nothing for {got_ms:.0f} ms of virtual time"
+
+        self._answer(tell)
+
+    def do_flowcontrol(self, line: str) -> None:
+        """Show which links pause, and the verdict, or change it: flowcontrol [MODE].
+
+        MODE is none, host (links to hosts), switch (between switches), pause (all), or pfc (all).
+        A change empties all queues and sets all counters to zero. The controller keeps its plan.
+        """
+
+        def tell() -> str:
+            wanted = line.strip()
+            if wanted and wanted not in FLOW_CONTROLS:
+                raise KnotlessError(f"usage: flowcontrol {'|'.join(FLOW_CONTROLS)}")
+            if wanted:
+                self._fabric.set_flow_control(wanted)
+            verdict = verdict_of(*live_state(self._fabric.name))
+            return f"flow control {verdict.flow_control}: {verdict.text}"
+
+        self._answer(tell)
+
+    def do_capture(self, line: str) -> None:
+        """Write the frames of a link, PAUSE included, to a file: capture s1-s2 FILE, capture s1-s2.
+
+        Without FILE the capture ends.
+        """
+
+        def tell() -> str:
+            words = line.split()
+            if len(words) not in (1, 2):
+                raise KnotlessError("usage: capture LINK [FILE.pcap]")
+            name = self._fabric.cables.one(words[0]).name
+            if len(words) == 1:
+                return f"{self._fabric.daemon.capture_stop(name)} frames of {name} captured"
+            self._fabric.daemon.capture(name, Path(words[1]).absolute())
+            return f"capturing {name} to {words[1]}; 'capture {words[0]}' ends it"
 
         self._answer(tell)
 
@@ -106,3 +209,14 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
             text = f"knotless: {error}"
         if text:
             out.write(text + "\n")
+
+
+def _number(text: str, usage: str, most: float) -> float:
+    """Return a number from 0 to ``most``; raises KnotlessError with the usage."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= most:
+        raise KnotlessError(f"usage: {usage}")
+    return value

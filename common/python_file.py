@@ -1,0 +1,55 @@
+"""Python files of users: run like a module, with one-line messages for their errors."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from common.errors import KnotlessError
+from common.files import read_text
+
+MAX_BYTES = 1 << 20
+"""Nobody writes more by hand."""
+
+
+def run(path: Path, error: type[KnotlessError]) -> dict[str, Any]:
+    """Run the Python file at ``path`` and return its names with their values.
+
+    Only for files that the user of this process names: their code has this user's rights.
+
+    Raises
+    ------
+    KnotlessError
+        Of the kind ``error``: the file cannot be read or raises an exception.
+
+    """
+    text = read_text(path, error, MAX_BYTES)
+    # Not imported: that would write byte code beside it, perhaps as root.
+    module = ModuleType(f"user_file_{path.stem}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses look there
+    try:
+        exec(compile(text, str(path), "exec"), vars(module))  # noqa: S102 - see above
+    except Exception as problem:
+        raise error(complaint(path, problem)) from problem
+    except SystemExit as problem:
+        raise error(f"{path}: it ends Python by itself") from problem
+    return vars(module)
+
+
+def complaint(path: Path, problem: Exception) -> str:
+    """Return an exception of a user's file as one line, with the last line of that file in it."""
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(problem.__traceback__)
+        if frame.filename == str(path)
+    ]
+    if isinstance(problem, SyntaxError):
+        lines, said = [problem.lineno], problem.msg
+    else:
+        said = f"{type(problem).__name__}: {problem}".removesuffix(": ")
+    where = f", line {lines[-1]}" if lines else ""
+    return f"{path}{where}: {said}"

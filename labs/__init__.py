@@ -1,0 +1,1 @@
+"""Labs for students, each with a sheet, a skeleton, a solution and a checker."""

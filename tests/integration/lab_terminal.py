@@ -1,0 +1,79 @@
+"""``knotless lab`` on a pseudo-terminal, as a student uses it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PROMPT = "mininet> "
+
+
+class Lab:
+    """``knotless lab`` at a terminal, started in ``directory``."""
+
+    def __init__(self, *words: str, directory: Path | None = None) -> None:
+        self._terminal, far = pty.openpty()
+        self.process = subprocess.Popen(
+            [str(Path(sys.executable).with_name("knotless")), "lab", *words],
+            stdin=far,
+            stdout=far,
+            stderr=far,
+            start_new_session=True,
+            cwd=directory,
+            env={**os.environ, "TERM": "dumb"},
+        )
+        os.close(far)
+        self.seen = ""
+
+    def expect(self, text: str, within_s: float = 60) -> str:
+        """Wait for ``text``; return what came before it."""
+        deadline = time.monotonic() + within_s
+        while text not in self.seen:
+            left_s = deadline - time.monotonic()
+            assert left_s > 0, f"no {text!r} in {self.seen!r}"
+            if select.select([self._terminal], [], [], left_s)[0]:
+                try:
+                    piece = os.read(self._terminal, 4096)
+                except OSError:
+                    piece = b""
+                assert piece, f"it ended without {text!r}: {self.seen!r}"
+                self.seen += piece.decode(errors="replace")
+        before, _, self.seen = self.seen.partition(text)
+        return before
+
+    def type(self, text: str) -> None:
+        os.write(self._terminal, text.encode())
+
+    def say(self, line: str) -> str:
+        """Type a line at the prompt, and return what is shown until the next prompt."""
+        self.type(f"{line}\n")
+        return self.expect(PROMPT).replace("\r", "")
+
+    def say_until(self, line: str, text: str, within_s: float = 60) -> str:
+        """Repeat a line until its answer contains ``text``; return that answer."""
+        deadline = time.monotonic() + within_s
+        while text not in (answer := self.say(line)):
+            assert time.monotonic() < deadline, answer
+        return answer
+
+    def wait(self, within_s: float = 60) -> int:
+        """Read until it ends, and return its exit status."""
+        deadline = time.monotonic() + within_s
+        while self.process.poll() is None:
+            assert time.monotonic() < deadline, self.seen
+            if select.select([self._terminal], [], [], 0.1)[0]:
+                try:
+                    self.seen += os.read(self._terminal, 4096).decode(errors="replace")
+                except OSError:
+                    continue
+        return self.process.returncode
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._terminal)
