@@ -7,7 +7,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from knotless.notebook import advise, analyse, check, compile, draw, load, plan, simulate
 
 __all__ = ["advise", "analyse", "check", "compile", "draw", "load", "plan", "simulate"]
 

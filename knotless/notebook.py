@@ -245,7 +245,7 @@ def simulate(
 def advise(fabric: Fabric | str, engines: str = ALL, **options: Any) -> Comparison:
     """Compare engines, and say which to choose and why; ``source`` is the advice."""
     chosen = _fabric(fabric)
-    advice = advice_of(list(compare(chosen, engines, PlanRequest.of(**options))))
+    advice = advice_of(chosen, list(compare(chosen, engines, PlanRequest.of(**options))))
     rows = [
         (row.engine, *(formatted(row.summary[key]) for key in COMPARED), advice.reasons[row.engine])
         for row in advice.rows

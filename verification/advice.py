@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.flow_control import NAMES
+from routing.default_engine import default_engine
 from routing.engine import engine_named
+from topologies.fabric import Fabric
 from verification.comparison import Compared
 
 _ORDER = ("max_channel_load", "mean_switches", "vcs", "vlans", "rules")
@@ -47,19 +49,20 @@ class Advice:
         }
 
 
-def _rank(row: Compared) -> tuple[Any, ...]:
-    figures = row.summary or {}
-    return (*(figures[key] for key in _ORDER), row.engine)
-
-
-def advise(rows: Sequence[Compared]) -> Advice:
-    """Return which engine of a comparison to choose.
+def advise(fabric: Fabric, rows: Sequence[Compared]) -> Advice:
+    """Return which engine of a comparison on ``fabric`` to choose.
 
     Among the plans that cannot deadlock, it is the one with the lowest load of the most loaded
     channel; if equal, with the shortest paths, then with the fewest virtual channels, VLANs and
-    rules; the first name if all are equal.
+    rules; if all are equal, the default engine of the fabric, or the first name.
     """
-    safe = sorted((row for row in rows if row.summary and row.summary["acyclic"]), key=_rank)
+    default = default_engine(fabric)
+
+    def rank(row: Compared) -> tuple[Any, ...]:
+        figures = row.summary or {}
+        return (*(figures[key] for key in _ORDER), row.engine != default, row.engine)
+
+    safe = sorted((row for row in rows if row.summary and row.summary["acyclic"]), key=rank)
     if not safe:
         reasons = {row.engine: _unsafe(row) for row in rows}
         return Advice(None, "no engine has a plan that cannot deadlock", reasons, (), tuple(rows))
@@ -69,8 +72,8 @@ def advise(rows: Sequence[Compared]) -> Advice:
     second = f" {safe[1].engine} is next: {reasons[safe[1].engine]}." if len(safe) > 1 else ""
     reason = (
         f"{best.engine}: of {len(safe)} engines whose plans cannot deadlock, its most loaded"
-        f" channel carries the fewest paths ({of['max_channel_load']}, at least"
-        f" {of['load_bound']:.2f} with any engine); equal ones are ranked by length of paths,"
+        f" channel carries the fewest paths: {of['max_channel_load']}; no engine gets below"
+        f" {of['load_bound']:.2f}. Equal ones are ranked by length of paths,"
         f" virtual channels, VLANs and rules.{second} {engine_named(best.engine).rule}"
     )
     return Advice(best.engine, reason, reasons, _cheaper(safe), tuple(rows))

@@ -68,7 +68,11 @@ of them use it: {colours}. The tables are computed whenever this page is built:
 def advices() -> Mapping[str, Advice]:
     """Return the comparison of all engines on each fabric."""
     request = PlanRequest()
-    return {spec: advise(list(compare(load(spec), ALL, request))) for spec in FABRICS}
+    fabrics = {spec: load(spec) for spec in FABRICS}
+    return {
+        spec: advise(fabric, list(compare(fabric, ALL, request)))
+        for spec, fabric in fabrics.items()
+    }
 
 
 def page() -> str:

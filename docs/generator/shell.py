@@ -13,6 +13,7 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,8 @@ from knotless.main import main
 
 BLOCK = re.compile(r"^```(\w+)((?: \w+(?:=\S+)?)+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COLUMNS = "96"
-MAX_LINES = 40
+MAX_COLUMNS = 100
+MAX_LINES = 45
 TIMEOUT_S = 60
 
 
@@ -115,8 +117,15 @@ def executed(text: str, folder: Path, page: str) -> str:
 
 
 def shortened(output: str) -> str:
-    """Return at most MAX_LINES lines, without trailing spaces."""
-    lines = [line.rstrip() for line in output.splitlines()]
+    """Return at most MAX_LINES lines, broken between words as a terminal would break them."""
+    lines = [part for line in output.splitlines() for part in _broken(line.rstrip())]
     if len(lines) > MAX_LINES:
         lines = [*lines[:MAX_LINES], f"... and {len(lines) - MAX_LINES} more lines"]
     return "\n".join(lines)
+
+
+def _broken(line: str) -> list[str]:
+    """Return a line in parts that fit; tables are left as they are."""
+    if len(line) <= MAX_COLUMNS or "  " in line.strip():
+        return [line]
+    return textwrap.wrap(line, MAX_COLUMNS, subsequent_indent="  ", break_long_words=False)

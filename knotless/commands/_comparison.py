@@ -11,7 +11,7 @@ from rich.table import Table
 
 from knotless.commands._options import shown
 from routing.request import PlanRequest
-from topologies import load
+from topologies.fabric import Fabric
 from verification.comparison import Compared, chosen, compare
 
 COLUMNS = {
@@ -34,12 +34,12 @@ EXPLANATION = (
 )
 
 
-def compared(spec: str, request: PlanRequest, *, quiet: bool) -> list[Compared]:
-    """Plan ``spec`` with the engines of the request, with a progress bar unless ``quiet``."""
+def compared(fabric: Fabric, request: PlanRequest, *, quiet: bool) -> list[Compared]:
+    """Plan ``fabric`` with the engines of the request, with a progress bar unless ``quiet``."""
     return list(
         track(
-            compare(load(spec), request.engine, request),
-            f"Planning {spec}",
+            compare(fabric, request.engine, request),
+            f"Planning {fabric.name}",
             total=len(chosen(request.engine)),
             console=Console(stderr=True),
             transient=True,

@@ -10,6 +10,7 @@ from knotless.commands._comparison import compared, print_comparison
 from knotless.commands._options import json_option, print_json
 from knotless.commands._plan_options import plan_options
 from routing.request import PlanRequest
+from topologies import load
 from verification.advice import advise
 from verification.comparison import ALL
 
@@ -30,10 +31,11 @@ def command(spec: str, request: PlanRequest, as_json: bool) -> None:
 
     Example: knotless advise random,16 --vcs 1 --flow-control pause
     """
-    rows = compared(spec, request, quiet=as_json)
-    advice = advise(rows)
+    fabric = load(spec)
+    rows = compared(fabric, request, quiet=as_json)
+    advice = advise(fabric, rows)
     if as_json:
-        print_json({"fabric": spec, **advice.as_json()})
+        print_json({"fabric": fabric.name, **advice.as_json()})
     else:
         print_comparison(spec, rows, advice.reasons)
         click.echo(advice.reason)

@@ -62,7 +62,7 @@ def command(
             raise PlanError("--without repairs one plan; omit it with --compare")
         if explaining:
             raise PlanError("--explain is about one plan; omit it with --compare")
-        rows = compared(spec, request, quiet=as_json)
+        rows = compared(load(spec), request, quiet=as_json)
         if as_json:
             print_json({"engines": [row.as_json() for row in rows]})
         else:
