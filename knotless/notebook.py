@@ -23,7 +23,7 @@ from common.errors import PlanError
 from common.flow_control import AUTO
 from forwarding.openflow.compiled import CompiledRules
 from forwarding.openflow.directory import write_dir
-from knotless.shown import Comparison, Drawing, Figures, formatted
+from knotless.shown import Comparison, Drawing, Figures
 from routing.plan import Hop, make_plan
 from routing.plan import Plan as RoutedPlan
 from routing.request import PlanRequest
@@ -42,18 +42,16 @@ from verification.explanation import explain
 
 __all__ = ["Plan", "Rules", "advise", "analyse", "check", "compile", "draw", "load", "plan"]
 __all__ += ["simulate"]
-COMPARED = (
-    "max_channel_load",
-    "load_bound",
-    "minimal",
-    "mean_switches",
-    "max_switches",
-    "vcs",
-    "vlans",
-    "rules",
-    "acyclic",
-)
-"""The figures of a plan that :func:`advise` shows of each engine."""
+COMPARED = {
+    "load": "max_channel_load",
+    "bound": "load_bound",
+    "mean": "mean_switches",
+    "most": "max_switches",
+    "VCs": "vcs",
+    "VLANs": "vlans",
+    "rules": "rules",
+}
+"""The figures of a plan that :func:`advise` shows of each engine: heading -> key."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -247,11 +245,11 @@ def advise(fabric: Fabric | str, engines: str = ALL, **options: Any) -> Comparis
     chosen = _fabric(fabric)
     advice = advice_of(chosen, list(compare(chosen, engines, PlanRequest.of(**options))))
     rows = [
-        (row.engine, *(formatted(row.summary[key]) for key in COMPARED), advice.reasons[row.engine])
+        (row.engine, *(row.summary[key] for key in COMPARED.values()), advice.reasons[row.engine])
         for row in advice.rows
         if row.summary is not None
     ]
-    columns = ("engine", *(key.replace("_", " ") for key in COMPARED), "compared")
+    columns = ("engine", *COMPARED, "compared")
     title = f"routing engines on {chosen.name}"
     return Comparison(title, columns, tuple(rows), advice.reason, advice)
 

@@ -27,6 +27,7 @@ LINKS = {
     "changelog.md": [("](docs/", "](")],
 }
 """Links that lead elsewhere on the site than in the repository."""
+_CODE = re.compile(r"<code>[^<]*</code>")
 _ROLE = re.compile(r":(?:func|class|mod|meth|data|attr):(<code>)~?")
 
 
@@ -51,5 +52,5 @@ def on_page_markdown(markdown: str, page: Page, **_others: Any) -> str:
 
 
 def on_page_content(html: str, **_others: Any) -> str:
-    """Show the cross-references of docstrings as code."""
-    return _ROLE.sub(r"\1", html)
+    """Show the cross-references of docstrings as code, and escaped bars in code as bars."""
+    return _CODE.sub(lambda code: code[0].replace("\\|", "|"), _ROLE.sub(r"\1", html))
