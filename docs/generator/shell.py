@@ -26,7 +26,7 @@ from knotless.main import main
 BLOCK = re.compile(r"^```(\w+)((?: \w+(?:=\S+)?)+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COLUMNS = "96"
 MAX_COLUMNS = 100
-MAX_LINES = 45
+MAX_LINES = 60
 TIMEOUT_S = 60
 
 

@@ -67,8 +67,10 @@ R_TURN = Engine(
     summary="2-D turn model on a tree: turns out of right-down only where no cycle closes",
     route=route_r_turn,
     has_root=True,
-    rule="As L-turn, but turns out of right-down channels are prohibited first.",
+    rule="In a spanning tree, a channel goes left or right (in the order in which the tree is "
+    "visited) and up or down. Turns out of right-down channels are prohibited, those that close "
+    "no cycle are released again, and a shortest path along the allowed turns is taken.",
     proof="Cycles that remain without turns out of right-down channels are broken turn by "
     "turn, and a prohibited turn is released only if it closes no cycle.",
-    use="As L-turn. Which of the two is better depends on the fabric, so try both.",
+    use="As lturn. Which of the two is better depends on the fabric, so try both.",
 )
