@@ -32,9 +32,9 @@ other.* `knotless check rules --draw cycle.svg`
 
 Every engine has a picture on [its page](explanation/engines.md). Two of them on the same mesh:
 
-| up\\*/down\\* | descending layers |
+| up\\*/down\\* | structured buffer pool |
 |---|---|
-| ![Paths of updown](explanation/images/updown.svg) | ![Paths of dl](explanation/images/dl.svg) |
+| ![Paths of updown](explanation/images/updown.svg) | ![Paths of sbp](explanation/images/sbp.svg) |
 
 ## Measurements
 
