@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests demo test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-ibdmchk bench-repair fuzz fuzz-long fuzz-commands fuzz-readers miri test-primitives test-barriers prove coverage lab-image clean
+.PHONY: help setup setup-checks setup-tests demo docs test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-ibdmchk bench-repair fuzz fuzz-long fuzz-commands fuzz-readers miri test-primitives test-barriers prove coverage lab-image clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -32,6 +32,9 @@ test: setup-tests lint  ## run every check, and every test except those of test-
 
 test-long: setup-tests  ## run the tests that take minutes: exports on a real kernel, large fabrics
 	$(BIN)/pytest -m long
+
+docs: setup-tests  ## build the documentation as a site into build/site (open index.html there)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 lint: lint-python lint-rust  ## check format, lint and types, without changing files
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import matplotlib
 
@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from runs.plots import RED, check_format, write_figure
+from runs.plots import RED, STYLE, check_format, svg_text, write_figure
 from topologies.fabric import Fabric
 from topologies.layout import Point, place_switches
 
@@ -23,10 +23,12 @@ SWITCH, HOST, LINK, TEXT = "#2f5d8a", "#e8b04a", "#8a949e", "#1d2733"
 
 Channel = tuple[str, int]
 """The switch and the port that a channel leaves."""
+Marked = Collection[Channel] | Mapping[Channel, str]
+"""Channels drawn as arrows: red, or each in a colour of its own."""
 
 
-def draw_fabric(fabric: Fabric, path: str, marked: Collection[Channel] = ()) -> None:
-    """Draw ``fabric`` to a file, with red arrows for ``marked`` channels.
+def draw_fabric(fabric: Fabric, path: str, marked: Marked = ()) -> None:
+    """Draw ``fabric`` to a file, with arrows for ``marked`` channels.
 
     The suffix of ``path`` determines the format.
 
@@ -37,6 +39,16 @@ def draw_fabric(fabric: Fabric, path: str, marked: Collection[Channel] = ()) -> 
 
     """
     check_format(path)
+    write_figure(_figure(fabric, marked), path)
+
+
+def fabric_svg(fabric: Fabric, marked: Marked = ()) -> str:
+    """Return the same drawing as an SVG element."""
+    with matplotlib.rc_context({"svg.hashsalt": STYLE["svg.hashsalt"]}):
+        return svg_text(_figure(fabric, marked))
+
+
+def _figure(fabric: Fabric, marked: Marked) -> Figure:
     places = place_switches(fabric)
     xs, ys = zip(*places.values(), strict=True)
     width, height = max(xs) - min(xs) + 2.2, max(ys) - min(ys) + 2.2
@@ -45,16 +57,15 @@ def draw_fabric(fabric: Fabric, path: str, marked: Collection[Channel] = ()) -> 
     axes = figure.add_axes((0, 0, 1, 1))
     draw_on(axes, fabric, places, marked)
     axes.set_title(fabric.name, y=0.96, color=TEXT, fontsize=11)
-    write_figure(figure, path)
+    return figure
 
 
-def draw_on(
-    axes: Axes, fabric: Fabric, places: dict[str, Point], marked: Collection[Channel] = ()
-) -> None:
+def draw_on(axes: Axes, fabric: Fabric, places: dict[str, Point], marked: Marked = ()) -> None:
     """Draw hosts, links and switches; parallel links are curved so that none hides another."""
     longest = 1.25 * min(
         (math.dist(places[link.a], places[link.b]) for link in fabric.links), default=1.0
     )
+    colours = marked if isinstance(marked, Mapping) else dict.fromkeys(marked, RED)
     drawn: Counter[frozenset[str]] = Counter()
     for link in fabric.links:
         start, end = places[link.a], places[link.b]
@@ -69,10 +80,10 @@ def draw_on(
                 start, end, arrowstyle="-", connectionstyle=style, color=LINK, lw=1.4, zorder=1
             )
         )
-        if (link.a, link.a_port) in marked:
-            _draw_arrow(axes, start, end, bend)
-        if (link.b, link.b_port) in marked:
-            _draw_arrow(axes, end, start, -bend)
+        if (link.a, link.a_port) in colours:
+            _draw_arrow(axes, start, end, bend, colours[link.a, link.a_port])
+        if (link.b, link.b_port) in colours:
+            _draw_arrow(axes, end, start, -bend, colours[link.b, link.b_port])
     for name, (x, y) in places.items():
         _draw_hosts(axes, [host.name for host in fabric.hosts_at[name].values()], (x, y))
         axes.text(
@@ -93,7 +104,7 @@ def draw_on(
     axes.axis("off")
 
 
-def _draw_arrow(axes: Axes, start: Point, end: Point, bend: float) -> None:
+def _draw_arrow(axes: Axes, start: Point, end: Point, bend: float, colour: str) -> None:
     """Draw a marked channel a little beside its link, so that both directions can be seen."""
     style = f"arc3,rad={bend + 0.06}"
     axes.add_patch(
@@ -105,7 +116,7 @@ def _draw_arrow(axes: Axes, start: Point, end: Point, bend: float) -> None:
             shrinkA=14,
             shrinkB=14,
             connectionstyle=style,
-            color=RED,
+            color=colour,
             lw=2.2,
             zorder=2,
         )

@@ -19,12 +19,20 @@ from routing.routes import Routes
 
 @dataclass(frozen=True)
 class Engine:
-    """A routing engine; ``route`` must be deterministic and break ties by a stated rule."""
+    """A routing engine; ``route`` must be deterministic and break ties by a stated rule.
+
+    ``summary`` is one line. ``rule`` says how paths are chosen, ``proof`` why they cannot deadlock
+    (or that nothing prevents it), and ``use`` for which fabrics the engine is meant;
+    ``knotless plan --explain`` and the documentation show them.
+    """
 
     name: str
     summary: str
     route: Callable[[Task], Routes]
     has_root: bool = False
+    rule: str = ""
+    proof: str = ""
+    use: str = ""
 
 
 @cache

@@ -20,6 +20,8 @@ MAX_PACKET_BYTES = 65_000
 MAX_TIME_US = 1e13
 """115 days: virtual time is a 64-bit number of picoseconds."""
 MAX_COMPUTING = 1000.0
+USUAL_PACKETS = 2000
+"""Default duration of traffic without an end: the time in which a host sends this many packets."""
 
 
 @dataclass(frozen=True)
@@ -139,3 +141,11 @@ class Scenario:
     def lasting(self, duration_us: float) -> Scenario:
         """Return the same scenario with another duration."""
         return replace(self, duration_us=duration_us)
+
+    def that_ends(self) -> Scenario:
+        """Return the same scenario; without an end, with the time of :data:`USUAL_PACKETS`."""
+        if self.duration_us is not None or self.ends:
+            return self
+        slowest_mbps = min(host.rate_mbps for host in self.plan.fabric.hosts)
+        usual_us = 8 * USUAL_PACKETS * self.packet_bytes / slowest_mbps
+        return self.lasting(self.warm_up_us + usual_us)

@@ -88,6 +88,11 @@ class CheckedPlan:
         """Whether all paths between hosts are shortest paths."""
         return int(self.loads.sum()) == self._shortest_hops
 
+    @property
+    def hops_over_shortest(self) -> float:
+        """The channels on all paths between hosts, divided by those on shortest paths."""
+        return int(self.loads.sum()) / max(1, self._shortest_hops)
+
     def refuse_deadlock(self) -> None:
         """Raise PlanError if the plan can deadlock under its flow control."""
         refuse_deadlock(self.plan, self.cycle)

@@ -18,13 +18,12 @@ from routing.request import PlanRequest
 from simulation import Buffers, LinkChange, Load, Result, Scenario, SimulationError, simulate
 from simulation.detail import by_channel, by_flow
 from simulation.memory import check_memory
+from simulation.scenario import USUAL_PACKETS
 from simulation.traffic import ARRIVALS
 from topologies import load
 from topologies.fabric import Fabric, with_lines
 from traffic.patterns import pattern_named, patterns
 
-USUAL_PACKETS = 2000
-"""Default duration of traffic without an end: the time in which a host sends this many packets."""
 DEADLOCKED = 3
 """Exit status for ``--fail-on-deadlock``."""
 
@@ -161,7 +160,7 @@ def _scenario(fabric: Fabric, request: PlanRequest, given: dict[str, Any]) -> Sc
     in_phases = given["pattern"] is not None and pattern_named(given["pattern"]).in_phases
     check_memory(fabric, in_phases=in_phases)
     plan = make_plan(fabric, request)
-    scenario = Scenario(
+    return Scenario(
         plan,
         given["pattern"] or ("multicast" if senders else "trace"),
         load,
@@ -176,12 +175,7 @@ def _scenario(fabric: Fabric, request: PlanRequest, given: dict[str, Any]) -> Sc
         duration_us=given["duration"],
         seed=given["seed"],
         senders=senders,
-    )
-    if scenario.duration_us is None and not scenario.ends:
-        slowest_mbps = min(host.rate_mbps for host in fabric.hosts)
-        usual_us = 8 * USUAL_PACKETS * scenario.packet_bytes / slowest_mbps
-        return scenario.lasting(scenario.warm_up_us + usual_us)
-    return scenario
+    ).that_ends()
 
 
 def _sender(text: str) -> tuple[str, int]:

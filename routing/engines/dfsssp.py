@@ -87,4 +87,10 @@ ENGINE = Engine(
     summary="shortest paths weighted by load, in as many layers as needed",
     route=route,
     has_root=True,
+    rule="All pairs take shortest paths, chosen one destination at a time so that busy "
+    "channels are avoided. A path whose turns would close a cycle moves to the next "
+    "layer, and a layer is a virtual channel.",
+    proof="The turns of the paths in each layer form no cycle, and no path changes its layer.",
+    use="Irregular fabrics, or regular ones with a missing link, whose switches have PFC with "
+    "several lossless priorities.",
 )

@@ -75,4 +75,11 @@ ENGINE = Engine(
     summary="descending layers of up*/down*; minimal with enough virtual channels",
     route=route,
     has_root=True,
+    rule="A spanning tree gives each channel a direction, up or down. A path may turn from "
+    "down to up only if it moves to the next virtual channel. Among such paths a "
+    "shortest one is taken.",
+    proof="Within a virtual channel a path goes up, then down, which closes no cycle. It only "
+    "ever moves to a higher virtual channel, and never back.",
+    use="Any fabric with a fixed, small number of lossless priorities: it works with any "
+    "number of them, and paths get shorter with each.",
 )

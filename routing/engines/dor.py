@@ -74,4 +74,12 @@ ENGINE = Engine(
     name="dor",
     summary="dimension order on meshes and tori; two dateline virtual channels on tori",
     route=route,
+    rule="A path finishes its steps in the first dimension, then those in the second, and so "
+    "on. On a torus it continues on virtual channel 1 after the wrap-around link of a dimension "
+    "(the dateline).",
+    proof="Dependencies only lead to later dimensions. Within a dimension of a torus, the "
+    "dateline cuts each ring: nothing on virtual channel 1 waits for virtual channel 0. "
+    "With a single virtual channel this argument fails if paths of two hops start at "
+    "every switch of a ring.",
+    use="Meshes and tori. Paths are shortest and the load is even.",
 )

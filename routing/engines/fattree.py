@@ -72,4 +72,10 @@ ENGINE = Engine(
     name="fattree",
     summary="fat-trees: up by the digits of the destination (d-mod-k), then down",
     route=route,
+    rule="A path goes up until it can come down to the destination. At each level, a digit "
+    "of the destination's number selects the link up.",
+    proof="A path never goes up after it went down, so no dependency leads from a channel "
+    "down to a channel up.",
+    use="Fat-trees and Clos fabrics of any size. Paths are shortest, and the digits spread the "
+    "load over all links up.",
 )

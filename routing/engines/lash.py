@@ -37,4 +37,10 @@ ENGINE = Engine(
     summary="layered shortest paths, in as many layers as needed",
     route=route,
     has_root=True,
+    rule="Every pair takes a shortest path in a single layer, which is a virtual channel: "
+    "one in which the path closes no cycle. Pairs are then distributed over layers to "
+    "balance the load.",
+    proof="The turns of the paths in each layer form no cycle, and no path changes its layer.",
+    use="Irregular fabrics whose switches have PFC with several lossless priorities; needs "
+    "few layers.",
 )

@@ -128,4 +128,9 @@ ENGINE = Engine(
     name="lsft",
     summary="Latin-square fat-trees: through the spine that two leaves share",
     route=route,
+    rule="Two leaves of a Latin-square fat-tree share exactly one spine. The path is leaf, "
+    "spine, leaf.",
+    proof="Every path is one channel up and one channel down, so no dependency leads from a "
+    "channel down to a channel up.",
+    use="Latin-square fat-trees. Together with their schedule, an all-to-all without contention.",
 )

@@ -54,10 +54,23 @@ L_TURN = Engine(
     summary="2-D turn model on a tree: turns into left-up only where no cycle closes",
     route=route,
     has_root=True,
+    rule="In a spanning tree, a channel goes left or right (in the order in which the tree "
+    "is visited) and up or down. Turns into left-up channels are prohibited, those that "
+    "close no cycle are released again, and a shortest path along the allowed turns is "
+    "taken.",
+    proof="Cycles that remain without turns into left-up channels are broken turn by turn, "
+    "and a prohibited turn is released only if it closes no cycle.",
+    use="Irregular fabrics with plain PAUSE, where up*/down* overloads the links at the root.",
 )
 R_TURN = Engine(
     name="rturn",
     summary="2-D turn model on a tree: turns out of right-down only where no cycle closes",
     route=route_r_turn,
     has_root=True,
+    rule="In a spanning tree, a channel goes left or right (in the order in which the tree is "
+    "visited) and up or down. Turns out of right-down channels are prohibited, those that close "
+    "no cycle are released again, and a shortest path along the allowed turns is taken.",
+    proof="Cycles that remain without turns out of right-down channels are broken turn by "
+    "turn, and a prohibited turn is released only if it closes no cycle.",
+    use="As lturn. Which of the two is better depends on the fabric, so try both.",
 )

@@ -28,4 +28,7 @@ ENGINE = Engine(
     name="minimal",
     summary="shortest paths; can deadlock (the counter-example)",
     route=route,
+    rule="Every pair takes a shortest path, spread over equal ones.",
+    proof="Nothing prevents a cycle. The check of the rules says whether there is one.",
+    use="As the counter-example, and to see what freedom from deadlock costs.",
 )

@@ -83,4 +83,10 @@ ENGINE = Engine(
     summary="longest prefix of tree labels: up, at most once across, down",
     route=route,
     has_root=True,
+    rule="Switches get labels along a spanning tree. A packet takes the channel whose label "
+    "is the longest prefix of the destination's label: up the tree, at most once "
+    "across, then down.",
+    proof="Dependencies lead from channels up to channels across or down, and from those to "
+    "channels further down the tree only.",
+    use="To compare with the literature: the rule needs no routing tables.",
 )

@@ -83,9 +83,20 @@ SBP = Engine(
     name="sbp",
     summary="structured buffer pool: shortest paths, the virtual channel counts the hops",
     route=route,
+    rule="Every pair takes a shortest path. At each hop between switches the packet moves to "
+    "the next virtual channel.",
+    proof="A packet only waits for a higher virtual channel than the one it holds.",
+    use="To compare with the literature, or fabrics of small diameter: it needs as many "
+    "virtual channels as the longest path has hops.",
 )
 REDUCED = Engine(
     name="sbp-reduced",
     summary="structured buffer pool that counts only hops from switches with branches",
     route=route_reduced,
+    rule="Every pair takes a shortest path. The packet moves to the next virtual channel "
+    "only when it leaves a switch with three or more neighbours.",
+    proof="A cycle contains a switch with three or more neighbours, unless the fabric is a "
+    "ring, where the first switch counts as one. Beyond that switch a packet waits for "
+    "a higher virtual channel.",
+    use="As SBP, on fabrics with long chains of switches.",
 )

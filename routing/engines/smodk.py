@@ -96,4 +96,10 @@ ENGINE = Engine(
     name="smodk",
     summary="trees: shortest paths by the digits of the source (s-mod-k), one tree per source",
     route=route,
+    rule="A path goes up, then down. At each switch with several shortest ways, a digit of "
+    "the source's number selects one.",
+    proof="The engine checks the dependencies of its paths and refuses a fabric on which they "
+    "have a cycle. In a tree they have none: a path never goes up after it went down.",
+    use="Fat-trees under traffic in which few sources send to many destinations; each "
+    "source has one tree.",
 )

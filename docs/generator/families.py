@@ -1,0 +1,105 @@
+"""The reference of fabric specs: every family, with a drawing."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+from docs.generator import drawings as draw
+from docs.generator.commands import escaped
+from routing.default_engine import default_engine
+from topologies import load
+from topologies.family import Family
+from topologies.registry import families
+
+HEAD = """# Fabric specs
+
+A spec is `FAMILY,SIZE..,OPTION=VALUE..`, as in `mn --topo`. Wherever a command expects SPEC, it
+also accepts a [file](../fabric-files.md).
+
+```sh run
+knotless topology torus,4,4,hosts=2,rate=1000
+```
+
+| option | meaning | of |
+|---|---|---|
+| `hosts=K` | hosts on each switch that has hosts | every family except `flat` and `hub` |
+| `rate=MBPS` | rate of every link, Mbit/s | every family |
+| `delay=US` | one-way delay of every link, microseconds | every family |
+
+Switches are called `s1`, `s2`..; in grids they are numbered row by row, the first dimension
+fastest, and in trees the switches with hosts come first. Hosts are called `h1`, `h2`.., switch by
+switch. At each switch the ports to hosts come first, from port 1. In grids, the port to the next
+and the port to the previous switch of each dimension follow; elsewhere, ports in the order of
+their neighbours.
+
+## Families
+
+This list is generated from the program.
+"""
+EXAMPLES: Mapping[str, str] = {
+    "clos": "clos,4",
+    "fattree": "fattree,2,4,2",
+    "fattree2": "fattree2,4",
+    "fattree3": "fattree3,4",
+    "flat": "flat,8",
+    "hub": "hub,8",
+    "irregular-a": "irregular-a",
+    "irregular-b": "irregular-b",
+    "lsft": "lsft,2",
+    "mesh": "mesh,4,3",
+    "mtree": "mtree,4,3",
+    "random": "random,12,hosts=1,seed=1",
+    "ring": "ring,6",
+    "torus": "torus,4,3",
+}
+"""What is drawn of each family."""
+DRAWINGS: Mapping[str, Callable[[], str]] = {
+    f"reference/images/{name}.svg": partial(draw.fabric, spec) for name, spec in EXAMPLES.items()
+}
+
+
+def page() -> str:
+    """Return the page."""
+    known = families()
+    rows = ["| family | spec | |", "|---|---|---|"]
+    rows += [
+        f"| [{name}](#{name}) | `{family.usage}` | {escaped(family.summary)} |"
+        for name, family in known.items()
+    ]
+    sections = (line for family in known.values() for line in _section(family))
+    return "\n".join([HEAD, *rows, "", *sections])
+
+
+def _section(family: Family) -> Iterator[str]:
+    yield f"### {family.name}\n"
+    yield f"`{family.usage}`: {escaped(family.summary)}.\n"
+    yield from (f"{text}\n" for text in _documented(family))
+    if family.options:
+        options = ", ".join(f"`{key}={value}`" for key, value in family.options.items())
+        yield f"Own options, with their defaults: {options}.\n"
+    spec = EXAMPLES.get(family.name)
+    if spec is not None:
+        yield f"Default engine: [{default_engine(load(spec))}](../explanation/engines.md).\n"
+        yield f"![The fabric {spec}](images/{family.name}.svg)\n"
+
+
+def _documented(family: Family) -> Iterator[str]:
+    """Yield the paragraphs of the builder's docstring: the rule, then where it comes from."""
+    text = inspect.getdoc(family.build) or ""
+    head, _, references = text.partition("References\n----------\n")
+    for paragraph in re.split(r"\n\n", head.split("Raises\n------")[0].strip()):
+        words = " ".join(paragraph.split())
+        words = re.sub(r":\w+:`~?([\w.]+)`", r"`\1`", words.replace("``", "`"))
+        if words:
+            yield _sentence(words)
+    if references:
+        yield f"Source: {escaped(' '.join(references.split()))}"
+
+
+def _sentence(words: str) -> str:
+    """Turn 'Return the ring..' into 'The ring..'."""
+    rest = words.removeprefix("Return ")
+    return rest[0].upper() + rest[1:]

@@ -1,0 +1,56 @@
+"""The hooks of mkdocs.yml: generated pages are added, and the commands on pages are run.
+
+Needs the repository's folder on the path: ``python -m mkdocs build``.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from docs.generator import pages, shell
+
+ROOT = Path(__file__).resolve().parents[2]
+COPIED = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
+"""Pages of the site that are files elsewhere in the repository."""
+LINKS = {
+    "agreement.md": [("](runs)", "](runs/index.md)")],
+    "reproduction.md": [("](runs)", "](runs/index.md)")],
+    "reproduction/runs.md": [("](../runs)", "](../runs/index.md)")],
+    "contributing.md": [("](docs/", "](")],
+    "changelog.md": [("](docs/", "](")],
+}
+"""Links that lead elsewhere on the site than in the repository."""
+_CODE = re.compile(r"<code>[^<]*</code>")
+_ROLE = re.compile(r":(?:func|class|mod|meth|data|attr):(<code>)~?")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages and drawings, and the pages that are copied."""
+    made: dict[str, str] = dict(pages.texts())
+    made |= {name: (ROOT / source).read_text() for name, source in COPIED.items()}
+    for path, text in made.items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_others: Any) -> str:
+    """Correct links, and run the commands of the page."""
+    path = page.file.src_uri
+    for name, source in COPIED.items():
+        markdown = markdown.replace(f"](../../{source}", f"](../{name}")
+    for old, new in LINKS.get(path, ()):
+        markdown = markdown.replace(old, new)
+    with tempfile.TemporaryDirectory() as folder:
+        return shell.executed(markdown, Path(folder), path)
+
+
+def on_page_content(html: str, **_others: Any) -> str:
+    """Show the cross-references of docstrings as code, and escaped bars in code as bars."""
+    return _CODE.sub(lambda code: code[0].replace("\\|", "|"), _ROLE.sub(r"\1", html))

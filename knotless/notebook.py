@@ -1,0 +1,269 @@
+"""Knotless in a notebook: the functions behind the commands, with results that display themselves.
+
+    import knotless as kn
+
+    fabric = kn.load("torus,4,4")
+    plan = kn.plan(fabric, engine="dor", vcs=1, select="low-port")
+    kn.draw(plan)
+
+Wherever a fabric is expected, its spec or file may be given instead, and wherever a plan is
+expected, a fabric with the options of a plan (the fields of
+:class:`routing.request.PlanRequest`). Wrong input raises a :class:`common.errors.KnotlessError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from common.errors import PlanError
+from common.flow_control import AUTO
+from forwarding.openflow.compiled import CompiledRules
+from forwarding.openflow.directory import write_dir
+from knotless.shown import Comparison, Drawing, Figures
+from routing.plan import Hop, make_plan
+from routing.plan import Plan as RoutedPlan
+from routing.request import PlanRequest
+from simulation.run import simulate as run_scenario
+from simulation.scenario import Scenario
+from simulation.traffic import Load
+from topologies import load
+from topologies.fabric import Fabric, with_lines
+from traffic.analysis import analyse as analyse_plan
+from traffic.patterns import pattern_named
+from verification.advice import advise as advice_of
+from verification.check import check as check_rules
+from verification.checked_plan import CheckedPlan
+from verification.comparison import ALL, compare
+from verification.explanation import explain
+
+__all__ = ["Plan", "Rules", "advise", "analyse", "check", "compile", "draw", "load", "plan"]
+__all__ += ["simulate"]
+COMPARED = {
+    "load": "max_channel_load",
+    "bound": "load_bound",
+    "mean": "mean_switches",
+    "most": "max_switches",
+    "VCs": "vcs",
+    "VLANs": "vlans",
+    "rules": "rules",
+}
+"""The figures of a plan that :func:`advise` shows of each engine: heading -> key."""
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """The routes of a fabric, checked; displays its figures and its verdict."""
+
+    checked: CheckedPlan
+    request: PlanRequest
+
+    @property
+    def plan(self) -> RoutedPlan:
+        """The plan itself."""
+        return self.checked.plan
+
+    @property
+    def fabric(self) -> Fabric:
+        """The fabric."""
+        return self.plan.fabric
+
+    @property
+    def acyclic(self) -> bool:
+        """Whether the plan cannot deadlock under its flow control."""
+        return self.checked.verdict.acyclic
+
+    @property
+    def cycle(self) -> list[str]:
+        """A cycle of virtual channels that can wait for each other, or an empty list."""
+        return self.checked.cycle
+
+    @cached_property
+    def figures(self) -> Figures:
+        """The figures of ``knotless plan``, without those that differ between runs."""
+        hidden = {"routing_ms", "compile_ms"}
+        values = {key: v for key, v in self.checked.summary().items() if key not in hidden}
+        title = f"{self.plan.engine} on {self.fabric.name}"
+        return Figures(title, values, self.checked.verdict.text, self.checked)
+
+    @property
+    def explanation(self) -> Figures:
+        """What the engine did and why, as ``knotless plan --explain`` prints it."""
+        topics = explain(self.checked, self.request)
+        return Figures(f"why {self.plan.engine} on {self.fabric.name}", topics)
+
+    def path(self, source: str, destination: str) -> list[Hop]:
+        """Return the switches on the path between two hosts; raises PlanError."""
+        return self.plan.path(source, destination)
+
+    def __repr__(self) -> str:
+        """Return the figures as text."""
+        return repr(self.figures)
+
+    def _repr_html_(self) -> str:
+        return self.figures._repr_html_()
+
+
+@dataclass(frozen=True, repr=False)
+class Rules:
+    """The OpenFlow 1.3 rules of a plan."""
+
+    plan: RoutedPlan
+    rules: CompiledRules
+
+    def write(self, directory: str | Path) -> None:
+        """Write the files of ``knotless flows --out``; raises RuleError."""
+        plan = self.plan
+        write_dir(plan.fabric, self.rules, directory, plan.multicast, plan.host_tags())
+
+    def __repr__(self) -> str:
+        """Return the number of rules."""
+        return f"{self.rules.total} rules of {self.plan.engine} on {self.plan.fabric.name}"
+
+    def _repr_html_(self) -> str:
+        values = {"switches": len(self.rules), "rules": self.rules.total}
+        values |= {"groups": self.rules.groups, "VLANs": self.plan.vlan_count}
+        title = f"rules of {self.plan.engine} on {self.plan.fabric.name}"
+        return Figures(title, values)._repr_html_()
+
+
+def _fabric(given: Fabric | str) -> Fabric:
+    return load(given) if isinstance(given, str) else given
+
+
+def _planned(given: Plan | Fabric | str, options: Mapping[str, Any]) -> Plan:
+    """Return a plan, made first if a fabric is given."""
+    if not isinstance(given, Plan):
+        return plan(given, **options)
+    if options:
+        raise PlanError(f"{next(iter(options))}: a plan has its options already; give a fabric")
+    return given
+
+
+def plan(fabric: Fabric | str, **options: Any) -> Plan:
+    """Plan the routes of a fabric: ``engine="dor", vcs=1, flow_control="pause"``, and so on.
+
+    Raises
+    ------
+    PlanError
+        An option does not exist, or the engine cannot route the fabric.
+
+    """
+    request = PlanRequest.of(**options)
+    return Plan(CheckedPlan(make_plan(_fabric(fabric), request)), request)
+
+
+def compile(fabric: Plan | Fabric | str, **options: Any) -> Rules:
+    """Compile the OpenFlow rules of a plan, or of a fabric with the options of a plan."""
+    made = _planned(fabric, options)
+    return Rules(made.plan, made.checked.rules)
+
+
+def check(fabric: Rules | Plan | Fabric | str, flow_control: str = AUTO, **options: Any) -> Figures:
+    """Read the rules back as switches would, and return the verdict on them.
+
+    ``source`` of the result is the :class:`verification.check.Verdict`.
+    """
+    rules = fabric if isinstance(fabric, Rules) else compile(fabric, **options)
+    of = rules.plan
+    chosen = of.flow_control if flow_control == AUTO else flow_control
+    verdict = check_rules(
+        of.fabric,
+        rules.rules,
+        flow_control=chosen,
+        multicast=of.multicast,
+        tags=of.host_tags(),
+    )
+    hidden = {"fabric", "problems", "witnesses"}
+    figures = {key: value for key, value in verdict.as_json().items() if key not in hidden}
+    return Figures(f"check of {of.fabric.name}", figures, verdict.text, verdict)
+
+
+def analyse(
+    fabric: Plan | Fabric | str, pattern: str = "shift", *, seed: int = 1, **options: Any
+) -> Figures:
+    """Count how many flows of a pattern share each channel; ``source`` is the analysis.
+
+    Raises
+    ------
+    PatternError
+        The pattern does not exist or does not fit the fabric.
+
+    """
+    made = _planned(fabric, options)
+    chosen = pattern_named(pattern)
+    analysis = analyse_plan(made.plan, chosen, seed)
+    title = f"{chosen.name} on {made.fabric.name}, {made.plan.engine}"
+    return Figures(title, analysis.figures(), source=analysis)
+
+
+def simulate(
+    fabric: Plan | Fabric | str,
+    pattern: str = "permutation",
+    *,
+    traffic: Load | None = None,
+    rate_mbps: float | None = None,
+    delay_us: float | None = None,
+    seed: int = 1,
+    duration_us: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Figures:
+    """Simulate a pattern packet by packet; one seed gives one result.
+
+    ``rate_mbps`` and ``delay_us`` replace those of all links, which needs a fabric, not a plan.
+    ``settings`` are further fields of :class:`simulation.scenario.Scenario`. ``source`` of the
+    result is the :class:`simulation.result.Result`.
+
+    Raises
+    ------
+    SimulationError
+        The scenario is invalid, or does not fit into memory.
+    PatternError
+        The pattern does not exist or does not fit the fabric.
+
+    """
+    if rate_mbps is not None or delay_us is not None:
+        if isinstance(fabric, Plan):
+            raise PlanError("rate_mbps, delay_us: the links of a plan have theirs; give a fabric")
+        fabric = with_lines(_fabric(fabric), rate_mbps, delay_us)
+    made = _planned(fabric, options)
+    more = {"seed": seed, "duration_us": duration_us, **(settings or {})}
+    result = run_scenario(Scenario(made.plan, pattern, traffic or Load(), **more).that_ends())
+    varying = {"wall_s", "setup_s", "packet_hops_per_s"}
+    figures = {key: value for key, value in result.summary().items() if key not in varying}
+    found = " -> ".join(result.knot) if result.knot else ""
+    text = f"DEADLOCK: {found}" if found else "no deadlock formed"
+    return Figures(f"{pattern} on {made.fabric.name}", figures, text, result)
+
+
+def advise(fabric: Fabric | str, engines: str = ALL, **options: Any) -> Comparison:
+    """Compare engines, and say which to choose and why; ``source`` is the advice."""
+    chosen = _fabric(fabric)
+    advice = advice_of(chosen, list(compare(chosen, engines, PlanRequest.of(**options))))
+    rows = [
+        (row.engine, *(row.summary[key] for key in COMPARED.values()), advice.reasons[row.engine])
+        for row in advice.rows
+        if row.summary is not None
+    ]
+    columns = ("engine", *COMPARED, "compared")
+    title = f"routing engines on {chosen.name}"
+    return Comparison(title, columns, tuple(rows), advice.reason, advice)
+
+
+def draw(fabric: Plan | Fabric | str, marked: Collection[tuple[str, int]] = ()) -> Drawing:
+    """Draw a fabric; of a plan that can deadlock, also the cycle in red.
+
+    ``marked`` are channels, as switch and output port, to be drawn in red instead.
+    """
+    from knotless.drawing import fabric_svg  # Matplotlib takes a second to load
+
+    if isinstance(fabric, Plan):
+        end_of = fabric.plan.channels.end_of
+        marked = marked or [end_of(name) for name in fabric.cycle]
+        return Drawing(fabric.fabric.name, fabric_svg(fabric.fabric, marked))
+    chosen = _fabric(fabric)
+    return Drawing(chosen.name, fabric_svg(chosen, marked))

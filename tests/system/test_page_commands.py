@@ -1,0 +1,73 @@
+"""Every `knotless` command in a block on a page runs, or is listed with the test that runs it.
+
+The build of the site runs the blocks marked `sh run` (test_site.py).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from docs.generator.shell import BLOCK, Shell
+from tests.unit.test_pages import ROOT
+
+LIST = yaml.safe_load((ROOT / "tests" / "data" / "page_commands.yaml").read_text())
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMMAND = re.compile(r"(?:sudo )?(?:\S*/)?knotless [a-z].*")
+STATUSES = {"check": {0, 1}, "simulate": {0, 3}}
+"""Exit statuses of commands that work: a cycle or deadlock may be what a page shows."""
+GRAPH = '<graphml><graph edgedefault="undirected"><node id="a"/></graph></graphml>'
+
+
+def commands(page: Path) -> list[str]:
+    """Return the commands in the blocks of a page, except those that the site runs."""
+    text = BLOCK.sub(lambda block: "" if " run" in block[2] else block[0], page.read_text())
+    fenced, joined, found = False, "", []
+    for line in text.splitlines():
+        if line.startswith("```"):
+            fenced = not fenced
+        elif fenced or line.startswith("    "):
+            joined += line.split(" # ")[0].strip()
+            if joined.endswith("\\"):
+                joined = joined.removesuffix("\\")
+                continue
+            if COMMAND.fullmatch(joined):
+                found.append(joined)
+            joined = ""
+    return found
+
+
+EVERY = {command: page for page in PAGES for command in commands(page)}
+
+
+def listed(command: str) -> bool:
+    return any(re.fullmatch(row["commands"], command) for row in LIST)
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """Return a shell in a folder with what the pages take for granted."""
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "my.graphml").write_text(GRAPH)
+    made = Shell(folder)
+    assert made.run("knotless flows torus,4,4 --engine dor --out rules").status == 0
+    assert made.run("knotless topology my.graphml --out my.json").status == 0
+    return made
+
+
+@pytest.mark.parametrize("command", [command for command in EVERY if not listed(command)])
+def test_commands_on_pages_run(command: str, shell: Shell) -> None:
+    done = shell.run(command)
+    verb = command.split("knotless ")[1].split()[0]
+    assert done.status in STATUSES.get(verb, {0}), (EVERY[command].name, done.output[-500:])
+
+
+def test_the_list_names_tests_that_exist_and_commands_on_pages() -> None:
+    assert len(EVERY) > 60
+    for row in LIST:
+        assert (ROOT / row["test"]).is_file(), row
+        used = [command for command in EVERY if re.fullmatch(row["commands"], command)]
+        assert used, row
