@@ -8,6 +8,8 @@ from collections import Counter
 from topologies.fabric import Fabric
 
 Point = tuple[float, float]
+HOST_AWAY = 0.72
+"""Distance of a host from its switch."""
 
 
 def place_switches(fabric: Fabric) -> dict[str, Point]:
@@ -29,6 +31,19 @@ def place_switches(fabric: Fabric) -> dict[str, Point]:
             for name, turn in zip(names, turns, strict=True)
         }
     return _in_layers(fabric)
+
+
+def fan(count: int) -> list[Point]:
+    """Return where to draw ``count`` hosts of a switch, from its centre.
+
+    Below and to the right; more than eight stand around the switch.
+    """
+    if count > 8:
+        angles = [360 * place / count for place in range(count)]
+    else:
+        angles = [-45 + 26 * (place - (count - 1) / 2) for place in range(count)]
+    turns = [math.radians(angle) for angle in angles]
+    return [(HOST_AWAY * math.cos(turn), HOST_AWAY * math.sin(turn)) for turn in turns]
 
 
 def _on_grid(names: list[str], dims: tuple[int, ...]) -> dict[str, Point]:
