@@ -140,7 +140,8 @@ class FakeFabric:
             def do_POST(self) -> None:  # noqa: N802
                 body = self.rfile.read(int(self.headers["content-length"]))
                 fake.requests.append((self.path, json.loads(body)))
-                self._answer({"tier": 1, "rules_changed": 4, "performed": True, "steps": []})
+                done = not fake.requests[-1][1].get("dry_run", False)
+                self._answer({"tier": 1, "rules_changed": 4, "performed": done, "steps": []})
 
             def _answer(self, found: dict[str, Any] | None) -> None:
                 text = json.dumps(found or {"error": "no such thing"}).encode()

@@ -124,6 +124,7 @@ class Stream(Response):
             async for text in self._client.messages():
                 part = {"type": "http.response.body", "body": text, "more_body": True}
                 await asyncio.wait_for(send(part), SEND_LIMIT_S)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
         async def await_the_end() -> None:
             while (await receive())["type"] != "http.disconnect":

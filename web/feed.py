@@ -97,6 +97,11 @@ class Feed:
         client.put("state", json.dumps(self._state).encode())
         return client
 
+    def close(self) -> None:
+        """End the streams of all clients: the server ends."""
+        for client in list(self._clients):
+            client.close()
+
     def _send(self, kind: str, data: bytes) -> None:
         for client in self._clients:
             client.put(kind, data)
@@ -109,6 +114,7 @@ class Client:
         self._leave = leave
         self._waiting: deque[tuple[str, bytes]] = deque(maxlen=MAX_WAITING)
         self._ready = asyncio.Event()
+        self._open = True
 
     def put(self, kind: str, data: bytes) -> None:
         """Add a message. An older state that was not sent yet is replaced."""
@@ -131,7 +137,7 @@ class Client:
 
     async def messages(self) -> AsyncIterator[bytes]:
         """Yield messages as server-sent events, or a comment where there is nothing to say."""
-        while True:
+        while self._open:
             if not self._waiting:
                 self._ready.clear()
                 try:
@@ -139,9 +145,13 @@ class Client:
                 except TimeoutError:
                     yield b": still here\n\n"
                     continue
+                if not self._waiting:
+                    continue
             kind, data = self._waiting.popleft()
             yield b"event: " + kind.encode() + b"\ndata: " + data + b"\n\n"
 
     def close(self) -> None:
-        """Leave."""
+        """Leave, and end the stream."""
+        self._open = False
+        self._ready.set()
         self._leave(self)

@@ -14,6 +14,34 @@ from web.feed import Feed
 
 MAX_CONNECTIONS = 256
 MAX_HEADER_BYTES = 16 << 10
+GRACE_S = 2
+
+
+class Server(uvicorn.Server):
+    """The server of one source; its streams end with it."""
+
+    def __init__(self, source: Source, feed: Feed, host: str) -> None:
+        self._feed = feed
+        super().__init__(
+            uvicorn.Config(
+                make_app(feed, source, host),
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                lifespan="on",
+                ws="none",
+                http="h11",
+                loop="asyncio",
+                limit_concurrency=MAX_CONNECTIONS,
+                h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+                timeout_graceful_shutdown=GRACE_S,
+            )
+        )
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End all streams, then the server."""
+        self._feed.close()
+        await super().shutdown(sockets)
 
 
 def serve(source: Source, feed: Feed, host: str, port: int, ready: Callable[[str], None]) -> None:
@@ -21,27 +49,14 @@ def serve(source: Source, feed: Feed, host: str, port: int, ready: Callable[[str
 
     Port 0 is any free one. Raises KnotlessError if the address cannot be listened on.
     """
-    listener = _listen(host, port)
     shown = f"[{host}]" if ":" in host else host
-    config = uvicorn.Config(
-        make_app(feed, source, host),
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        ws="none",
-        http="h11",
-        loop="asyncio",
-        limit_concurrency=MAX_CONNECTIONS,
-        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
-        timeout_graceful_shutdown=1,
-    )
-    with listener:
+    with listen(host, port) as listener:
         ready(f"http://{shown}:{listener.getsockname()[1]}/")
-        uvicorn.Server(config).run(sockets=[listener])
+        Server(source, feed, host).run(sockets=[listener])
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; raises KnotlessError if that is not possible."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)

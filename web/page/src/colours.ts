@@ -21,12 +21,12 @@ export interface Theme {
 }
 
 const LIGHT: Theme = {
-  idle: "#c9d0d7", low: "#9ecae1", high: "#08519c", pausing: "#f2b84b", paused: "#d55e00",
+  idle: "#aeb8c2", low: "#9ecae1", high: "#08519c", pausing: "#f2b84b", paused: "#d55e00",
   knot: "#c8102e", down: "#6e7781", verdict: "#7b3fa0", faint: "#eceff2", text: "#1d2733", back: "#fff",
   switch: "#2f5d8a", host: "#b98a2f", lost: "#9aa4ae",
 };
 const DARK: Theme = {
-  idle: "#3d4650", low: "#2b5178", high: "#79c0ff", pausing: "#b98a2f", paused: "#ff9d4d",
+  idle: "#4d5863", low: "#2b5178", high: "#79c0ff", pausing: "#b98a2f", paused: "#ff9d4d",
   knot: "#ff5468", down: "#8b949e", verdict: "#d2a8ff", faint: "#232a31", text: "#e6edf3", back: "#14181d",
   switch: "#6ca4dc", host: "#e8b04a", lost: "#59636e",
 };
@@ -44,14 +44,16 @@ export interface Style {
   color: string;
   size: number;
   label: string;
+  /** Whether it is drawn as a thick line in large pictures too. */
+  bold?: boolean;
 }
 
 /** How a channel is drawn. */
 export function styleOf(values: Values, inVerdict: boolean): Style {
   const colours = theme();
-  if (values.knot === "cycle") return { color: colours.knot, size: 7, label: "knot" };
+  if (values.knot === "cycle") return { color: colours.knot, size: 7, label: "knot", bold: true };
   if (values.knot === "member") return { color: colours.knot, size: 3.5, label: "" };
-  if (inVerdict) return { color: colours.verdict, size: 5, label: "cycle" };
+  if (inVerdict) return { color: colours.verdict, size: 5, label: "cycle", bold: true };
   if (values.down) return { color: colours.down, size: 1, label: "cut" };
   const lost = values.droppedNow > 0 ? `drops ${values.droppedNow}` : "";
   if (values.paused >= 10) {

@@ -3,14 +3,18 @@
 import { EdgeCurvedArrowProgram } from "@sigma/edge-curve";
 import { MultiDirectedGraph } from "graphology";
 import Sigma from "sigma";
-import { EdgeRectangleProgram } from "sigma/rendering";
+import { EdgeLineProgram, EdgeRectangleProgram } from "sigma/rendering";
 
 import { type Values } from "./channels";
 import { type Style, onThemeChange, styleOf, theme } from "./colours";
 import type { Picture, State } from "./types";
 
-/** Above this number of channels both directions of a link are one straight line. */
+/**
+ * Above this number of channels both directions of a link are one thin line, in the colour of the
+ * one that stands out more: software WebGL could not draw more.
+ */
 const MOST_CURVED = 2000;
+const MOST_BOLD = 500;
 const MOST_LABELLED = 400;
 
 /** Draws the name of a switch in it, and anything else beside it. */
@@ -37,6 +41,7 @@ interface Item {
   color: string;
   label: string | null;
   kind?: string;
+  type?: string;
   curvature?: number;
   forceLabel?: boolean;
   zIndex?: number;
@@ -45,7 +50,12 @@ interface Item {
 export class Drawing {
   private graph = new MultiDirectedGraph<Item, Item>();
   private renderer: Sigma<Item, Item> | null = null;
-  private shown: string[] = [];
+  /** The edge of each channel. */
+  private edges: number[] = [];
+  /** By edge. */
+  private shown: (Style | undefined)[] = [];
+  /** The edges that are drawn again as thick lines, with their colours. */
+  private bold = "";
   private picture: Picture | null = null;
   private values: Values[] = [];
   private state: State = {};
@@ -107,16 +117,27 @@ export class Drawing {
     this.renderer = null;
     this.graph.clear();
     this.shown = [];
+    this.bold = "";
     const { picture } = this;
     if (picture === null || picture.nodes.length === 0) return;
     this.fill(picture);
     const many = picture.channels.length > MOST_LABELLED;
+    const thin = this.thin;
     try {
       this.renderer = new Sigma<Item, Item>(this.graph, this.box, {
-        defaultEdgeType: picture.channels.length > MOST_CURVED ? "line" : "curved",
-        edgeProgramClasses: { line: EdgeRectangleProgram, curved: EdgeCurvedArrowProgram },
-        enableEdgeEvents: true,
-        renderEdgeLabels: true,
+        defaultEdgeType: thin ? "thin" : "curved",
+        edgeProgramClasses: {
+          thin: EdgeLineProgram, bold: EdgeRectangleProgram, curved: EdgeCurvedArrowProgram,
+        },
+        // Not the graph's attributes: each change of those would be drawn by itself.
+        edgeReducer: (edge, item) => {
+          const style = this.shown[Number(edge)];
+          if (style === undefined) return item;
+          const { color, size, label } = style;
+          return { ...item, color, size, label, forceLabel: label !== "", zIndex: Math.round(size) };
+        },
+        enableEdgeEvents: !many,
+        renderEdgeLabels: !many,
         defaultDrawNodeLabel: drawLabel as never,
         edgeLabelColor: { color: theme().text },
         labelSize: 12,
@@ -139,6 +160,10 @@ export class Drawing {
     this.paintChannels();
   }
 
+  private get thin(): boolean {
+    return (this.picture?.channels.length ?? 0) > MOST_CURVED;
+  }
+
   private fill(picture: Picture): void {
     const small = picture.nodes.length > 300;
     for (const { name, kind, x, y } of picture.nodes) {
@@ -148,7 +173,15 @@ export class Drawing {
       this.graph.addNode(name, { x, y, kind, size, color, label: name, forceLabel: !small });
     }
     const parallel = new Map<string, number>();
+    const links = new Map<string, number>();
+    this.edges = picture.channels.map((_, i) => i);
     picture.channels.forEach((channel, i) => {
+      const first = links.get(channel.link);
+      if (this.thin && first !== undefined) {
+        this.edges[i] = first;
+        return;
+      }
+      links.set(channel.link, i);
       const pair = `${channel.from} ${channel.to}`;
       const before = parallel.get(pair) ?? 0;
       parallel.set(pair, before + 1);
@@ -165,24 +198,44 @@ export class Drawing {
       ? { color: theme().idle, size: 1.6, label: "" }
       : styleOf(values, this.verdict.has(name));
     if (values === undefined && this.verdict.has(name)) {
-      return { color: theme().verdict, size: 5, label: "cycle" };
+      return { color: theme().verdict, size: 5, label: "cycle", bold: true };
     }
-    return index === this.selected ? { ...style, size: style.size + 4, label: name } : style;
+    if (index !== this.selected) return style;
+    return { ...style, size: style.size + 4, label: name, bold: true };
   }
 
   private paintChannels(): void {
+    const styles: (Style | undefined)[] = [];
+    this.edges.forEach((edge, i) => {
+      const [style, other] = [this.style(i), styles[edge]];
+      if (other === undefined || other.size < style.size) styles[edge] = style;
+    });
     const changed: string[] = [];
-    this.picture?.channels.forEach((_, i) => {
-      const { color, size, label } = this.style(i);
-      const key = `${color} ${size.toFixed(1)} ${label}`;
-      if (this.shown[i] === key || !this.graph.hasEdge(String(i))) return;
-      this.shown[i] = key;
-      this.graph.mergeEdgeAttributes(String(i), {
-        color, size, label: label || null, forceLabel: label !== "", zIndex: Math.round(size),
-      });
-      changed.push(String(i));
+    styles.forEach((now, edge) => {
+      const before = this.shown[edge];
+      if (now === undefined || (before !== undefined && before.color === now.color &&
+        before.label === now.label && Math.abs(before.size - now.size) < 0.1)) return;
+      this.shown[edge] = now;
+      changed.push(String(edge));
     });
     if (changed.length > 0) this.refresh([], changed);
+    if (this.thin) this.paintBold(styles);
+  }
+
+  /** Draws what must not be overlooked over the thin lines of a large picture. */
+  private paintBold(styles: (Style | undefined)[]): void {
+    const wanted = styles.flatMap((style, edge) => (style?.bold ? [{ edge, style }] : []))
+      .slice(0, MOST_BOLD);
+    const key = wanted.map(({ edge, style }) => `${edge}${style.color}`).join();
+    if (key === this.bold) return;
+    this.bold = key;
+    this.graph.filterEdges((name) => name.startsWith("bold"))
+      .forEach((name) => this.graph.dropEdge(name));
+    for (const { edge, style } of wanted) {
+      const [from, to] = this.graph.extremities(String(edge));
+      const item = { type: "bold", size: 0.6 * style.size, color: style.color, label: null };
+      this.graph.addDirectedEdgeWithKey(`bold${edge}`, from, to, item);
+    }
   }
 
   private refresh(nodes: string[], edges: string[]): void {

@@ -95,6 +95,7 @@ async function loadPicture(): Promise<void> {
   document.title = `${found.fabric ?? "no fabric"} - Knotless`;
   if (former?.number !== found.number || former.title !== found.title) {
     chosen = -1;
+    markVerdict.checked = found.kind === "verdict";
     drawing.setPicture(found);
     actions.setPicture(found);
     byId("time-panel", HTMLElement).hidden = found.kind === "verdict";

@@ -73,7 +73,8 @@ export function showSwitches(body: HTMLTableSectionElement, state: State): void 
 /** Adds events to a list, the latest first. */
 export function addEvents(list: HTMLElement, events: FabricEvent[]): void {
   for (const { time, kind, ...fields } of events) {
-    const text = Object.entries(fields).map(([name, value]) => `${name} ${shortly(value)}`);
+    const text = Object.entries(fields).map(([name, value]) =>
+      name === "text" ? shortly(value) : `${name} ${shortly(value)}`);
     list.prepend(make("li", {}, `${clock(time)} ${kind} ${text.join(", ")}`.trim()));
   }
   while (list.children.length > MOST_EVENTS) list.lastElementChild?.remove();
@@ -135,7 +136,7 @@ export function showVerdict(
   if (list !== null) {
     setItems(list, cycle.map((channel, i) => {
       const flow = verdict.witnesses?.[i];
-      const why = flow?.source ? `, for example for frames of ${flow.source} to ` +
+      const why = flow?.source ? `, for example with a frame of ${flow.source} to ` +
         `${flow.destination}` : "";
       return `${channel} can wait for ${cycle[(i + 1) % cycle.length]}${why}`;
     }));
