@@ -15,9 +15,12 @@ from common.errors import EmulationError
 from emulation import names as names_module
 from emulation import processes, state
 from emulation.cuts import Cables
+from emulation.daemon import Daemon
 from emulation.frames import Frames
 from emulation.names import Names
+from emulation.record import record
 from emulation.state import State
+from runs import recording
 from tests.fake_fabric import CYCLE, FakeFabric
 from topologies import load
 from topologies.formats import files
@@ -26,6 +29,7 @@ from web import live
 from web.actions import actions_of, checked
 from web.live import LiveController, LiveFabric
 from web.picture import Picture
+from web.replay import replay
 
 LIMIT_S = 20.0
 
@@ -202,3 +206,22 @@ def test_a_large_fabric_is_drawn_as_its_drawing_is() -> None:
     assert len(picture["channels"]) == 2 * (256 + 128)
     places = {(node["x"], node["y"]) for node in picture["nodes"]}
     assert len(places) == len(picture["nodes"])
+
+
+def test_a_recording_of_an_emulated_fabric_is_replayed(names: Names, fake: FakeFabric) -> None:
+    daemon = Daemon(names.emulator_socket, {})
+    fake.pass_time(1000)
+
+    def progress(_: float) -> None:
+        fake.freeze(10_000)
+
+    with fake.emulator(names.emulator_socket):
+        made = record(daemon, fake.fabric, 0.1, 0.02, progress)
+    path = names.directory / f"ring{recording.SUFFIX}"
+    recording.write(path, made)
+    still = replay(recording.read(path))
+    frames = json.loads(still.feed.history.frames(0, 100))
+    assert frames
+    assert frames[-1]["knot"]["waiting"][CYCLE[0]][0]["to"] == "h3"
+    assert {row[3] for row in frames[-1]["rows"] if row[4]} == {1000}
+    assert frames[-1]["rows"][0][0] == _number(still.feed.picture(), "s1:2")

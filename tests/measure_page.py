@@ -1,7 +1,7 @@
 """The page in Chromium with WebGL in software: frames a second of a large replay, and reactions.
 
-    .venv/bin/python -m bench.page RECORDING
-    .venv/bin/python -m bench.page
+    .venv/bin/python -m tests.measure_page RECORDING
+    .venv/bin/python -m tests.measure_page
 
 With a recording, plays it for ten seconds; a large one is made by
 ``knotless simulate random,1000,degree=8,hosts=1 --engine updown --pattern uniform --load 0.5
