@@ -88,6 +88,9 @@ class LiveFabric:
                 pause_s = await self._sample()
             except KnotlessError as error:
                 self._show(emulator={"reachable": False, "why": str(error)})
+            except (KeyError, TypeError, ValueError) as error:
+                why = f"the link emulator's answer is not understood: {error!r}"[:200]
+                self._show(emulator={"reachable": False, "why": why})
             await asyncio.sleep(pause_s)
 
     async def _sample(self) -> float:

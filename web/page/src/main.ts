@@ -120,6 +120,11 @@ async function loadChanges(): Promise<void> {
   showChanges(byId("changes", HTMLElement), (await api.changes()).changes);
 }
 
+/** Reads the changes now and later: the certificate of a change comes a moment after it. */
+function loadChangesSoon(): void {
+  for (const wait of [200, 1500, 4000]) setTimeout(() => later(loadChanges()), wait);
+}
+
 /** What is requested again when the connection is back needs no other handling here. */
 function later(task: Promise<void>): void {
   task.catch(() => undefined);
@@ -140,14 +145,15 @@ api.follow({
   },
   picture: () => later(loadPicture()),
   state: (found) => {
+    const reached = found.controller?.reachable && !state.controller?.reachable;
     state = found;
     showAll();
-    later(loadChanges());
+    // The server reads the changes a moment after it has reached the controller.
+    if (reached) loadChangesSoon();
   },
   frame: (frame) => slider?.add(frame),
   event: (event) => {
     addEvents(eventList, [event]);
-    // The certificate of a change comes a moment after it.
-    for (const wait of [200, 3000]) setTimeout(() => later(loadChanges()), wait);
+    loadChangesSoon();
   },
 });
