@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests demo docs test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-ibdmchk bench-repair fuzz fuzz-long fuzz-commands fuzz-readers miri test-primitives test-barriers prove coverage lab-image clean
+.PHONY: help setup setup-checks setup-tests demo docs test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-ibdmchk bench-repair fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove coverage lab-image clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -109,6 +109,9 @@ coverage:  ## measure how much Python and Rust code the tests run (twice as long
 
 lab-image: setup  ## make one archive with all packages, for classrooms without network
 	tools/lab-image.sh
+
+page:  ## rebuild the bundle of the live page (needs Node.js and npm)
+	cd web/page && npm ci --ignore-scripts --no-audit --no-fund && npm run check && npm run build
 
 clean:  ## remove what setup and tests created here (not results/, not Debian packages)
 	rm -rf .venv build core/target *.egg-info \

@@ -14,8 +14,12 @@ from emulation.names import Names
 
 ADDRESS = certificates.ADDRESS
 REQUEST_LIMIT_S = 10.0
+MAX_ANSWER_BYTES = 256 << 20
 CHANGE_LIMIT_S = 600.0
 """Time for the steps of a change to be planned and proven, on a large fabric."""
+
+Address = tuple[str, int]
+"""Host and port of a controller's REST interface."""
 
 
 class Controller:
@@ -28,34 +32,46 @@ class Controller:
         settings = state.require_running(names).settings
         if settings.get("controller") == "none":
             raise EmulationError(f"fabric {names.name!r} was started without a controller")
-        self._names, self.port = names, int(settings["rest_port"])
+        self._names, self.at = names, (ADDRESS, int(settings["rest_port"]))
 
     def status(self) -> dict[str, Any]:
         """Return ``GET /status``; raises :class:`EmulationError`."""
-        return status(self.port)
+        return exchange(self.at, "GET", "/status")
 
     def post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
         """Request a change; raises :class:`EmulationError` with the reason if it is refused."""
         token = read_text(self._names.token_file, EmulationError).strip()
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        return _exchange(self.port, "POST", path, json.dumps(body), headers, CHANGE_LIMIT_S)
+        return post(self.at, path, body, token)
 
 
 def status(rest_port: int) -> dict[str, Any]:
     """Return the controller's ``GET /status``; raises :class:`EmulationError` if unreachable."""
-    return _exchange(rest_port, "GET", "/status", None, {}, REQUEST_LIMIT_S)
+    return exchange((ADDRESS, rest_port), "GET", "/status")
 
 
-def _exchange(
-    port: int, method: str, path: str, body: str | None, headers: Mapping[str, str], limit_s: float
+def post(at: Address, path: str, body: Mapping[str, object], token: str) -> dict[str, Any]:
+    """Request a change; raises :class:`EmulationError` with the reason if it is refused."""
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    return exchange(at, "POST", path, json.dumps(body), headers, CHANGE_LIMIT_S)
+
+
+def exchange(
+    at: Address,
+    method: str,
+    path: str,
+    body: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    limit_s: float = REQUEST_LIMIT_S,
 ) -> dict[str, Any]:
-    connection = http.client.HTTPConnection(ADDRESS, port, timeout=limit_s)
+    """Return a controller's answer; raises :class:`EmulationError` for another one or none."""
+    connection = http.client.HTTPConnection(*at, timeout=limit_s)
     try:
-        connection.request(method, path, body, dict(headers))
+        connection.request(method, path, body, dict(headers or {}))
         answer = connection.getresponse()
-        found = json.loads(answer.read())
+        found = json.loads(answer.read(MAX_ANSWER_BYTES))
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise EmulationError(f"the controller does not answer on port {port}") from error
+        where = f"port {at[1]}" if at[0] == ADDRESS else f"{at[0]}:{at[1]}"
+        raise EmulationError(f"the controller does not answer on {where}") from error
     finally:
         connection.close()
     if not isinstance(found, dict):

@@ -16,7 +16,7 @@ from matplotlib.patches import FancyArrowPatch
 
 from runs.plots import RED, STYLE, check_format, svg_text, write_figure
 from topologies.fabric import Fabric
-from topologies.layout import Point, place_switches
+from topologies.layout import Point, fan, place_switches
 
 SWITCH, HOST, LINK, TEXT = "#2f5d8a", "#e8b04a", "#8a949e", "#1d2733"
 
@@ -127,9 +127,8 @@ def _draw_hosts(axes: Axes, names: list[str], at: Point) -> None:
     """Draw a switch's hosts in a fan below and to the right; more than eight as a number."""
     if len(names) > 8:
         names = [f"{names[0]}..{names[-1]}"]
-    for place, name in enumerate(names):
-        turn = math.radians(-45 + 26 * (place - (len(names) - 1) / 2))
-        x, y = at[0] + 0.72 * math.cos(turn), at[1] + 0.72 * math.sin(turn)
+    for name, (dx, dy) in zip(names, fan(len(names)), strict=True):
+        x, y = at[0] + dx, at[1] + dy
         axes.plot([at[0], x], [at[1], y], color=HOST, lw=1, zorder=1)
         axes.text(
             x,

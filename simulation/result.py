@@ -97,6 +97,12 @@ class Result:
         found = self.report.deadlock
         return [] if found is None else [self._name(*member) for member in found.cycle]
 
+    @property
+    def knot_members(self) -> list[str]:
+        """All channels of the first deadlock, also those that only wait for its cycle."""
+        found = self.report.deadlock
+        return [] if found is None else [self._name(*member) for member in found.members]
+
     def _name(self, channel: int, priority: int) -> str:
         return f"{self.channels.names[channel]}/{priority}"
 

@@ -23,10 +23,14 @@ FOREVER_PS = 2**64 - 1
 
 Progress = Callable[[float, int], None]
 """Called with the virtual time in microseconds and the number of events so far."""
+Runner = Callable[[simulator.Simulation, Callable[[], None]], None]
+"""Runs a simulation to its end, calling a function now and then to report progress."""
 
 
-def simulate(scenario: Scenario, progress: Progress | None = None) -> Result:
-    """Run a scenario and return its result.
+def simulate(
+    scenario: Scenario, progress: Progress | None = None, runner: Runner | None = None
+) -> Result:
+    """Run a scenario and return its result; ``runner`` may record what happens.
 
     Raises
     ------
@@ -41,9 +45,16 @@ def simulate(scenario: Scenario, progress: Progress | None = None) -> Result:
     began = time.perf_counter()
     simulation, table, flows, ends = prepare(scenario)
     prepared = time.perf_counter()
-    while simulation.run(SLICE_EVENTS):
+
+    def report_progress() -> None:
         if progress is not None:
             progress(simulation.now_ps / PICOSECONDS_PER_US, simulation.events)
+
+    if runner is None:
+        while simulation.run(SLICE_EVENTS):
+            report_progress()
+    else:
+        runner(simulation, report_progress)
     ended = time.perf_counter()
     report = simulation.report()
     if ends is not None and scenario.duration_us is None and report.deadlock is None:

@@ -8,6 +8,9 @@ from collections import Counter
 from topologies.fabric import Fabric
 
 Point = tuple[float, float]
+WIDEST = 24
+HOST_AWAY = 0.72
+"""Distance of a host from its switch."""
 
 
 def place_switches(fabric: Fabric) -> dict[str, Point]:
@@ -15,7 +18,8 @@ def place_switches(fabric: Fabric) -> dict[str, Point]:
 
     Grids by their coordinates (a third dimension and more side by side), single rings on a
     circle, everything else in layers: by the hops from the switches that have hosts, those at
-    the bottom, or where all have hosts from the first switch, at the top.
+    the bottom, or where all have hosts from the first switch, at the top. Wide layers stand further
+    apart; where all switches have hosts, more than :data:`WIDEST` in a layer fill a disc instead.
     """
     names = [switch.name for switch in fabric.switches]
     if fabric.grid is not None and len([d for d in fabric.grid.dims if d > 1]) > 1:
@@ -29,6 +33,19 @@ def place_switches(fabric: Fabric) -> dict[str, Point]:
             for name, turn in zip(names, turns, strict=True)
         }
     return _in_layers(fabric)
+
+
+def fan(count: int) -> list[Point]:
+    """Return where to draw ``count`` hosts of a switch, from its centre.
+
+    Below and to the right; more than eight stand around the switch.
+    """
+    if count > 8:
+        angles = [360 * place / count for place in range(count)]
+    else:
+        angles = [-45 + 26 * (place - (count - 1) / 2) for place in range(count)]
+    turns = [math.radians(angle) for angle in angles]
+    return [(HOST_AWAY * math.cos(turn), HOST_AWAY * math.sin(turn)) for turn in turns]
 
 
 def _on_grid(names: list[str], dims: tuple[int, ...]) -> dict[str, Point]:
@@ -56,13 +73,29 @@ def _in_layers(fabric: Fabric) -> dict[str, Point]:
     queue += cut_off
     queue.sort(key=fabric.switch_index.__getitem__)
     widths = Counter(level.values())
+    widest = max(widths.values())
+    if widest > WIDEST and not below:
+        return _on_disc(queue)
+    apart = max(2.4 if below else 1.8, 0.6 * widest / len(widths))
     seen: Counter[int] = Counter()
     places = {}
     for name in queue:
         layer = level[name]
         places[name] = (
             1.5 * (seen[layer] - (widths[layer] - 1) / 2),
-            (2.4 if below else -1.8) * layer,
+            (apart if below else -apart) * layer,
         )
         seen[layer] += 1
     return places
+
+
+def _on_disc(names: list[str]) -> dict[str, Point]:
+    """Place switches evenly on a disc, in their order from its centre, as seeds in a sunflower."""
+    golden = math.pi * (3 - math.sqrt(5))
+    return {
+        name: (
+            math.sqrt(i + 0.5) * math.cos(i * golden),
+            math.sqrt(i + 0.5) * math.sin(i * golden),
+        )
+        for i, name in enumerate(names)
+    }

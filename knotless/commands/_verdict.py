@@ -9,15 +9,19 @@ from typing import NoReturn
 
 import click
 
+from common.flow_control import AUTO
+from forwarding.imported.paths import read_paths
+from forwarding.openflow.directory import is_dir_of_rules, read_dir, read_multicast, read_tags
+from forwarding.openflow.reader import state_of_rules
 from knotless.commands._failures import certificate_json, certificate_lines
 from knotless.commands._options import print_json, print_table
 from knotless.commands._remedies import remedy_lines
 from routing.graphs.channels import Channels
 from topologies.fabric import Fabric
-from verification.check import Verdict
+from verification.check import Verdict, verdict_of
 from verification.dependencies import Witness
 from verification.failures import Certificate
-from verification.imported import ImportedVerdict
+from verification.imported import ImportedVerdict, verdict_of_imported
 from verification.remedies import Remedy
 
 
@@ -26,6 +30,20 @@ def draw_cycle(fabric: Fabric, channels: Channels, path: str, cycle: Sequence[st
     from knotless.drawing import draw_fabric  # Matplotlib takes a second to load
 
     draw_fabric(fabric, path, {channels.end_of(name) for name in cycle})
+
+
+def verdict_on(paths: Sequence[str]) -> tuple[Fabric, dict[str, object]]:
+    """Return a fabric and the values of its verdict; ``paths`` are as of ``knotless check``."""
+    if len(paths) == 1 and is_dir_of_rules(paths[0]):
+        fabric, rules = read_dir(paths[0])
+        groups, tags = read_multicast(fabric, paths[0]), read_tags(fabric, paths[0])
+        found: Verdict | ImportedVerdict = verdict_of(
+            state_of_rules(fabric, rules, groups, tags), AUTO
+        )
+    else:
+        imported = read_paths(paths)
+        fabric, found = imported.fabric, verdict_of_imported(imported)
+    return fabric, found.as_json()
 
 
 def print_verdict(

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from common.files import write_whole
+from experiments.framework.options import FiniteRange
 from knotless.commands._fabric import DELAY, RATE
 from knotless.commands._options import json_option, print_json, print_table
 from knotless.commands._plan_options import plan_options
@@ -15,9 +16,12 @@ from knotless.commands._progress import Bar
 from knotless.commands._watchdog import watchdog_options
 from routing.plan import make_plan
 from routing.request import PlanRequest
+from runs import recording
+from runs.recording import SUFFIX
 from simulation import Buffers, LinkChange, Load, Result, Scenario, SimulationError, simulate
 from simulation.detail import by_channel, by_flow
 from simulation.memory import check_memory
+from simulation.recorder import Recorder
 from simulation.scenario import USUAL_PACKETS
 from simulation.traffic import ARRIVALS
 from topologies import load
@@ -95,12 +99,24 @@ DEADLOCKED = 3
 )
 @click.option("--fail-on-deadlock", is_flag=True, help=f"Exit with {DEADLOCKED} on deadlock.")
 @click.option("--out", metavar="F.json", help="Write every flow and channel to this file.")
+@click.option(
+    "--record", metavar=f"F{SUFFIX}", help="Write all channels over time, for knotless replay."
+)
+@click.option(
+    "--every",
+    "every_us",
+    type=FiniteRange(min=0.001, max=1e12),
+    metavar="US",
+    help="Virtual time between two recorded frames [default: a 500th of the duration, or 100 us].",
+)
 @json_option
 def command(
     spec: str,
     request: PlanRequest,
     as_json: bool,
     out: str | None,
+    record: str | None,
+    every_us: float | None,
     fail_on_deadlock: bool,
     **given: Any,
 ) -> int:
@@ -118,13 +134,21 @@ def command(
     """
     fabric = with_lines(load(spec), given["rate"], given["delay"])
     scenario = _scenario(fabric, request, given)
+    recorder = None
+    if record is not None:
+        recorder = Recorder(every_us or (scenario.duration_us or 5e4) / 500)
+    elif every_us is not None:
+        raise SimulationError("--every is for --record")
     with Bar("simulating", scenario.duration_us, counted=False, transient=True) as bar:
         result = simulate(
             scenario,
             lambda now_us, events: bar.update(
                 completed=now_us, description=f"{events / 1e6:.0f} M events"
             ),
+            None if recorder is None else recorder.run,
         )
+    if recorder is not None and record is not None:
+        recording.write(record, recorder.recording(result))
     values = result.summary()
     if out is not None:
         write_whole(

@@ -14,7 +14,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 MAX_LINES = 350
-GENERATED = {"target", "build", "results"}
+GENERATED = {"target", "build", "results", "node_modules"}
 COMMENT = re.compile(r"//.*")
 REFERENCE = re.compile(r"\b(crate|(?:super::)*super)((?:::\w+)+|::(?=\{))")
 IN_BRACES = re.compile(r"\b((?:crate|super)(?:::\w+)*)::\{([^;]*?)\};", re.DOTALL)
@@ -25,11 +25,11 @@ Module = tuple[str, ...]
 
 @cache
 def sources() -> list[Path]:
-    """Return every Rust and Python file of the repository, except in generated folders."""
+    """Return every Rust, Python and TypeScript source file, except in generated folders."""
     found: list[Path] = []
     for folder, inner, files in os.walk(REPOSITORY):
         inner[:] = [name for name in inner if name[0] != "." and name not in GENERATED]
-        found += [Path(folder, name) for name in files if name.endswith((".rs", ".py"))]
+        found += [Path(folder, name) for name in files if name.endswith((".rs", ".py", ".ts"))]
     return sorted(found)
 
 

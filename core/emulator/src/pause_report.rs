@@ -104,7 +104,7 @@ fn host(fabric: &Fabric, channel: ChannelId) -> &str {
 }
 
 /// The flows of the frames that wait for these virtual channels, those with the most bytes first.
-fn flows(engine: &Engine, channels: impl Iterator<Item = VirtualChannel>) -> Vec<Value> {
+pub fn flows(engine: &Engine, channels: impl Iterator<Item = VirtualChannel>) -> Vec<Value> {
     let mut waiting: BTreeMap<(Mac, Mac), usize> = BTreeMap::new();
     for channel in channels {
         for bytes in engine.model().queued(channel) {

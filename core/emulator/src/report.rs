@@ -87,10 +87,19 @@ pub fn deadlock(engine: &Engine) -> Value {
     let names = |channels: &[switch_model::VirtualChannel]| -> Vec<String> {
         channels.iter().map(|&channel| engine.state().fabric.virtual_channel(channel)).collect()
     };
+    let waiting: Map<String, Value> = deadlock
+        .cycle
+        .iter()
+        .map(|&channel| {
+            let flows = pause_report::flows(engine, std::iter::once(channel));
+            (engine.state().fabric.virtual_channel(channel), flows.into())
+        })
+        .collect();
     json!({
         "since_us": microseconds(since),
         "cycle": names(&deadlock.cycle),
         "members": names(&deadlock.members),
+        "waiting": waiting,
     })
 }
 

@@ -311,6 +311,16 @@ class Simulation:
 
     def run_to(self, at_ps: int) -> None:
         """Run all events up to a time without the interpreter's lock."""
+    def sample(
+        self, at_ps: int
+    ) -> tuple[_Numbers, _Numbers, _Numbers, _Numbers, _Numbers, _Numbers]:
+        """Run all events up to a time and return counters, warm-up included.
+
+        Samples do not change the results.
+
+        By channel and priority, shape (channels, 8): frames and bytes sent, time paused (ps), bytes
+        in the egress queue and in the ingress buffer; by channel: frames dropped.
+        """
     def hold(self, switch: int, generation: int) -> None:
         """Have a switch hold another generation of its rules from now on; at first it holds 0.
 

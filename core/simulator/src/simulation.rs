@@ -92,16 +92,18 @@ impl Simulation {
 
     /// Process about `events` events; false if no event is left.
     pub fn run(&mut self, events: u64) -> bool {
-        self.advance(events, self.settings.end)
+        let more = self.advance(events, self.settings.end);
+        if !more {
+            self.search();
+        }
+        more
     }
 
+    /// Process about `events` events up to a time; false if none is left.
     fn advance(&mut self, events: u64, end: Time) -> bool {
         let stop = self.events.saturating_add(events);
         while self.events < stop {
-            let Some((at, due)) = self.network.next(end) else {
-                self.search();
-                return false;
-            };
+            let Some((at, due)) = self.network.next(end) else { return false };
             self.events += 1;
             match due {
                 Due::TxDone(flight) => {
@@ -304,6 +306,15 @@ impl Simulation {
     /// Events so far.
     pub fn events(&self) -> u64 {
         self.events
+    }
+
+    /// Process all events up to a time and return the counters of all channels, warm-up included.
+    /// Unlike [`Simulation::run_to`] this does not look for a deadlock, so that the results are the
+    /// same as without samples.
+    pub fn sample(&mut self, at: Time) -> Vec<ChannelCounters> {
+        let at = at.min(self.settings.end);
+        self.advance(u64::MAX, at);
+        self.network.counters(at.max(self.now()))
     }
 
     /// The results so far. Time is [`Settings::end`] if that was given.

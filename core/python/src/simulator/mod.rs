@@ -6,7 +6,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use simulator::{Forwarding, LinkChange, Settings, Tables, PRIORITIES};
+use simulator::{Forwarding, LinkChange, PriorityCounters, Settings, Tables, PRIORITIES};
 
 use crate::forwarding::PyState;
 
@@ -21,6 +21,8 @@ use convert::wrong;
 pub(crate) use traffic::PyTraffic;
 
 type Counted<'py> = Bound<'py, PyArray2<u64>>;
+type Sample<'py> =
+    (Counted<'py>, Counted<'py>, Counted<'py>, Counted<'py>, Counted<'py>, Py<PyArray1<u64>>);
 
 /// What switches do with unicasts; see the `.pyi`.
 #[pyclass(frozen, name = "Tables", module = "knotless_core.simulator")]
@@ -124,6 +126,23 @@ impl Simulation {
     #[getter]
     fn events(&self) -> PyResult<u64> {
         Ok(self.inner()?.events())
+    }
+
+    fn sample<'py>(&self, py: Python<'py>, at_ps: u64) -> PyResult<Sample<'py>> {
+        let counted = py.detach(|| self.inner().map(|mut simulation| simulation.sample(at_ps)))?;
+        let rows = [counted.len(), PRIORITIES];
+        let column = |of: fn(&PriorityCounters) -> u64| {
+            let values = counted.iter().flat_map(|channel| channel.priorities.iter().map(of));
+            PyArray1::from_vec(py, values.collect()).reshape(rows)
+        };
+        Ok((
+            column(|counted| counted.tx_frames)?,
+            column(|counted| counted.tx_bytes)?,
+            column(|counted| counted.paused)?,
+            column(|counted| counted.queue_bytes)?,
+            column(|counted| counted.ingress_bytes)?,
+            convert::array(py, counted.iter().map(simulator::ChannelCounters::dropped)),
+        ))
     }
 
     fn report(&self, py: Python<'_>) -> PyResult<report::PyReport> {

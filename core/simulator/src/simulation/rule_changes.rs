@@ -10,6 +10,7 @@ impl Simulation {
     /// Process all events up to a time.
     pub fn run_to(&mut self, at: Time) {
         self.advance(u64::MAX, at.min(self.settings.end));
+        self.search();
     }
 
     /// Have a switch hold another generation of its rules from now on. Frames that it has forwarded

@@ -1,0 +1,28 @@
+"""``knotless top``: a running fabric in the terminal."""
+
+from __future__ import annotations
+
+import click
+
+EXAMPLE = """\b
+Example: sudo knotless top
+         ssh MACHINE -t sudo knotless top my-fabric
+"""
+
+
+@click.command("top", epilog=EXAMPLE)
+@click.argument("name", default="default")
+def command(name: str) -> None:
+    """Show the channels of the running fabric NAME, busiest first, and explain a deadlock.
+
+    The same data as knotless web. q quits, s sorts, i shows idle channels.
+    """
+    from emulation.names import names_of
+    from emulation.runtime import require_root
+
+    names = names_of(name)
+    require_root()
+    from web.live import LiveFabric
+    from web.top import Top  # Textual takes a while to load
+
+    Top(LiveFabric(names)).run()

@@ -1,0 +1,148 @@
+"""Tests of the page in Debian's Chromium; without it they are skipped with a message."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+from emulation import names as names_module
+from emulation import processes, state
+from emulation.cuts import Cables
+from emulation.names import Names
+from emulation.state import State
+from tests.fake_fabric import FakeFabric
+from tests.page_server import CHROMIUM, FLAGS, served
+from topologies import load
+from topologies.formats import files
+from web import controller as controller_module
+from web import live
+from web.live import LiveFabric
+
+HERE = Path(__file__).parent
+WIDTHS = (1400, 400)
+TOKEN = "a-token-of-this-test"  # noqa: S105 - of this test only
+
+Open = Callable[..., Page]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all tests in this folder."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.integration)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, with WebGL in software."""
+    if not os.access(CHROMIUM, os.X_OK):
+        pytest.skip(f"needs {CHROMIUM}: apt-get install chromium")
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Open]:
+    """Open pages; at the end none may have complained or asked another host."""
+    complaints: list[str] = []
+    hosts: set[str | None] = set()
+    contexts = []
+
+    def hear(said: ConsoleMessage) -> None:
+        if said.type in ("error", "warning"):
+            complaints.append(said.text)
+
+    def opened(url: str, width: int = 1400, scheme: Any = "light", **more: Any) -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, **more
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", hear)
+        page.on("dialog", lambda dialog: complaints.append(f"dialog {dialog.message}"))
+        page.goto(url)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert hosts <= {"127.0.0.1", None}
+    # A connection that is refused, or an answer such as 401, is no mistake of the page.
+    assert [text for text in complaints if "Failed to load resource" not in text] == []
+
+
+@dataclass
+class Scene:
+    """A fake ring, its page, and what of it runs; a test ends and starts parts."""
+
+    fake: FakeFabric
+    names: Names
+    url: str = ""
+    parts: dict[str, ExitStack] = field(default_factory=dict)
+    rest_port: int = 0
+
+    def start(self, part: str) -> None:
+        """Start ``emulator`` or ``controller``."""
+        stack = self.parts[part] = ExitStack()
+        if part == "emulator":
+            stack.enter_context(self.fake.emulator(self.names.emulator_socket))
+        else:
+            self.rest_port = stack.enter_context(self.fake.controller(self.rest_port))
+
+    def end(self, part: str) -> None:
+        """End a part."""
+        self.parts.pop(part).close()
+
+    def up(self) -> None:
+        """Make the fabric seem to run."""
+        settings = {"links": "emulated", "controller": "ryu", "rest_port": self.rest_port}
+        owner = processes.ourselves()
+        found = State(self.names.name, "ring,4", owner, "ready", 1.0, settings=settings)
+        self.names.fabric_file.write_text(json.dumps(files.to_json(self.fake.fabric)))
+        state.write(self.names, found)
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    """A page of a ring that runs."""
+    monkeypatch.setattr(names_module, "RUN_DIRECTORY", tmp_path)
+    monkeypatch.setattr(Cables, "cuts", lambda _: [])
+    monkeypatch.setattr(live, "RETRY_S", 0.1)
+    monkeypatch.setattr(controller_module, "POLL_S", 0.2)
+    made = Scene(FakeFabric(load("ring,4")), Names("t"))
+    made.names.directory.mkdir()
+    made.names.token_file.write_text(f"{TOKEN}\n")
+    for part in ("controller", "emulator"):
+        made.start(part)
+    made.up()
+    with served(LiveFabric(made.names)) as url:
+        made.url = url
+        yield made
+    for stack in made.parts.values():
+        stack.close()
+
+
+@pytest.fixture
+def screenshot() -> Callable[[Page, str], None]:
+    """Store a picture of a page for the documentation, in KNOTLESS_SCREENSHOTS if that is set."""
+
+    def store(page: Page, name: str) -> None:
+        folder = os.environ.get("KNOTLESS_SCREENSHOTS")
+        if folder:
+            page.screenshot(path=str(Path(folder, f"{name}.png")), full_page=True)
+
+    return store

@@ -1,0 +1,205 @@
+"""The page in a browser: what a reader sees, and what a reader can do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from routing.plan import make_plan
+from routing.request import PlanRequest
+from runs import recording
+from simulation import Load, Scenario, simulate
+from simulation.recorder import Recorder
+from tests.browser.conftest import TOKEN, WIDTHS, Open, Scene
+from tests.fake_fabric import CYCLE
+from tests.page_server import served
+from topologies import load
+from topologies.fabric import Fabric, Host, Link, Switch
+from web.live import LiveFabric
+from web.replay import replay, verdict
+
+Screenshot = Callable[[Page, str], None]
+
+
+def cells(page: Page, row: str) -> list[str]:
+    """Return the texts of a row of the table of channels."""
+    found = page.locator("#channels tbody tr", has=page.get_by_role("button", name=row, exact=True))
+    return found.first.locator("td").all_inner_texts()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_knot_turns_red_and_is_explained(
+    scene: Scene, open_page: Open, screenshot: Screenshot, width: int, scheme: str
+) -> None:
+    page = open_page(scene.url, width, scheme)
+    expect(page.locator("h1")).to_contain_text("ring,4")
+    expect(page.locator("#channels tbody tr")).to_have_count(16)
+    scene.fake.pass_time(250_000, s1_2=0.75)
+    expect(page.locator("#channels")).to_contain_text("sends")
+    assert cells(page, "s1:2")[3] == "75"
+    expect(page.locator("#knot")).to_be_hidden()
+    scene.fake.freeze(100_000)
+    expect(page.locator("#knot")).to_be_visible()
+    expect(page.locator("#knot li")).to_have_count(4)
+    expect(page.locator("#knot")).to_contain_text("s1:2/0 (s1 \u2192 s2) waits for s2:2/0")
+    expect(page.locator("#knot")).to_contain_text("h1 to h3 (4.0 kB)")
+    expect(page.locator("#channels tr.in-the-knot")).to_have_count(4)
+    assert cells(page, "s1:2")[1] == "in the knot"
+    expect(page.locator("#picture canvas").first).to_be_visible()
+    overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    assert overflow <= 0
+    screenshot(page, f"page-knot-{width}-{scheme}")
+    scene.fake.deadlock = None
+    scene.fake.pass_time(100_000)
+    expect(page.locator("#knot")).to_be_hidden()
+
+
+def test_the_slider_shows_the_past(scene: Scene, open_page: Open) -> None:
+    page = open_page(scene.url)
+    scene.fake.pass_time(250_000, s1_2=0.5)
+    expect(page.locator("#channels")).to_contain_text("sends")
+    first = page.locator("#time").get_attribute("max")
+    assert first is not None
+    scene.fake.freeze(100_000)
+    expect(page.locator("#knot")).to_be_visible()
+    page.locator("#time").fill(first)
+    expect(page.locator("#knot")).to_be_hidden()
+    expect(page.locator("#channels")).to_contain_text("sends")
+    expect(page.locator("#live")).to_have_attribute("aria-pressed", "false")
+    page.get_by_role("button", name="Go to the deadlock").click()
+    expect(page.locator("#knot")).to_be_visible()
+    page.locator("#live").click()
+    scene.fake.deadlock = None
+    scene.fake.pass_time(100_000)
+    expect(page.locator("#knot")).to_be_hidden()
+
+
+def test_the_table_by_keyboard(scene: Scene, open_page: Open) -> None:
+    page = open_page(scene.url)
+    scene.fake.pass_time(250_000, s1_2=0.5, s3_2=0.9)
+    expect(page.locator("#channels")).to_contain_text("sends")
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    page.locator("#search").focus()
+    page.keyboard.type("sends")
+    expect(page.locator("#count")).to_have_text("2 of 2 rows")
+    heading = page.get_by_role("columnheader", name="Load %")
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if heading.locator("button").evaluate("button => button === document.activeElement"):
+            break
+    page.keyboard.press("Enter")
+    expect(heading).to_have_attribute("aria-sort", "descending")
+    expect(page.locator("#channels tbody tr").first).to_contain_text("s3:2")
+    page.keyboard.press("Enter")
+    expect(page.locator("#channels tbody tr").first).to_contain_text("s1:2")
+    page.get_by_role("button", name="s3:2", exact=True).press("Enter")
+    expect(page.locator("#channels tr.chosen")).to_contain_text("s3:2")
+    expect(page.locator("#link")).to_have_value("s3:2-s4:3")
+
+
+def test_the_page_says_what_is_lost_and_recovers(scene: Scene, open_page: Open) -> None:
+    page = open_page(scene.url)
+    status = page.locator("#state")
+    expect(status).to_contain_text("controller: ready, dor, pause")
+    expect(status).to_contain_text("emulator: valid")
+    for part in ("emulator", "controller"):
+        scene.end(part)
+        expect(status.locator("li.bad", has_text=f"{part}: the ")).to_contain_text("not answer")
+        scene.start(part)
+        expect(status.locator("li.bad")).to_have_count(0)
+    scene.names.state_file.unlink()
+    expect(status).to_contain_text("no fabric 't' is running")
+    scene.up()
+    expect(status.locator("li.bad")).to_have_count(0)
+    scene.fake.switches["s2"]["connected"] = False
+    expect(page.locator("#switches")).to_contain_text("not connected")
+
+
+def test_the_page_survives_its_server(scene: Scene, open_page: Open) -> None:
+    source = LiveFabric(scene.names)
+    with served(source) as url:
+        page = open_page(url)
+        expect(page.locator("#state")).to_contain_text("emulator: valid")
+    expect(page.locator("#state")).to_contain_text("the server does not answer")
+    port = int(url.rstrip("/").rpartition(":")[2])
+    with served(LiveFabric(scene.names), port):
+        expect(page.locator("#state")).to_contain_text("emulator: valid")
+        scene.fake.pass_time(250_000, s1_2=0.5)
+        expect(page.locator("#channels")).to_contain_text("sends")
+
+
+def test_actions_need_the_token_which_is_in_no_address(scene: Scene, open_page: Open) -> None:
+    page = open_page(scene.url)
+    addresses: list[str] = []
+    page.on("request", lambda request: addresses.append(request.url))
+    expect(page.locator("#actions")).to_be_visible()
+    page.locator("#engine").fill("updown")
+    page.locator("#change-preview").click()
+    expect(page.locator("#result")).to_contain_text("with the right token")
+    assert scene.fake.requests == []
+    page.locator("#token").fill(TOKEN)
+    page.locator("#change-preview").click()
+    expect(page.locator("#result")).to_have_text("change: preview, tier 1, 4 rules change")
+    assert scene.fake.requests == [("/change", {"engine": "updown", "dry_run": True})]
+    page.locator("#link").fill("s1-s9")
+    page.locator("#cut").click()
+    expect(page.locator("#result")).to_contain_text("cut: no link 's1-s9'")
+    assert addresses
+    assert not [url for url in addresses if TOKEN in url]
+
+
+def test_a_recording_is_replayed(open_page: Open, screenshot: Screenshot, tmp_path: Path) -> None:
+    plan = make_plan(load("ring,4"), PlanRequest.of(engine="dor", vcs=1, select="low-port"))
+    recorder = Recorder(every_us=10_000)
+    scenario = Scenario(plan, "shift:2", Load("saturate"), duration_us=200_000.0)
+    made = recorder.recording(simulate(scenario, None, recorder.run))
+    path = tmp_path / f"ring{recording.SUFFIX}"
+    recording.write(path, made)
+    with served(replay(recording.read(path))) as url:
+        page = open_page(url)
+        expect(page.locator("#source")).to_contain_text("simulation of shift:2")
+        expect(page.locator("#live")).to_be_hidden()
+        expect(page.locator("#actions")).to_be_hidden()
+        expect(page.locator("#time-text")).to_have_text("virtual time 0.010 s")
+        page.locator("#play").click()
+        expect(page.locator("#knot")).to_be_visible()
+        expect(page.locator("#play")).to_have_text("Play")
+        expect(page.locator("#knot")).to_contain_text("frames")
+        screenshot(page, "page-replay")
+
+
+def test_a_verdict_shows_its_cycle(open_page: Open, screenshot: Screenshot) -> None:
+    found = {
+        **{"acyclic": False, "flow_control": "pause", "cycle": CYCLE},
+        "witnesses": [{"source": "h1", "destination": "h3"}] * 4,
+    }
+    with served(verdict(load("ring,4"), found)) as url:
+        page = open_page(url)
+        expect(page.locator("#verdict")).to_contain_text("these routes can deadlock under pause")
+        expect(page.locator("#verdict")).to_contain_text(
+            "s1:2/0 can wait for s2:2/0, for example with a frame of h1 to h3"
+        )
+        expect(page.locator("#time-panel")).to_be_hidden()
+        screenshot(page, "page-verdict")
+
+
+def test_names_are_never_code(open_page: Open) -> None:
+    name = "<script>alert(1)</script>"
+    bad = "<img src=x onerror=alert(2)>"
+    switches = (Switch(name, 1), Switch(bad, 2))
+    host = Host("h1", "02:00:00:00:00:01", "10.0.0.1", name, 1)
+    fabric = Fabric(name, switches, (host,), (Link(name, 2, bad, 1),))
+    found = {"acyclic": False, "flow_control": name, "cycle": [f"{name}:2/0"], "witnesses": []}
+    with served(verdict(fabric, found)) as url:
+        page = open_page(url)
+        expect(page.locator("h1")).to_contain_text(name)
+        expect(page.locator("#channels")).to_contain_text(f"{name}:2")
+        expect(page.locator("#verdict li")).to_contain_text(name)
+        assert page.locator("img, main script").count() == 0
+        assert re.match(re.escape(name), page.title())

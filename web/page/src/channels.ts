@@ -1,0 +1,71 @@
+// The values of all channels in one frame, over all priorities.
+
+import type { Frame, Picture } from "./types";
+
+export interface Priority {
+  priority: number;
+  load: number;
+  paused: number;
+  queue: number;
+  buffer: number;
+}
+
+export interface Values {
+  load: number;
+  paused: number;
+  dropped: number;
+  droppedNow: number;
+  down: boolean;
+  /** Whether the channel is in the cycle, or only held up by it. */
+  knot: "" | "cycle" | "member";
+  priorities: Priority[];
+}
+
+/** Returns the values of every channel; `load` is their sum and `paused` the longest. */
+export function valuesOf(picture: Picture, frame: Frame | null): Values[] {
+  const found: Values[] = picture.channels.map(() => ({
+    load: 0, paused: 0, dropped: 0, droppedNow: 0, down: false, knot: "", priorities: [],
+  }));
+  if (frame === null) return found;
+  for (const [index, priority, load, paused, queue, buffer] of frame.rows) {
+    const values = found[index];
+    if (values === undefined) continue;
+    values.load += load;
+    values.paused = Math.max(values.paused, paused);
+    values.priorities.push({ priority, load, paused, queue, buffer });
+  }
+  for (const [index, dropped, now] of frame.drops) {
+    const values = found[index];
+    if (values !== undefined) Object.assign(values, { dropped, droppedNow: now });
+  }
+  for (const index of frame.down) {
+    const values = found[index];
+    if (values !== undefined) values.down = true;
+  }
+  if (frame.knot !== null) {
+    const members = new Set(frame.knot.members.map(channelOf));
+    const cycle = new Set(frame.knot.cycle.map(channelOf));
+    picture.channels.forEach(({ name }, i) => {
+      const values = found[i];
+      if (values === undefined) return;
+      values.knot = cycle.has(name) ? "cycle" : members.has(name) ? "member" : "";
+    });
+  }
+  return found;
+}
+
+/** `s1:2/0` without its priority. */
+export function channelOf(virtual: string): string {
+  return virtual.replace(/\/\d+$/, "");
+}
+
+/** What stands out about a channel, in words. */
+export function condition(values: Values): string {
+  if (values.knot === "cycle") return "in the knot";
+  if (values.knot === "member") return "held";
+  if (values.down) return "cut";
+  if (values.droppedNow > 0) return "drops frames";
+  if (values.paused >= 500) return "paused";
+  if (values.paused > 0) return "pauses";
+  return values.load > 0 ? "sends" : "idle";
+}
