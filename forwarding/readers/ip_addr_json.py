@@ -39,9 +39,10 @@ def _read(content: Content) -> SonicTables:
                 _row(found, "BRIDGE", name)
             else:
                 _row(found, "PORTCHANNEL_MEMBER", f"{name}|{parent}")
-        for address in device.get("addr_info", []):
-            if not isinstance(address, dict):
-                raise RuleError(f"{name[:40]}: addr_info must be a list of objects")
+        addresses = device.get("addr_info", [])
+        if not isinstance(addresses, list) or not all(isinstance(one, dict) for one in addresses):
+            raise RuleError(f"{name[:40]}: addr_info must be a list of objects")
+        for address in addresses:
             if "local" in address and address.get("scope") == "global":
                 _row(found, "INTERFACE", f"{name}|{address['local']}/{address.get('prefixlen')}")
         if _is_bridge(name, device, devices):

@@ -14,6 +14,7 @@ from forwarding.imported.paths import read_paths
 from knotless.main import main
 from routing.plan import make_plan
 from tests.infiniband_dumps import of_plan
+from tests.linux_dumps import write_linux
 from tests.router_nets import leaf_spine
 from topologies import load
 from verification.imported import verdict_of_imported
@@ -101,6 +102,16 @@ def test_impossible_values(keys: tuple[str, ...], value: object, says: str, tmp_
     _set(values, *keys, to=value)
     file.write_text(json.dumps(values))
     assert says in complaint(str(folder))
+
+
+@pytest.mark.parametrize("value", [None, 8, [8]])
+def test_impossible_addresses_of_linux(value: object, tmp_path: Path) -> None:
+    folder = write_linux(leaf_spine(2, 1), tmp_path)
+    file = folder / "leaf1" / "addr"
+    devices = json.loads(file.read_text())
+    devices[-1]["addr_info"] = value
+    file.write_text(json.dumps(devices))
+    assert "addr_info must be a list of objects" in complaint(str(folder))
 
 
 def test_addresses_that_occur_twice(tmp_path: Path) -> None:

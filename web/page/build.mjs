@@ -42,7 +42,7 @@ function licences(inputs) {
   }).join(`\n${"-".repeat(72)}\n\n`);
 }
 
-/** The hash of all sources and the lock file; tests/unit/test_web_bundle.py computes the same. */
+/** The hash of all sources and the lock file; tests/system/test_web_bundle.py computes the same. */
 function sourcesHash() {
   const hash = createHash("sha256");
   const sources = readdirSync("src").map((file) => `src/${file}`);
