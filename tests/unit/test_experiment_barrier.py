@@ -166,6 +166,16 @@ def test_mistakes_are_reported_in_one_line(arguments: list[str], said: str, tmp_
     assert not (tmp_path / "out").exists()
 
 
+def test_a_hub_whose_lines_are_too_long_for_its_rate(tmp_path: Path) -> None:
+    from knotless.main import main
+
+    command = ["run", "barrier", "--fabric", "hub,16,rate=100", "--delay", "3", "--quick"]
+    done = CliRunner().invoke(main, [*command, "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    last = done.output.splitlines()[-1]
+    assert last.startswith("knotless: hub,16,rate=100: hub 0: signals take 12 us there and back")
+
+
 def test_of_fewer_hosts_every_switch_gives_some() -> None:
     fabric = load("mesh,2,2,hosts=4")
     assert members(fabric, 4) == ["h1", "h5", "h9", "h13"]

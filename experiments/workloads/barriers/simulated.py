@@ -143,20 +143,23 @@ class SimulatedTestbed:
             retry_ns=RETRY_NS,
             patience_ns=PATIENCE_NS,
         )
-        simulation = simulator.Simulation(
-            len(fabric.switches) * self.testbed.networks,
-            len(fabric.hosts) * self.testbed.networks,
-            self.table,
-            self.tables,
-            trees,
-            traffic,
-            seed=settings.seed,
-            warm_up_ps=0,
-            end_ps=FOREVER_PS,
-            packet_bytes=1500,
-            header_bytes=settings.cut_through,
-            link_changes=[],
-        )
+        try:
+            simulation = simulator.Simulation(
+                len(fabric.switches) * self.testbed.networks,
+                len(fabric.hosts) * self.testbed.networks,
+                self.table,
+                self.tables,
+                trees,
+                traffic,
+                seed=settings.seed,
+                warm_up_ps=0,
+                end_ps=FOREVER_PS,
+                packet_bytes=1500,
+                header_bytes=settings.cut_through,
+                link_changes=[],
+            )
+        except ValueError as error:
+            raise ExperimentError(f"{fabric.name}: {error}") from None
         while simulation.run(EVENTS_AT_ONCE):
             pass
         ranks, entered, left = outcome.passages()
