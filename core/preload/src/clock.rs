@@ -19,6 +19,9 @@ const LEAST_WAIT: u64 = 100_000;
 /// And at most this long: the emulator may end meanwhile.
 const LONGEST_WAIT: u64 = SECOND;
 
+/// Two clocks are compared this often.
+const ATTEMPTS: u32 = 8;
+
 /// The clocks that follow virtual time. All others, such as those of CPU time, are real.
 const CLOCKS: [clockid_t; 7] = [
     libc::CLOCK_MONOTONIC,
@@ -64,6 +67,20 @@ pub fn real_time(id: clockid_t) -> u64 {
     from_timespec(&time).unwrap_or(0)
 }
 
+/// How far a clock is ahead of CLOCK_MONOTONIC, from the attempt with the least delay in between.
+fn ahead(id: clockid_t) -> i64 {
+    if id == libc::CLOCK_MONOTONIC {
+        return 0;
+    }
+    let attempt = |_| {
+        let before = real_time(libc::CLOCK_MONOTONIC);
+        let time = real_time(id);
+        let after = real_time(libc::CLOCK_MONOTONIC);
+        (after - before, time as i64 - (before + (after - before) / 2) as i64)
+    };
+    (0..ATTEMPTS).map(attempt).min().map_or(0, |(_, ahead)| ahead)
+}
+
 impl Clock {
     fn open() -> Option<Clock> {
         // SAFETY: no other thread exists yet that could change the environment.
@@ -74,12 +91,7 @@ impl Clock {
         // SAFETY: the value is a string that ends with a zero byte.
         let path = OsStr::from_bytes(unsafe { std::ffi::CStr::from_ptr(path) }.to_bytes());
         let reader = Reader::open(Path::new(path)).ok()?;
-        let monotonic = real_time(libc::CLOCK_MONOTONIC);
-        let since = monotonic.saturating_sub(reader.start());
-        let bases = CLOCKS.map(|id| match id {
-            libc::CLOCK_MONOTONIC => reader.start(),
-            id => real_time(id).saturating_sub(since),
-        });
+        let bases = CLOCKS.map(|id| reader.start().saturating_add_signed(ahead(id)));
         Some(Clock { reader, bases, latest: AtomicU64::new(0) })
     }
 
@@ -96,8 +108,8 @@ impl Clock {
 
     /// Virtual time at which the kernel's CLOCK_REALTIME was `ns`, which is in the past.
     pub fn at_realtime(&self, ns: u64) -> u64 {
-        let ago = real_time(libc::CLOCK_REALTIME).saturating_sub(ns);
-        self.reader.at(real_time(libc::CLOCK_MONOTONIC).saturating_sub(ago))
+        let base = self.base(libc::CLOCK_REALTIME).unwrap_or(0);
+        self.reader.at(ns.saturating_sub(base) + self.reader.start())
     }
 
     /// How long to wait in real time until `deadline` may have come; None if it has come.

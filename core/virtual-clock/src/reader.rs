@@ -29,11 +29,11 @@ impl Reader {
     /// # Errors
     /// There is none, or the file is something else.
     pub fn open(path: &Path) -> io::Result<Reader> {
-        let file = File::options().read(true).write(true).open(path)?;
+        let file = File::open(path)?;
         if file.metadata()?.len() < PAGE_BYTES as u64 {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let page = Page(MmapOptions::new().len(PAGE_BYTES).map_raw(&file)?);
+        let page = Page(MmapOptions::new().len(PAGE_BYTES).map_raw_read_only(&file)?);
         if page.word(Word::Magic).load(Ordering::Acquire) != MAGIC {
             return Err(io::ErrorKind::InvalidData.into());
         }
