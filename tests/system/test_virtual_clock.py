@@ -68,6 +68,8 @@ def stamped():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
         end.bind(("127.0.0.1", 0))
         end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        # The kernel begins to stamp packets a moment later.
+        time.sleep(0.02)
         before = time.time()
         end.sendto(b"x", end.getsockname())
         time.sleep(0.01)
