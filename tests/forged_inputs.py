@@ -33,7 +33,7 @@ from traffic.patterns import patterns
 COMMANDS = (
     ["topology"] * 4 + ["plan"] * 5 + ["flows"] * 2 + ["check"] * 4 + ["analyse"] * 3
     + ["schedule"] * 2 + ["simulate"] * 5 + ["export"] * 2 + ["sweep"] * 3 + ["report"]
-    + ["reproduction"] + ["run"] * 2 + ["status"]
+    + ["reproduction"] + ["run"] * 2 + ["status"] + ["advise"]
 )  # fmt: skip
 """Subcommands that need no root; some are drawn more often than others."""
 WHOLE = ["0", "1", "2", "3", "7", "8", "-1", "4093", "65536", str(2**31), str(2**64), "9" * 40]
@@ -71,7 +71,14 @@ TEXTS: Mapping[str, Sequence[str]] = {
     "without": ["s1-s2", "s1:2-s2:3", "s1", "s9-s8"],
     "name": ["nobody", "a" * 300, "../x", ""],
 }
-FILES = {"out": "o.json", "draw": "d.svg", "plot": "p.svg", "traces": "t", "folder": "runs"}
+FILES = {
+    "out": "o.json",
+    "record": "r.channels.parquet",
+    "draw": "d.svg",
+    "plot": "p.svg",
+    "traces": "t",
+    "folder": "runs",
+}
 
 
 @cache
