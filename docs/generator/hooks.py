@@ -17,7 +17,18 @@ from mkdocs.structure.pages import Page
 from docs.generator import pages, shell
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
+
+
+def sheets() -> list[str]:
+    """Return the sheets of all labs, in their order."""
+    return sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("labs/*/README.md"))
+
+
+COPIED = {
+    "changelog.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+    **{name: name for name in ("labs/README.md", *sheets())},
+}
 """Pages of the site that are files elsewhere in the repository."""
 LINKS = {
     "agreement.md": [("](runs)", "](runs/index.md)")],
@@ -25,6 +36,9 @@ LINKS = {
     "reproduction/runs.md": [("](../runs)", "](../runs/index.md)")],
     "contributing.md": [("](docs/", "](")],
     "changelog.md": [("](docs/", "](")],
+    "teaching.md": [("](../labs/", "](labs/")],
+    "labs/README.md": [("](../docs/", "](../")],
+    **{sheet: [("](../../docs/", "](../../")] for sheet in sheets()},
 }
 """Links that lead elsewhere on the site than in the repository."""
 _CODE = re.compile(r"<code>[^<]*</code>")
