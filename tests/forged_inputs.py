@@ -71,14 +71,8 @@ TEXTS: Mapping[str, Sequence[str]] = {
     "without": ["s1-s2", "s1:2-s2:3", "s1", "s9-s8"],
     "name": ["nobody", "a" * 300, "../x", ""],
 }
-FILES = {
-    "out": "o.json",
-    "record": "r.channels.parquet",
-    "draw": "d.svg",
-    "plot": "p.svg",
-    "traces": "t",
-    "folder": "runs",
-}
+FILES = {"out": "o.json", "draw": "d.svg", "plot": "p.svg", "traces": "t", "folder": "runs"}
+FILES |= {"record": "r.channels.parquet"}
 
 
 @cache
