@@ -119,12 +119,6 @@ impl Clock {
     }
 }
 
-/// The virtual time of `time` on a clock; None if the clock is not virtual.
-pub fn deadline_on(id: clockid_t, time: u64) -> Option<(&'static Clock, u64)> {
-    let clock = clock()?;
-    Some((clock, time.saturating_sub(clock.base(id)?)))
-}
-
 pub fn set_errno(error: c_int) {
     // SAFETY: the address is that of this thread's errno.
     unsafe { *libc::__errno_location() = error };

@@ -2,8 +2,7 @@
 
 use libc::{c_int, clockid_t, pthread_cond_t, pthread_mutex_t, sem_t, timespec};
 
-use crate::clock::{clock, real_time, Clock};
-use crate::clock::{errno, set_errno};
+use crate::clock::{clock, errno, real_time, set_errno, Clock};
 use crate::real;
 use crate::sleeps::absolute;
 use crate::units::{from_timespec, to_timespec};

@@ -4,7 +4,7 @@ use std::ptr;
 
 use libc::{c_int, c_uint, clockid_t, timespec, useconds_t};
 
-use crate::clock::{clock, deadline_on, set_errno, Clock};
+use crate::clock::{clock, set_errno, Clock};
 use crate::real;
 use crate::units::{from_timespec, to_timespec, SECOND};
 
@@ -85,7 +85,8 @@ pub extern "C" fn sleep(seconds: c_uint) -> c_uint {
     left.div_ceil(SECOND) as c_uint
 }
 
-/// The virtual time at which `time` of a clock comes.
+/// The virtual time at which `time` of a clock comes; None if the clock is not virtual.
 pub fn absolute(id: clockid_t, time: &timespec) -> Option<(&'static Clock, u64)> {
-    deadline_on(id, from_timespec(time)?)
+    let clock = clock()?;
+    Some((clock, from_timespec(time)?.saturating_sub(clock.base(id)?)))
 }

@@ -148,7 +148,7 @@ fn as_itimerspec(clock: &Clock, timer: Option<Timer>) -> itimerspec {
     itimerspec { it_interval: to_timespec(interval), it_value: to_timespec(left) }
 }
 
-/// The clock that a timer descriptor counts is kept by the kernel only for absolute times.
+/// By timer descriptor: the clock that it was created with, which the kernel does not tell.
 static CLOCKS: Mutex<Option<HashMap<c_int, clockid_t>>> = Mutex::new(None);
 
 /// Remembers the clock.
