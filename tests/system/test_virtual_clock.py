@@ -22,7 +22,7 @@ MAGIC = int.from_bytes(b"knclock1", "big")
 NO_LIMIT = 2**64 - 1
 
 PROGRAM = r"""
-import ctypes, json, select, signal, socket, struct, sys, threading, time
+import ctypes, json, os, select, signal, socket, struct, sys, threading, time
 
 def took(wait):
     before = time.monotonic()
@@ -50,6 +50,19 @@ def epoll(seconds):
 
 def poll(seconds):
     select.poll().poll(seconds * 1000)
+
+def forked_alarm(seconds):
+    # A child has no alarm of its parent, and can have one of its own.
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.setitimer(signal.ITIMER_REAL, seconds / 5)
+    if (child := os.fork()) == 0:
+        inherited = signal.getitimer(signal.ITIMER_REAL)[0]
+        before = time.monotonic()
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        signal.pause()
+        os._exit(0 if inherited == 0 and time.monotonic() - before >= seconds else 1)
+    if os.waitpid(child, 0)[1] != 0:
+        raise SystemExit("the child had the alarm of its parent")
 
 def timer(seconds):
     libc = ctypes.CDLL(None, use_errno=True)
@@ -79,7 +92,7 @@ def stamped():
 
 wanted = float(sys.argv[1])
 waits = {
-    "sleep": time.sleep, "poll": poll, "epoll": epoll, "timer": timer, "alarm": alarm,
+    "sleep": time.sleep, "poll": poll, "epoll": epoll, "timer": timer, "alarm": alarm, "forked alarm": forked_alarm,
     "semaphore": semaphore, "limited": limited,
     "select": lambda seconds: select.select([], [], [], seconds),
 }
@@ -158,7 +171,7 @@ def run(page: Path, *arguments: str) -> tuple[object, float]:
 
 @pytest.mark.parametrize(
     "wait",
-    ["sleep", "select", "poll", "epoll", "timer", "alarm", "semaphore", "limited"],
+    ["sleep", "select", "poll", "epoll", "timer", "alarm", "forked alarm", "semaphore", "limited"],
 )
 def test_a_wait_lasts_as_long_as_virtual_time_says(page: Page, wait: str) -> None:
     measured, real_s = run(page.path, "0.05", wait)

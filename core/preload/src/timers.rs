@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::{ptr, thread};
 
 use libc::{c_int, c_uint, clockid_t, itimerspec, itimerval, pollfd, ITIMER_REAL};
@@ -39,6 +39,9 @@ impl Timer {
 
 static TIMERS: Mutex<Option<HashMap<Target, Timer>>> = Mutex::new(None);
 static RUNS: AtomicBool = AtomicBool::new(false);
+/// This process is a new child, and has not looked at its timers yet.
+static FORKED: AtomicBool = AtomicBool::new(false);
+static WATCH_FORKS: Once = Once::new();
 /// An eventfd that has input when a timer has changed. The waits of the standard library would ask
 /// for the time, which is virtual.
 static CHANGED: AtomicI32 = AtomicI32::new(-1);
@@ -46,7 +49,12 @@ static CHANGED: AtomicI32 = AtomicI32::new(-1);
 static ANY_DESCRIPTOR: AtomicBool = AtomicBool::new(false);
 
 fn timers() -> MutexGuard<'static, Option<HashMap<Target, Timer>>> {
-    TIMERS.lock().unwrap_or_else(PoisonError::into_inner)
+    let mut all = TIMERS.lock().unwrap_or_else(PoisonError::into_inner);
+    if FORKED.swap(false, Ordering::Relaxed) {
+        // As with the kernel's timers, a child inherits descriptors, but no alarm.
+        all.get_or_insert_default().remove(&Target::Alarm);
+    }
+    all
 }
 
 /// Arm a timer, or disarm it; returns what it was.
@@ -78,13 +86,17 @@ fn start() {
         libc::pthread_sigmask(libc::SIG_SETMASK, &every, &mut before);
         thread::spawn(run);
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut());
-        libc::pthread_atfork(None, None, Some(forked));
     }
+    // SAFETY: the function only sets flags.
+    WATCH_FORKS.call_once(|| unsafe {
+        libc::pthread_atfork(None, None, Some(forked));
+    });
 }
 
-/// A child has no thread and, as with the kernel's timers, no alarm.
+/// A child does not have the thread.
 extern "C" fn forked() {
     RUNS.store(false, Ordering::Relaxed);
+    FORKED.store(true, Ordering::Relaxed);
 }
 
 fn run() {

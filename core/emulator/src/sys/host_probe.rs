@@ -75,7 +75,7 @@ impl HostProbe {
         for (process, thread) in threads.filter(|&(process, thread)| is_running(process, thread)) {
             let spent = processor_ns(process, thread).unwrap_or(0);
             let first = *self.first.entry(thread).or_insert(spent);
-            if (spent - first.min(spent)) * 1000 < patience {
+            if spent.saturating_sub(first) * 1000 < patience {
                 return HostActivity::Running;
             }
             found = HostActivity::Computing;
@@ -193,7 +193,8 @@ mod tests {
         };
         while !has_mark(child.id(), "KN=1") {}
         assert_eq!(at("KN=1"), HostActivity::Running);
-        assert_eq!(at("KN=10"), HostActivity::AtRest);
+        // The kernel may be delivering packets of others just now.
+        assert!((0..1000).any(|_| at("KN=10") == HostActivity::AtRest));
         end(child);
     }
 
