@@ -92,7 +92,8 @@ def stamped():
 
 wanted = float(sys.argv[1])
 waits = {
-    "sleep": time.sleep, "poll": poll, "epoll": epoll, "timer": timer, "alarm": alarm, "forked alarm": forked_alarm,
+    "sleep": time.sleep, "poll": poll, "epoll": epoll, "timer": timer, "alarm": alarm,
+    "forked alarm": forked_alarm,
     "semaphore": semaphore, "limited": limited,
     "select": lambda seconds: select.select([], [], [], seconds),
 }
