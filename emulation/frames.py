@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-GAP_BYTES = 20
-"""Preamble, start delimiter and gap between frames, on the wire."""
-FULL = 1000
-"""Loads and paused shares are given in thousandths."""
+from knotless_core.simulator import GAP_BYTES
+from runs.recording import FULL
 
 Row = tuple[int, int, int, int, int, int]
 """Channel, priority, load and paused share (thousandths), bytes in the egress queue of its sender

@@ -61,7 +61,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         """Return the table as lines of text."""
-        cells = [self.columns, *(tuple(map(_cell, row)) for row in self.rows)]
+        cells = [self.columns, *(tuple(map(table_cell, row)) for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
         return "\n".join([self.title, *lines, self.text])
@@ -69,7 +69,7 @@ class Comparison:
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
         body = "".join(
-            f"<tr>{''.join(f'<td>{escape(_cell(cell))}</td>' for cell in row)}</tr>"
+            f"<tr>{''.join(f'<td>{escape(table_cell(cell))}</td>' for cell in row)}</tr>"
             for row in self.rows
         )
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -108,6 +108,6 @@ def formatted(value: object) -> str:
     return str(value)
 
 
-def _cell(value: object) -> str:
+def table_cell(value: object) -> str:
     """Format a figure of a table, whose column is easier to compare with two decimals."""
     return f"{value:.2f}" if isinstance(value, float) else formatted(value)

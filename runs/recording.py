@@ -21,6 +21,9 @@ from runs.tables import MAX_CELLS, MAX_FILE_BYTES
 
 SUFFIX = ".channels.parquet"
 MAX_FRAMES = 100_000
+FULL = 1000
+"""The load of a channel that is busy all the time, and the share of one that is paused all the
+time."""
 _KEY = b"knotless"
 _VERSION = 1
 _WHOLE = -1

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless_core.simulator import GAP_BYTES, Simulation
-from runs.recording import Recording
+from runs.recording import FULL, Recording
 from simulation.channels import PICOSECONDS_PER_US, picoseconds
 from simulation.result import Result
 from topologies.formats import files
@@ -17,7 +17,6 @@ from topologies.formats import files
 MOST_SAMPLES = 1000
 MOST_BYTES = 256 << 20
 """Above either, every second sample is dropped and the interval doubles."""
-FULL = 1000
 
 _Numbers = NDArray[np.uint64]
 _Sample = tuple[int, tuple[_Numbers, ...]]

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from knotless.commands._options import shown
+from knotless.shown import table_cell
 from routing.request import PlanRequest
 from topologies.fabric import Fabric
 from verification.comparison import Compared, chosen, compare
@@ -62,7 +62,7 @@ def print_comparison(
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         if row.summary is not None:
-            cells = [_cell(row.summary[key]) for key in COLUMNS.values()]
+            cells = [table_cell(row.summary[key]) for key in COLUMNS.values()]
             table.add_row(row.engine.rpartition("/")[2], *cells)  # of a file, its name
     Console(width=max(100, Console().width)).print(table)
     click.echo(EXPLANATION)
@@ -72,7 +72,3 @@ def print_comparison(
             click.echo(row.reason if named else f"{row.engine}: {row.reason}")
         elif verdicts is not None:
             click.echo(f"{row.engine}: {verdicts[row.engine]}")
-
-
-def _cell(value: object) -> str:
-    return f"{value:.2f}" if isinstance(value, float) else shown(value)

@@ -9,6 +9,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from knotless.shown import formatted
+
 MAX_SLOW_DOWN = 1e6
 """Largest K of ``--slow-down K``."""
 
@@ -29,16 +31,5 @@ def print_table(title: str, values: Mapping[str, object]) -> None:
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, value in values.items():
-        table.add_row(name.replace("_", " "), shown(value))
+        table.add_row(name.replace("_", " "), formatted(value))
     Console().print(table)
-
-
-def shown(value: object) -> str:
-    """Format a figure for people."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:g}"
-    if isinstance(value, list):
-        return " ".join(map(str, value)) or "-"
-    return str(value)

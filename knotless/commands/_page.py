@@ -63,11 +63,12 @@ def start_page(names: Names, port: int) -> str:
     from emulation.names import REPOSITORY
     from emulation.runtime import Runtime, machine_lock
 
+    at = ("--port", str(port))
     with machine_lock():
         runtime = Runtime(names, state.require_running(names))
         child = runtime.spawn(
             "web",
-            [sys.executable, "-m", "knotless", "web", names.name, "--json", "--port", str(port)],
+            [sys.executable, "-m", "knotless", "web", "--name", names.name, "--json", *at],
             directory=REPOSITORY,
             stdout=subprocess.PIPE,
         )

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import click
 
+from knotless.commands._options import name_option
+
 EXAMPLE = """\b
 Example: sudo knotless top
-         ssh MACHINE -t sudo knotless top my-fabric
+         ssh MACHINE -t sudo knotless top --name my-fabric
 """
 
 
 @click.command("top", epilog=EXAMPLE)
-@click.argument("name", default="default")
+@name_option
 def command(name: str) -> None:
-    """Show the channels of the running fabric NAME, busiest first, and explain a deadlock.
+    """Show the channels of a running fabric, busiest first, and explain a deadlock.
 
     The same data as knotless web. q quits, s sorts, i shows idle channels.
     """

@@ -5,20 +5,22 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 import click
+from click.core import ParameterSource
 
 from common.errors import KnotlessError
 from common.files import read_text
+from knotless.commands._options import name_option
 from knotless.commands._page import page_options, serve_page
 
 EXAMPLE = """\b
 Example: sudo knotless web
-         sudo knotless web my-fabric --port 0
+         sudo knotless web --name my-fabric --port 0
          knotless web --controller http://127.0.0.1:8080 --token-file token
 """
 
 
 @click.command("web", epilog=EXAMPLE)
-@click.argument("name", required=False)
+@name_option
 @click.option(
     "--controller", metavar="URL", help="Show a controller of ours instead of a fabric of ours."
 )
@@ -27,14 +29,14 @@ Example: sudo knotless web
 )
 @page_options
 def command(
-    name: str | None,
+    name: str,
     controller: str | None,
     token_file: str | None,
     host: str,
     port: int,
     as_json: bool,
 ) -> None:
-    """Serve a live page of the running fabric NAME (default: default), and print its address.
+    """Serve a live page of a running fabric, and print its address.
 
     The page shows load, pauses, buffers and drops of every channel, and explains a deadlock as it
     forms. It stays open while fabric and controller end and start again. Actions need the token in
@@ -45,16 +47,16 @@ def command(
     if controller is None:
         if token_file is not None:
             raise KnotlessError("--token-file is for --controller; a fabric has its own token")
-        from emulation.names import DEFAULT_NAME, names_of
+        from emulation.names import names_of
         from emulation.runtime import require_root
 
-        names = names_of(name or DEFAULT_NAME)
+        names = names_of(name)
         require_root()
         fabric = LiveFabric(names)
         serve_page(fabric, fabric.feed, host, port, as_json=as_json)
         return
-    if name is not None:
-        raise KnotlessError("give either the name of a fabric or --controller")
+    if click.get_current_context().get_parameter_source("name") is ParameterSource.COMMANDLINE:
+        raise KnotlessError("give either --name of a fabric or --controller")
     token = None if token_file is None else read_text(token_file).strip()
     watched = LiveController(_address(controller), token)
     serve_page(watched, watched.feed, host, port, as_json=as_json)
