@@ -90,6 +90,8 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
             findings.problem(text)
     for text in (text for router in routers for text in small_headroom(router)):
         findings.problem(text)
+    names = [switch.name for switch in made.fabric.switches]
+    read = RoutesRead(routers, names, routes, made.interfaces, found.addresses)
     return TableFabric(
         fabric=made.fabric,
         channels=made.channels,
@@ -101,7 +103,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         findings=findings,
         pausing=pausing,
         configs=tuple(router.tables for router in routers),
-        routes_without=RoutesRead(routers, routes, made.interfaces, found.addresses).without,
+        routes_without=read.without,
     )
 
 

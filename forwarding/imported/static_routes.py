@@ -7,6 +7,7 @@ announcing its own route, so that no other router changes.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -19,12 +20,19 @@ from forwarding.imported.router_routes import Addresses
 from forwarding.imported.sonic_patch import SwitchPatch
 from forwarding.route_dump import NextHop
 
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]*")
+"""An address or the name of an interface. Anything else could be a command of its own."""
+
 
 @dataclass(frozen=True)
 class RoutesRead:
-    """The routes of all routers as they were read, in the order of their numbers."""
+    """The routes of all routers as they were read, in the order of their numbers.
+
+    ``names`` are those of the switches in the fabric, which are fit for files.
+    """
 
     routers: Sequence[Router]
+    names: Sequence[str]
     routes: Mapping[str, Routes]
     interfaces: Interfaces
     addresses: Addresses
@@ -44,10 +52,17 @@ class RoutesRead:
                 if hops is None:
                     return None
                 by_router.setdefault(at, {})[prefix] = hops
-        return dict(_file(self.routers[at], routes) for at, routes in by_router.items())
+        files = {}
+        for at, routes in by_router.items():
+            ending, text = _file(self.routers[at], routes)
+            files[f"{self.names[at]}.{ending}"] = text
+        return files
 
     def _left(self, at: int, prefix: str, gone: AbstractSet[str]) -> tuple[NextHop, ...] | None:
-        """Return the next hops that are left; None for a LAG of which some ports are gone."""
+        """Return the next hops that are left.
+
+        None for a LAG of which some ports are gone, and for names that are more than one word.
+        """
         name = self.routers[at].name
         left = []
         for hop in _longest(self.routes[name], prefix):
@@ -55,6 +70,8 @@ class RoutesRead:
             if ports & gone and ports - gone:
                 return None
             if not ports & gone:
+                if not all(_WORD.fullmatch(word) for word in (hop.address, hop.interface) if word):
+                    return None
                 left.append(hop)
         return tuple(left)
 
@@ -74,9 +91,10 @@ def _longest(routes: Routes, prefix: str) -> tuple[NextHop, ...]:
 
 
 def _file(router: Router, routes: Mapping[str, Sequence[NextHop]]) -> tuple[str, str]:
+    """Return the ending of a file's name, and its text."""
     if not router.table("DEVICE_METADATA"):
         lines = [line for prefix, hops in routes.items() for line in _lines(prefix, hops)]
-        return f"{router.name}.conf", "\n".join(lines) + "\n"
+        return "conf", "\n".join(lines) + "\n"
     patch = SwitchPatch(router.tables)
     for prefix, hops in routes.items():
         fields = {
@@ -84,7 +102,7 @@ def _file(router: Router, routes: Mapping[str, Sequence[NextHop]]) -> tuple[str,
             "ifname": ",".join(hop.interface or "" for hop in hops),
         }
         patch.put("STATIC_ROUTE", f"default|{prefix}", fields if hops else {"blackhole": "true"})
-    return f"{router.name}.json", patch.text
+    return "json", patch.text
 
 
 def _lines(prefix: str, hops: Sequence[NextHop]) -> Iterator[str]:

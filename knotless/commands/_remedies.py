@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from common.errors import KnotlessError
+from common.files import write_all
 from forwarding.imported.fabric import ImportedFabric
 from verification.failures import Certificate
 from verification.imported import ImportedVerdict
@@ -62,12 +63,12 @@ def write_remedies(remedies: Sequence[Remedy], folder: str) -> Iterator[str]:
 
     """
     for number, remedy in enumerate(remedies, 1):
+        if not remedy.files:
+            continue
         of = Path(folder, f"{number}-{remedy.kind}")
         try:
-            for name, text in remedy.files.items():
-                of.mkdir(parents=True, exist_ok=True)
-                (of / name).write_text(text)
+            of.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise KnotlessError(f"{of}: {error.strerror}") from None
-        if remedy.files:
-            yield f"wrote {len(remedy.files)} files to {of}"
+        write_all({of / name: text for name, text in remedy.files.items()})
+        yield f"wrote {len(remedy.files)} files to {of}"

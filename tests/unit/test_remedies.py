@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -315,3 +316,26 @@ def test_a_safe_fabric_needs_no_remedy(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["check", folder, "--remedies"])
     assert done.exit_code == 0
     assert "no remedy was found" not in done.output
+
+
+def test_a_switch_whose_name_is_a_path_is_written_nowhere_else(tmp_path: Path) -> None:
+    folder = bounce().write(tmp_path / "in" / "fabric")
+    for file in folder.glob("*/*"):
+        file.write_text(re.sub(r"((?:leaf|spine)\d)", r"../../../\1", file.read_text()))
+    before = {*tmp_path.rglob("*")}
+    words = ["check", str(folder), "--remedies", "--export", str(tmp_path / "in" / "out")]
+    done = CliRunner(mix_stderr=False).invoke(main, words, prog_name="knotless")
+    assert done.exit_code == 1
+    new = {path for path in {*tmp_path.rglob("*")} - before if path.is_file()}
+    assert {path.parent.name for path in new} >= {"1-bounce-priority", "2-withdraw-routes"}
+    assert {path.parents[2] for path in new} == {tmp_path / "in"}
+
+
+def test_next_hops_that_are_more_than_a_word_are_in_no_file(tmp_path: Path) -> None:
+    """Somebody will give the lines to a router's command line."""
+    folder = written(broken_clos(12), tmp_path, "frr")
+    for file in folder.glob("*/*"):
+        file.write_text(file.read_text().replace("Ethernet", "Ethernet\\nno router bgp\\n"))
+    imported = tables_in(folder)
+    found = {of.kind: of for of in remedies_of(imported, verdict_of_imported(imported))}
+    assert found["withdraw-routes"].files == {}
