@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests demo docs test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-ibdmchk bench-repair fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove coverage lab-image clean
+.PHONY: help setup setup-checks setup-tests demo docs test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-ibdmchk bench-repair bench-controller bench-failover fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove coverage lab-image clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -69,6 +69,12 @@ bench-ibdmchk: setup  ## compare verdicts on OpenSM's routes with those of ibdmc
 
 bench-repair: setup  ## time repairs of two running fabrics, a quarter of an hour
 	$(SUDO) $(BIN)/python -m bench.repair
+
+bench-controller: setup  ## time a controller that installs 614 fake switches, and starts again
+	$(BIN)/python -m bench.controller
+
+bench-failover: setup  ## count what backup paths protect on ten fabrics
+	$(BIN)/python -m bench.failover
 
 bench-endpoint: setup  ## measure messages, UDP sockets and Open MPI over one veth
 	$(SUDO) $(BIN)/python -m bench.endpoint

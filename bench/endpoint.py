@@ -8,18 +8,19 @@ import secrets
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from common.errors import EmulationError, KnotlessError
+from bench.entry import run_benchmark, table_option
+from common.errors import EmulationError
 from emulation import namespaces
 from emulation.names import REPOSITORY
 from runs import machine
@@ -50,6 +51,7 @@ KINDS = (
     Kind("Open MPI over TCP", "mpi"),
 )
 CASES = (("latency", 8, 20_000), ("latency", 1400, 20_000), ("rate", 8, 100_000))
+_HEADS = {"latency": "{:,} bytes, us", "rate": "{:,} bytes, messages/s"}
 _KEY = {"latency": "median_us", "rate": "messages_per_s"}
 
 
@@ -187,6 +189,24 @@ def ratios(rows: list[Row]) -> Mapping[str, float]:
     return better
 
 
+def table_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the table in docs/messages.md, of the rows of a stored run."""
+    lines = [
+        "| | " + " | ".join(_HEADS[mode].format(size) for mode, size, _ in CASES) + " |",
+        "|---" * (len(CASES) + 1) + "|",
+    ]
+    for kind in KINDS:
+        found = {
+            (row["mode"], row["bytes"]): row["value"] for row in rows if row["kind"] == kind.name
+        }
+        if found:
+            cells = [
+                f"{found[mode, size]:,.{0 if mode == 'rate' else 2}f}" for mode, size, _ in CASES
+            ]
+            lines.append(f"| {kind.name} | {' | '.join(cells)} |")
+    return lines
+
+
 def _cell(row: Row) -> str:
     digits = 0 if row.mode == "rate" else 2
     low, high = min(row.rounds), max(row.rounds)
@@ -197,16 +217,17 @@ def _cell(row: Row) -> str:
 @click.option("--rounds", default=5, show_default=True, help="Number of measurements of each case.")
 @click.option("--quick", is_flag=True, help="A tenth of the messages, two rounds.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@table_option(lambda run: table_of(run["rows"]))
 def main(rounds: int, quick: bool, as_json: bool) -> None:
-    """Compare latency and rate of small messages between two processes, in one run."""
-    try:
-        rows = measure(2 if quick else rounds, 0.1 if quick else 1.0)
-    except KnotlessError as error:
-        click.echo(f"bench: {error}", err=True)
-        sys.exit(2)
+    """Compare latency and rate of small messages between two processes, in one run.
+
+    Example: python -m bench.endpoint --json > docs/benchmarks/endpoint.json
+    """
+    rows = measure(2 if quick else rounds, 0.1 if quick else 1.0)
     if as_json:
-        measured = {"machine": machine.machine(), "rows": [asdict(row) for row in rows]}
-        click.echo(json.dumps({**measured, "times_udp": ratios(rows)}))
+        measured = {"machine": machine.machine(), "versions": machine.versions()}
+        found = {**measured, "rows": [asdict(row) for row in rows], "times_udp": ratios(rows)}
+        click.echo(json.dumps(found, indent=1))
         return
     table = Table(title="Two processes over one veth pair: median of rounds (minimum to maximum)")
     table.add_column("")
@@ -225,4 +246,4 @@ def main(rounds: int, quick: bool, as_json: bool) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

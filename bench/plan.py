@@ -15,11 +15,11 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import click
 
+from bench.entry import table_option
 from forwarding.openflow.rules import FabricRules
 from routing.plan import Plan, make_plan
 from runs.machine import machine, versions
@@ -128,18 +128,13 @@ def in_its_own_process(number: int) -> dict[str, Any]:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@click.option(
-    "--table", type=click.Path(exists=True, path_type=Path), help="Print the table of a stored run."
-)
+@table_option(lambda run: table_of(run["rows"]))
 @click.option("--case", "number", type=click.IntRange(0, len(CASES) - 1), hidden=True)
-def main(as_json: bool, table: Path | None, number: int | None) -> None:
+def main(as_json: bool, number: int | None) -> None:
     """Measure planning, compiling and checking of large fabrics (takes minutes).
 
     Example: python -m bench.plan --json; python -m bench.plan --table docs/benchmarks/plan.json
     """
-    if table is not None:
-        click.echo("\n".join(table_of(json.loads(table.read_text())["rows"])))
-        return
     if number is not None:
         click.echo(json.dumps(measure(CASES[number])))
         return

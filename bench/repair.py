@@ -30,7 +30,7 @@ import numpy as np
 import psutil
 
 from bench.all_to_all import RECORD
-from bench.entry import run_benchmark
+from bench.entry import run_benchmark, table_option
 from emulation.namespaces import inside
 from emulation.network import EmulatedFabric
 from emulation.runtime import require_root
@@ -291,9 +291,7 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 @click.option("--longest-s", default=240.0, show_default=True, help="Time for the cuts of a case.")
 @click.option("--seed", default=1, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@click.option(
-    "--table", type=click.Path(exists=True, path_type=Path), help="Print the table of a stored run."
-)
+@table_option(lambda run: table_of(run["rows"]))
 def main(
     specs: tuple[str, ...],
     loads: tuple[str, ...],
@@ -301,15 +299,11 @@ def main(
     longest_s: float,
     seed: int,
     as_json: bool,
-    table: Path | None,
 ) -> None:
     """Measure repairs of a running fabric.
 
     Example: python -m bench.repair --cuts 100 --json > docs/benchmarks/repair.json
     """
-    if table is not None:
-        click.echo("\n".join(table_of(json.loads(table.read_text())["rows"])))
-        return
     require_root()
     rows = []
     for spec in specs:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import click
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bench.entry import run_benchmark
+from bench.entry import run_benchmark, table_option
 from bench.opensm import Network, Routed, missing, network, roots_file, torus_file
 from common.errors import KnotlessError
 from routing.engine import engine_named
@@ -196,6 +198,37 @@ def table(found: list[Row]) -> Table:
     return shown
 
 
+def table_of(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the table in docs/performance.md, of the rows of a stored run."""
+    lines = [
+        "| fabric | bound | engine | ms | VCs | load | OpenSM's | ms | VLs | load |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in found:
+        ours, peer = row["ours"], row["opensm"]
+        cells = [row["fabric"], f"{row['load_bound']:,.0f}", row["engine"]]
+        if ours is None:
+            cells += ["", "", "refused"]
+        else:
+            cells += [_ms(ours["routing_ms"]), str(ours["vcs"]), f"{ours['max_channel_load']:,}"]
+        cells.append(row["opensm_engine"])
+        if peer is None:
+            cells += ["", "", "not run"]
+        else:
+            load = "fails" if peer["failure"] else f"{peer['max_channel_load']:,}"
+            cells += [_ms(peer["routing_ms"]), str(peer["virtual_lanes"] or ""), load]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _ms(value: float | None) -> str:
+    """Return three significant digits, as a decimal."""
+    if value is None:
+        return ""
+    digits = max(0, 2 - math.floor(math.log10(value)))
+    return f"{round(value, 2 - math.floor(math.log10(value))):,.{min(digits, 3)}f}"
+
+
 @click.command(epilog="Example: .venv/bin/python -m bench.routing --only torus,8,8,hosts=4")
 @click.option(
     "--only", multiple=True, type=click.Choice(list(ROWS)), help="Measure these fabrics only."
@@ -203,7 +236,13 @@ def table(found: list[Row]) -> Table:
 @click.option("--engine", "engines", multiple=True, help="Measure these of our engines only.")
 @click.option("--repeat", default=5, show_default=True, type=click.IntRange(1, 1000))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-def main(only: tuple[str, ...], engines: tuple[str, ...], repeat: int, as_json: bool) -> None:
+@table_option(lambda run: table_of(run["rows"]))
+def main(
+    only: tuple[str, ...],
+    engines: tuple[str, ...],
+    repeat: int,
+    as_json: bool,
+) -> None:
     """Compare routing times of our engines and OpenSM's on the same fabrics, in one run.
 
     Our times are from numbered channels to paths and broadcast trees. OpenSM's are from its log,
@@ -216,7 +255,7 @@ def main(only: tuple[str, ...], engines: tuple[str, ...], repeat: int, as_json: 
     found = list(rows(list(only or ROWS), engines, repeat, not lacking, console))
     if as_json:
         head = {"machine": machine.machine(), "versions": machine.versions(), "vcs_most": MAX_VCS}
-        click.echo(json.dumps({**head, "rows": [row.as_json() for row in found]}))
+        click.echo(json.dumps({**head, "rows": [row.as_json() for row in found]}, indent=1))
         return
     Console(width=max(130, console.width)).print(table(found))
 

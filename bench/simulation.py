@@ -12,12 +12,12 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import click
 
+from bench.entry import table_option
 from routing.plan import make_plan
 from runs.machine import machine
 from simulation import Load, Scenario, simulate
@@ -115,18 +115,13 @@ def table_of(run: dict[str, Any]) -> list[str]:
     help="Also run cases with thousands of switches and hosts (takes minutes).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@click.option(
-    "--table", type=click.Path(exists=True, path_type=Path), help="Print the table of a stored run."
-)
+@table_option(table_of)
 @click.option("--case", "number", type=click.IntRange(0, len(CASES) - 1), hidden=True)
-def main(slow: bool, as_json: bool, table: Path | None, number: int | None) -> None:
+def main(slow: bool, as_json: bool, number: int | None) -> None:
     """Measure the simulator's speed.
 
     Example: python -m bench.simulation --slow --json; python -m bench.simulation --table FILE
     """
-    if table is not None:
-        click.echo("\n".join(table_of(json.loads(table.read_text()))))
-        return
     if number is not None:
         click.echo(json.dumps(measure(CASES[number])))
         return

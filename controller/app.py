@@ -19,8 +19,10 @@ from ryu.controller.handler import CONFIG_DISPATCHER, DEAD_DISPATCHER, MAIN_DISP
 from ryu.ofproto import ofproto_v1_3 as ofp
 
 from controller import config
+from controller.losses import Losses
 from controller.service import Service
 from controller.southbound import listener, options
+from controller.southbound.probes import Probes
 from controller.southbound.switches import Switches
 from topologies import KnotlessError
 
@@ -40,11 +42,26 @@ class KnotlessController(app_manager.RyuApp):
             options.refuse_taken_port(listening.openflow_host, listening.openflow_port, "OpenFlow")
             options.refuse_taken_port(listening.rest_host, listening.rest_port, "REST")
             options.allow_open_files()
+            number = config.own_number(settings, listening.rest_host, listening.rest_port)
             self.service = Service(path, settings)
+            losses = Losses.beside(config.state_path(settings, path))
+            losses.read()
             listener.install(listening.tls, self.service.metrics)
         except KnotlessError as error:
             _fail(error)
-        self.switches = Switches(self.service.status, self.service)
+        self.probes = Probes(
+            self.service.status, self.service, config.emulator_path(settings, path)
+        )
+        election = None if number is None else self.service.several.election(number)
+        self.switches = Switches(
+            self.service.status,
+            self.service,
+            prober=self.probes,
+            election=election,
+            refresh=self.service.several.follow_operators,
+            losses=losses,
+        )
+        self.probes.start(self.switches)
         self.service.start(listening.rest_host, listening.rest_port, self.switches.change_to)
 
     @set_ev_cls(ofp_event.EventOFPStateChange, [MAIN_DISPATCHER, DEAD_DISPATCHER])
@@ -75,10 +92,20 @@ class KnotlessController(app_manager.RyuApp):
         """Handle a part of the counters of a switch's ports."""
         self.switches.deliver(event.msg)
 
+    @set_ev_cls(ofp_event.EventOFPPacketIn, MAIN_DISPATCHER)
+    def on_packet(self, event: Any) -> None:
+        """Handle a frame that a rule sends to the controller: a probe."""
+        self.probes.packet_in(event.msg)
+
     @set_ev_cls(ofp_event.EventOFPBarrierReply, MAIN_DISPATCHER)
     def on_barrier(self, event: Any) -> None:
         """Handle a barrier reply: the switch has processed all earlier messages."""
         self.switches.deliver(event.msg)
+
+    @set_ev_cls(ofp_event.EventOFPRoleReply, MAIN_DISPATCHER)
+    def on_role(self, event: Any) -> None:
+        """Handle the answer to a role request."""
+        self.switches.role_answered(event.msg)
 
     @set_ev_cls(ofp_event.EventOFPErrorMsg, [CONFIG_DISPATCHER, MAIN_DISPATCHER])
     def on_error(self, event: Any) -> None:

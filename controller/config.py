@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from common import yaml_file
 from common.errors import PlanError
 from common.yaml_file import brief, complaint
+from controller.roles import MAX_CONTROLLERS
 from routing import engine_file
 from routing.request import PlanRequest
 from topologies import Fabric, KnotlessError, load
@@ -26,6 +27,17 @@ Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
 
 class ConfigError(KnotlessError):
     """An invalid configuration; the message names file and key, and says what would be right."""
+
+
+ControllerAddress = Annotated[str, Field(pattern=r"^(\S+):([0-9]{1,5})$", max_length=300)]
+
+
+def _different(addresses: tuple[str, ...]) -> tuple[str, ...]:
+    if len(addresses) == 1 or len(set(addresses)) != len(addresses):
+        raise ValueError("must name each of several controllers once")
+    if len(addresses) > MAX_CONTROLLERS:
+        raise ValueError(f"must name at most {MAX_CONTROLLERS}")
+    return addresses
 
 
 class Rest(BaseModel):
@@ -57,10 +69,18 @@ class Config(PlanRequest):
     connect_timeout_s : how long a switch may be absent before it is reported as a problem.
     kept_changes : how many changes of routes `GET /changes` shows, with their certificates.
     state_file : file in which changes and drained parts are kept that operators request over HTTP,
-        so that a controller that starts again keeps them; None: they end with the controller. The
-        path is relative to this file.
-    emulator : control socket of the link emulator, for events of pause storms; its path is
-        relative to this file. None: there is no emulator.
+        so that a controller that starts again keeps them; None: they end with the controller. What
+        links have lost is kept beside it (`NAME-lost.json`). The path is relative to this file.
+    controllers : several controllers with this configuration, by the address and port of their
+        HTTP interfaces (`10.0.0.1:8080`); one of them is active, the others are on standby. Each
+        finds itself by its own. Changes and drained parts are shared through `state_file`.
+        Empty: there is only this one.
+    emulator : control socket of the link emulator, for events of pause storms and to see whether
+        probes wait at a paused port; its path is relative to this file. None: there is no emulator.
+    discovery : what probes find out about links between switches: `verify` that they are wired as
+        declared and lose no frames silently, or `none`: no probes are sent.
+    probe_interval_ms : time between two probes of a link in each direction. Above 5,000 probes a
+        second in all it is longer.
     rest : the HTTP interface.
 
     """
@@ -70,7 +90,12 @@ class Config(PlanRequest):
     connect_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 10.0
     kept_changes: Annotated[int, Field(ge=1, le=1000, strict=True)] = 16
     state_file: Annotated[str, Field(min_length=1)] | None = None
+    controllers: Annotated[
+        tuple[ControllerAddress, ...], Field(strict=False), AfterValidator(_different)
+    ] = ()
     emulator: Annotated[str, Field(min_length=1)] | None = None
+    discovery: Literal["verify", "none"] = "verify"
+    probe_interval_ms: Annotated[int, Field(ge=20, le=60_000, strict=True)] = 100
     rest: Rest = Rest()
 
 
@@ -148,6 +173,22 @@ def token_path(config: Config, path: Path | None) -> Path | None:
 def state_path(config: Config, path: Path | None) -> Path | None:
     """Return where changes and drained parts are kept, if the configuration names a file."""
     return _beside(path, config.state_file)
+
+
+def own_number(config: Config, host: str, port: int) -> int | None:
+    """Return the number of this controller, which listens there for HTTP; None: it is alone.
+
+    Raises ConfigError if it is not among the ``controllers``.
+    """
+    if not config.controllers:
+        return None
+    here = f"{host}:{port}"
+    if here not in config.controllers:
+        raise ConfigError(
+            f"controllers: {', '.join(config.controllers)} do not name this one, which listens for"
+            f" HTTP on {here} (rest.host and rest.port, or --wsapi-host and --wsapi-port)"
+        )
+    return config.controllers.index(here)
 
 
 def emulator_path(config: Config, path: Path | None) -> Path | None:

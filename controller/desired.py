@@ -15,6 +15,7 @@ from routing.repair import repair
 from topologies import Fabric
 from topologies.drained import avoided
 from topologies.failures import NO_FAILURES
+from topologies.union import described, removed
 from verification.check import Verdict
 from verification.checked_plan import CheckedPlan, refuse_deadlock
 
@@ -56,6 +57,7 @@ class Desired:
             # The plan first: one that is refused is not compiled.
             checked.refuse_deadlock()
             refuse_deadlock(checked.plan, checked.rules_verdict.cycle)
+            checked.refuse_unproven_backups()
         verdict = checked.rules_verdict
         none = SwitchRules(())
         rules = {s.name: checked.rules.get(s.name, none) for s in fabric.switches}
@@ -79,10 +81,15 @@ class Desired:
 
 @dataclass(frozen=True)
 class Difference:
-    """What a new desired state changes: the fabric itself, and the rules of these switches."""
+    """What a new desired state changes: the fabric itself, and the rules of these switches.
+
+    ``added`` and ``removed`` are parts of the fabric, one text for each.
+    """
 
     fabric: bool
     switches: tuple[str, ...]
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
     @classmethod
     def between(cls, old: Desired, new: Desired) -> Difference:
@@ -91,7 +98,9 @@ class Difference:
             (fabric.switches, fabric.hosts, fabric.links) for fabric in (old.fabric, new.fabric)
         )
         changed = [name for name, rules in new.rules.items() if old.rules.get(name) != rules]
-        return cls(before != after, tuple(changed))
+        added = map(described, removed(new.fabric, old.fabric))
+        gone = map(described, removed(old.fabric, new.fabric))
+        return cls(before != after, tuple(changed), tuple(added), tuple(gone))
 
     @property
     def nothing(self) -> bool:

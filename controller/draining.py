@@ -6,6 +6,9 @@ before the round began. If channels keep the order of frames, this is so when th
 has counted as many frames as the sending port had at the beginning. If they do not, because frames
 of several priorities overtake each other, the channel must have been empty for a moment.
 
+Probes may have a priority of their own and overtake all others. So as many frames more must have
+arrived as probes can have left after the beginning.
+
 The ports are read one after the other. A frame can leave a channel that is read late and enter one
 that was read before, so a round begins with counters that were all read after the last one ended.
 """
@@ -17,62 +20,81 @@ from collections.abc import Mapping, Sequence
 from topologies.fabric import Link
 
 Port = tuple[str, int]
+Channel = tuple[Port, Port]
+"""The sending and the receiving port."""
 Counters = Mapping[Port, tuple[int, int]]
 """Of each port of a switch: frames received and sent."""
+Probed = Mapping[Port, tuple[int, int]]
+"""By sending port: probes that it was given so far, and those of them that may not have left."""
+NO_PROBES: Probed = {}
 
 
-def channels_between(links: Sequence[Link]) -> list[tuple[Port, Port]]:
-    """Return the sending and the receiving port of both channels of each link."""
+def channels_between(links: Sequence[Link]) -> list[Channel]:
+    """Return both channels of each link."""
     ends = [((link.a, link.a_port), (link.b, link.b_port)) for link in links]
     return [*ends, *((b, a) for a, b in ends)]
 
 
 class Draining:
-    """Rounds in which all ``channels`` (sending port, receiving port) deliver what they hold.
+    """Rounds in which all ``channels`` deliver what they hold.
 
     ``lost`` are the frames of channels that never arrived, such as those on a link that was cut.
     """
 
     def __init__(
         self,
-        channels: Sequence[tuple[Port, Port]],
+        channels: Sequence[Channel],
         rounds: int,
-        lost: Mapping[tuple[Port, Port], int],
+        lost: Mapping[Channel, int],
         *,
         keeps_order: bool,
     ) -> None:
         self._channels, self._lost, self._keeps_order = channels, lost, keeps_order
         self._left = rounds
-        self._late: dict[tuple[Port, Port], int] = {}
-        """Channels that have not delivered in this round -> frames that were sent before it."""
+        self._late: dict[Channel, int] = {}
+        """Channels that have not delivered in this round -> frames that were sent before it, and
+        probes that may leave after its beginning, less those that were given before."""
         self._before: Counters | None = None
 
     @property
-    def late(self) -> list[tuple[Port, Port]]:
+    def late(self) -> list[Channel]:
         """The channels for which the current round waits."""
         return list(self._late)
 
-    def see(self, counters: Counters) -> bool:
-        """Take counters of all ports, read since the last call; return whether all is done."""
+    def counted_in(self, counters: Counters) -> bool:
+        """Whether the counters of no port are missing: without these nothing is known."""
+        return all(a in counters and b in counters for a, b in self._channels)
+
+    def see(
+        self, counters: Counters, earlier: Probed = NO_PROBES, later: Probed = NO_PROBES
+    ) -> bool:
+        """Take counters of all ports, read since the last call; return whether all is done.
+
+        ``earlier`` and ``later`` are the probes before the counters were read and after that.
+        """
         before, self._before = self._before, counters
         if before is None or not self._late:
-            self._late = {channel: counters[channel[0]][1] for channel in self._channels}
+            self._late = {}
+            for channel in self._channels:
+                given, under_way = earlier.get(channel[0], (0, 0))
+                self._late[channel] = counters[channel[0]][1] + under_way - given
             return not self._late
         self._late = {
             channel: sent
             for channel, sent in self._late.items()
-            if not self._has_delivered(channel, sent, before, counters)
+            if not self._has_delivered(channel, sent, before, counters, later)
         }
         if not self._late:
             self._left -= 1
         return not self._left
 
     def _has_delivered(
-        self, channel: tuple[Port, Port], sent: int, before: Counters, now: Counters
+        self, channel: Channel, sent: int, before: Counters, now: Counters, probed: Probed
     ) -> bool:
         a, b = channel
         lost = self._lost.get(channel, 0)
-        if self._keeps_order:
-            return now[b][0] + lost >= sent
+        given, _ = probed.get(a, (0, 0))
+        if self._keeps_order and now[b][0] + lost >= sent + given:
+            return True
         # What had arrived earlier is all that has been sent until later: nothing was under way.
         return before[b][0] + lost >= now[a][1]

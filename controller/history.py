@@ -34,8 +34,13 @@ class History:
         """Record that a switch holds the rules of a step, by the number of all steps so far."""
         self._confirmed.setdefault(step, {})[switch] = round(self._clock(), 6)
 
-    def add(self, way: Planned, last_step: int, seconds: float) -> None:
-        """Add a change that all switches have confirmed; ``last_step`` is that of its last step."""
+    def add(
+        self, way: Planned, last_step: int, seconds: float, stretch: float | None = None
+    ) -> None:
+        """Add a change that all switches have confirmed; ``last_step`` is that of its last step.
+
+        ``seconds`` are real; ``stretch`` is real over virtual time of emulated links meanwhile.
+        """
         self._count += 1
         change = way.change
         first = last_step - len(change.steps) + 1
@@ -49,6 +54,7 @@ class History:
             "tier": change.tier,
             "rules_changed": change.rules_changed,
             "seconds": round(seconds, 6),
+            "stretch": stretch,
             "confirmed": [self._confirmed.get(step, {}) for step in range(first, last_step + 1)],
             "certificate": None,
         }

@@ -6,9 +6,10 @@ that a controller that has just started and one that has run for a year see the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from controller.draining import Probed
 from controller.steps import FoundRule
 from topologies.fabric import Fabric, Link
 
@@ -28,6 +29,8 @@ class ObservedSwitch:
     dpid: int
     needs: Mapping[int, str]
     """Port number -> what should be at its other end, for the ports of the fabric."""
+    is_new: bool = False
+    """Whether it was added while the controller runs, and does not have its first rules yet."""
     connected: bool = False
     installed: bool = False
     ports: Mapping[int, bool] | None = None
@@ -69,19 +72,51 @@ class Observed:
     fabric: Fabric
     switches: dict[int, ObservedSwitch] = field(init=False)
     """By dpid."""
+    by_name: dict[str, ObservedSwitch] = field(init=False)
     unknown: set[int] = field(default_factory=set)
     """Dpids of connected switches that are not in the fabric."""
     duplicate_dpids: dict[int, float] = field(default_factory=dict)
     """Dpid of a second switch with the same dpid -> when it last tried to connect."""
+    link_faults: Mapping[str, str] = field(default_factory=dict)
+    """Name of a link -> what is wrong with it although it may have a carrier, as
+    :meth:`controller.probing.Probing.faults` found."""
+    fault_lines: tuple[str, ...] = ()
+    """The same and wrong cables, one line each."""
+    probed: Callable[[], Probed] = dict
+    """Returns the probes that can overtake other frames, for :mod:`controller.draining`."""
+    reflecting: frozenset[str] = frozenset()
+    """The switches without a controller that send probes of their neighbours back."""
 
     def __post_init__(self) -> None:
         self.switches = {}
+        self._index()
+
+    def fit(self, fabric: Fabric) -> None:
+        """Go on with another fabric; what is known of switches of both stays known."""
+        known, self.fabric, self.switches = self.switches, fabric, {}
+        self._index()
+        for dpid, switch in self.switches.items():
+            if (before := known.get(dpid)) is not None:
+                before.needs = switch.needs
+                self.switches[dpid] = self.by_name[switch.name] = before
+            else:
+                switch.is_new = True
+        links = {link.name for link in fabric.links}
+        faults = self.link_faults.items()
+        self.link_faults = {name: fault for name, fault in faults if name in links}
+
+    def _index(self) -> None:
         for switch in self.fabric.switches:
             hosts, far = self.fabric.hosts_at[switch.name], self.fabric.neighbours[switch.name]
             needs = {port: f"host {host.name}" for port, host in hosts.items()}
             needs |= {port: f"{name} port {at}" for port, (name, at) in far.items()}
             self.switches[switch.dpid] = ObservedSwitch(switch.name, switch.dpid, needs)
-        self._by_name = {switch.name: switch for switch in self.switches.values()}
+        self.by_name = {switch.name: switch for switch in self.switches.values()}
+        self._link_at = {
+            end: link.name
+            for link in self.fabric.links
+            for end in ((link.a, link.a_port), (link.b, link.b_port))
+        }
 
     @property
     def ready(self) -> bool:
@@ -89,7 +124,10 @@ class Observed:
         return all(switch.installed for switch in self.switches.values())
 
     def links_down(self) -> tuple[str, ...]:
-        """Return the names (``s1:2-s2:3``) of links between switches that are down."""
+        """Return the names (``s1:2-s2:3``) of links between switches that carry no frames now.
+
+        They have no carrier, or probes have found a fault.
+        """
         return tuple(link.name for link in self.fabric.links if self._is_down(link))
 
     def hosts_down(self) -> tuple[str, ...]:
@@ -97,14 +135,14 @@ class Observed:
         return tuple(
             host.name
             for host in self.fabric.hosts
-            if self._by_name[host.switch].is_up(host.port) is False
+            if self.by_name[host.switch].is_up(host.port) is False
         )
 
     def switches_down(self) -> tuple[str, ...]:
         """Return the names of switches that are dead, as opposed to those without a controller.
 
         A switch is dead if it is not connected, and every one of its links is seen down by a
-        connected neighbour.
+        connected neighbour, or does not return its probes.
         """
         return tuple(switch.name for switch in self.switches.values() if self._is_dead(switch.name))
 
@@ -128,27 +166,35 @@ class Observed:
     def failures(self) -> frozenset[str]:
         """Return the names of all links and switches that must not carry frames now.
 
-        Every link of a dead switch is among them.
+        Every link of a dead switch is among them. A switch that was added carries frames when it
+        has its first rules.
         """
-        return frozenset(self.links_down()) | frozenset(self.switches_down())
+        new = {switch.name for switch in self.switches.values() if switch.is_new}
+        links = {link.name for link in self.fabric.links if new and {link.a, link.b} & new}
+        return frozenset({*self.links_down(), *self.switches_down(), *links, *new})
 
     def _is_down(self, link: Link) -> bool:
-        """Whether a link is down: one of its ends says so.
+        """Whether a link is down: probes or one of its ends say so.
 
         Reports of a switch that is not connected are old; they count only if the other end is not
         connected either.
         """
-        ends = ((self._by_name[link.a], link.a_port), (self._by_name[link.b], link.b_port))
+        if link.name in self.link_faults:
+            return True
+        ends = ((self.by_name[link.a], link.a_port), (self.by_name[link.b], link.b_port))
         fresh = [end for end in ends if end[0].connected]
         return any(switch.is_up(port) is False for switch, port in fresh or ends)
 
     def _is_dead(self, name: str) -> bool:
+        switch = self.by_name[name]
+        if switch.is_new and switch.ports is None:
+            return False  # it has not come yet
         far = self.fabric.neighbours[name].values()
-        return (
-            not self._by_name[name].connected
-            and bool(far)
-            and all(
-                self._by_name[neighbour].connected and not self._by_name[neighbour].is_up(port)
-                for neighbour, port in far
-            )
-        )
+        return not switch.connected and bool(far) and all(map(self._is_silent, far))
+
+    def _is_silent(self, end: tuple[str, int]) -> bool:
+        """Whether a connected switch reports that nothing comes from the other end of a link."""
+        switch, port = self.by_name[end[0]], end[1]
+        if not switch.connected:
+            return False
+        return not switch.is_up(port) or self.link_faults.get(self._link_at[end]) == "silent"

@@ -5,43 +5,45 @@ Only a fabric of ours has an emulator; real switches report their pauses in thei
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import eventlet
-from eventlet.green import socket
 
 from common.pause_storms import too_long
+from controller.emulator import EmulatorError, ask
 
 _LOG = logging.getLogger("knotless.controller")
 _INTERVAL_S = 0.4
-_TIMEOUT_S = 2.0
-_ANSWER_LIMIT_BYTES = 1 << 24
 
 
 class PauseWatch:
-    """Asks the emulator at intervals and tells when a host begins or ceases to be a problem."""
+    """Asks the emulator at intervals and tells when a host begins or ceases to be a problem.
 
-    def __init__(self, path: Path, tell: Callable[..., None]) -> None:
-        self._path = path
-        self._tell = tell
+    ``paced`` gets the stretch: real over virtual time lately; None if it is not known.
+    """
+
+    def __init__(
+        self, path: Path, tell: Callable[..., None], paced: Callable[[float | None], None]
+    ) -> None:
+        self._path, self._tell, self._paced = path, tell, paced
         self._known: dict[tuple[str, str], dict[str, Any]] = {}
 
     def run(self) -> None:
         """Watch for ever; an emulator that does not answer has nothing to report."""
         while True:
             try:
-                status = self._ask()
-            except (OSError, ValueError):
+                status = ask(self._path, "status")
+            except EmulatorError:
                 status = {}
             self.see(status)
             eventlet.sleep(_INTERVAL_S)
 
     def see(self, status: Mapping[str, Any]) -> None:
         """Report what has changed; ``status`` is the emulator's."""
+        self._paced(status.get("stretch_now"))
         now = {(host["host"], host["channel"]): host for host in too_long(status)}
         for key in sorted(now.keys() - self._known.keys()):
             host = now[key]
@@ -52,14 +54,3 @@ class PauseWatch:
             _LOG.info("host %s no longer pauses its link %s too long", name, channel)
             self._tell("pause-storm-over", host=name, channel=channel)
         self._known = now
-
-    def _ask(self) -> dict[str, Any]:
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(_TIMEOUT_S)
-            connection.connect(str(self._path))
-            connection.sendall(b'{"do":"status"}\n')
-            with connection.makefile("rb") as reader:
-                answer = json.loads(reader.readline(_ANSWER_LIMIT_BYTES))
-        if not isinstance(answer, dict):
-            raise ValueError("no status")
-        return answer

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import is_
 
 from common.errors import PlanError
 from controller.desired import Desired
+from controller.existing import Existing
 from forwarding.openflow.reader import Generation
 from routing.plan import Plan
 from routing.repair import Repair, repair
 from topologies.drained import Avoided, avoided
 from topologies.fabric import Fabric
-from topologies.failures import NO_FAILURES, Failures, usable
+from topologies.failures import NO_FAILURES, Failures, host_parts, usable
 from verification.changes.change import Change, Installed
 from verification.changes.compact import compact
 from verification.changes.proof import Circumstances
 from verification.changes.tiers import plan_change, plan_in_place
+from verification.failover import diverted
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,11 @@ class Planned:
 
 @dataclass(frozen=True)
 class Task:
-    """The input of :func:`planned`: what switches hold, and where to go."""
+    """The input of :func:`planned`: what switches hold, and where to go.
+
+    ``existing`` is given while the fabric changes: there is more than in the fabric of the goal, or
+    switches hold rules of another one.
+    """
 
     goal: Goal
     held: Generation
@@ -57,6 +64,17 @@ class Task:
     """That of the links."""
     plan: Plan | None = None
     """What the rules implement that switches hold, if they hold exactly those of a plan."""
+    existing: Existing | None = None
+
+    @property
+    def whole(self) -> Fabric:
+        """Everything that exists, with what has failed."""
+        return self.existing.fabric if self.existing else self.goal.desired.fabric
+
+    @property
+    def failures(self) -> Failures:
+        """What has failed of :attr:`whole`."""
+        return self.existing.failures if self.existing else self.goal.failures
 
 
 def planned(task: Task) -> Planned:
@@ -68,41 +86,80 @@ def planned(task: Task) -> Planned:
         There is no repair, no proven order of steps, or hosts would have to change their tags.
 
     """
-    intact = task.goal.desired.plan
+    _refuse_to_separate(task)
+    intact, whole, failures = task.goal.desired.plan, task.whole, task.failures
     unused = task.goal.avoided.failures
     repaired = repair(intact, unused) if unused else None
     plan = repaired.plan if repaired else intact
     if plan.host_tags() != task.held.tags:
+        if task.existing:
+            raise PlanError(
+                "hosts that tag their frames would need new tags; restart the controller to change"
+                " the fabric, or use 'tagging: switch'"
+            )
         raise PlanError(
             "the hosts would have to change their VLAN tags, which the controller cannot do;"
             " use 'tagging: switch'"
         )
+    older = (*task.undrained, task.held)
+    *undrained, held = now = [_diverted(whole, failures, of) for of in older]
+    if all(map(is_, now, older)):
+        older = ()  # nothing is diverted
     before = Installed(
-        usable(intact.fabric, task.goal.failures),
-        task.held.rules,
+        usable(whole, failures),
+        held.rules,
         task.flow_control,
-        task.held.tags,
+        held.tags,
         intact.multicast,
-        task.undrained,
-        plan=task.plan,
-        whole=intact.fabric if task.goal.failures else None,
+        tuple(undrained),
+        plan=task.plan if held is task.held and not task.existing else None,
+        whole=whole if failures else None,
+        staying=task.existing.staying if task.existing else None,
     )
     change = plan_change(before, plan)
-    if task.goal.failures and not _is_safe_if_links_return(change, intact.fabric):
+    if failures and not _is_safe_if_links_return(change, whole, older):
         found = None if change.in_place else plan_in_place(before, plan)
-        if found is not None and _is_safe_if_links_return(found, intact.fabric):
+        if found is not None and _is_safe_if_links_return(found, whole, older):
             change = found
         else:
-            change = plan_change(replace(before, fabric=intact.fabric, plan=None), plan)
+            change = plan_change(replace(before, fabric=whole, plan=None), plan)
     return Planned(task.goal, repaired, compact(change))
 
 
-def _is_safe_if_links_return(change: Change, fabric: Fabric) -> bool:
+def _refuse_to_separate(task: Task) -> None:
+    """Raise PlanError if hosts that stay need what goes away until something new works."""
+    staying = None if task.existing is None else task.existing.staying
+    if staying is None:
+        return
+    goal = task.goal
+    now = host_parts(task.whole, task.failures)
+    then = host_parts(goal.desired.fabric, goal.failures)
+    first: dict[int, tuple[str, int]] = {}
+    for host, part in zip(goal.desired.fabric.hosts, then, strict=True):
+        if host.name not in staying:
+            continue
+        other, known = first.setdefault(now[task.whole.host_index[host.name]], (host.name, part))
+        if known != part:
+            raise PlanError(
+                f"without what is to be removed, {other} and {host.name} could not reach each other"
+                f" before this works: {', '.join(goal.failures.names)}"
+            )
+
+
+def _diverted(fabric: Fabric, failures: Failures, of: Generation) -> Generation:
+    """Return what switches do by themselves in failures, if they hold these rules."""
+    rules = diverted(fabric, of.rules, failures)
+    return of if rules is of.rules else Generation(rules, of.tags)
+
+
+def _is_safe_if_links_return(change: Change, fabric: Fabric, older: tuple[Generation, ...]) -> bool:
     """Tell whether no step can deadlock if links that are down carry frames again before its end.
 
     Rules of older generations may still forward to them. A change in place is abandoned if they
-    return during its first step; after that, no rule forwards to them.
+    return during its first step; after that, no rule forwards to them. The proofs have what
+    switches do during the failures; before and after these they do ``older``, if that differs.
     """
     circumstances = Circumstances(fabric, change.before.flow_control, change.before.multicast)
     steps = change.steps[:1] if change.in_place else change.steps
-    return all(circumstances.judge(step.proof.generations).verdict.acyclic for step in steps)
+    generations = ((*older, *step.proof.generations) for step in steps)
+    return all(circumstances.judge(of).verdict.acyclic for of in generations)

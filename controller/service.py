@@ -29,7 +29,8 @@ from controller.northbound.metrics import Metrics
 from controller.northbound.server import Server
 from controller.operations import Operations
 from controller.pause_watch import PauseWatch
-from controller.planning import Planned
+from controller.planning import Planned, planned
+from controller.several import Several
 from controller.status import Status
 from controller.steps import Changes
 from topologies.fabric import Fabric
@@ -61,6 +62,7 @@ class Service:
         self.status = Status(desired)
         self.history = History(settings.kept_changes)
         self.operations = Operations(settings, kept, self.status, state, tpool.execute)
+        self.several = Several(self.status, self.operations, _in_a_thread)
         self.events = Events()
         self.metrics = Metrics(self.status, time.monotonic)
         self._reloading = Semaphore()
@@ -94,9 +96,10 @@ class Service:
         eventlet.spawn(Server((rest_host, rest_port), api.answer).serve_forever)
         eventlet.spawn(self._await_hangup)
         eventlet.spawn(self._watch_problems)
+        eventlet.spawn(self.several.watch)
         emulator = config.emulator_path(self.status.desired.config, self._path)
         if emulator is not None:
-            eventlet.spawn(PauseWatch(emulator, self.tell).run)
+            eventlet.spawn(PauseWatch(emulator, self.tell, self._paced).run)
 
     # --- what happens to switches: see southbound.switches.Reporter ---------------------------
 
@@ -112,6 +115,9 @@ class Service:
             self.metrics.changes.labels(command).inc(changes.count(command))
         self.metrics.install_s.observe(seconds)
 
+    def _paced(self, stretch: float | None) -> None:
+        self.status.stretch = stretch
+
     def changed(self, way: Planned, seconds: float) -> None:
         """Count and report a change of routes that all switches have confirmed."""
         self.metrics.route_change_s.labels(str(way.change.tier)).observe(seconds)
@@ -123,8 +129,10 @@ class Service:
             tier=way.change.tier,
             rules_changed=way.change.rules_changed,
             seconds=round(seconds, 3),
+            stretch=self.status.stretch,
         )
-        self.history.add(way, self.status.transition.number, seconds)
+        number, stretch = self.status.transition.number, self.status.stretch
+        self.history.add(way, number, seconds, stretch)
         if self._certifying is not None:
             self._certifying.cancel()
         self._certifying = eventlet.spawn_after(_CERTIFY_AFTER_S, self._certify)
@@ -140,6 +148,7 @@ class Service:
     def _operate(self, operation: Callable[[bytes], dict[str, Any]], body: bytes) -> dict[str, Any]:
         """Perform a request, after the one before; a refusal is answered with its reason."""
         with self._reloading:
+            self.several.require_active()
             return self._answer(lambda: operation(body))
 
     def _answer(self, operation: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -154,7 +163,7 @@ class Service:
         """Read the configuration again and change to it; return what changes.
 
         Raises KnotlessError, after which everything is as before, if the file is invalid, its plan
-        can deadlock, or the change is not possible while the fabric runs.
+        can deadlock, or there are no proven steps to it while the fabric runs.
         """
         with self._reloading:
             try:
@@ -171,14 +180,26 @@ class Service:
                 return self._reloaded("unchanged", switches=[])
             _LOG.info("reloaded: the rules of %d switches change", len(difference.switches))
             _report(new)
+            parts = {"added": list(difference.added), "removed": list(difference.removed)}
+            for what, names in parts.items():
+                if names:
+                    _LOG.info("%s: %s", what, ", ".join(names))
             self._change_to(new)
-            return self._reloaded("changed", switches=list(difference.switches))
+            return self._reloaded("changed", switches=list(difference.switches), **parts)
 
     def _reread(self) -> tuple[Difference, Desired]:
         """Return what a new configuration changes, without changing it."""
         old, operations = self.status.desired, self.operations
         settings = config.read(self._path) if self._path else operations.config
-        for key in ("rest", "state_file", "kept_changes"):
+        fixed = (
+            "rest",
+            "controllers",
+            "state_file",
+            "kept_changes",
+            "discovery",
+            "probe_interval_ms",
+        )
+        for key in fixed:
             if getattr(settings, key) != getattr(operations.config, key):
                 raise KnotlessError(
                     f"{self._path}: {key}: it changes only when the controller restarts"
@@ -188,12 +209,36 @@ class Service:
         new = _in_a_thread(kept.applied_to(settings), fabric, kept.drained)
         difference = Difference.between(old, new)
         if difference.fabric:
-            raise KnotlessError(
-                f"{self._path}: fabric: {fabric.name} has other switches, hosts or links than"
-                f" {old.fabric.name}, which runs; restart the controller to change them"
-            )
+            try:
+                self._require_way(new)
+            except KnotlessError as error:
+                raise error.within("fabric").within(str(self._path)) from error
         operations.reconfigure(settings, kept)
         return difference, new
+
+    def _require_way(self, new: Desired) -> None:
+        """Raise KnotlessError if the fabric cannot become another one in proven steps."""
+        transition = self.status.transition
+        existing = transition.existing.extended(new.fabric)
+        after = {of.dpid for of in new.fabric.switches}
+        coming_or_going = {of.dpid for of in existing.fabric.switches} - (
+            after & self.status.observed.switches.keys()
+        )
+        if new.config.controllers and len(coming_or_going) > 1:
+            raise KnotlessError(
+                "with several controllers, only one switch can come or go in a reload; change one,"
+                " reload all controllers, then change the next"
+            )
+        if not self.status.leads:
+            return  # the active controller has proven it, or will refuse it
+        task = transition.task_to(new)
+        if task is None:
+            waiting = ", ".join(sorted(transition.waiting)) or "older rules"
+            raise KnotlessError(
+                f"a change of routes goes on and waits for {waiting}; reload again when routes in"
+                " GET /status is settled"
+            )
+        tpool.execute(planned, task)
 
     def _reloaded(self, result: str, **fields: object) -> dict[str, Any]:
         self.metrics.reloads.labels(result).inc()

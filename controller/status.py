@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from controller.desired import Desired
+from controller.not_admitted import NotAdmitted
 from controller.observed import DUPLICATE_MEMORY_S, Observed, ObservedSwitch
 from controller.transition import Transition
 
@@ -18,18 +20,42 @@ class Status:
     """The state of a controller.
 
     ``started_s``, on the caller's clock, is when switches could first connect. ``note`` is what
-    became of the last reload, if it changed nothing although it should have.
+    became of the last reload, if it changed nothing although it should have. ``leads``: whether
+    this controller changes rules; of several controllers only the active one does, when it has read
+    the rules of all switches.
     """
 
     desired: Desired
     observed: Observed = field(init=False)
     transition: Transition = field(init=False)
+    not_admitted: NotAdmitted = field(init=False)
     started_s: float = 0.0
     note: str | None = None
+    leads: bool = True
+    stretch: float | None = None
+    """Real over virtual time of emulated links, lately; None: unknown, or links are real."""
+    role: Callable[[], dict[str, object] | None] = lambda: None
+    """What ``GET /status`` shows of several controllers."""
 
     def __post_init__(self) -> None:
         self.observed = Observed(self.desired.fabric)
         self.transition = Transition(self.desired)
+        self.not_admitted = NotAdmitted(self.desired.fabric)
+
+    def extend(self, desired: Desired) -> None:
+        """Take another desired state; what its fabric adds exists from now on as well."""
+        self.transition.extend(desired)
+        self.desired = desired
+        self._fit()
+
+    def withdraw(self) -> None:
+        """Forget what the fabric had before it changed."""
+        self.transition.withdraw()
+        self._fit()
+
+    def _fit(self) -> None:
+        self.observed.fit(self.transition.existing.fabric)
+        self.not_admitted.fit(self.transition.existing.fabric)
 
     def missing_switches(self, now_s: float) -> list[ObservedSwitch]:
         """Return the switches that are not connected although their time is up."""
@@ -42,14 +68,13 @@ class Status:
         observed = self.observed
         dead = observed.switches_down()
         lines = [
-            f"{switch} is dead: none of its neighbours has a carrier to it"
-            if switch.name in dead
-            else f"{switch} is not connected"
+            missing_switch(switch, dead=switch.name in dead, observed=observed)
             for switch in self.missing_switches(now_s)
         ]
         for switch in observed.switches.values():
             lines += switch_problems(switch)
-        explained = observed.ends_missing()
+        lines += observed.fault_lines
+        explained = observed.ends_missing() | observed.link_faults.keys()
         down = [name for name in observed.links_down() if name not in explained]
         lines += [f"link {name} is down" for name in down]
         down = [name for name in observed.hosts_down() if name not in explained]
@@ -61,6 +86,7 @@ class Status:
             for dpid, at_s in sorted(observed.duplicate_dpids.items())
             if at_s > recent
         ]
+        lines += self.not_admitted.problems(now_s)
         if self.note is not None:
             lines.append(self.note)
         if self.transition.problem is not None:
@@ -98,7 +124,8 @@ class Status:
             "fabric": desired.fabric.name,
             "engine": desired.plan.engine,
             "flow_control": desired.plan.flow_control,
-            "ready": observed.ready,
+            "ready": self.leads and observed.ready,
+            "role": self.role(),
             "switches": {
                 switch.name: {
                     "dpid": switch.dpid,
@@ -110,6 +137,7 @@ class Status:
                 for switch in observed.switches.values()
             },
             "links_down": list(observed.links_down()),
+            "link_faults": dict(observed.link_faults),
             "hosts_down": list(observed.hosts_down()),
             "switches_down": list(observed.switches_down()),
             "routes": self._routes(),
@@ -126,6 +154,15 @@ class Status:
         if self.transition.goal.desired is not self.desired:
             found["changing"] = True
         return found
+
+
+def missing_switch(switch: ObservedSwitch, *, dead: bool, observed: Observed) -> str:
+    """Describe a switch that is not connected."""
+    if dead:
+        return f"{switch} is dead: nothing comes from it on any link"
+    if switch.name in observed.reflecting:
+        return f"{switch} is not connected, but forwards: probes of its neighbours come back"
+    return f"{switch} is not connected"
 
 
 def switch_problems(switch: ObservedSwitch) -> list[str]:

@@ -24,6 +24,9 @@ from typing import Literal
 
 from forwarding.openflow.rules import COOKIE, Field, Group, Rule, SwitchRules, match_order
 
+PROBE_COOKIE = 0x6B6E7072
+"""The cookie of rules that :mod:`controller.probe_rules` keeps, beside those of the plan."""
+
 Command = Literal["add", "modify", "delete"]
 Key = tuple[int, int, tuple[Field, ...]]
 
@@ -115,7 +118,8 @@ def reconcile(
         for key, found in held.items()
         if found.cookie == COOKIE and key not in target
     ]
-    foreign = tuple(r for key, r in held.items() if r.cookie != COOKIE and key not in target)
+    ours = (COOKIE, PROBE_COOKIE)
+    foreign = tuple(r for key, r in held.items() if r.cookie not in ours and key not in target)
     after = _group_deletions(wanted.groups, groups, foreign)
     tables = sorted({change.rule.table for change in additions + deletions})
     steps: list[tuple[Change, ...]] = [before]

@@ -12,11 +12,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 from common.errors import RuleError
 from controller.desired import Desired
+from controller.existing import Existing
 from controller.planning import Goal, Planned, Task
 from controller.steps import normal
+from controller.takeover import Found
 from forwarding.openflow.planes import (
     VLAN_BITS,
     Plane,
@@ -54,19 +57,37 @@ class Transition:
         rules, tags = desired.rules, desired.routed.host_tags()
         self.number = 0
         self.goal = self._reached = Goal(desired)
+        self.existing = Existing(desired.fabric)
         self.problem: str | None = None
         self.not_drained: list[str] = []
         self.planned: Planned | None = None
         self._flow_control = desired.plan.flow_control
         self._held = Generation(dict(rules), tags)
+        self._known_plane: tuple[Generation, Plane] | None = None
         self._undrained: tuple[Generation, ...] = ()
         self._steps: deque[Step] = deque()
         self._step: Step | None = None
         self._first: Step | None = None
         self._waiting = set(rules)
-        self._failed_goal: Goal | None = None
+        self._refused: tuple[Goal, Failures] | None = None
         self._is_fresh = True
         self._is_abandoned = False
+        self._is_inherited = False
+        self._first_plan: Plan | None = desired.routed
+
+    def inherit(self, found: Found) -> None:
+        """Go on from what another controller has left in the switches.
+
+        Packets of its older rules may still be in the fabric: no step begins before all have left.
+        """
+        self.number += 1
+        self.goal = self._reached = found.goal
+        self.planned, self.problem, self._refused = None, None, None
+        self._first_plan, self._held, self._undrained = found.plan, found.held, (found.held,)
+        self._steps.clear()
+        self._step = self._first = None
+        self._waiting = set(found.held.rules)
+        self._is_fresh, self._is_abandoned, self._is_inherited = False, found.plan is None, True
 
     def adopt(self, name: str, found: SwitchRules) -> None:
         """Take the plane in which the first switch holds its rules already.
@@ -92,16 +113,36 @@ class Transition:
         """Return the rules that a switch shall hold now."""
         return self._held.rules.get(name, _NO_RULES)
 
+    def extend(self, desired: Desired) -> None:
+        """Take note that the fabric of the next goal exists as well; raises FabricError."""
+        self.existing = self.existing.extended(desired.fabric)
+
+    @property
+    def may_withdraw(self) -> bool:
+        """Whether the fabric has changed, and nothing uses what goes away any more."""
+        return self.existing.staying is not None and self.is_there and not self._undrained
+
+    def withdraw(self) -> None:
+        """Forget what is not in the fabric of the goal."""
+        self.existing = Existing(self.goal.desired.fabric, self.goal.failures)
+        rules = {of.name: self.wanted(of.name) for of in self.existing.fabric.switches}
+        self._held = Generation(rules, self._held.tags)
+
     def aim(self, desired: Desired, failures: Failures) -> None:
-        """Set the goal. It takes effect with the next step.
+        """Set the goal, with the failures of what exists. It takes effect with the next step.
 
         What returns before the last change is complete counts as failed until then, so that no
         frame is on it when it is used again.
         """
         if not self._is_settled:
             names = {*failures.names, *self._reached.failures.names}
-            failures = Failures.of(desired.fabric, names)
-        self.goal = Goal(desired, failures)
+            failures = self.existing.failed(names).failures
+        self.existing = replace(self.existing, failures=failures)
+        self.goal = Goal(desired, self._failures_in(desired, self.existing))
+
+    def _failures_in(self, desired: Desired, existing: Existing) -> Failures:
+        is_all = existing.staying is None
+        return existing.failures if is_all else existing.failures.within(desired.fabric)
 
     @property
     def _is_settled(self) -> bool:
@@ -134,7 +175,8 @@ class Transition:
     @property
     def is_draining(self) -> bool:
         """Whether all switches have confirmed, and packets of older rules must leave first."""
-        return not self.waiting and self._step is not None and self._step.drain
+        must = self._is_inherited or (self._step is not None and self._step.drain)
+        return must and not self.waiting
 
     @property
     def is_due(self) -> bool:
@@ -146,7 +188,7 @@ class Transition:
     @property
     def _has_other_goal(self) -> bool:
         """Whether the steps do not lead to the goal, and nothing else has shown it unreachable."""
-        if self.goal == self._failed_goal:
+        if (self.goal, self.existing.failures) == self._refused:
             return False
         return self.goal != self._reached or self._is_abandoned
 
@@ -165,8 +207,8 @@ class Transition:
         """Record that no packets are left that were sent before the current step was confirmed."""
         self._undrained = ()
         if self.is_draining:
-            self._step = None
-        self._failed_goal = None  # with fewer generations there may be a proof
+            self._step, self._is_inherited = None, False
+        self._refused = None  # with fewer generations there may be a proof
 
     @property
     def is_there(self) -> bool:
@@ -190,10 +232,9 @@ class Transition:
 
     def mended(self, task: Task) -> Failures | None:
         """Return what has failed for the rules that switches hold, and returns with a task."""
-        before, after = self._reached.failures, task.goal.failures
-        back = set(before.names) - set(after.names)
-        fabric = task.goal.desired.fabric
-        return Failures.of(fabric, back) if back else None
+        before = self.existing.failed(set(self._reached.failures.names)).failures
+        back = set(before.names) - set(task.failures.names)
+        return self.existing.failed(back).failures if back else None
 
     def as_json(self) -> dict[str, object]:
         """Return where the fabric is, for ``GET /status``.
@@ -203,13 +244,14 @@ class Transition:
         ``first_vlan`` and ``first_priority`` to VLANs and priorities of the plan: they are in a
         plane (:mod:`forwarding.openflow.planes`).
         """
-        way, plane = self.planned, plane_of(self._held.rules, self._held.tags)
+        way, plane = self.planned, self._plane
         return {
             "failed": list(self._reached.failures.names),
             "drained": list(self._reached.desired.drained),
             "repair": way.kind if way else "intact",
             "tier": way.change.tier if way else None,
             "changing": not self.is_there,
+            "leaving": self.existing.leaving(self.goal.desired.fabric),
             "first_vlan": plane.number << VLAN_BITS,
             "first_priority": plane.first_priority,
             "waiting_for": sorted(self.waiting),
@@ -217,39 +259,54 @@ class Transition:
         }
 
     @property
+    def _plane(self) -> Plane:
+        """The plane of the rules of :meth:`wanted`; found once for each step, from all rules."""
+        if self._known_plane is None or self._known_plane[0] is not self._held:
+            self._known_plane = self._held, plane_of(self._held.rules, self._held.tags)
+        return self._known_plane[1]
+
+    @property
     def idle_task(self) -> Task | None:
         """The task of which all steps are done; None during a change."""
-        if not self.is_there or self._undrained:
-            return None
-        return Task(self.goal, self._held, (), self._flow_control, self._held_plan)
+        is_idle = self.is_there and not self._undrained and self.existing.staying is None
+        return self._task(self.goal, self.existing) if is_idle else None
 
     def task(self) -> Task | None:
         """Return what is to be planned, if the goal is not the one that the steps lead to."""
         if not self.is_due or not self._has_other_goal:
             return None
-        return Task(self.goal, self._held, self._undrained, self._flow_control, self._held_plan)
+        return self._task(self.goal, self.existing)
 
     @property
     def _held_plan(self) -> Plan | None:
         """The plan whose rules all switches hold; None while they hold those of a step."""
         if not self._is_settled or self._is_abandoned:
             return None
-        way = self.planned.repair if self.planned else None
+        if self.planned is None:
+            return self._first_plan
+        way = self.planned.repair
         return way.plan if way else self._reached.desired.routed
 
     def task_to(self, desired: Desired) -> Task | None:
-        """Return what would be planned for another desired state; None while a change goes on."""
+        """Return what would be planned for another desired state; None while a change goes on.
+
+        What its fabric adds counts as working. Raises FabricError if both cannot exist together.
+        """
         if not self._is_settled:
             return None
-        goal = Goal(desired, self.goal.failures)
-        return Task(goal, self._held, self._undrained, self._flow_control, self._held_plan)
+        existing = self.existing.extended(desired.fabric)
+        return self._task(Goal(desired, self._failures_in(desired, existing)), existing)
+
+    def _task(self, goal: Goal, existing: Existing) -> Task:
+        of = (self._held, self._undrained, self._flow_control, self._held_plan)
+        return Task(goal, *of, None if existing.staying is None else existing)
 
     def refuse(self, task: Task, reason: str) -> None:
         """Record that a task has no solution: switches keep what they hold.
 
         A change in place goes on: after its first step, too many frames are dropped.
         """
-        self.problem, self._failed_goal = reason, task.goal
+        self.problem, self._refused = reason, (task.goal, task.failures)
         if self._steps and not self._is_in_place:
             self._steps.clear()
             self._is_abandoned = True
@@ -258,7 +315,7 @@ class Transition:
         """Take the steps of a plan, in place of those that are left of the last one."""
         if self.is_draining:  # the steps take the packets of older rules into account
             self._step = None
-        self.planned, self.problem, self._failed_goal = found, None, None
+        self.planned, self.problem, self._refused = found, None, None
         self._reached = found.goal
         self._is_abandoned = False
         self._steps = deque(found.change.steps)

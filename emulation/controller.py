@@ -7,8 +7,9 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import psutil
 import yaml
@@ -17,18 +18,21 @@ from common import ports
 from common.errors import EmulationError
 from emulation import certificates, rest, state
 from emulation.certificates import Certificates
-from emulation.names import NETNS_DIRECTORY, REPOSITORY, Names
+from emulation.names import NETNS_DIRECTORY, REPOSITORY, Names, role_of
 from emulation.ovs import PrivateOvs
 from emulation.runtime import Runtime, machine_lock
 from emulation.state import State
+from emulation.virtual_clock import program_environment
 
 ADDRESS = rest.ADDRESS
 OPENFLOW_PORT = 6653
-REST_PORT = 8080
+REST_PORT = rest.REST_PORT
 READY_LIMIT_S = 60.0
 """Time for every switch to receive its rules, in addition to :data:`RULES_PER_S`."""
 RULES_PER_S = 5000
 _POLL_S = 0.05
+
+Clock = Literal["real", "virtual"]
 
 
 def free_port(wanted: int, what: str) -> int:
@@ -63,9 +67,9 @@ def _holder(port: int) -> str:
 
 
 def write_config(
-    names: Names, plan: dict[str, Any], rest_port: int, *, emulated: bool = True
+    names: Names, plan: dict[str, Any], rest_ports: Sequence[int], *, emulated: bool = True
 ) -> None:
-    """Write the controller's configuration; ``plan`` holds the plan's keys.
+    """Write the configuration of all controllers; ``plan`` holds the plan's keys.
 
     ``emulated`` is whether the link emulator runs.
     """
@@ -73,31 +77,40 @@ def write_config(
         "fabric": names.fabric_file.name,
         **{key: value for key, value in plan.items() if value is not None},
         "state_file": names.overrides_file.name,
-        "rest": {"host": ADDRESS, "port": rest_port, "token_file": names.token_file.name},
+        "rest": {"host": ADDRESS, "port": rest_ports[0], "token_file": names.token_file.name},
     }
+    if len(rest_ports) > 1:
+        config["controllers"] = [f"{ADDRESS}:{port}" for port in rest_ports]
     if emulated:
         config["emulator"] = names.emulator_socket.name
     names.controller_file.write_text(yaml.safe_dump(config), encoding="utf-8")
 
 
-def start(runtime: Runtime, openflow_port: int, tls: Certificates | None) -> None:
+def start(
+    runtime: Runtime, at: rest.Ports, tls: Certificates | None, clock: Clock, number: int = 0
+) -> None:
     """Start ``ryu-manager`` with the configuration of this runtime's fabric.
 
+    A virtual ``clock`` needs the emulator to run, which publishes it (docs/virtual-clock.md).
     Returns at once: the switches are created in the meantime (:func:`await_ready`).
     """
     manager = Path(sys.executable).with_name("ryu-manager")
     command = str(manager) if manager.is_file() else shutil.which("ryu-manager")
     if command is None:
         raise EmulationError("ryu-manager is not installed: run 'tools/setup.sh'")
-    port = [f"--ofp-{'tcp' if tls is None else 'ssl'}-listen-port", str(openflow_port)]
+    port = [f"--ofp-{'tcp' if tls is None else 'ssl'}-listen-port", str(at.openflow)]
+    port += ["--wsapi-port", str(at.rest)] if number else []
     if tls is not None:
         own = tls.controller
         port += ["--ctl-privkey", str(own.key), "--ctl-cert", str(own.certificate)]
         port += ["--ca-certs", str(tls.authority)]
     runtime.spawn(
-        "controller",
+        role_of("controller", number),
         [command, "--ofp-listen-host", ADDRESS, *port, "controller/app.py"],
-        environment={"KNOTLESS_CONFIG": str(runtime.names.controller_file)},
+        environment={
+            "KNOTLESS_CONFIG": str(runtime.names.controller_file),
+            **program_environment(runtime.names, virtual_clock=clock == "virtual"),
+        },
         directory=REPOSITORY,
     )
 
@@ -106,7 +119,8 @@ def restart(names: Names) -> dict[str, Any]:
     """Start the controller of a running fabric again, from any process, and wait until it is ready.
 
     Its configuration file is read again. A controller that still runs is ended first; the switches
-    keep their rules in the meantime. Returns its status. Raises :class:`EmulationError` if the
+    keep their rules in the meantime. Of several controllers those that are dead are started, or all
+    if none is. Returns the status of the active one. Raises :class:`EmulationError` if the
     fabric does not run, or has another controller.
     """
     with machine_lock():
@@ -114,25 +128,32 @@ def restart(names: Names) -> dict[str, Any]:
         settings = found.settings
         if settings.get("controller") != "ryu":
             raise EmulationError(f"fabric {names.name!r} was started without our own controller")
-        if "controller" in found.missing() and (other := by_hand(found)) is not None:
+        every = rest.ports_of(settings)
+        roles = [role_of("controller", number) for number in range(len(every))]
+        dead = [number for number, role in enumerate(roles) if role in found.missing()]
+        if dead and (other := by_hand(found)) is not None:
             raise EmulationError(
                 f"a controller that was started by hand (pid {other['pid']}) serves fabric"
                 f" {names.name!r}: end it first"
             )
         runtime = Runtime(names, found)
-        runtime.stop("controller")
         tls = certificates.paths(names.tls_directory) if settings.get("tls") else None
-        free_port(settings["openflow_port"], "OpenFlow port")
-        free_port(settings["rest_port"], "REST port")
-        start(runtime, settings["openflow_port"], tls)
-    return await_ready(runtime, settings["rest_port"])
+        for number in dead or range(len(every)):
+            runtime.stop(roles[number])
+            free_port(every[number].openflow, "OpenFlow port")
+            free_port(every[number].rest, "REST port")
+            clock = settings.get("controller_clock", "real")
+            start(runtime, every[number], tls, clock, number)
+    return await_ready(runtime, every)
 
 
 def by_hand(found: State) -> dict[str, Any] | None:
     """Return the status of a controller that answers for a fabric whose own one has ended.
 
-    None if none answers, or if it is the controller of another fabric.
+    None if none answers, if it is the controller of another fabric, or one of several.
     """
+    if len(rest.ports_of(found.settings)) > 1:
+        return None
     try:
         answer = rest.status(int(found.settings.get("rest_port", REST_PORT)))
     except EmulationError:
@@ -140,17 +161,18 @@ def by_hand(found: State) -> dict[str, Any] | None:
     return answer if answer.get("fabric") == found.fabric and "pid" in answer else None
 
 
-def await_listening(runtime: Runtime, openflow_port: int) -> None:
+def await_listening(runtime: Runtime, openflow_port: int, number: int = 0) -> None:
     """Wait until our controller, if there is one, accepts connections.
 
     A switch whose connection is refused retries only after seconds. Raises
     :class:`EmulationError` with the controller's reason if the controller exits first.
     """
-    child = runtime.children.get("controller")
+    role = role_of("controller", number)
+    child = runtime.children.get(role)
     deadline = time.monotonic() + READY_LIMIT_S
     while child is not None and time.monotonic() < deadline:
         if child.poll() is not None:
-            raise EmulationError(f"the controller has ended: {_reason(runtime)}")
+            raise EmulationError(f"the {role} has ended: {_reason(runtime, role)}")
         with socket.socket() as probe:
             if probe.connect_ex((ADDRESS, openflow_port)) == 0:
                 return
@@ -183,12 +205,21 @@ def await_connected(ovs: PrivateOvs) -> None:
         time.sleep(_POLL_S)
 
 
-def start_forwarder(runtime: Runtime, openflow_port: int, *, tls: bool) -> None:
+def target(names: Names, number: int, *, tls: bool) -> str:
+    """Return Open vSwitch's name of a controller, as the switches reach it."""
+    if tls:
+        return f"ssl:{ADDRESS}:{OPENFLOW_PORT + number}"
+    return f"unix:{names.controller_socket(number)}"
+
+
+def start_forwarder(runtime: Runtime, openflow_port: int, *, tls: bool, number: int = 0) -> None:
     """Start the forwarder from the switches to any controller on ``openflow_port``."""
     namespace = NETNS_DIRECTORY / runtime.names.switches_namespace
-    where = f"{namespace}:{OPENFLOW_PORT}" if tls else str(runtime.names.controller_socket)
+    socket_path = runtime.names.controller_socket(number)
+    where = f"{namespace}:{OPENFLOW_PORT + number}" if tls else str(socket_path)
+    role = role_of("forwarder", number)
     child = runtime.spawn(
-        "forwarder",
+        role,
         [
             *(sys.executable, "-m", "emulation.forwarder"),
             *(where, str(openflow_port)),
@@ -196,10 +227,10 @@ def start_forwarder(runtime: Runtime, openflow_port: int, *, tls: bool) -> None:
         directory=REPOSITORY,
         stdout=subprocess.PIPE,
     )
-    runtime.await_ready("forwarder", child)
+    runtime.await_ready(role, child)
 
 
-def await_ready(runtime: Runtime, rest_port: int) -> dict[str, Any]:
+def await_ready(runtime: Runtime, at: Sequence[rest.Ports]) -> dict[str, Any]:
     """Wait until every switch has acknowledged exactly its rules; return the status.
 
     Raises :class:`EmulationError` with the controller's last log line if it exits, or with its
@@ -209,11 +240,11 @@ def await_ready(runtime: Runtime, rest_port: int) -> dict[str, Any]:
     problems: list[str] = ["it does not answer"]
     limit_s = READY_LIMIT_S
     while time.monotonic() - begun < limit_s:
-        child = runtime.children["controller"]
-        if child.poll() is not None:
-            raise EmulationError(f"the controller has ended: {_reason(runtime)}")
+        for role, child in runtime.children.items():
+            if role.startswith("controller") and child.poll() is not None:
+                raise EmulationError(f"the {role} has ended: {_reason(runtime, role)}")
         try:
-            found = rest.status(rest_port)
+            found = rest.status_of(at)
         except EmulationError:
             pass
         else:
@@ -230,8 +261,8 @@ def await_ready(runtime: Runtime, rest_port: int) -> dict[str, Any]:
     )
 
 
-def _reason(runtime: Runtime) -> str:
+def _reason(runtime: Runtime, role: str) -> str:
     """Why a controller exited: its own error line, or the last line of its log."""
-    text = runtime.names.log_file("controller").read_text(encoding="utf-8", errors="replace")
+    text = runtime.names.log_file(role).read_text(encoding="utf-8", errors="replace")
     own = [line for line in text.splitlines() if line.startswith("knotless: ")]
-    return own[-1].removeprefix("knotless: ") if own else runtime.last_words("controller")
+    return own[-1].removeprefix("knotless: ") if own else runtime.last_words(role)

@@ -94,6 +94,16 @@ class Cables:
             raise EmulationError(f"{text!r} is {len(others) + 1} links; write one of {names}")
         return first
 
+    def of_channel(self, text: str) -> Cable:
+        """Return the cable of a channel, ``s1:2``, or the only one that ``text`` names otherwise.
+
+        Raises :class:`EmulationError`.
+        """
+        for cable in self._cables:
+            if text in (channel_of(cable.a), channel_of(cable.b)):
+                return cable
+        return self.one(text)
+
     def cut(self, cable: Cable, *, silent: bool = False, sender: str | None = None) -> None:
         """Cut a link; if ``silent``, frames are dropped while the carrier stays up.
 

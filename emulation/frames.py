@@ -25,6 +25,7 @@ class Frames:
     def __init__(self, index: Mapping[str, int], hosts_by_mac: Mapping[str, str]) -> None:
         self._index, self._hosts_by_mac = index, hosts_by_mac
         self._before: Mapping[str, Any] | None = None
+        self._last: dict[str, Any] | None = None
 
     def next(
         self, counters: Mapping[str, Any], knot: Mapping[str, Any] | None
@@ -53,13 +54,23 @@ class Frames:
                 drops.append((index, channel["dropped_frames"], new))
             if not channel["up"]:
                 down.append(index)
-        return {
+        self._last = {
             "at_us": counters["now_us"],
             "rows": rows,
             "drops": drops,
             "down": down,
             "knot": None if knot is None else self.knot(knot),
         }
+        return self._last
+
+    def again(self, knot: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """Return the last frame with the deadlock as it is now; None before the first frame."""
+        if self._last is None:
+            return None
+        shown = None if knot is None else self.knot(knot)
+        at_us = max(self._last["at_us"], 0 if shown is None else shown["since_us"])
+        self._last = {**self._last, "at_us": at_us, "knot": shown}
+        return self._last
 
     def knot(self, found: Mapping[str, Any]) -> dict[str, Any]:
         """Return a deadlock with the names of hosts: who waits for whom, and with which flows."""

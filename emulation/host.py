@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from emulation import namespaces
 from emulation.mn import Host
-from emulation.names import MARK, Names
-from emulation.virtual_clock import virtual_clock_environment
+from emulation.names import Names
 from emulation.wiring import NFQUEUE
 from topologies import fabric as description
 
@@ -24,9 +23,8 @@ ethtool -K "$interface" tx off tso off gso off gro off rxvlan off txvlan off
 class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
     """A Mininet host in its own network namespace, which is also called ``kn-FABRIC.HOST``.
 
-    ``popen``, ``cmd`` and the prompt work as in Mininet. Processes started here carry the mark
-    of the fabric, so that they can be found and ended with it. With ``virtual_clock`` they see
-    virtual time.
+    ``popen``, ``cmd`` and the prompt work as in Mininet. Processes started here get
+    ``environment`` (:func:`emulation.virtual_clock.program_environment`).
     """
 
     def __init__(
@@ -36,13 +34,11 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
         names: Names,
         host: description.Host,
         prefix: int = 8,
-        virtual_clock: bool = False,
+        environment: Mapping[str, str],
         **params: Any,
     ) -> None:
         self._names = names
-        self._environment = {MARK: names.name}
-        if virtual_clock:
-            self._environment |= virtual_clock_environment(names)
+        self._environment = environment
         self.description = host
         self._prefix = prefix
         super().__init__(name, ip=f"{host.ip}/{prefix}", **params)

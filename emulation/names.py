@@ -84,14 +84,23 @@ class Names:
         return self.directory / "tags.json"
 
     @property
+    def traffic_file(self) -> Path:
+        """The traffic that runs: see :mod:`emulation.running_traffic`."""
+        return self.directory / "traffic.json"
+
+    @property
+    def captures_directory(self) -> Path:
+        """Where the page captures to."""
+        return self.directory / "captures"
+
+    @property
     def ovs_directory(self) -> Path:
         """Run directory of the private Open vSwitch (``OVS_RUNDIR``)."""
         return self.directory / "ovs"
 
-    @property
-    def controller_socket(self) -> Path:
-        """The socket to the controller; OVS allows it only in its run directory."""
-        return self.ovs_directory / "controller.sock"
+    def controller_socket(self, number: int = 0) -> Path:
+        """The socket to a controller; OVS allows it only in its run directory."""
+        return self.ovs_directory / f"{role_of('controller', number)}.sock"
 
     @property
     def tls_directory(self) -> Path:
@@ -115,6 +124,11 @@ class Names:
     def log_file(self, role: str) -> Path:
         """The log of the process with this role."""
         return self.directory / f"{role}.log"
+
+
+def role_of(part: str, number: int) -> str:
+    """Return the role of one of several equal parts: ``controller``, ``controller-2``."""
+    return part if number == 0 else f"{part}-{number + 1}"
 
 
 def names_of(name: str) -> Names:

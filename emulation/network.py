@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
@@ -22,20 +21,18 @@ from emulation.cuts import Cables
 from emulation.daemon import Daemon
 from emulation.host import EmulatedHost
 from emulation.link import EmulatedLink
-from emulation.names import DEFAULT_NAME, SENDERS_MARK, Names, names_of
+from emulation.names import DEFAULT_NAME, SENDERS_MARK, Names, names_of, role_of
 from emulation.ovs import PrivateOvs
 from emulation.runtime import Runtime, claim
 from emulation.signals import uninterrupted
 from emulation.tools import require_tools
+from emulation.virtual_clock import program_environment
 from routing.flow_control import resolved
 from routing.plan import Plan, make_plan
 from routing.request import PlanRequest
 from topologies.fabric import Fabric
 from topologies.formats import files
 from topologies.validate import validate
-
-LEARNED_ADDRESSES_LIMIT = 1024
-"""The kernel's gc_thresh3: the number of ARP entries of all hosts together."""
 
 
 @dataclass
@@ -48,17 +45,19 @@ class EmulatedFabric:
     links; ``timing`` holds the emulator's top-level numbers such as ``tick_us``. A second of
     virtual time takes at least ``slow_down`` seconds, and waits ``host_wait_us`` of real time for
     the next packets of a host that has more to send. With ``virtual_clock`` programs on hosts see
-    virtual time (docs/virtual-clock.md). ``watchdog`` holds the keys of a link's
+    virtual time (docs/virtual-clock.md), and with a virtual ``controller_clock`` so do our
+    controllers. ``watchdog`` holds the keys of a link's
     watchdog on that page; ``pause_share`` is the share of time for which a host may pause its link,
     1 for no limit, None for the emulator's default. ``controller`` is ours, the user's own on
     ``openflow_port`` (remote), or none: then switches have only rules that the user installs.
-    Port 0 means any free port. With ``tls`` our controller and all switches show each other
-    certificates of a CA made for this fabric.
-    ``links`` plain omits the emulator: veth pairs without rates or flow control. With
-    ``static_arp`` hosts know all addresses from the start; None enables it if hosts could not
-    learn all of them. If hosts tag, ``host_tags`` is the plan's ``host_tags()``, with which the
-    emulator, as the hosts' network interface, tags their frames. ``progress`` is called with one
-    line for each step.
+    Port 0 means any free port. With several ``controllers`` of ours, one is active and the others
+    are on standby, on other free ports. With ``tls`` our controllers and all switches show each
+    other certificates of a CA made for this fabric. ``controller_settings`` are further keys of the
+    controllers' configuration. ``links`` plain omits the emulator: veth pairs without rates or flow
+    control. With ``static_arp`` hosts know all addresses from the start; None enables it if hosts
+    could not learn all of them. If hosts tag, ``host_tags`` is the plan's ``host_tags()``, with
+    which the emulator, as the hosts' network interface, tags their frames. ``progress`` is called
+    with one line for each step.
     """
 
     fabric: Fabric
@@ -76,6 +75,9 @@ class EmulatedFabric:
     controller: Literal["ryu", "remote", "none"] = "ryu"
     openflow_port: int = control.OPENFLOW_PORT
     rest_port: int = control.REST_PORT
+    controllers: int = 1
+    controller_clock: control.Clock = "real"
+    controller_settings: Mapping[str, Any] = field(default_factory=dict)
     tls: bool = False
     links: Literal["emulated", "plain"] = "emulated"
     static_arp: bool | None = None
@@ -86,6 +88,7 @@ class EmulatedFabric:
     ovs: PrivateOvs = field(init=False)
     net: Any = field(init=False, default=None)
     _runtime: Runtime | None = field(init=False, default=None, repr=False)
+    _more_ports: list[rest.Ports] = field(init=False, default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         self.names = names_of(self.name)
@@ -109,6 +112,11 @@ class EmulatedFabric:
         self._check_tagging()
         if self.tls and self.controller != "ryu":
             raise EmulationError("--tls needs our own controller: omit --controller")
+        if self.controllers != 1 and self.controller != "ryu":
+            raise EmulationError("--controllers starts our own ones: omit --controller")
+        is_paced = (self.links, self.controller) == ("emulated", "ryu")
+        if self.controller_clock == "virtual" and not is_paced:
+            raise EmulationError("--controller-clock needs our own controller and emulated links")
         require_tools()
         if self.controller == "remote":
             control.require_listening(self.openflow_port)
@@ -170,6 +178,15 @@ class EmulatedFabric:
         host: EmulatedHost = self.net[name]
         return host
 
+    def program_environment(self, *, several_hosts: bool = False) -> dict[str, str]:
+        """Return the environment variables of programs that are started on hosts.
+
+        ``several_hosts`` is for a program with sockets in more than one host.
+        """
+        return program_environment(
+            self.names, virtual_clock=self.virtual_clock, several_hosts=several_hosts
+        )
+
     @property
     def cables(self) -> Cables:
         """The cables, to cut and mend."""
@@ -183,16 +200,18 @@ class EmulatedFabric:
         self._running().save()
 
     def controller_status(self) -> dict[str, Any]:
-        """Return the controller's ``GET /status``."""
-        return rest.status(self.rest_port)
+        """Return the ``GET /status`` of the controller; of several, of the active one."""
+        return rest.status_of(self.controller_ports)
 
     def restart_controller(self) -> None:
-        """Kill the controller, as a crash would, start a new one, and wait until it is ready."""
+        """Kill the controllers, as a crash would, start new ones, and wait until all is ready."""
         runtime = self._running()
-        runtime.children["controller"].kill()
-        runtime.stop("controller")
-        self._start_controller(runtime)
-        control.await_ready(runtime, self.rest_port)
+        for number in range(self.controllers):
+            role = role_of("controller", number)
+            runtime.children[role].kill()
+            runtime.stop(role)
+        self._start_controllers(runtime)
+        control.await_ready(runtime, self.controller_ports)
 
     def _running(self) -> Runtime:
         if self._runtime is None:
@@ -206,7 +225,9 @@ class EmulatedFabric:
             names.tags_file.write_text(json.dumps(self.host_tags), encoding="utf-8")
         if self.tls:
             certificates.create(names.tls_directory)
-        self._start_controller(runtime)
+        self._configure_controllers()
+        if self.controller_clock == "real":
+            self._start_controllers(runtime)
         runtime.state.namespaces = [
             names.switches_namespace,
             names.links_namespace,
@@ -225,12 +246,12 @@ class EmulatedFabric:
             names,
             self.ovs,
             ports=wiring.ports(cables),
-            controller=self._target,
-            virtual_clock=self.virtual_clock,
+            controllers=self._targets,
+            environment=self.program_environment(),
         )
         self.progress(f"{len(cables)} links")
         self._make_links(cables)
-        self._configure_hosts()
+        nodes.configure(self.net, self.fabric, self.static_arp, held=self.links == "emulated")
         if self.links == "emulated":
             self.progress("link emulator")
             config = wiring.emulator_config(
@@ -251,17 +272,20 @@ class EmulatedFabric:
                 tags=self.host_tags,
             )
             emulator.start(runtime, config)
+        if self.controller_clock == "virtual":
+            self._start_controllers(runtime)
         self.progress(f"{len(self.fabric.switches)} switches")
         if self.controller != "none":
-            control.await_listening(runtime, self.openflow_port)
-            control.start_forwarder(runtime, self.openflow_port, tls=self.tls)
+            for number, ports in enumerate(self.controller_ports):
+                control.await_listening(runtime, ports.openflow, number)
+                control.start_forwarder(runtime, ports.openflow, tls=self.tls, number=number)
         if self.tls:
             own = certificates.paths(names.tls_directory)
             self.ovs.use_tls(own.switches, own.authority)
-        self.ovs.add_switches(self.fabric.switches, wiring.ports(cables), self._target)
+        self.ovs.add_switches(self.fabric.switches, wiring.ports(cables), self._targets)
         if self.controller == "ryu":
             self.progress("rules")
-            control.await_ready(runtime, self.rest_port)
+            control.await_ready(runtime, self.controller_ports)
         elif self.controller == "remote":
             self.progress("waiting for the controller to greet every switch")
             control.await_connected(self.ovs)
@@ -270,30 +294,46 @@ class EmulatedFabric:
 
     def settings(self) -> dict[str, Any]:
         """Return the options with which this fabric was started."""
-        keys = ("allow_deadlock", "controller", "openflow_port", "rest_port", "tls", "links")
-        stored = (*keys, "slow_down", "host_wait_us", "virtual_clock", "watchdog", "pause_share")
-        return self.request.model_dump() | {key: getattr(self, key) for key in stored}
+        keys = ("allow_deadlock", "controller", "controller_clock", "openflow_port", "rest_port")
+        paced = ("slow_down", "host_wait_us", "virtual_clock", "watchdog", "pause_share")
+        stored = (*keys, "tls", "links", *paced)
+        ports = [[at.openflow, at.rest] for at in self.controller_ports]
+        own = {key: getattr(self, key) for key in stored} | {"controller_ports": ports}
+        return self.request.model_dump() | own
 
     @property
-    def _target(self) -> str | None:
-        """Open vSwitch's name of the controller, as the switches reach it."""
-        if self.controller == "none":
-            return None
-        if self.tls:
-            return f"ssl:{control.ADDRESS}:{control.OPENFLOW_PORT}"
-        return f"unix:{self.names.controller_socket}"
+    def controller_ports(self) -> list[rest.Ports]:
+        """Where the controllers listen."""
+        return [rest.Ports(self.openflow_port, self.rest_port), *self._more_ports]
 
-    def _start_controller(self, runtime: Runtime) -> None:
+    @property
+    def _targets(self) -> list[str]:
+        """Open vSwitch's names of the controllers."""
+        count = 0 if self.controller == "none" else self.controllers
+        return [control.target(self.names, number, tls=self.tls) for number in range(count)]
+
+    def _configure_controllers(self) -> None:
+        if self.controller != "ryu":
+            return
+        self.openflow_port = control.free_port(self.openflow_port, "OpenFlow port")
+        self.rest_port = control.free_port(self.rest_port, "REST port")
+        if not self._more_ports:
+            self._more_ports = [
+                rest.Ports(control.free_port(0, "OpenFlow port"), control.free_port(0, "REST port"))
+                for _ in range(self.controllers - 1)
+            ]
+        plan = self.request.model_dump() | {"allow_deadlock": self.allow_deadlock}
+        plan |= self.controller_settings
+        every, emulated = self.controller_ports, self.links == "emulated"
+        control.write_config(self.names, plan, [at.rest for at in every], emulated=emulated)
+
+    def _start_controllers(self, runtime: Runtime) -> None:
         if self.controller != "ryu":
             return
         self.progress("controller")
-        self.openflow_port = control.free_port(self.openflow_port, "OpenFlow port")
-        self.rest_port = control.free_port(self.rest_port, "REST port")
-        plan = self.request.model_dump() | {"allow_deadlock": self.allow_deadlock}
-        emulated = self.links == "emulated"
-        control.write_config(self.names, plan, self.rest_port, emulated=emulated)
         tls = certificates.paths(self.names.tls_directory) if self.tls else None
-        control.start(runtime, self.openflow_port, tls)
+        for number, at in enumerate(self.controller_ports):
+            control.start(runtime, at, tls, self.controller_clock, number)
 
     def _make_links(self, cables: tuple[wiring.Cable, ...]) -> None:
         names = self.names
@@ -306,18 +346,3 @@ class EmulatedFabric:
         for cable in cables:
             link = EmulatedLink(self.net[cable.a.owner], self.net[cable.b.owner], cable=cable)
             self.net.links.append(link)
-
-    def _configure_hosts(self) -> None:
-        hosts = self.fabric.hosts
-        known = self.static_arp
-        if known is None:
-            known = len(hosts) * (len(hosts) - 1) > LEARNED_ADDRESSES_LIMIT
-
-        def configure(node: EmulatedHost) -> None:
-            interface = node.defaultIntf()
-            held = self.links == "emulated"
-            node.configure(interface.name, held=held, known=hosts if known else ())
-            node.tell_mininet(interface)
-
-        with ThreadPoolExecutor(max_workers=nodes.AT_ONCE) as pool:
-            list(pool.map(configure, self.net.hosts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,6 +15,8 @@ from emulation.ovs import PrivateOvs
 from emulation.switch import EmulatedSwitch
 from topologies.fabric import Fabric, Host, Switch
 
+LEARNED_ADDRESSES_LIMIT = 1024
+"""The kernel's gc_thresh3: the number of ARP entries of all hosts together."""
 AT_ONCE = 4
 """Nodes that are started or configured at the same time."""
 
@@ -25,13 +27,13 @@ def make(
     ovs: PrivateOvs,
     *,
     ports: Mapping[str, Mapping[int, str]],
-    controller: str | None,
-    virtual_clock: bool,
+    controllers: Sequence[str],
+    environment: Mapping[str, str],
 ) -> Any:
     """Return a Mininet with all hosts and switches, but without links.
 
-    ``ports`` are the interfaces of each switch, ``controller`` is Open vSwitch's name of its
-    controller. With ``virtual_clock`` programs on hosts see virtual time.
+    ``ports`` are the interfaces of each switch, ``controllers`` are Open vSwitch's names of
+    their controllers. ``environment`` is that of programs on hosts.
     """
     setLogLevel("warning")
     # Mininet's own initialisation would change sysctl settings of the whole machine.
@@ -47,7 +49,7 @@ def make(
             names=names,
             host=description,
             prefix=prefix,
-            virtual_clock=virtual_clock,
+            environment=environment,
         )
 
     def switch(description: Switch) -> EmulatedSwitch:
@@ -56,7 +58,7 @@ def make(
             names=names,
             ovs=ovs,
             ports=ports.get(description.name, {}),
-            controller=controller,
+            controllers=controllers,
         )
 
     # Each node waits for its shell's prompt, and each host for its network namespace.
@@ -67,3 +69,22 @@ def make(
     net.built = True
     namespaces.ip_batch(f"netns attach {node.namespace} {node.pid}" for node in net.hosts)
     return net
+
+
+def configure(net: Any, fabric: Fabric, static_arp: bool | None, *, held: bool) -> None:
+    """Give all hosts of a Mininet with links their addresses.
+
+    They know all others from the start if ``static_arp``, or, if that is None, if they could not
+    learn them. ``held`` is whether the emulator holds their packets.
+    """
+    hosts, known = fabric.hosts, static_arp
+    if known is None:
+        known = len(hosts) * (len(hosts) - 1) > LEARNED_ADDRESSES_LIMIT
+
+    def one(node: EmulatedHost) -> None:
+        interface = node.defaultIntf()
+        node.configure(interface.name, held=held, known=hosts if known else ())
+        node.tell_mininet(interface)
+
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        list(pool.map(one, net.hosts))

@@ -102,11 +102,11 @@ class PrivateOvs:
         self,
         switches: Sequence[Switch],
         ports: Mapping[str, Mapping[int, str]],
-        controller: str | None,
+        controllers: Sequence[str],
     ) -> None:
         """Create a bridge for each switch, with its ports at their numbers, in one transaction.
 
-        ``controller`` is Open vSwitch's name of the controller, such as ``unix:PATH``, if any.
+        ``controllers`` are Open vSwitch's names of its controllers, such as ``unix:PATH``.
         A switch without a controller keeps its rules and forwards nothing else (fail mode
         secure). Raises :class:`EmulationError` if a port could not be opened or did not get its
         number.
@@ -123,16 +123,18 @@ class PrivateOvs:
                     "other_config:disable-in-band=true",
                 ],
             ]
-            if controller is not None:
-                commands += [
-                    [
-                        *(f"--id=@c{number}", "create", "controller"),
-                        f'target="{controller}"',
-                        "max_backoff=1000",
-                        "inactivity_probe=15000",
-                    ],
-                    ["set", "bridge", switch.name, f"controller=@c{number}"],
+            ids = [f"@c{number}_{place}" for place in range(len(controllers))]
+            commands += [
+                [
+                    *(f"--id={of}", "create", "controller"),
+                    f'target="{controller}"',
+                    "max_backoff=1000",
+                    "inactivity_probe=15000",
                 ]
+                for of, controller in zip(ids, controllers, strict=True)
+            ]
+            if ids:
+                commands.append(["set", "bridge", switch.name, f"controller=[{','.join(ids)}]"])
             for port, interface in ports.get(switch.name, {}).items():
                 commands += [
                     ["add-port", switch.name, interface],
@@ -149,11 +151,14 @@ class PrivateOvs:
         self.vsctl(["set-ssl", str(own.key), str(own.certificate), str(authority)])
 
     def _before_ordinary(self) -> None:
-        """Give the switch daemon's threads real-time priority, as the emulator has."""
+        """Give the switch daemon's threads the emulator's real-time priority.
+
+        Experiments give programs the next lower one.
+        """
         # If this is not permitted, virtual time is slower.
         with contextlib.suppress(PermissionError, ProcessLookupError):
             for task in Path(f"/proc/{self.pid}/task").iterdir():
-                os.sched_setscheduler(int(task.name), os.SCHED_RR, os.sched_param(1))
+                os.sched_setscheduler(int(task.name), os.SCHED_RR, os.sched_param(2))
 
     def vsctl(self, *commands: Sequence[str], options: Sequence[str] = ()) -> str:
         """Run ``ovs-vsctl`` commands as one transaction and return the output."""

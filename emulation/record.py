@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from threading import Event
 from typing import Any
 
 from emulation.daemon import Daemon
@@ -18,12 +19,13 @@ def record(
     fabric: Fabric,
     duration_s: float,
     every_s: float,
-    progress: Callable[[float], None],
+    progress: Callable[[float], None] = lambda _: None,
+    ended: Event | None = None,
 ) -> Recording:
     """Sample the emulator every ``every_s`` of real time, for ``duration_s`` or until Ctrl-C.
 
-    ``progress`` receives the seconds so far. Raises :class:`EmulationError` if the emulator does
-    not answer at the beginning; a recording ends when it ends.
+    Another thread may end it earlier with ``ended``. ``progress`` receives the seconds so
+    far. Raises :class:`EmulationError` if the emulator does not answer at the beginning, or ends.
     """
     counters = daemon.counters()
     channels = [channel["channel"] for channel in counters["channels"]]
@@ -32,10 +34,12 @@ def record(
     making.next(counters, None)
     frames: list[dict[str, Any]] = []
     began = time.monotonic()
+    ended = ended or Event()
     try:
         while (passed_s := time.monotonic() - began) < duration_s and len(frames) < MAX_FRAMES:
             progress(passed_s)
-            time.sleep(min(every_s, duration_s - passed_s))
+            if ended.wait(min(every_s, duration_s - passed_s)):
+                break
             knot = daemon.status()["deadlock"]
             frame = making.next(daemon.counters(), knot)
             if frame is not None:

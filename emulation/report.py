@@ -74,10 +74,12 @@ def _controller(
     found: State, parts: dict[str, dict[str, object]], problems: list[str]
 ) -> dict[str, Any] | None:
     remote = found.settings.get("controller") == "remote"
-    if not remote and not parts.get("controller", {}).get("alive"):
+    if not remote and not any(
+        part["alive"] for role, part in parts.items() if role.startswith("controller")
+    ):
         return None
     try:
-        status = rest.status(int(found.settings.get("rest_port", controller.REST_PORT)))
+        status = rest.status_of(rest.ports_of(found.settings))
     except EmulationError as error:
         # The user's own controller may lack our REST interface.
         if found.phase == "ready" and not remote:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from common.errors import EmulationError
@@ -13,6 +14,7 @@ from emulation import certificates, state
 from emulation.names import Names
 
 ADDRESS = certificates.ADDRESS
+REST_PORT = 8080
 REQUEST_LIMIT_S = 10.0
 MAX_ANSWER_BYTES = 256 << 20
 CHANGE_LIMIT_S = 600.0
@@ -22,8 +24,23 @@ Address = tuple[str, int]
 """Host and port of a controller's REST interface."""
 
 
+@dataclass(frozen=True)
+class Ports:
+    """Where one controller of a fabric listens, on :data:`ADDRESS`."""
+
+    openflow: int
+    rest: int
+
+
+def ports_of(settings: Mapping[str, Any]) -> list[Ports]:
+    """Return where all controllers of a fabric with these settings listen."""
+    if more := settings.get("controller_ports"):
+        return [Ports(*pair) for pair in more]
+    return [Ports(int(settings.get("openflow_port", 0)), int(settings.get("rest_port", REST_PORT)))]
+
+
 class Controller:
-    """The controller of a running fabric.
+    """The controller of a running fabric; of several, the active one.
 
     Raises :class:`EmulationError` if the fabric does not run, or has no controller of ours.
     """
@@ -32,11 +49,18 @@ class Controller:
         settings = state.require_running(names).settings
         if settings.get("controller") == "none":
             raise EmulationError(f"fabric {names.name!r} was started without a controller")
-        self._names, self.at = names, (ADDRESS, int(settings["rest_port"]))
+        self._names, self._all = names, ports_of(settings)
+
+    @property
+    def at(self) -> Address:
+        """Host and port of the active controller."""
+        if len(self._all) == 1:
+            return (ADDRESS, self._all[0].rest)
+        return (ADDRESS, _active(self._all)[0])
 
     def status(self) -> dict[str, Any]:
         """Return ``GET /status``; raises :class:`EmulationError`."""
-        return exchange(self.at, "GET", "/status")
+        return status_of(self._all)
 
     def post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
         """Request a change; raises :class:`EmulationError` with the reason if it is refused."""
@@ -47,6 +71,31 @@ class Controller:
 def status(rest_port: int) -> dict[str, Any]:
     """Return the controller's ``GET /status``; raises :class:`EmulationError` if unreachable."""
     return exchange((ADDRESS, rest_port), "GET", "/status")
+
+
+def status_of(controllers: Sequence[Ports]) -> dict[str, Any]:
+    """Return the status of the active controller, or of another one if none is.
+
+    Raises :class:`EmulationError` if none answers.
+    """
+    return _active(controllers)[1]
+
+
+def _active(controllers: Sequence[Ports]) -> tuple[int, dict[str, Any]]:
+    """Return REST port and status of the active controller, else of the first that answers."""
+    found: list[tuple[int, dict[str, Any]]] = []
+    for ports in controllers:
+        try:
+            found.append((ports.rest, status(ports.rest)))
+        except EmulationError:
+            continue
+        role = found[-1][1].get("role")
+        if not role or role["state"] == "active":
+            return found[-1]
+    if not found:
+        where = " or ".join(str(ports.rest) for ports in controllers)
+        raise EmulationError(f"the controller does not answer on port {where}")
+    return found[0]
 
 
 def post(at: Address, path: str, body: Mapping[str, object], token: str) -> dict[str, Any]:

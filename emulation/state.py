@@ -12,6 +12,8 @@ from common.errors import EmulationError
 from common.files import write_whole
 from emulation.names import NETNS_DIRECTORY, Names
 from emulation.processes import Process, alive
+from topologies.fabric import Fabric
+from topologies.formats import files
 
 
 @dataclass
@@ -74,6 +76,13 @@ def require_running(names: Names) -> State:
             "'knotless status' lists them"
         )
     return found
+
+
+def require_emulated(names: Names) -> Fabric:
+    """Return a running fabric whose links are emulated; raises :class:`EmulationError`."""
+    if require_running(names).settings.get("links", "emulated") != "emulated":
+        raise EmulationError("plain links have no emulator: start the fabric with emulated ones")
+    return files.read(names.fabric_file)
 
 
 def existing_namespaces(names: Names) -> list[str]:

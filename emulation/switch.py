@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from emulation import namespaces
@@ -31,13 +31,13 @@ class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
         names: Names,
         ovs: PrivateOvs,
         ports: Mapping[int, str],
-        controller: str | None,
+        controllers: Sequence[str],
     ) -> None:
         self.description = switch
         self._names = names
         self._ovs = ovs
         self._ports = dict(ports)
-        self._controller = controller
+        self._all_controllers = controllers
         super().__init__(
             switch.name,
             dpid=f"{switch.dpid:x}",
@@ -62,7 +62,7 @@ class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
     def start(self, _controllers: Any = None) -> None:
         """Create this switch's bridge, with its ports and its controller."""
         ports = {self.name: self._ports}
-        self._ovs.add_switches([self.description], ports, self._controller)
+        self._ovs.add_switches([self.description], ports, self._all_controllers)
 
     def stop(self, deleteIntfs: bool = False) -> None:  # noqa: ARG002, N803 - Mininet's signature
         """Remove this switch's bridge, like a power failure; its cables remain."""

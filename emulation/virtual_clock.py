@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from emulation.names import REPOSITORY, Names
+from emulation.names import MARK, REPOSITORY, SENDERS_MARK, Names
 
 LIBRARY = REPOSITORY / "core" / "target" / "release" / "libknotless_virtual_time.so"
 
 
-def virtual_clock_environment(names: Names) -> dict[str, str]:
-    """Return the environment variables with which programs see the virtual time of a fabric.
+def program_environment(
+    names: Names, *, virtual_clock: bool, several_hosts: bool = False
+) -> dict[str, str]:
+    """Return the environment variables of a program on hosts of a fabric.
 
-    The programs must be linked dynamically; see docs/virtual-clock.md.
+    They mark it as the fabric's, so that it ends with it. With ``virtual_clock`` it sees virtual
+    time; it must be linked dynamically, see docs/virtual-clock.md. ``several_hosts`` is for a
+    program with sockets in more than one host.
     """
-    return {"LD_PRELOAD": str(LIBRARY), "KNOTLESS_CLOCK": str(names.clock_page)}
+    found = {MARK: names.name}
+    if several_hosts:
+        found[SENDERS_MARK] = names.name
+    if virtual_clock:
+        found |= {"LD_PRELOAD": str(LIBRARY), "KNOTLESS_CLOCK": str(names.clock_page)}
+    return found

@@ -140,16 +140,16 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
         self._answer(tell)
 
     def do_capture(self, line: str) -> None:
-        """Write the frames of a link, PAUSE included, to a file: capture s1-s2 FILE, capture s1-s2.
+        """Write the frames of a link, PAUSE included, to a file: capture s1:2 FILE, capture s1:2.
 
-        Without FILE the capture ends.
+        The link is named as one of its channels, or s1-s2. Without FILE the capture ends.
         """
 
         def tell() -> str:
             words = line.split()
             if len(words) not in (1, 2):
                 raise KnotlessError("usage: capture LINK [FILE.pcap]")
-            name = self._fabric.cables.one(words[0]).name
+            name = self._fabric.cables.of_channel(words[0]).name
             if len(words) == 1:
                 return f"{self._fabric.daemon.capture_stop(name)} frames of {name} captured"
             self._fabric.daemon.capture(name, Path(words[1]).absolute())

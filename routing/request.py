@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -22,6 +22,8 @@ from common.yaml_file import complaint
 from routing.graphs.task import MAX_VCS, Selection
 from routing.vlans.assignment import MOST_VLANS, Assignment, Tagging
 
+Protection = Literal["none", "fast-failover"]
+PROTECTIONS: tuple[Protection, ...] = get_args(Protection)
 Groups = tuple[tuple[int, tuple[str, ...]], ...]
 
 
@@ -52,6 +54,7 @@ class PlanRequest(BaseModel):
     root : name of the root switch, for engines that have one; None: the first switch.
     multicast : (number, members) of each group; see :mod:`routing.multicast`.
     flow_control : the flow control for which the plan is checked; see :mod:`routing.flow_control`.
+    protection : ``fast-failover``: switches have proven backup paths; see :mod:`routing.failover`.
 
     """
 
@@ -66,6 +69,7 @@ class PlanRequest(BaseModel):
     root: str | None = None
     multicast: Annotated[Groups, BeforeValidator(_groups), PlainSerializer(dict)] = ()
     flow_control: Annotated[FlowControlChoice, BeforeValidator(accepted)] = AUTO
+    protection: Protection = "none"
 
     @classmethod
     def of(cls, **choices: Any) -> Self:

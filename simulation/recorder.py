@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,14 @@ from knotless_core.simulator import GAP_BYTES, Simulation
 from runs.recording import FULL, Recording
 from simulation.channels import PICOSECONDS_PER_US, picoseconds
 from simulation.result import Result
+from simulation.scenario import Scenario
 from topologies.formats import files
 
+keep: ContextVar[Callable[[Recording], None] | None] = ContextVar("keep", default=None)
+"""Receives a recording of every simulation that has no runner of its own; None: none is made."""
+USUAL_SAMPLES = 500
+ENDLESS_US = 5e4
+"""Stands for the duration of a simulation that ends by itself."""
 MOST_SAMPLES = 1000
 MOST_BYTES = 256 << 20
 """Above either, every second sample is dropped and the interval doubles."""
@@ -28,6 +35,11 @@ class Recorder:
     def __init__(self, every_us: float) -> None:
         self._every_ps = max(1, picoseconds(every_us))
         self._samples: list[_Sample] = []
+
+    @classmethod
+    def of(cls, scenario: Scenario, every_us: float | None = None) -> Recorder:
+        """Return one for a scenario; by default it samples :data:`USUAL_SAMPLES` times."""
+        return cls(every_us or (scenario.duration_us or ENDLESS_US) / USUAL_SAMPLES)
 
     def run(self, simulation: Simulation, progress: Callable[[], None]) -> None:
         """Run a simulation to its end; the result is the same as without a recorder."""

@@ -11,6 +11,7 @@ from knotless_core.replay import Ends
 from simulation.channels import PICOSECONDS_PER_US, ChannelTable, channel_table, picoseconds
 from simulation.memory import check_memory
 from simulation.program import waiting
+from simulation.recorder import Recorder, keep
 from simulation.result import Result
 from simulation.scenario import Scenario
 from simulation.tables import tables_of, trees_of
@@ -32,6 +33,8 @@ def simulate(
 ) -> Result:
     """Run a scenario and return its result; ``runner`` may record what happens.
 
+    Without one, ``simulation.recorder.keep`` may ask for a recording.
+
     Raises
     ------
     SimulationError
@@ -50,6 +53,10 @@ def simulate(
         if progress is not None:
             progress(simulation.now_ps / PICOSECONDS_PER_US, simulation.events)
 
+    kept = keep.get() if runner is None else None
+    recorder = None if kept is None else Recorder.of(scenario)
+    if recorder is not None:
+        runner = recorder.run
     if runner is None:
         while simulation.run(SLICE_EVENTS):
             report_progress()
@@ -59,7 +66,7 @@ def simulate(
     report = simulation.report()
     if ends is not None and scenario.duration_us is None and report.deadlock is None:
         waiting(scenario.plan.fabric, ends)
-    return Result(
+    result = Result(
         scenario,
         table,
         flows,
@@ -68,6 +75,9 @@ def simulate(
         wall_s=ended - prepared,
         setup_s=prepared - began,
     )
+    if kept is not None and recorder is not None:
+        kept(recorder.recording(result))
+    return result
 
 
 def prepare(

@@ -19,7 +19,7 @@ _SETTINGS = {
     **dict.fromkeys(
         ("fabric", "engine", "select", "tagging", "vlans", "root", "pattern"), "string"
     ),
-    **dict.fromkeys(("arrivals", "flow_control"), "string"),
+    **dict.fromkeys(("arrivals", "flow_control", "protection"), "string"),
     **dict.fromkeys(("load", "watchdog_us", "warm_up_us", "duration_us"), "double"),
     "barrier": "bool",
 }

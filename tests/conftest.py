@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import signal
+import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -12,6 +15,26 @@ settings.load_profile("knotless")
 
 # Shells start background processes with SIGINT ignored, and the tests' processes inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _green_threads_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """End the green threads that a test began: they would log in the middle of later tests."""
+    hub: Any = sys.modules.get("ryu.lib.hub")
+    if hub is None:
+        yield
+        return
+    began: list[Any] = []
+    spawn = hub.spawn
+
+    def spawn_and_keep(*args: Any, **kwargs: Any) -> Any:
+        began.append(spawn(*args, **kwargs))
+        return began[-1]
+
+    monkeypatch.setattr(hub, "spawn", spawn_and_keep)
+    yield
+    for thread in began:
+        hub.kill(thread)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -33,6 +33,7 @@ class FakeFabric:
         self.changes: list[dict[str, Any]] = []
         self.requests: list[tuple[str, dict[str, Any]]] = []
         self.events: list[bytes] = []
+        self.resets: list[str] = []
         self._counters = {
             channel.name: {"sent": 0, "paused_us": 0, "queue": 0, "dropped": 0}
             for channel in Picture(fabric).channels
@@ -66,6 +67,15 @@ class FakeFabric:
             picture = Picture(self.fabric)
             channels = [self._channel(channel) for channel in picture.channels]
             return {"now_us": self.now_us, "channels": channels, "lost_frames": 0, "nfqueue": {}}
+        if request["do"] == "reset":
+            self.resets.append(request["flow_control"])
+            self.deadlock = None
+            return {"now_us": self.now_us}
+        if request["do"] == "capture":
+            Path(request["file"]).write_bytes(bytes(24))
+            return {}
+        if request["do"] == "capture-stop":
+            return {"written": True, "packets": 7, "missed": 0}
         return {
             **{"stretch": 1.0, "stretch_now": 1.0, "valid": True, "problems": []},
             **{"pausing_hosts": [], "storms": [], "frames_in_network": 0},

@@ -100,6 +100,8 @@ class RuleTracer:
             if verb == "output":
                 if int(argument) != packet["in_port"]:
                     out.append((int(argument), dict(packet)))
+            elif verb == "IN_PORT":
+                out.append((packet["in_port"], dict(packet)))
             elif verb == "push_vlan":
                 assert packet["vlan"] is None
                 packet["vlan"], packet["pcp"] = 0, 0

@@ -1,18 +1,17 @@
 """The page in Chromium with WebGL in software: frames a second of a large replay, and reactions.
 
-    .venv/bin/python -m tests.measure_page RECORDING
-    .venv/bin/python -m tests.measure_page
+    .venv/bin/python -m tests.measure_page --json > docs/benchmarks/page-browser.json
+    .venv/bin/python -m tests.measure_page --table docs/benchmarks/page-browser.json
 
-With a recording, plays it for ten seconds; a large one is made by
-``knotless simulate random,1000,degree=8,hosts=1 --engine updown --pattern uniform --load 0.5
---rate 10000 --delay 1 --duration 2000 --every 20 --record large.channels.parquet``. Without one,
-measures the time from the detection of a deadlock by a (fake) emulator until the page shows it,
-ten times, and the processor time of the server while a fabric of 16 switches is shown.
+Plays a recording of 1,000 switches and 10,000 channels for four seconds, in two configurations of
+Chromium; then, for a (fake) emulator, measures the time from the detection of a deadlock until the
+page shows it, ten times, and the processor time of the server while it shows 16 switches.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import statistics
 import tempfile
 import time
@@ -24,62 +23,88 @@ import click
 import psutil
 from playwright.sync_api import Page, sync_playwright
 
-from bench.entry import run_benchmark
+from bench.entry import run_benchmark, table_option
 from emulation import names as names_module
 from emulation import processes, state
 from emulation.cuts import Cables
 from emulation.names import Names
 from emulation.state import State
+from routing.plan import make_plan
+from routing.request import PlanRequest
 from runs import recording
+from runs.machine import machine, versions
+from simulation import Load, Scenario, simulate
+from simulation.recorder import Recorder
 from tests.fake_fabric import FakeFabric
 from tests.page_server import CHROMIUM, FLAGS, served
 from topologies import load
 from topologies.formats import files
 from web.live import LiveFabric
 from web.replay import replay
+from web.serve import serve
 
-PLAY_S = 10.0
+PLAY_S = 4.0
+WARM_UP_S = 1.5
 REPEATS = 10
 WATCH_S = 20.0
+CONFIGURATIONS = {
+    "SwiftShader composites": FLAGS,
+    "its own choice without GPU": ("--no-sandbox", "--enable-unsafe-swiftshader"),
+}
+"""With the first, everything that Chromium draws goes through software WebGL, so it is the slower
+one; with the second, only WebGL does."""
 MEASURE = """seconds => new Promise(done => {
-  const gaps = [], shown = Number(document.documentElement.dataset.frames);
+  const of = ["frames", "scriptMs", "drawMs"], gaps = [];
+  const read = key => Number(document.documentElement.dataset[key]);
+  const before = of.map(read);
   let last = performance.now();
   const end = last + 1000 * seconds;
   const tick = now => {
     gaps.push(now - last);
     last = now;
     if (now < end) requestAnimationFrame(tick);
-    else done({
-      gaps, shown: Number(document.documentElement.dataset.frames) - shown,
-      script: Number(document.documentElement.dataset.frameMs),
-    });
+    else done({ gaps, ...Object.fromEntries(of.map((key, i) => [key, read(key) - before[i]])) });
   };
   requestAnimationFrame(tick);
 })"""
 
 
-def played(page: Page, path: str) -> dict[str, Any]:
-    """Play a recording and return the frame rate."""
-    found = recording.read(path)
+def large() -> recording.Recording:
+    """Simulate 2 ms of a random fabric at half load, with a frame for each 10 us."""
+    fabric = load("random,1000,degree=8,hosts=1,rate=10000,delay=1")
+    plan = make_plan(fabric, PlanRequest.of(engine="updown"))
+    recorder = Recorder(every_us=10)
+    scenario = Scenario(plan, "uniform", Load("poisson", 0.5), duration_us=2000.0)
+    return recorder.recording(simulate(scenario, None, recorder.run))
+
+
+def played(page: Page, found: recording.Recording) -> dict[str, Any]:
+    """Play a recording; return the frame rate and what a frame takes.
+
+    ``script_ms`` and ``draw_ms`` are measured in the page, in real time. ``processor_ms`` is
+    processor time, which other programs change little; compositing is in ``gpu-process``.
+    """
     with served(replay(found)) as url:
         page.goto(url)
         page.locator("#channels tbody tr").first.wait_for(timeout=120_000)
         page.locator("#play").click()
+        page.wait_for_timeout(1000 * WARM_UP_S)
         before = _processor_s()
         result = page.evaluate(MEASURE, PLAY_S)
+        if page.locator("#play").inner_text() != "Pause":
+            raise RuntimeError("the recording has ended before the measurement")
         used = {kind: after - before.get(kind, 0.0) for kind, after in _processor_s().items()}
-    gaps = sorted(result["gaps"])
+    gaps, shown = sorted(result["gaps"]), max(1, result["frames"])
     return {
         "switches": len(found.fabric["switches"]),
         "channels": len(found.channels),
-        "frames_per_s": round(result["shown"] / (sum(gaps) / 1000), 1),
+        "frames_per_s": round(shown / (sum(gaps) / 1000), 1),
+        "frame_ms": round(sum(gaps) / shown, 1),
         "browser_frame_ms_median": round(statistics.median(gaps), 1),
         "browser_frame_ms_p95": round(gaps[int(0.95 * len(gaps))], 1),
-        "script_ms_per_frame": result["script"],
-        "processor_ms_per_frame": {
-            kind: round(1000 * seconds / max(1, result["shown"]), 1)
-            for kind, seconds in used.items()
-        },
+        "script_ms": round((result["scriptMs"] - result["drawMs"]) / shown, 1),
+        "draw_ms": round(result["drawMs"] / shown, 1),
+        "processor_ms": {kind: round(1000 * seconds / shown, 1) for kind, seconds in used.items()},
     }
 
 
@@ -147,38 +172,92 @@ def _server_cost(page: Page, names: Names) -> dict[str, Any]:
     fake = FakeFabric(load("torus,4,4"))
     _up(names, fake, 2.0)
     counters, status = (fake.answer({"do": do}) for do in ("counters", "status"))
-    answers = {"counters": counters, "status": status}
+    answers = {"counters": counters, "status": status, "deadlock": {"deadlock": None}}
+    changed = time.monotonic()
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
-        counters["now_us"] += 1000
+        nonlocal changed
+        if request["do"] != "counters":
+            return answers[request["do"]]
+        passed_us = round(1e6 * (time.monotonic() - changed))
+        changed += passed_us / 1e6
+        counters["now_us"] += passed_us
         for channel in counters["channels"]:
-            channel["priorities"][0]["tx_bytes"] += 700
-            channel["priorities"][0]["tx_frames"] += 1
-            channel["tx_frames"] += 1
+            frames = passed_us // 2000  # of 1,000 bytes, on 10 Mbit/s: a load of two fifths
+            channel["priorities"][0]["tx_bytes"] += 1000 * frames
+            channel["priorities"][0]["tx_frames"] += frames
+            channel["tx_frames"] += frames
         return answers[request["do"]]
 
     fake.answer = answer  # type: ignore[method-assign]
-    with fake.emulator(names.emulator_socket), served(LiveFabric(names)) as url:
-        page.goto(url)
-        page.locator("#channels tbody tr").first.wait_for()
-        page.wait_for_timeout(2000)
-        began = time.process_time()
-        page.wait_for_timeout(1000 * WATCH_S)
-        used_s = time.process_time() - began
-    # The fake emulator, which computes and writes its answers, is in this process as well.
-    return {"server_and_fake_emulator_share_of_a_core": round(used_s / WATCH_S, 4)}
+    # The server is a process of its own, as it is for users; the fake emulator is not in it.
+    context = multiprocessing.get_context("spawn")
+    urls = context.Queue()
+    server = context.Process(target=_serve, args=(names.directory.parent, urls))
+    with fake.emulator(names.emulator_socket):
+        server.start()
+        try:
+            page.goto(urls.get(timeout=60.0))
+            page.locator("#channels tbody tr").first.wait_for()
+            page.wait_for_timeout(2000)
+            began, used_s = time.monotonic(), sum(psutil.Process(server.pid).cpu_times()[:4])
+            page.wait_for_timeout(1000 * WATCH_S)
+            used_s = sum(psutil.Process(server.pid).cpu_times()[:4]) - used_s
+            share = used_s / (time.monotonic() - began)
+        finally:
+            server.terminate()
+            server.join()
+    return {"server_share_of_a_core": round(share, 4)}
+
+
+def _serve(folder: Path, urls: Any) -> None:
+    """Serve the page of the fabric ``t`` of a folder until terminated."""
+    names_module.RUN_DIRECTORY = folder
+    setattr(Cables, "cuts", lambda _: [])  # noqa: B010 - a fake has no cables
+    source = LiveFabric(Names("t"))
+    serve(source, source.feed, "127.0.0.1", 0, urls.put)
+
+
+def table_of(run: dict[str, Any]) -> list[str]:
+    """Return the lines of the table of a stored run."""
+    lines = [
+        "| Chromium | frames/s | frame ms | script ms | draw ms | CPU ms: page | compositing |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, row in run["replay"].items():
+        used = row["processor_ms"]
+        lines.append(
+            f"| {name} | {row['frames_per_s']} | {row['frame_ms']} | {row['script_ms']}"
+            f" | {row['draw_ms']} | {used['renderer']} | {used['gpu-process']} |"
+        )
+    live = run["live"]
+    return [
+        *lines,
+        "",
+        f"A deadlock is red {live['red_after_ms_median']} ms after its detection (median of"
+        f" {REPEATS}; longest {live['red_after_ms_longest']} ms). The server of 16 switches takes"
+        f" {live['server_share_of_a_core']:.3f} of a core.",
+    ]
 
 
 @click.command()
-@click.argument("path", required=False)
-def main(path: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@table_option(table_of)
+def main(as_json: bool) -> None:
     """Measure the page in Chromium."""
+    found = large()
+    run: dict[str, Any] = {"machine": machine(), "versions": versions(), "replay": {}}
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        page = browser.new_page(viewport={"width": 1400, "height": 900})
-        found = reactions(page) if path is None else played(page, path)
-        browser.close()
-    click.echo(json.dumps(found, indent=1))
+        for name, flags in CONFIGURATIONS.items():
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(flags))
+            page = browser.new_page(viewport={"width": 1400, "height": 900})
+            run["chromium"] = browser.version
+            run["replay"][name] = {"flags": list(flags), **played(page, found)}
+            if flags == FLAGS:
+                run["live"] = reactions(page)
+            browser.close()
+    run["load_1min_after"] = machine()["load_1min"]
+    click.echo(json.dumps(run, indent=1) if as_json else "\n".join(table_of(run)))
 
 
 if __name__ == "__main__":

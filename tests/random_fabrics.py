@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from common.errors import FabricError
 from topologies import Fabric, Host, Link, Switch
 from topologies.numbering import host_ip, host_mac
+from topologies.validate import validate
 
 
 def seeded(seeds: Iterable[int]) -> Iterator[tuple[int, random.Random]]:
@@ -43,3 +46,29 @@ def small_fabric(pick: random.Random, *, most_switches: int = 6, most_hosts: int
         links.append(Link(f"s{a + 1}", port[a], f"s{b + 1}", port[b]))
     switches = tuple(Switch(f"s{i}", i) for i in range(1, count + 1))
     return Fabric("random", switches, tuple(hosts), tuple(links))
+
+
+def two_fabrics(pick: random.Random, **most: int) -> tuple[Fabric, Fabric]:
+    """Return two connected fabrics that share hosts: parts of a random one, often different."""
+    whole = small_fabric(pick, **most)
+    while True:
+        first, second = part_of(whole, pick), part_of(whole, pick)
+        if first and second and set(first.hosts) & set(second.hosts):
+            return first, second
+
+
+def part_of(whole: Fabric, pick: random.Random) -> Fabric | None:
+    """Return ``whole`` without some of its parts, or None if that is no fabric."""
+    gone = [of for of in whole.switches if pick.random() < 0.15]
+    names = {switch.name for switch in gone}
+    part = replace(
+        whole,
+        switches=tuple(of for of in whole.switches if of not in gone),
+        hosts=tuple(of for of in whole.hosts if of.switch not in names and pick.random() > 0.15),
+        links=tuple(of for of in whole.links if not {of.a, of.b} & names and pick.random() > 0.2),
+    )
+    try:
+        validate(part)
+    except FabricError:
+        return None
+    return part

@@ -62,7 +62,7 @@ PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=compat/build-constraints.txt \
 
 say "Rust programs"
 find core/target/release -maxdepth 1 -type f \( -perm -u+x -name 'knotless-*' \
-    -o -name 'libknotless_endpoint.so' \) -exec cp -t "$image/programs" {} +
+    -o -name 'libknotless_*.so' \) -exec cp -t "$image/programs" {} +
 
 [ -z "$debs" ] || { say "Debian packages"; add_debs; }
 

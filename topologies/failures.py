@@ -69,6 +69,14 @@ class Failures:
         """All names: links, then switches."""
         return self.links + self.switches
 
+    def within(self, fabric: Fabric) -> Failures:
+        """Return the failures of parts that ``fabric`` has, in its order."""
+        links, switches = set(self.links), set(self.switches)
+        return Failures(
+            tuple(link.name for link in fabric.links if link.name in links),
+            tuple(switch.name for switch in fabric.switches if switch.name in switches),
+        )
+
     def dead_links(self, fabric: Fabric) -> set[Link]:
         """Return the links that carry no frames: those that failed, and those of dead switches."""
         dead = set(self.switches)

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from common.errors import PlanError
 from forwarding.from_plan import state_of_plan
 from forwarding.openflow.compiled import CompiledRules
-from forwarding.openflow.compiler import compile_state
+from forwarding.openflow.compiler import compile_state, with_backups
+from forwarding.openflow.failover import ProtectedRules
 from forwarding.openflow.reader import state_of_rules
 from forwarding.state import ForwardingState
 from routing.flow_control import verdict_text
 from routing.graphs.channels import Channels, channels_of
 from routing.plan import Plan
 from verification.check import Verdict, verdict_of
+from verification.failover import Coverage, coverage
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class CheckedPlan:
     def _compiled(self) -> tuple[CompiledRules, float]:
         state = self.state
         began = time.perf_counter()
-        rules = compile_state(state, tagging=self.plan.tagging)
+        rules = with_backups(self.plan, compile_state(state, tagging=self.plan.tagging))
         return rules, 1000 * (time.perf_counter() - began)
 
     @property
@@ -56,6 +58,25 @@ class CheckedPlan:
         plan = self.plan
         state = state_of_rules(plan.fabric, self.rules, plan.multicast, plan.host_tags())
         return verdict_of(replace(state, failures=plan.failures), plan.flow_control)
+
+    @cached_property
+    def coverage(self) -> Coverage | None:
+        """What the plan's backups do in every single failure; None if it has none."""
+        plan = self.plan
+        if not isinstance(self.rules, ProtectedRules):
+            return None
+        return coverage(
+            plan.fabric, self.rules, plan.flow_control, plan.multicast, plan.host_tags()
+        )
+
+    def refuse_unproven_backups(self) -> None:
+        """Raise PlanError if the plan can deadlock while switches divert packets to backups."""
+        for of in self.coverage.failures if self.coverage else ():
+            if of.cycle:
+                raise PlanError(
+                    f"{self.plan.engine} on {self.plan.fabric.name}: backup paths for {of.failed}"
+                    f" can deadlock: {' -> '.join(of.cycle)}; use protection none"
+                )
 
     @property
     def loads(self) -> NDArray[np.int64]:
@@ -124,6 +145,7 @@ class CheckedPlan:
             "compile_ms": round(compile_ms, 3),
             "rules": rules.total,
             "rules_max_switch": int(rules.counts.max()),
+            **(self.coverage.as_json() if self.coverage else {}),
         }
 
 

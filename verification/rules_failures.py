@@ -14,6 +14,7 @@ from routing.vlans.host_tags import HostTags
 from topologies.fabric import Fabric
 from topologies.failures import usable
 from verification.check import verdict_of
+from verification.failover import diverted
 from verification.failures import Certificate, Failure, FailureVerdict, sets_of, single_failures
 
 Evaluated = tuple[Certificate, Iterable[Failure], Callable[[Failure], FailureVerdict]]
@@ -51,12 +52,14 @@ def rules_failures(
 ) -> Evaluated:
     """Return how the failures of a fabric are evaluated.
 
-    What is sent to a dead link or switch is lost. Raises RuleError for rules that are wrong.
+    What is sent to a dead link or switch is lost, unless a fast-failover group has a backup.
+    Raises RuleError for rules that are wrong.
     """
 
     def evaluate(failure: Failure) -> FailureVerdict:
         failures = failure.of(fabric)
-        left = {name: of for name, of in rules.items() if name not in failures.switches}
+        now = diverted(fabric, rules, failures)
+        left = {name: of for name, of in now.items() if name not in failures.switches}
         generation = Generation(left, tags)
         state = state_of_generations(usable(fabric, failures), [generation], groups)
         found = verdict_of(state, flow_control)
@@ -69,7 +72,7 @@ def rules_failures(
 
     singles = single_failures(fabric, channels_of(fabric))
     total, planned, failures = sets_of(singles, most, seed, limit)
-    now = verdict_of(state_of_rules(fabric, rules, groups, tags), flow_control)
-    intact = FailureVerdict((), now.acyclic, now.cycle, now.undelivered, now.witnesses)
+    found = verdict_of(state_of_rules(fabric, rules, groups, tags), flow_control)
+    intact = FailureVerdict((), found.acyclic, found.cycle, found.undelivered, found.witnesses)
     made = Certificate("static", most, total, planned, seed, limit, intact)
     return made, failures, evaluate

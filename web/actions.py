@@ -7,13 +7,18 @@ wrong or the action is refused.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from threading import Lock
 from typing import Any
 
 from common.errors import EmulationError
+from emulation import captures, demonstration, running_traffic
 from emulation.cuts import Cables
 from emulation.names import Names
 from emulation.rest import Controller
 from web.app import Action
+
+NUMBER = (int, float)
+CAPTURE_S, MOST_CAPTURE_S = 10.0, 60.0
 
 
 def actions_of(names: Names) -> Mapping[str, Action]:
@@ -33,24 +38,63 @@ def actions_of(names: Names) -> Mapping[str, Action]:
         cables.mend(cable)
         return {"link": cable.name, "up": True}
 
+    def start_traffic(fields: Mapping[str, Any]) -> dict[str, Any]:
+        given = checked(fields, pattern=str, rate_mbps=NUMBER, seed=int)
+        return {"traffic": running_traffic.start(names, **given).as_json()}
+
+    def stop_traffic(fields: Mapping[str, Any]) -> dict[str, Any]:
+        checked(fields)
+        found = running_traffic.stop(names)
+        return {"stopped": None if found is None else found.as_json()}
+
+    def freeze(fields: Mapping[str, Any]) -> dict[str, Any]:
+        checked(fields)
+        found = demonstration.freeze(names)
+        return {"since_us": found.since_us, "cycle": list(found.cycle)}
+
+    def release(fields: Mapping[str, Any]) -> dict[str, Any]:
+        checked(fields)
+        return {"released": demonstration.release(names)}
+
+    def capture(fields: Mapping[str, Any]) -> dict[str, Any]:
+        given = checked(fields, link=str, duration_s=NUMBER)
+        duration_s = given.get("duration_s", CAPTURE_S)
+        if not 0 < duration_s <= MOST_CAPTURE_S:
+            raise EmulationError(f"'duration_s' must be from 0 to {MOST_CAPTURE_S:g}")
+        if not capturing.acquire(blocking=False):
+            raise EmulationError("a capture is under way: there is one at a time")
+        try:
+            found = captures.capture_in_our_directory(names, given["link"], duration_s)
+        finally:
+            capturing.release()
+        return {"captured": found.link, "file": str(found.file), "frames": found.frames}
+
     def request(path: str) -> Action:
         return lambda fields: Controller(names).post(path, fields)
 
+    capturing = Lock()
     changes = {path: request(f"/{path}") for path in ("drain", "undrain", "change")}
-    return {"cut": cut, "mend": mend, **changes}
+    demo = {"traffic-start": start_traffic, "traffic-stop": stop_traffic}
+    demo |= {"freeze": freeze, "release": release, "capture": capture}
+    return {"cut": cut, "mend": mend, **changes, **demo}
 
 
-def checked(fields: Mapping[str, Any], **kinds: type) -> Mapping[str, Any]:
+def checked(fields: Mapping[str, Any], **kinds: type | tuple[type, ...]) -> Mapping[str, Any]:
     """Return ``fields``, which may be those of ``kinds`` with their types; the first must be there.
 
     Raises :class:`EmulationError` for others.
     """
-    first = next(iter(kinds))
-    if first not in fields:
-        raise EmulationError(f"{first!r} is missing")
+    for first in kinds:
+        if first not in fields:
+            raise EmulationError(f"{first!r} is missing")
+        break
     for name, value in fields.items():
         if name not in kinds:
-            raise EmulationError(f"{name[:40]!r} is unknown here; there is {', '.join(kinds)}")
-        if not isinstance(value, kinds[name]):
-            raise EmulationError(f"{name!r} must be {kinds[name].__name__}")
+            known = f"; there is {', '.join(kinds)}" if kinds else ""
+            raise EmulationError(f"{name[:40]!r} is unknown here{known}")
+        # True and False are numbers in Python.
+        kind = kinds[name]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            wanted = "a number" if isinstance(kind, tuple) else kind.__name__
+            raise EmulationError(f"{name!r} must be {wanted}")
     return fields

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from common.errors import EmulationError, KnotlessError
 from common.files import read_text
 from common.pause_storms import problems as storm_problems
-from emulation import rest, state
+from emulation import rest, running_traffic, state
 from emulation.cuts import Cables
 from emulation.daemon import Daemon
 from emulation.frames import Frames
@@ -25,8 +26,10 @@ from web.feed import Feed
 from web.picture import Picture
 
 INTERVAL_S = 0.25
+DEADLOCK_EVERY_S = 0.05
+"""While a page is open, the emulator is asked this often for a deadlock alone: it costs little."""
 SHARE = 30
-"""A sample takes at most one in so many parts of the time: on large fabrics they are rarer."""
+"""Samples take at most one in so many parts of a core: on large fabrics they are rarer."""
 RETRY_S = 1.0
 CUTS_EVERY = 8
 """Samples between two looks at which links are cut."""
@@ -91,32 +94,50 @@ class LiveFabric:
             except (KeyError, TypeError, ValueError) as error:
                 why = f"the link emulator's answer is not understood: {error!r}"[:200]
                 self._show(emulator={"reachable": False, "why": why})
-            await asyncio.sleep(pause_s)
+            await self._wait(pause_s)
+
+    async def _wait(self, pause_s: float) -> None:
+        """Wait until the next sample; meanwhile show a deadlock as soon as it begins or ends."""
+        deadline = time.monotonic() + pause_s
+        while (left_s := deadline - time.monotonic()) > 0:
+            await asyncio.sleep(min(left_s, DEADLOCK_EVERY_S))
+            sampled = self._sampled
+            if left_s > DEADLOCK_EVERY_S and self.feed.clients and sampled and sampled.daemon:
+                # What is not understood here, the next sample reports.
+                with suppress(EmulationError, KeyError, TypeError):
+                    answer = await asyncio.to_thread(sampled.daemon.request, "deadlock")
+                    self._see_knot(sampled, answer["deadlock"])
 
     async def _sample(self) -> float:
         """Take a sample and return the time until the next one; raises KnotlessError."""
         try:
             running = await asyncio.to_thread(state.require_running, self._names)
         except KnotlessError as error:
-            self._show(fabric={"running": False, "why": str(error)}, cut=None)
+            self._show(fabric={"running": False, "why": str(error)}, cut=None, traffic=None)
             raise
         sampled = await self._sampled_as(running)
         missing = running.missing()
-        self._show(fabric={"running": True, "name": running.fabric, "missing": missing})
+        traffic = running_traffic.running(self._names)
+        self._show(
+            fabric={"running": True, "name": running.fabric, "missing": missing},
+            traffic=None if traffic is None else traffic.as_json(),
+        )
         if sampled.daemon is None:
             self._show(emulator=None)
             return RETRY_S
         began = time.monotonic()
         status, counters, cuts, cpu_s = await asyncio.to_thread(self._read, sampled)
+        answered_s = time.thread_time()
         frame = sampled.frames.next(counters, status["deadlock"])
         if frame is not None:
             self.feed.add_frame(frame)
-        self._see_knot(sampled, status["deadlock"])
+        self._see_knot(sampled, status["deadlock"], frame)
         shown = {key: status[key] for key in _SHOWN}
         shown["problems"] = [*storm_problems(status), *status["problems"]]
         self._show(emulator={"reachable": True, **shown})
         if cuts is not None:
             self._show(cut=cuts)
+        cpu_s += time.thread_time() - answered_s
         return max(INTERVAL_S - (time.monotonic() - began), SHARE * cpu_s)
 
     async def _sampled_as(self, running: state.State) -> _Sampled:
@@ -146,12 +167,29 @@ class LiveFabric:
         sampled.count += 1
         return status, counters, cuts, time.thread_time() - began
 
-    def _see_knot(self, sampled: _Sampled, found: Mapping[str, Any] | None) -> None:
-        """Tell when a deadlock is detected, and when it is gone."""
-        cycle = None if found is None else " waits for ".join([*found["cycle"], found["cycle"][0]])
-        if cycle != sampled.knot:
-            sampled.knot = cycle
-            self.feed.add_event("deadlock" if cycle else "deadlock-over", {"text": cycle or ""})
+    def _see_knot(
+        self,
+        sampled: _Sampled,
+        found: Mapping[str, Any] | None,
+        frame: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Tell when a deadlock is detected, and when it is gone.
+
+        Pages see it at once: without a new ``frame``, in the last one again.
+        """
+        cycle = _cycle_text(found)
+        if cycle == sampled.knot:
+            return
+        sampled.knot = cycle
+        again = None if frame is not None else sampled.frames.again(found)
+        if again is not None:
+            self.feed.add_frame(again)
+        self.feed.add_event("deadlock" if cycle else "deadlock-over", {"text": cycle or ""})
+
+
+def _cycle_text(found: Mapping[str, Any] | None) -> str | None:
+    """Return a deadlock as text."""
+    return None if found is None else " waits for ".join([*found["cycle"], found["cycle"][0]])
 
 
 class LiveController:

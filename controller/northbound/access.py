@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import hmac
 import ipaddress
 import os
 import secrets
+import stat
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -74,20 +76,26 @@ class Access:
 
 
 def read_token(path: Path) -> str:
-    """Return the token in a file; a file that does not exist is created with a new one.
+    """Return the token in a file; a file that does not exist, or is empty, gets a new one.
+
+    Several controllers may do that at once: they all return the same token.
 
     Raises KnotlessError if others may read the file, or if it holds no token.
     """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    except FileExistsError:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError:
+        # Reading says what is wrong; a file that we may only read is not wrong.
         return _existing(path)
-    except OSError as error:
-        raise KnotlessError(f"rest.token_file: {path}: {error.strerror}") from error
-    token = secrets.token_urlsafe(TOKEN_BYTES)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(token + "\n")
-    return token
+    with os.fdopen(descriptor, "r+b", buffering=0) as file:
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode) and not status.st_mode & 0o077:
+            # Whoever created it may not have written yet: the one with the lock does.
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if os.fstat(descriptor).st_size == 0:
+                file.write(secrets.token_urlsafe(TOKEN_BYTES).encode() + b"\n")
+        return _existing(path)
 
 
 def _existing(path: Path) -> str:

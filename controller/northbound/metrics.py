@@ -6,15 +6,19 @@ Nothing is global: each controller makes its own, and hands them to those who co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from controller.northbound.message import Response
+from controller.probing import Fault
 from controller.status import Status
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+DEAD_SWITCH = "dead switch"
+FAULTS: tuple[str, ...] = (*get_args(Fault), DEAD_SWITCH)
 _INSTALL_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
@@ -72,7 +76,7 @@ class _Gauges(Collector):
         self._status, self._now_s = status, now_s
 
     def collect(self) -> Iterator[Metric]:
-        """Yield all gauges."""
+        """Yield all of them."""
         desired, observed = self._status.desired, self._status.observed
         switches = observed.switches.values()
         down = len(observed.links_down())
@@ -88,17 +92,40 @@ class _Gauges(Collector):
         yield _gauge(
             "knotless_links",
             "Links between switches.",
-            {"up": len(desired.fabric.links) - down, "down": down},
+            {"up": len(observed.fabric.links) - down, "down": down},
+        )
+        kinds = [*observed.link_faults.values(), *(DEAD_SWITCH for _ in observed.switches_down())]
+        yield _gauge(
+            "knotless_faults",
+            "Links with a carrier that probes have found faulty, and dead switches, by kind.",
+            {kind: kinds.count(kind) for kind in FAULTS},
+            label="kind",
         )
         yield GaugeMetricFamily(
             "knotless_rules", "Rules wanted on all switches.", desired.rule_count
         )
+        yield CounterMetricFamily(
+            "knotless_frames_not_admitted",
+            "Frames that switches dropped because their port may not send them.",
+            self._status.not_admitted.total,
+        )
+        yield GaugeMetricFamily(
+            "knotless_active",
+            "Whether this controller changes rules: 1, or 0 while another one is active.",
+            int(self._status.leads),
+        )
+        if self._status.stretch is not None:
+            yield GaugeMetricFamily(
+                "knotless_stretch",
+                "Real over virtual time of emulated links, in the last one to two seconds.",
+                self._status.stretch,
+            )
         problems = len(self._status.problems(self._now_s()))
         yield GaugeMetricFamily("knotless_problems", "Problems of GET /status.", problems)
 
 
-def _gauge(name: str, text: str, values: dict[str, int]) -> Metric:
-    family = GaugeMetricFamily(name, text, labels=["state"])
+def _gauge(name: str, text: str, values: dict[str, int], label: str = "state") -> Metric:
+    family = GaugeMetricFamily(name, text, labels=[label])
     for state, value in values.items():
         family.add_metric([state], value)
     return family

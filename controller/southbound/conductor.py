@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
 from eventlet import tpool
@@ -13,14 +14,18 @@ from ryu.lib import hub
 
 from common.errors import KnotlessError
 from controller.ahead import Ahead
-from controller.draining import Counters, Draining, Port, channels_between
+from controller.draining import Counters, Draining, channels_between
+from controller.losses import Losses, counted
 from controller.observed import Observed
 from controller.planning import Planned, Task, planned
 from controller.status import Status
+from controller.wiring import port_text
 from topologies.failures import Failures, usable
 
 DRAIN_REPORT_S = 30.0
 """When packets of older rules that have not left are reported."""
+_LOST_READINGS = 3
+"""How often the counters of links that come back are read."""
 _LOG = logging.getLogger("knotless.changes")
 
 
@@ -50,6 +55,9 @@ class Hands(Protocol):
     def port_counters(self) -> Counters:
         """Return the frames received and sent by each port of all connected switches."""
 
+    def withdraw(self) -> None:
+        """Forget what the fabric had before it changed."""
+
 
 class Listener(Protocol):
     """Who is told what happens."""
@@ -64,14 +72,16 @@ class Listener(Protocol):
 class Conductor:
     """A green thread that plans steps and begins them as soon as they are due."""
 
-    def __init__(self, status: Status, hands: Hands, listener: Listener, pace: Pace) -> None:
+    def __init__(
+        self, status: Status, hands: Hands, listener: Listener, pace: Pace, losses: Losses
+    ) -> None:
         self._status, self._transition = status, status.transition
         self._hands, self._listener, self._pace = hands, listener, pace
         self._woken = hub.Event()
         self._asked_s: float | None = None
         self._served: Planned | None = None
         """The way of which it was reported that all frames take the new routes."""
-        self._lost: dict[tuple[Port, Port], int] = {}
+        self._losses = losses
         self._is_draining = self._is_looking_ahead = False
         self._ahead = Ahead()
 
@@ -82,6 +92,16 @@ class Conductor:
     def wake(self) -> None:
         """Look again: a link, a switch or the configuration has changed, or a switch is done."""
         self._woken.set()
+
+    def take_over(self) -> None:
+        """Go on from what another controller has left."""
+        try:
+            self._losses.read()
+        except KnotlessError as error:
+            _LOG.error("what links have lost is not known: %s", error)
+        if not self._transition.is_there:
+            self._asked_s = time.monotonic()
+        self.wake()
 
     def _run(self) -> None:
         while True:
@@ -94,8 +114,10 @@ class Conductor:
 
     def _go_on(self) -> None:
         transition = self._transition
+        if not self._status.leads:
+            return
         self._aim()
-        while transition.is_due:
+        while self._status.leads and transition.is_due:
             task = transition.task()
             if task is not None:
                 self._plan(task)
@@ -108,6 +130,8 @@ class Conductor:
         if transition.undrained and not self._is_draining:
             self._is_draining = True
             hub.spawn(self._drain)
+        if transition.may_withdraw and transition.goal.desired is self._status.desired:
+            self._hands.withdraw()
         if not self._is_looking_ahead and transition.idle_task is not None:
             self._is_looking_ahead = True
             hub.spawn(self._look_ahead)
@@ -141,12 +165,16 @@ class Conductor:
     def _plan(self, task: Task) -> None:
         if mended := self._transition.mended(task):
             self._count_lost(mended)
+        number = self._transition.number
         try:
             way = self._ahead.find(task) or self._pace.execute(planned, task)
         except KnotlessError as error:
-            self._transition.refuse(task, str(error))
+            if self._transition.number == number:
+                self._transition.refuse(task, str(error))
             _LOG.error("the routes stay as they are: %s", error)
             return
+        if self._transition.number != number:
+            return  # what switches hold was read again meanwhile
         self._transition.accept(way)
         _LOG.info("%s: %d steps", _summary(way), len(way.change.steps))
 
@@ -164,43 +192,58 @@ class Conductor:
             self._is_looking_ahead = False
 
     def _count_lost(self, mended: Failures) -> None:
-        """Note the frames that were lost on links which come back; nothing is under way on them."""
-        fabric = self._status.desired.fabric
-        counters = self._hands.port_counters()
-        for a, b in channels_between(list(mended.dead_links(fabric))):
-            if a in counters and b in counters:
-                self._lost[a, b] = counters[a][1] - counters[b][0]
+        """Note the frames that were lost on links which come back.
+
+        Nothing but probes is under way on them.
+        """
+        channels = channels_between(list(mended.dead_links(self._transition.existing.fabric)))
+        readings = [self._hands.port_counters() for _ in range(_LOST_READINGS)]
+        try:
+            self._losses.add(counted(channels, readings))
+        except KnotlessError as error:
+            _LOG.error("a successor will not know what links have lost: %s", error)
 
     def _drain(self) -> None:
         """Wait until the packets of older rules have left, or another step begins."""
         transition = self._transition
-        number = transition.number
-        rounds, keeps_order = transition.drain_rounds()
-        began_s = time.monotonic()
+        number, began_s = transition.number, time.monotonic()
         try:
             if not transition.pauses_between_switches:
                 transition.drained()
                 return
-            links = usable(self._status.desired.fabric, transition.goal.failures).links
-            channels = channels_between(links)
-            ports = {port for channel in channels for port in channel}
-            draining = Draining(channels, rounds, self._lost, keeps_order=keeps_order)
+            draining, failures = None, transition.existing.failures
             while transition.number == number:
+                earlier = self._status.observed.probed()
                 counters = self._hands.port_counters()
-                # Without those of a switch that is not connected nothing is known.
-                if ports <= counters.keys() and transition.number == number:
-                    if draining.see(counters):
+                if transition.number != number:
+                    return
+                if draining is None or failures != transition.existing.failures:
+                    # What is on a link that fails meanwhile is lost, and is not waited for.
+                    failures = transition.existing.failures
+                    draining = self._draining(failures, counters)
+                if draining is not None and draining.counted_in(counters):
+                    if draining.see(counters, earlier, self._status.observed.probed()):
                         transition.drained()
                         return
                     if not draining.late:
                         continue  # the next round begins at once
                 if time.monotonic() - began_s > DRAIN_REPORT_S:
-                    transition.not_drained = [f"{name}:{port}" for (name, port), _ in draining.late]
+                    late = draining.late if draining else ()
+                    transition.not_drained = [port_text(sender) for sender, _ in late]
                 hub.sleep(self._pace.drain_interval_s)
         finally:
             transition.not_drained = []
             self._is_draining = False
             self.wake()
+
+    def _draining(self, failures: Failures, counters: Counters) -> Draining | None:
+        """Begin to wait for all channels that have not failed; None: counters are missing."""
+        channels = channels_between(usable(self._transition.existing.fabric, failures).links)
+        if any(port not in counters for port in chain.from_iterable(channels)):
+            return None
+        rounds, keeps_order = self._transition.drain_rounds()
+        lost = {channel: self._losses.of(channel, counters) for channel in channels}
+        return Draining(channels, rounds, lost, keeps_order=keeps_order)
 
 
 def failures_of(observed: Observed) -> Failures:

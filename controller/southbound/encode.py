@@ -11,6 +11,7 @@ ONF TS-012, OpenFlow Switch Specification 1.3.4, section 7.
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from struct import Struct, pack
 
 from ryu.ofproto import ofproto_v1_3 as ofp
@@ -99,12 +100,15 @@ def _flow_mod(change: RuleChange) -> bytes:
 
 
 def _group_mod(change: GroupChange) -> bytes:
-    head = _GROUP_MOD.pack(_GROUP[change.command], ofp.OFPGT_ALL, change.group.group_id)
-    parts = [head]
-    for bucket in () if change.command == "delete" else change.group.buckets:
+    group = change.group
+    kind = ofp.OFPGT_FF if group.watch else ofp.OFPGT_ALL
+    parts = [_GROUP_MOD.pack(_GROUP[change.command], kind, group.group_id)]
+    buckets = () if change.command == "delete" else group.buckets
+    for bucket, port in zip_longest(buckets, group.watch[: len(buckets)]):
         actions = b"".join(map(_action, bucket))
         length = _BUCKET.size + len(actions)
-        parts.append(_BUCKET.pack(length, 0, ofp.OFPP_ANY, ofp.OFPG_ANY) + actions)
+        watched = ofp.OFPP_ANY if port is None else port
+        parts.append(_BUCKET.pack(length, 0, watched, ofp.OFPG_ANY) + actions)
     return b"".join(parts)
 
 

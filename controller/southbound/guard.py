@@ -125,6 +125,11 @@ class Guard:
     def _may_pass(self, kind: int, transaction: int, message: bytearray, now_s: float) -> bool:
         if kind == ofp.OFPT_MULTIPART_REPLY:
             self._count_reply(transaction, message)
+        elif wire.is_role_status(message):
+            # A role request will be refused, which says the same; Ryu does not know this message.
+            if not self._notices.take(now_s):
+                raise WireError("role reports above the allowed rate")
+            return False
         elif kind in _ANSWERS:
             self._greeted |= kind == ofp.OFPT_FEATURES_REPLY
             self._sent -= 1

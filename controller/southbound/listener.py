@@ -18,7 +18,7 @@ from ryu.controller import controller as ryu_controller
 from ryu.lib import hub
 
 from common.ports import address_family
-from controller.southbound import tls
+from controller.southbound import flow_entry, tls
 from controller.southbound.guard import Guard, Limits
 from controller.southbound.wire import WireError
 
@@ -204,3 +204,4 @@ def install(files: tls.TlsFiles | None, counts: Counts) -> None:
         return Listener(address, serve)
 
     ryu_controller.StreamServer = listener
+    flow_entry.install()

@@ -5,12 +5,14 @@ This needs only the parser of a Ryu datapath, no connection.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 
+from controller.southbound.flow_entry import FlowEntry
 from controller.steps import (
     Change,
     FoundGroup,
@@ -34,6 +36,7 @@ from forwarding.openflow.rules import (
 VLAN_TPID = 0x8100
 _ALL_METADATA = 0xFFFFFFFFFFFFFFFF
 _ALL_COOKIE = 0xFFFFFFFFFFFFFFFF
+_CACHED_BYTES = 256
 _TYPES = {field.name: field.type for field in ofp.oxm_types}
 # For fields that do not fill their bytes: the mask with all bits.
 _NARROW = {"vlan_vid": 0x1FFF, "vlan_pcp": 0x7, "ip_dscp": 0x3F, "ip_ecn": 0x3, "mpls_tc": 0x7}
@@ -47,6 +50,11 @@ _GROUP_COMMANDS = {
     "modify": ofp.OFPGC_MODIFY,
     "delete": ofp.OFPGC_DELETE,
 }
+
+
+Parsed = TypeVar("Parsed")
+Written = tuple[tuple[Action, ...], int | None, int | None]
+"""Actions, metadata and next table of a rule."""
 
 
 class UnknownToUsError(Exception):
@@ -83,18 +91,20 @@ def _flow_mod(datapath: Any, change: RuleChange) -> Any:
 
 
 def _group_mod(datapath: Any, change: GroupChange) -> Any:
+    group = change.group
+    watch = group.watch or (ofp.OFPP_ANY,) * len(group.buckets)
     buckets = [
         parser.OFPBucket(
-            watch_port=ofp.OFPP_ANY, watch_group=ofp.OFPG_ANY, actions=[_action(a) for a in bucket]
+            watch_port=port, watch_group=ofp.OFPG_ANY, actions=[_action(a) for a in bucket]
         )
-        for bucket in (() if change.command == "delete" else change.group.buckets)
+        for port, bucket in zip(watch, group.buckets, strict=True)
     ]
     return parser.OFPGroupMod(
         datapath,
         _GROUP_COMMANDS[change.command],
-        ofp.OFPGT_ALL,
-        change.group.group_id,
-        buckets,
+        ofp.OFPGT_FF if group.watch else ofp.OFPGT_ALL,
+        group.group_id,
+        [] if change.command == "delete" else buckets,
     )
 
 
@@ -150,33 +160,48 @@ def _to_ryu(name: str, value: int) -> Any:
 # --- statistics to values --------------------------------------------------------------------
 
 
-def found_rule(stats: Any) -> FoundRule:
+def found_rule(entry: FlowEntry) -> FoundRule:
     """Parse an entry of a flow statistics reply.
 
     ``rule`` is None if the entry has something that Knotless never writes: a time-out, a flag,
     an unknown action. Matches compare equal with those of compiled rules.
     """
-    match = match_order(f for f in map(_field, stats.match.items()) if f is not None)
+    match = _cached(_fields, entry.match_bytes)
+    written, uses = _cached(_written, entry.instruction_bytes)
     rule: Rule | None = None
-    if not (stats.idle_timeout or stats.hard_timeout or stats.flags):
-        try:
-            rule = _rule(stats, match)
-        except UnknownToUsError:
-            rule = None
-    uses = _groups_used(stats.instructions)
-    return FoundRule(stats.table_id, stats.priority, match, stats.cookie, rule, uses)
+    if entry.is_plain and written is not None:
+        rule = Rule(entry.table, entry.priority, match, *written, entry.cookie)
+    return FoundRule(entry.table, entry.priority, match, entry.cookie, rule, uses)
 
 
 def found_group(stats: Any) -> FoundGroup:
     """Parse an entry of a group description reply; ``group`` is None if not representable."""
     group: Group | None = None
-    if stats.type == ofp.OFPGT_ALL:
+    if stats.type in (ofp.OFPGT_ALL, ofp.OFPGT_FF):
+        watch = (bucket.watch_port for bucket in stats.buckets if stats.type == ofp.OFPGT_FF)
         try:
             buckets = tuple(tuple(map(_value, bucket.actions)) for bucket in stats.buckets)
-            group = Group(stats.group_id, buckets)
+            group = Group(stats.group_id, buckets, tuple(watch))
         except UnknownToUsError:
             group = None
     return FoundGroup(stats.group_id, group)
+
+
+def _cached(parse: Callable[[bytes], Parsed], data: bytes) -> Parsed:
+    """Return ``parse(data)``; long ones are not kept, so that no switch can fill the memory."""
+    if len(data) > _CACHED_BYTES:
+        return parse(data)
+    return _parsed(parse, data)  # type: ignore[return-value]
+
+
+@lru_cache(maxsize=65536)
+def _parsed(parse: Callable[[bytes], object], data: bytes) -> object:
+    return parse(data)
+
+
+def _fields(data: bytes) -> tuple[Field, ...]:
+    found = parser.OFPMatch.parser(data, 0).items()
+    return match_order(f for f in map(_field, found) if f is not None)
 
 
 def _field(item: tuple[str, Any]) -> Field | None:
@@ -196,11 +221,24 @@ def _field(item: tuple[str, Any]) -> Field | None:
     return Field(name, number) if bits & full == full else Field(name, number & bits, bits)
 
 
-def _rule(stats: Any, match: tuple[Field, ...]) -> Rule:
+def _written(data: bytes) -> tuple[Written | None, frozenset[int]]:
+    """Return what instructions say, None if a rule of ours never says that, and their groups."""
+    instructions, at = [], 0
+    while at < len(data):
+        instructions.append(parser.OFPInstruction.parser(data, at))
+        at += instructions[-1].len
+    uses = _groups_used(instructions)
+    try:
+        return _parts(instructions), uses
+    except UnknownToUsError:
+        return None, uses
+
+
+def _parts(instructions: list[Any]) -> Written:
     actions: tuple[Action, ...] = ()
     metadata: int | None = None
     goto: int | None = None
-    for instruction in stats.instructions:
+    for instruction in instructions:
         if instruction.type == ofp.OFPIT_APPLY_ACTIONS:
             actions = tuple(map(_value, instruction.actions))
         elif instruction.type == ofp.OFPIT_GOTO_TABLE:
@@ -212,7 +250,7 @@ def _rule(stats: Any, match: tuple[Field, ...]) -> Rule:
             metadata = instruction.metadata
         else:
             raise UnknownToUsError(f"instruction {instruction.type}")
-    return Rule(stats.table_id, stats.priority, match, actions, metadata, goto, stats.cookie)
+    return actions, metadata, goto
 
 
 def _value(action: Any) -> Action:

@@ -6,6 +6,7 @@ event handlers of :mod:`controller.app` pass received messages to :meth:`Session
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from ryu.ofproto import ofproto_parser
 from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 
+from controller.not_admitted import Admission
 from controller.southbound import messages
 from controller.southbound.bundle import bundle
 from controller.southbound.encode import encode
@@ -24,6 +26,7 @@ REPLY_TIMEOUT_S = 30.0
 comes after them."""
 COUNTERS_TIMEOUT_S = 2.0
 _WRITE_BYTES = 1 << 16
+_PACKET_OUT = bytes([ofp.OFPT_PACKET_OUT])
 
 
 class SwitchGoneError(Exception):
@@ -54,6 +57,8 @@ class Session:
     def refuse(self, message: Any) -> None:
         """Record an error message, with the change that caused it."""
         xid = message.xid
+        if message.data[1:2] == _PACKET_OUT:
+            return  # a probe is sent again
         if len(message.data) >= ofp.OFP_HEADER_SIZE:
             # The header of the failed request, in case the error itself has another id.
             xid = ofproto_parser.header(message.data)[3]
@@ -72,10 +77,29 @@ class Session:
 
     def rules(self) -> list[FoundRule]:
         """Return every rule that the switch holds, of all tables."""
+        return [messages.found_rule(entry) for entry in self._entries(ofp.OFPTT_ALL)]
+
+    def admission(self) -> Admission:
+        """Return how many frames the first table has admitted and dropped."""
+        received = {port: frames for port, (frames, _) in self.port_counters().items()}
+        admitted: dict[int, int] = {}
+        dropped = local = 0
+        for entry in self._entries(0, COUNTERS_TIMEOUT_S):
+            found = messages.found_rule(entry)
+            port = next((field.value for field in found.match if field.name == "in_port"), None)
+            if port is not None:
+                admitted[port] = admitted.get(port, 0) + entry.packets
+            elif found.match:
+                local += entry.packets
+            else:
+                dropped += entry.packets
+        return Admission(dropped, received, admitted, local)
+
+    def _entries(self, table: int, timeout_s: float = REPLY_TIMEOUT_S) -> Iterator[Any]:
         request = parser.OFPFlowStatsRequest(
-            self.datapath, 0, ofp.OFPTT_ALL, ofp.OFPP_ANY, ofp.OFPG_ANY, 0, 0, parser.OFPMatch()
+            self.datapath, 0, table, ofp.OFPP_ANY, ofp.OFPG_ANY, 0, 0, parser.OFPMatch()
         )
-        return [messages.found_rule(stats) for stats in self._ask(request)]
+        return self._ask(request, timeout_s)
 
     def groups(self) -> list[FoundGroup]:
         """Return every group that the switch holds."""
@@ -128,6 +152,10 @@ class Session:
                 encoded = bytes(message.buf)
             yield encoded
 
+    def send_probe(self, message: bytes) -> bool:
+        """Send a probe, unless so much waits to be sent that it would be late; never block."""
+        return not self.datapath.send_q.full() and bool(self.datapath.send(message))
+
     def _transaction(self) -> int:
         """Return a new transaction id; Ryu gives them to messages only: to any."""
         number: int = self.datapath.set_xid(parser.OFPHello(self.datapath))
@@ -138,6 +166,12 @@ class Session:
         request = parser.OFPPortStatsRequest(self.datapath, 0, ofp.OFPP_ANY)
         replies = self._ask(request, COUNTERS_TIMEOUT_S)
         return {of.port_no: (of.rx_packets, of.tx_packets) for of in replies}
+
+    def send_message(self, kind: int, body: bytes) -> None:
+        """Send one message with this body; raises SwitchGoneError if the connection is over."""
+        size = ofp.OFP_HEADER_SIZE + len(body)
+        header = (ofp.OFP_VERSION, kind, size, self._transaction())
+        self._send(bytearray(struct.pack(ofp.OFP_HEADER_PACK_STR, *header) + body))
 
     def barrier(self, timeout_s: float = REPLY_TIMEOUT_S) -> None:
         """Wait until the switch has processed all messages; raises SwitchGoneError."""
@@ -181,3 +215,11 @@ class Session:
             raise SwitchGoneError("the connection is over")
         # Yield to the other switches, and to this one's echo requests.
         hub.sleep(0)
+
+
+def ports_of(datapath: Any) -> dict[int, bool]:
+    """Return for each port of a Ryu datapath whether it is switched on and has a carrier."""
+    return {
+        number: not (port.config & ofp.OFPPC_PORT_DOWN or port.state & ofp.OFPPS_LINK_DOWN)
+        for number, port in datapath.ports.items()
+    }

@@ -5,44 +5,38 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from ryu.controller.handler import DEAD_DISPATCHER
 from ryu.lib import hub
-from ryu.ofproto import ofproto_v1_3 as ofp
 
 from controller.desired import Desired
-from controller.draining import Counters, Port
+from controller.draining import Counters
+from controller.losses import Losses
 from controller.observed import ObservedSwitch
-from controller.planning import Planned
+from controller.roles import Election
+from controller.southbound import sessions
+from controller.southbound.admission import AdmissionWatch
 from controller.southbound.conductor import DEFAULT_PACE, Conductor, Pace
-from controller.southbound.session import Session, SwitchGoneError
+from controller.southbound.listeners import Prober, Reporter
+from controller.southbound.roles import Roles
+from controller.southbound.session import Session, SwitchGoneError, ports_of
+from controller.southbound.takeover import Read, Takeover
 from controller.status import Status
-from controller.steps import Changes, difference, own_rules, reconcile
+from controller.steps import Change, difference, own_rules, reconcile
 from forwarding.openflow.rules import SwitchRules
 
 _ALIVE_S = 2.0
 _LOG = logging.getLogger("knotless.switches")
 
 
-class Reporter(Protocol):
-    """Who is told what happens."""
-
-    def tell(self, kind: str, **fields: object) -> None:
-        """Report an event."""
-
-    def installed(self, changes: Changes, seconds: float) -> None:
-        """Report that a switch holds its rules, after these changes."""
-
-    def changed(self, way: Planned, seconds: float) -> None:
-        """Report that all switches hold the rules of a plan, this long after it was asked for."""
-
-
 class Switches:
     """The sessions of all connected switches, by dpid.
 
-    ``session`` makes the session of a Ryu datapath.
+    ``session`` makes the session of a Ryu datapath. With an ``election`` this is one of several
+    controllers: it changes nothing unless it is the active one; ``refresh`` then reads again what
+    operators have changed meanwhile. ``losses`` are what links have lost before.
     """
 
     def __init__(
@@ -51,18 +45,33 @@ class Switches:
         reporter: Reporter,
         session: Callable[[Any], Session] = Session,
         pace: Pace = DEFAULT_PACE,
+        prober: Prober | None = None,
+        election: Election | None = None,
+        refresh: Callable[[], None] = lambda: None,
+        losses: Losses | None = None,
     ) -> None:
         self._status = status
         self._reporter = reporter
         self._session = session
+        self._prober = prober
         self._sessions: dict[int, Session] = {}
         self._failures: frozenset[str] = frozenset()
         self._comparing = False
         self._transition = status.transition
         self._held: dict[int, SwitchRules] = {}
         """The rules that a switch has confirmed on its present connection."""
-        self._conductor = Conductor(status, self, reporter, pace)
+        self._conductor = Conductor(status, self, reporter, pace, losses or Losses())
         self._conductor.start()
+        installed = partial(sessions.installed, self._sessions, status.observed)
+        hub.spawn(AdmissionWatch(status, installed).run)
+        self._read: dict[int, Read] = {}
+        """What a switch was found to hold when we became its master."""
+        self.roles: Roles | None = None
+        if election is not None:
+            status.leads = False
+            self.roles = Roles(election, status, self._sessions, self)
+            self._takeover = Takeover(status, self.roles, refresh, pace.execute)
+            self.roles.start()
 
     # --- called by event handlers: they return at once ---------------------------------------
 
@@ -77,7 +86,10 @@ class Switches:
             return
         session.end()
         del self._sessions[datapath.id]
+        if self.roles is not None:
+            self.roles.disconnected(datapath.id)
         self._held.pop(datapath.id, None)
+        self._read.pop(datapath.id, None)
         observed = self._status.observed
         observed.unknown.discard(datapath.id)
         switch = observed.switches.get(datapath.id)
@@ -102,6 +114,8 @@ class Switches:
                     self._transition.link_returned()
                 _LOG.warning("%s port %d to %s is %s", switch, port, far, "up" if up else "down")
                 self._reporter.tell("port", switch=switch.name, port=port, up=up)
+        if self._prober is not None:
+            self._prober.wake()
         self._compare_failures()
 
     def deliver(self, message: Any) -> None:
@@ -113,10 +127,64 @@ class Switches:
         """Pass an error message to the session that caused it."""
         if session := self._session_of(message):
             session.refuse(message)
+            if self.roles is not None:
+                self.roles.refused(message.datapath.id, message)
+
+    def role_answered(self, message: Any) -> None:
+        """Take the answer to a role request."""
+        if self.roles is not None and self._session_of(message):
+            self.roles.answered(message.datapath.id, message)
 
     def _session_of(self, message: Any) -> Session | None:
         session = self._sessions.get(message.datapath.id)
         return session if session and session.datapath is message.datapath else None
+
+    # --- called by the prober ----------------------------------------------------------------
+
+    def session_of(self, name: str) -> Session | None:
+        """Return the session of a switch, if it is connected."""
+        switch = self._status.observed.by_name.get(name)
+        return None if switch is None else self._sessions.get(switch.dpid)
+
+    def faults_changed(self, *, returned: bool) -> None:
+        """Compare failures after probes have found some; ``returned``: some links work again."""
+        if returned:
+            self._transition.link_returned()
+        self._compare_failures()
+
+    # --- roles: see southbound.roles.Stage ----------------------------------------------------
+
+    def lead(self) -> None:
+        """Take over: read what all switches hold, and go on from there."""
+        hub.spawn(self._take_over)
+
+    def stand_by(self) -> None:
+        """Change nothing any more; what switches hold is not known from now on."""
+        self._takeover.give_up()
+        self._status.leads = False
+        self._held.clear()
+        for switch in self._status.observed.switches.values():
+            switch.installed = False
+        self._reporter.tell("standby")
+
+    def serve(self, dpid: int) -> None:
+        """Bring a switch into line that has accepted us while we are active."""
+        session, switch = self._sessions.get(dpid), self._status.observed.switches.get(dpid)
+        if self._status.leads and session is not None and switch is not None:
+            hub.spawn(self._try_to_install, session, switch)
+
+    def _take_over(self) -> None:
+        read = self._takeover.run(self._sessions)
+        if read is None:
+            return
+        self._status.leads, self._read = True, read
+        self._reporter.tell("takeover", switches=len(read))
+        for dpid in self._sessions:
+            self.serve(dpid)
+        self._conductor.take_over()
+
+    def _may_change(self, dpid: int) -> bool:
+        return self.roles is None or (self._status.leads and self.roles.may_change(dpid))
 
     # --- failures ----------------------------------------------------------------------------
 
@@ -137,9 +205,35 @@ class Switches:
     # --- changes -----------------------------------------------------------------------------
 
     def change_to(self, new: Desired) -> None:
-        """Replace the desired state, which must be of the same fabric, in proven steps."""
-        self._status.desired = new
+        """Replace the desired state, in proven steps; raises as :meth:`Existing.extended`."""
+        self._fit(lambda: self._status.extend(new))
         self._conductor.wake()
+
+    def withdraw(self) -> None:
+        """Forget what the fabric had before it changed."""
+        kept = self._transition.goal.desired.fabric
+        gone = self._transition.existing.leaving(kept)
+        self._fit(self._status.withdraw)
+        _LOG.info("the fabric is %s now; removed: %s", kept.name, ", ".join(gone) or "nothing")
+
+    def _fit(self, change: Callable[[], None]) -> None:
+        """Change what exists; then serve the switches that are new, and not those that are gone."""
+        observed = self._status.observed
+        before = sessions.by_name(self._sessions, observed)
+        change()
+        if self.roles is not None:
+            self.roles.election.fit(frozenset(observed.switches))
+        if self._prober is not None:
+            self._prober.fit(observed.fabric, before)
+        for dpid, session in list(self._sessions.items()):
+            if dpid in observed.switches and dpid in observed.unknown:
+                observed.unknown.discard(dpid)
+                del self._sessions[dpid]
+                hub.spawn(self._serve, session)
+            elif dpid not in observed.switches and dpid not in observed.unknown:
+                observed.unknown.add(dpid)
+                self._held.pop(dpid, None)
+                self._read.pop(dpid, None)
 
     def take_step(self, names: Iterable[str]) -> None:
         """Have these switches take the rules of the current step; returns at once.
@@ -157,14 +251,7 @@ class Switches:
 
     def port_counters(self) -> Counters:
         """Return the frames received and sent by each port of all connected switches."""
-        found: dict[Port, tuple[int, int]] = {}
-        for dpid, session in list(self._sessions.items()):
-            switch = self._status.observed.switches.get(dpid)
-            if switch is not None:
-                with suppress(SwitchGoneError):
-                    counters = session.port_counters().items()
-                    found.update({(switch.name, port): of for port, of in counters})
-        return found
+        return sessions.port_counters(self._sessions, self._status.observed)
 
     def _serve(self, session: Session) -> None:
         datapath, observed = session.datapath, self._status.observed
@@ -185,7 +272,10 @@ class Switches:
         if datapath.state == DEAD_DISPATCHER:
             return
         self._sessions[datapath.id] = session
+        if self.roles is not None:
+            self.roles.connected(datapath.id)
         switch.connect(ports_of(datapath))
+        switch.is_new = switch.is_new and self._status.leads
         self._transition.link_returned()  # perhaps, while the switch was not connected
         self._reporter.tell("connected", switch=switch.name)
         self._compare_failures()
@@ -200,20 +290,29 @@ class Switches:
             session.datapath.close()
 
     def _install(self, session: Session, switch: ObservedSwitch) -> None:
+        if not self._may_change(switch.dpid):
+            return  # when it may, the switch is served again
         began_s = time.monotonic()
         held = self._held.pop(switch.dpid, None)
+        refused: list[tuple[Change | None, str]] = []
         if held is None:
-            rules, groups = session.rules(), session.groups()
+            read: Read | None = self._read.pop(switch.dpid, None)
+            rules, groups = read or (session.rules(), session.groups())
+            if self._prober is not None:
+                self._prober.prepare(session, switch, rules)
             self._transition.adopt(switch.name, own_rules(rules))
             wanted = self._transition.wanted(switch.name)
             changes = reconcile(wanted, rules, groups)
-            refused = [of for step in changes.steps for of in session.change(step)]
+            for step in changes.steps:
+                if not self._may_change(switch.dpid):
+                    return  # as above; the switch is read again then
+                refused += session.change(step)
         else:
             wanted = self._transition.wanted(switch.name)
             # The switch may forward only by the old rules or only by the new ones.
             changes = difference(held, wanted)
             refused = session.change_at_once(change for step in changes.steps for change in step)
-        if self._sessions.get(switch.dpid) is not session:
+        if self._sessions.get(switch.dpid) is not session or not self._status.leads:
             return
         if not refused:
             self._held[switch.dpid] = wanted
@@ -224,6 +323,9 @@ class Switches:
             switch.foreign = changes.foreign
         switch.installed = not refused
         if not refused:
+            if switch.is_new:
+                switch.is_new = False
+                self._compare_failures()
             self._transition.confirm(switch.name)
             self._conductor.wake()
         added, modified = changes.count("add"), changes.count("modify")
@@ -244,11 +346,3 @@ class Switches:
         if self._status.observed.ready:
             _LOG.info("ready: all %d switches installed", len(self._status.observed.switches))
             self._reporter.tell("ready")
-
-
-def ports_of(datapath: Any) -> dict[int, bool]:
-    """Return for each port of a Ryu datapath whether it is switched on and has a carrier."""
-    return {
-        number: not (port.config & ofp.OFPPC_PORT_DOWN or port.state & ofp.OFPPS_LINK_DOWN)
-        for number, port in datapath.ports.items()
-    }

@@ -87,11 +87,18 @@ def _error(message: bytearray) -> None:
         raise WireError(f"error message with {len(message)} bytes")
 
 
-def _bundle_control(message: bytearray) -> None:
+def is_role_status(message: bytearray) -> bool:
+    """Tell whether a switch reports that another controller has become its master."""
+    return message[1] == ofp.OFPT_EXPERIMENTER and message[_BODY:16] == _ROLE_STATUS
+
+
+def _experimenter(message: bytearray) -> None:
+    if is_role_status(message):
+        return
     # Ryu 4.34 cannot read any property that follows.
     size = ofp.OFP_EXPERIMENTER_HEADER_SIZE + ofp.ONF_BUNDLE_CTRL_SIZE
     if len(message) != size or message[_BODY:16] != _BUNDLE_CONTROL:
-        raise WireError("experimenter message other than an answer about a bundle")
+        raise WireError("experimenter message other than an answer about a bundle or a role")
 
 
 def _packet_in(message: bytearray) -> None:
@@ -244,6 +251,8 @@ def _actions(message: bytearray, at: int, end: int) -> None:
         at += length
 
 
+_ROLE_STATUS = bytes.fromhex("4f4e4600 00000777")
+"""Experimenter ONF, type 1911: ONF extension 191, as Open vSwitch sends it in OpenFlow 1.3."""
 _BUNDLE_CONTROL = bytes.fromhex("4f4e4600 000008fc")
 """Experimenter ONF, type 2300."""
 _FIELD_BYTES = {
@@ -293,7 +302,7 @@ _MESSAGES: dict[int, Callable[[bytearray], None]] = {
     ofp.OFPT_ERROR: _error,
     ofp.OFPT_ECHO_REQUEST: _anything,
     ofp.OFPT_ECHO_REPLY: _anything,
-    ofp.OFPT_EXPERIMENTER: _bundle_control,
+    ofp.OFPT_EXPERIMENTER: _experimenter,
     ofp.OFPT_FEATURES_REPLY: _of_size(ofp.OFP_SWITCH_FEATURES_SIZE),
     ofp.OFPT_GET_CONFIG_REPLY: _of_size(ofp.OFP_SWITCH_CONFIG_SIZE),
     ofp.OFPT_PACKET_IN: _packet_in,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from experiments.framework import recorded
 from experiments.framework.experiment import EMULATION, Progress, Record
 from experiments.framework.routed import Measured, Routed
 
@@ -67,7 +68,9 @@ class Campaign(Generic[Case]):
         if (virtual := self._without_fabric) is not None:
             for case in self.cases:
                 progress.begin(str(case))
-                keep(virtual(case, self.seed))
+                with recorded.simulated(rows, str(case)):
+                    measured = virtual(case, self.seed)
+                keep(measured)
             return
         live = self.live
         assert live is not None  # noqa: S101 - the experiment's places include emulation
@@ -77,4 +80,6 @@ class Campaign(Generic[Case]):
                 progress.advance()
                 for case in cases:
                     progress.begin(str(case))
-                    keep(live(lab, case, self.seed + rows))
+                    with recorded.emulated(lab, rows, str(case)):
+                        measured = live(lab, case, self.seed + rows)
+                    keep(measured)

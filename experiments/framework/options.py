@@ -12,7 +12,7 @@ from experiments.framework.experiment import EMULATION, Common, ExperimentError
 
 LONGEST_QUOTE = 40
 """Largest number of characters of user input in an error message."""
-LEAST_EMULATED_DELAY_US, LONGEST_DELAY_US = 200.0, 1e6
+LEAST_EMULATED_DELAY_US, LONGEST_DELAY_US = 0.1, 1e6
 """Limits of link delays; below, virtual time would wait for Open vSwitch all the time."""
 
 

@@ -46,8 +46,7 @@ SECTIONS_000 = [
         ),
         missing=(
             "Emulation covers A and the mesh with 1,792 bytes. The other fabrics and sizes are "
-            "not attempted: each of some 600 cases takes seconds to minutes in real time. They "
-            "wait for an emulator whose fabric runs in virtual time.",
+            "not attempted: each of some 600 cases takes seconds to minutes in real time.",
         ),
     ),
     Section("Test of an explanation: the rate of the links", paper.RATE_TESTS),

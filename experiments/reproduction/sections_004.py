@@ -8,6 +8,10 @@ from experiments.reproduction.paper_004_deadlocks import TESTS, bandwidths, loss
 from experiments.reproduction.plots import paper_004 as draw
 from experiments.reproduction.programs import COMPUTING_004, FIGURE_12
 
+TRANSFERS = "--pattern a,b,c,d,e,f --flow-control none,host,switch,pause"
+GIGABIT = "--rate 1000 --delay 1"
+FIGURE_10 = f"--part open-loop --protocol udp --pattern bit-reversal,transpose {GIGABIT}"
+
 SECTIONS_004 = [
     Section(
         "Table 1 and figure 6: topologies",
@@ -25,14 +29,8 @@ SECTIONS_004 = [
             ),
         ),
         commands=(
-            "sudo knotless run traffic --part open-loop --protocol udp --pattern bit-reversal "
-            "--repeats 5",
-            "knotless run traffic --part open-loop --on simulation "
-            "--pattern bit-reversal,transpose",
-        ),
-        missing=(
-            "Transpose is only simulated. Emulating it is not attempted before the emulator's "
-            "fabric runs in virtual time.",
+            f"sudo knotless run traffic {FIGURE_10} --duration 0.05 --repeats 5",
+            f"knotless run traffic {FIGURE_10} --duration 0.05 --on simulation",
         ),
     ),
     Section(
@@ -52,8 +50,12 @@ SECTIONS_004 = [
                 ),
             ),
             commands=(
-                f"sudo knotless run deadlock --pattern a,b,c,d,e,f --tagging {tagging} --repeats 5",
-                f"knotless run deadlock --pattern a,b,c,d,e,f --tagging {tagging} --on simulation",
+                f"sudo knotless run deadlock {TRANSFERS} {GIGABIT} --tagging {tagging} "
+                "--protocol udp --duration 0.1 --repeats 5",
+                f"sudo knotless run deadlock {TRANSFERS} --tagging {tagging} --protocol tcp "
+                "--repeats 5",
+                f"knotless run deadlock {TRANSFERS} {GIGABIT} --tagging {tagging} --duration 0.1 "
+                "--on simulation",
             ),
         )
         for number, tagging, words in ((4, "switch", "switches"), (3, "host", "hosts"))
@@ -62,10 +64,10 @@ SECTIONS_004 = [
         "Tests of explanations: the rate of the links, a watchdog",
         TESTS,
         commands=(
-            "knotless run deadlock --on simulation --pattern a,b,c,d,e,f --rate 1000 --delay 1 "
-            "--duration 0.5",
-            "knotless run deadlock --on simulation --pattern a,b,c,d,e,f --rate 1000 --delay 1 "
-            "--duration 0.5 --flow-control switch,pause --watchdog 1000",
+            f"sudo knotless run deadlock {TRANSFERS} --protocol udp --repeats 5",
+            f"knotless run deadlock --on simulation {TRANSFERS}",
+            f"knotless run deadlock --on simulation {TRANSFERS} {GIGABIT} --duration 0.5 "
+            "--flow-control switch,pause --watchdog 1000",
         ),
     ),
     Section(

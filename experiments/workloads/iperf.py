@@ -1,8 +1,7 @@
-"""Unmodified iperf3 between hosts of a fabric, with bounded run time.
+"""Unmodified iperf3 between hosts of a fabric, in virtual time, with bounded run time.
 
 iperf3 talks to its far side over a TCP connection of its own through the same fabric, so in
-a deadlock it would hang for ever: callers must end it with :meth:`Iperf.kill`. While it waits
-for that connection, at the start and end of its test, it spins, so it runs on idle cores only.
+a deadlock it would hang for ever: callers must end it with :meth:`Iperf.kill`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from common.errors import KnotlessError
-from experiments.workloads.background import WHEN_IDLE
 from traffic.theory import UDP_PAYLOAD_BYTES, Protocol
 
 PORT = 5201
@@ -84,7 +82,7 @@ class Iperf:
     def __init__(self, host: Host, args: list[str]) -> None:
         self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives with the process
         self.process = host.popen(
-            [*WHEN_IDLE, *args],
+            args,
             stdin=subprocess.DEVNULL,
             stdout=self._out,
             stderr=subprocess.STDOUT,

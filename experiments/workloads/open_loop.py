@@ -11,19 +11,24 @@ from dataclasses import dataclass
 from typing import Any
 from typing import Protocol as Interface
 
-from experiments.framework.routed import slow_down
+from emulation import waiting
+from emulation.waiting import QUIET_LIMIT_S, Daemon, emptied, is_empty, within
 from experiments.workloads import iperf
 from routing.flow_control import is_lossless
 from topologies.fabric import Fabric
 from traffic import theory
 from traffic.flows import Flow
 
-READ_EVERY_S = 0.1
 START_LIMIT_S = 12.0
+"""As all times here, in virtual time."""
 WARM_UP_S = 1.0
+"""On links of :data:`SLOW_MBPS`, as the next; see :func:`pace`."""
 FROZEN_WINDOW_S = 2.0
+SLOW_MBPS = 10.0
+DETECTED_S = 0.6
+"""A deadlock that began in the window has been reported so long after it: the emulator reports one
+that has lasted for half a second."""
 END_LIMIT_S = 15.0
-QUIET_LIMIT_S = 10.0
 SPARE_S = 3
 """Time for which senders send in addition to the measurement: the maximum time of their starts,
 if flows have a good part of a line."""
@@ -31,19 +36,6 @@ STARTED_FRAMES = 50
 """A flow has started when this many full frames' worth of payload has arrived."""
 START_JITTER_S = 0.02
 """Senders start in a seeded order, up to this far apart, so that they do not synchronise."""
-
-
-class Daemon(Interface):
-    """The requests to the link emulator; see docs/emulator-protocol.md."""
-
-    def status(self) -> Mapping[str, Any]:
-        """Return its ``status``."""
-
-    def counters(self) -> Mapping[str, Any]:
-        """Return its ``counters``."""
-
-    def reset(self, *, flow_control: str) -> object:
-        """Empty all queues, zero all counters, set every link's flow control."""
 
 
 class Lab(Interface):
@@ -110,6 +102,14 @@ def read(daemon: Daemon, traffic: Traffic, protocol: theory.Protocol) -> Reading
     )
 
 
+def pace(rate_mbps: float) -> float:
+    """Return how much shorter times are on links of this rate than on those of :data:`SLOW_MBPS`.
+
+    At most 1. A warm-up and a window then hold as many frames at every rate.
+    """
+    return min(1.0, SLOW_MBPS / rate_mbps)
+
+
 def goodput_mbps(before: Reading, after: Reading) -> list[float]:
     """Return each flow's payload in Mbit/s between two readings."""
     window_us = max(1, after.at_us - before.at_us)
@@ -133,23 +133,10 @@ class Watch:
 
 
 def settle(daemon: Daemon, flow_control: str) -> list[str]:
-    """Empty the fabric, wait until nothing moves, reset the counters; return problems.
-
-    It is emptied without flow control: frames that hosts still held back when their senders
-    were killed would deadlock a cyclic fabric again.
-    """
-    daemon.reset(flow_control="none")
-    deadline = time.monotonic() + QUIET_LIMIT_S
-    before, quiet = -1, False
-    while time.monotonic() < deadline:
-        sent = sum(int(channel["tx_frames"]) for channel in daemon.counters()["channels"])
-        quiet = sent == before and int(daemon.status()["frames_in_network"]) == 0
-        if quiet:
-            break
-        before = sent
-        time.sleep(READ_EVERY_S)
-    daemon.reset(flow_control=flow_control)
-    return [] if quiet else [f"the fabric was not quiet {QUIET_LIMIT_S:g} s after the run before"]
+    """Empty the fabric, wait until nothing moves, reset the counters; return problems."""
+    if emptied(daemon, flow_control):
+        return []
+    return [f"the fabric was not quiet {QUIET_LIMIT_S:g} s after the run before"]
 
 
 def sending_s(duration_s: float, protocol: theory.Protocol, slowest_mbps: float) -> int:
@@ -178,8 +165,7 @@ def senders(
         addresses = {host.name: host.ip for host in traffic.fabric.hosts}
         for index in order:
             flow = traffic.flows[index]
-            real_s = seconds * slow_down.get()
-            args = iperf.client_args(addresses[flow.destination], protocol, real_s)
+            args = iperf.client_args(addresses[flow.destination], protocol, seconds)
             clients[index] = iperf.Iperf(lab.host(flow.source), args)
             stack.callback(clients[index].close)
             time.sleep(chance.uniform(0, START_JITTER_S))
@@ -216,7 +202,7 @@ def launch(
             flows = zip(traffic.flows, payload, strict=True)
             quiet = [str(flow) for flow, delivered in flows if delivered < enough]
             return readings, [f"did not start in {START_LIMIT_S:g} s: {', '.join(quiet)}"]
-        time.sleep(READ_EVERY_S)
+        time.sleep(waiting.LOOK_EVERY_S)
     if not is_lossless(flow_control):
         daemon.reset(flow_control=flow_control)
         readings = [read(daemon, traffic, protocol)]
@@ -232,26 +218,32 @@ def watch(
     readings: list[Reading],
     *,
     to_the_end: bool = True,
+    may_deadlock: bool = True,
 ) -> Watch:
-    """Read the counters until the senders end, or until the window of a deadlock is over.
+    """Read the counters until the fabric is empty, or until the window of a deadlock is over.
 
     Without ``to_the_end``, until the window closes.
 
     All times are virtual. The window opens :data:`WARM_UP_S` after the launch and lasts
     ``duration_s``. In
     a deadlock it opens when the detector has reported it and lasts
-    :data:`FROZEN_WINDOW_S`. All senders must send until the window closes.
+    :data:`FROZEN_WINDOW_S`. All senders must send until the window closes. On links of at most
+    :data:`SLOW_MBPS` they then end by themselves; on faster links, where that would take millions
+    of frames, they are ended, and their own figures are missing: at the window's end, or
+    :data:`DETECTED_S` later if the flows ``may_deadlock``.
     """
     daemon = lab.daemon
+    shorter = pace(max(host.rate_mbps for host in traffic.fabric.hosts))
+    warm_up_s, frozen_window_s = WARM_UP_S * shorter, FROZEN_WINDOW_S * shorter
     launched = len(readings) - 1
     first: int | None = None
     last: int | None = None
     deadlock: Mapping[str, Any] | None = None
     at_close: Mapping[str, Any] | None = None
     problems: list[str] = []
-    limit_s = WARM_UP_S + duration_s + END_LIMIT_S
+    limit_s = warm_up_s + duration_s + END_LIMIT_S
     while deadlock is None or last is None:
-        time.sleep(READ_EVERY_S)
+        time.sleep(waiting.LOOK_EVERY_S)
         sending = [client.running for client in clients]
         status = daemon.status()
         readings.append(read(daemon, traffic, protocol))
@@ -259,15 +251,21 @@ def watch(
         if deadlock is None and status["deadlock"] is not None:
             deadlock, first, last, at_close = status["deadlock"], here, None, None
         if first is None:
-            first = here if _seconds(readings[launched:]) >= WARM_UP_S else None
+            first = here if _seconds(readings[launched:]) >= warm_up_s else None
         elif last is None:
-            length_s = duration_s if deadlock is None else FROZEN_WINDOW_S
+            length_s = duration_s if deadlock is None else frozen_window_s
             last = here if _seconds(readings[first:]) >= length_s else None
         if last is None and not all(sending) and deadlock is None:
             problems.append("a sender ended before the measuring window did")
             first, last = first or 0, here
         if last is not None and at_close is None:
             at_close = status
+        after_s = 0.0 if last is None else _seconds(readings[last:])
+        decided = last is not None and (after_s >= DETECTED_S or not may_deadlock)
+        if decided and shorter < 1 and deadlock is None:
+            for client in clients:
+                client.kill()
+            break
         closed = last is not None and not to_the_end
         late = _seconds(readings[launched:]) > limit_s
         if deadlock is None and (closed or not any(sending) or late):
@@ -285,9 +283,6 @@ def _seconds(readings: list[Reading]) -> float:
 
 def _drain(daemon: Daemon) -> list[str]:
     """Wait until the network is empty, so that losses are counted exactly."""
-    deadline = time.monotonic() + QUIET_LIMIT_S
-    while time.monotonic() < deadline:
-        if int(daemon.status()["frames_in_network"]) == 0:
-            return []
-        time.sleep(READ_EVERY_S)
+    if within(daemon, QUIET_LIMIT_S, lambda: is_empty(daemon)):
+        return []
     return [f"frames were still in the fabric {QUIET_LIMIT_S:g} s after the senders' end"]

@@ -17,8 +17,10 @@ from __future__ import annotations
 from common.errors import PlanError
 from forwarding.from_plan import state_of_plan
 from forwarding.openflow.compiled import CompiledRules
+from forwarding.openflow.failover import ProtectedRules
 from forwarding.state import ForwardingState
 from knotless_core import forwarding as core
+from routing.failover.choose import choose_backups
 from routing.plan import Plan
 from topologies.numbering import mac_value
 
@@ -26,13 +28,29 @@ from topologies.numbering import mac_value
 def compile_rules(plan: Plan) -> CompiledRules:
     """Return the rules of every switch, in the order of the fabric's switches.
 
+    Those of an intact plan have backups if it asks for them; a repaired plan has none.
+
     Raises
     ------
     PlanError
         The switches' tables cannot express the plan.
 
     """
-    return compile_state(state_of_plan(plan), tagging=plan.tagging)
+    return with_backups(plan, compile_state(state_of_plan(plan), tagging=plan.tagging))
+
+
+def with_backups(plan: Plan, rules: CompiledRules) -> CompiledRules:
+    """Return the compiled rules of ``plan`` with its backups, if it asks for them.
+
+    Raises
+    ------
+    PlanError
+        There is no room for backups, or the plan can deadlock.
+
+    """
+    if plan.request.protection == "none" or plan.failures:
+        return rules
+    return ProtectedRules(plan, rules, choose_backups(plan))
 
 
 def compile_state(state: ForwardingState, *, tagging: str = "switch") -> CompiledRules:

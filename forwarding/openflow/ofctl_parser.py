@@ -68,6 +68,7 @@ _NAMES = {
 """ovs-ofctl's names of fields, old and new, and ours."""
 _BITS = {"vlan_vid": 13, "vlan_pcp": 3, "metadata": 64, "in_port": 32, "eth_type": 16}
 _PROTOCOLS = {"ip": 0x0800, "arp": 0x0806, "ipv6": 0x86DD}
+_FAILOVER = ("ff", "fast_failover")
 PORTS = {"IN_PORT": IN_PORT, "CONTROLLER": CONTROLLER}
 _PRESENT = 0x1000
 _IGNORED = re.compile(
@@ -262,17 +263,23 @@ def _action_of(token: str) -> Action:
 def _group_of(line: str) -> Group:
     head, *buckets = re.split(r",?\s*bucket=", line)
     known = dict(token.partition("=")[::2] for token in re.split(r"[,\s]+", head) if token)
-    if known.get("type", "all") != "all":
-        raise RuleError(f"groups of type {known['type']!r} are not supported; only all is")
+    kind = known.get("type", "all")
+    if kind not in ("all", *_FAILOVER):
+        raise RuleError(f"groups of type {kind!r} are not supported; only all and ff are")
     if "group_id" not in known:
         raise RuleError("group_id= is missing")
-    made = []
+    made, watch = [], []
     for bucket in buckets:
+        watched = re.match(r"[^=]*?watch_port:([^,]*),", bucket)
+        if kind in _FAILOVER:
+            if watched is None:
+                raise RuleError("a bucket of a group of type ff without a watch_port")
+            watch.append(_number(watched[1], 0xFFFFFFFF))
         actions, metadata, goto = _instructions_of(re.sub(r"^.*?actions=", "", bucket))
         if metadata is not None or goto is not None:
             raise RuleError("a group cannot go to a table")
         made.append(actions)
-    return Group(_number(known["group_id"], 0xFFFFFF00), tuple(made))
+    return Group(_number(known["group_id"], 0xFFFFFF00), tuple(made), tuple(watch))
 
 
 def _split(text: str) -> list[str]:

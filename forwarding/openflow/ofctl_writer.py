@@ -76,8 +76,9 @@ def _action_text(action: Action) -> str:
 
 
 def _group_text(group: Group) -> str:
+    watched = [f"watch_port:{port}," for port in group.watch] or [""] * len(group.buckets)
     buckets = "".join(
-        f",bucket=actions={','.join(map(_action_text, bucket)) or 'drop'}"
-        for bucket in group.buckets
+        f",bucket={watch}actions={','.join(map(_action_text, bucket)) or 'drop'}"
+        for watch, bucket in zip(watched, group.buckets, strict=True)
     )
-    return f"group_id={group.group_id},type=all{buckets}"
+    return f"group_id={group.group_id},type={'ff' if group.watch else 'all'}{buckets}"

@@ -135,6 +135,7 @@ def _switch_in(rules: SwitchRules, plane: Plane) -> SwitchRules:
         Group(
             group.group_id + plane.number * _GROUPS,
             tuple(_actions_in(bucket, plane) for bucket in group.buckets),
+            group.watch,
         )
         for group in rules.groups
     )
@@ -143,7 +144,8 @@ def _switch_in(rules: SwitchRules, plane: Plane) -> SwitchRules:
 
 def _rule_in(rule: Rule, plane: Plane) -> Iterable[Rule]:
     """Yield the rule in the plane: once, twice if it is a table miss, or not if it never fits."""
-    if rule.table == OUTPUT:
+    backup = any(field.name == "vlan_vid" and field.mask != _PRESENT for field in rule.match)
+    if rule.table == OUTPUT and not backup:
         yield rule
         return
     if plane.number and rule.priority == 0:

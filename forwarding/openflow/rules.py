@@ -8,7 +8,7 @@ controller, read from ovs-ofctl text by :mod:`forwarding.openflow.ofctl_parser` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -110,10 +110,22 @@ class Rule:
 
 @dataclass(frozen=True)
 class Group:
-    """A group of type 'all': the actions of each bucket are applied to a copy of the frame."""
+    """A group of type 'all': the actions of each bucket are applied to a copy of the frame.
+
+    With ``watch``, a port for each bucket, it is of type 'fast failover': only the first bucket
+    whose port is up is applied.
+    """
 
     group_id: int
     buckets: tuple[tuple[Action, ...], ...]
+    watch: tuple[int, ...] = ()
+
+    def live(self, down: Collection[int] = ()) -> Group:
+        """Return what the group does while some ports are down, as a group of type 'all'."""
+        if not self.watch:
+            return self
+        both = zip(self.watch, self.buckets, strict=True)
+        return Group(self.group_id, tuple(b for port, b in both if port not in down)[:1])
 
 
 @dataclass(frozen=True)
@@ -125,8 +137,17 @@ class SwitchRules:
 
     @cached_property
     def parsed(self) -> core.Switch:
-        """The rules in the core's form. Raises OverflowError if a number is out of range."""
-        return core.Switch(self)
+        """The rules in the core's form, while all ports are up.
+
+        Raises OverflowError if a number is out of range.
+        """
+        return core.Switch(self.live())
+
+    def live(self, down: Collection[int] = ()) -> SwitchRules:
+        """Return what the switch does while some ports are down, with groups of type 'all'."""
+        if not any(group.watch for group in self.groups):
+            return self
+        return SwitchRules(self.rules, tuple(group.live(down) for group in self.groups))
 
 
 COOKIE = 0x6B6E6F74

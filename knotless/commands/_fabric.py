@@ -55,6 +55,14 @@ _PARAMETERS = [
         show_default=True,
         help="REST port of our controller on 127.0.0.1; 0 is any free one.",
     ),
+    click.option(
+        "--controllers",
+        type=click.IntRange(1, 9),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Our controllers: one is active, the others take over if it dies.",
+    ),
     click.option("--tls", is_flag=True, help="TLS with certificates between switches and ours."),
     click.option(
         "--links",
@@ -84,6 +92,13 @@ _PARAMETERS = [
         "--virtual-clock",
         is_flag=True,
         help="Programs on hosts see virtual time: their clocks, sleeps and time limits.",
+    ),
+    click.option(
+        "--controller-clock",
+        type=click.Choice(["real", "virtual"]),
+        default="real",
+        show_default=True,
+        help="Whether our controllers see virtual time too.",
     ),
     json_option,
 ]

@@ -16,7 +16,7 @@ from common.flow_control import AUTO, CHOICES
 from routing import engine_file
 from routing.graphs.task import MAX_VCS, SELECTIONS
 from routing.multicast import parse
-from routing.request import PlanRequest
+from routing.request import PROTECTIONS, PlanRequest
 from routing.vlans.assignment import ASSIGNMENTS, TAGGINGS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -74,6 +74,11 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
         "metavar": _one_of(CHOICES),
         "help": f"{_FLOW_CONTROL} on all. auto: pfc if the plan uses several virtual channels,"
         " else pause.",
+    },
+    "protection": {
+        "metavar": _one_of(PROTECTIONS),
+        "help": "fast-failover: rules with proven backup paths for every single failure, which"
+        " switches take without a controller.",
     },
 }
 without_option = click.option(

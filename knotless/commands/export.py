@@ -54,6 +54,8 @@ def command(
     Example: knotless export mesh,4,4 --engine dor --to l2 --out l2
     """
     del target
+    if request.protection != "none":
+        raise PlanError("--protection needs OpenFlow switches; omit it with export")
     plan = make_plan(load(spec), request)
     files = files_of(export(plan))
     read = _read_back(files)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import click
 
-from common.errors import EmulationError
 from emulation import state
 from emulation.daemon import Daemon
 from emulation.names import names_of
 from emulation.record import record
 from emulation.runtime import require_root
 from experiments.framework.options import FiniteRange
-from knotless.commands._options import json_option, name_option, print_json
+from knotless.commands._options import duration_option, json_option, name_option, print_json
 from knotless.commands._progress import Bar
 from runs import recording
 from runs.recording import SUFFIX
-from topologies.formats import files
 
 EXAMPLE = f"""\b
 Example: sudo knotless record run{SUFFIX} --duration 30
@@ -25,15 +23,7 @@ Example: sudo knotless record run{SUFFIX} --duration 30
 
 @click.command("record", epilog=EXAMPLE)
 @click.argument("out", metavar=f"F{SUFFIX}")
-@click.option(
-    "--duration",
-    "duration_s",
-    type=FiniteRange(min=0.01, max=86400),
-    default=60.0,
-    show_default=True,
-    metavar="S",
-    help="Real time; Ctrl-C ends it earlier.",
-)
+@duration_option(60.0)
 @click.option(
     "--every",
     "every_s",
@@ -49,9 +39,7 @@ def command(out: str, duration_s: float, every_s: float, name: str, as_json: boo
     """Write the load, pauses, buffers and drops of all channels over time, for knotless replay."""
     require_root()
     names = names_of(name)
-    if state.require_running(names).settings.get("links", "emulated") != "emulated":
-        raise EmulationError("plain links have no emulator that could be recorded")
-    fabric = files.read(names.fabric_file)
+    fabric = state.require_emulated(names)
     daemon = Daemon(names.emulator_socket, fabric.switch_index)
     with Bar("recording", duration_s, counted=False, transient=True) as bar:
         made = record(

@@ -15,7 +15,10 @@ from rich.table import Table
 
 from common.errors import KnotlessError
 from experiments.framework import experiment as catalogue
+from experiments.framework import recorded
+from experiments.framework.campaign import Campaign as OnFabrics
 from experiments.framework.experiment import (
+    ANALYSIS,
     EMULATION,
     Campaign,
     Common,
@@ -46,13 +49,15 @@ class StepBar(Bar):
 
 
 def execute(
-    chosen: Experiment, campaign: Campaign, seed: int, out: Path
+    chosen: Experiment, campaign: Campaign, values: Mapping[str, Any]
 ) -> tuple[dict[str, Any], Path, Presentation]:
-    """Run a campaign into a new folder; write a report however it ends."""
+    """Run a campaign into a new folder under ``out``; write a report however it ends."""
     from experiments.framework import report
     from runs.results import Results
 
-    results = Results(chosen.name, campaign.parameters, seed, chosen.sample_types, out)
+    out = Path(values["out"])
+    results = Results(chosen.name, campaign.parameters, values["seed"], chosen.sample_types, out)
+    recorded.folder.set(results.directory if values["record"] else None)
     with terminated_as_interrupted():
         try:
             with results, StepBar(total=campaign.steps) as progress:
@@ -102,6 +107,8 @@ def _prepared(chosen: Experiment, values: Mapping[str, Any]) -> Campaign:
         rate_mbps=values["rate"],
     )
     campaign = chosen.prepare(common, own)
+    if values["record"] and not (isinstance(campaign, OnFabrics) and on != ANALYSIS):
+        raise ExperimentError(f"--record: {chosen.name} on {on} has no channels over time")
     if on != EMULATION and values["slow_down"] != 1:
         raise ExperimentError(f"--slow-down: {on} has no real time to be slower than")
     if on == EMULATION:
@@ -115,7 +122,7 @@ def _prepared(chosen: Experiment, values: Mapping[str, Any]) -> Campaign:
 def _run(name: str, values: Mapping[str, Any]) -> None:
     chosen = catalogue.load(name)
     campaign = _prepared(chosen, values)
-    run, path, shown = execute(chosen, campaign, values["seed"], Path(values["out"]))
+    run, path, shown = execute(chosen, campaign, values)
     if values["as_json"]:
         head = {"experiment": name, "status": run["status"], "report": str(path)}
         click.echo(json.dumps({**head, "rows": run["rows"]}, allow_nan=False))
@@ -156,7 +163,7 @@ def _judged(chosen: Experiment, campaign: Campaign, values: Mapping[str, Any]) -
     began = time.monotonic()
     found: dict[str, Any] = {"ok": False, "valid": False, "report": None, "reason": None}
     try:
-        run, path, _ = execute(chosen, campaign, values["seed"], Path(values["out"]))
+        run, path, _ = execute(chosen, campaign, values)
         valid = bool(run["rows"]) and all(row["valid"] for row in run["rows"])
         found |= {"ok": True, "valid": valid, "report": str(path)}
     except KnotlessError as error:
@@ -196,6 +203,11 @@ def _shared(places: Sequence[str]) -> list[click.Parameter]:
             show_default=True,
             metavar="DIR",
             help="Folder in which the run's own folder is created.",
+        ),
+        click.Option(
+            ["--record"],
+            is_flag=True,
+            help="Store what all channels do, for knotless replay --row N.",
         ),
         click.Option(["--json", "as_json"], is_flag=True, help="Print the rows as JSON."),
     ]

@@ -136,7 +136,7 @@ def command(
     scenario = _scenario(fabric, request, given)
     recorder = None
     if record is not None:
-        recorder = Recorder(every_us or (scenario.duration_us or 5e4) / 500)
+        recorder = Recorder.of(scenario, every_us)
     elif every_us is not None:
         raise SimulationError("--every is for --record")
     with Bar("simulating", scenario.duration_us, counted=False, transient=True) as bar:

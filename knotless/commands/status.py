@@ -60,8 +60,11 @@ def _print_status(one: dict[str, Any]) -> None:
             f"  controller: {ready}, engine {controller.get('engine')}, "
             f"{rules} rules on {len(switches)} switches, http://127.0.0.1:{port}/status"
         )
-        if drained := controller.get("drained"):
-            click.echo(f"  drained: {', '.join(drained)}")
+        if role := controller.get("role"):
+            others = [of for of in role["controllers"] if of != role["active"]]
+            click.echo(
+                f"  active controller: {role['active'] or 'none yet'}; others: {', '.join(others)}"
+            )
         if drained := controller.get("drained"):
             click.echo(f"  drained: {', '.join(drained)}")
         if verdict := controller.get("check"):

@@ -20,7 +20,7 @@ from scapy.packet import Packet, Raw
 from scapy.utils import rdpcap
 
 from common.errors import EmulationError
-from emulation import controller, namespaces, rest, state, wiring
+from emulation import namespaces, rest, state, wiring
 from emulation.daemon import Daemon
 from emulation.names import MARK, REPOSITORY, Names
 from routing.plan import Plan, make_plan
@@ -215,7 +215,7 @@ def target(names: Names, pairs: Sequence[tuple[str, str]], count: int) -> Target
             f"fabric {names.name!r}: probes need our controller and emulated links"
         )
     fabric = load(str(names.fabric_file))
-    status = rest.status(int(settings.get("rest_port", controller.REST_PORT)))
+    status = rest.status_of(rest.ports_of(settings))
     routes = status["routes"]
     plan = make_plan(fabric, PlanRequest.from_settings(status["request"]))
     failures = Failures.of(fabric, routes["failed"])

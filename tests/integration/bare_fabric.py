@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
-from topologies import Fabric
+from topologies import Fabric, Host, Link
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RYU_MANAGER = Path(sys.executable).with_name("ryu-manager")
@@ -47,6 +47,7 @@ class BareFabric:
         self._daemons: list[subprocess.Popen[bytes]] = []
         self._logs: list[IO[bytes]] = []
         self._namespaces: list[str] = []
+        self._links = 0
 
     # --- up and down -------------------------------------------------------------------------
 
@@ -66,26 +67,10 @@ class BareFabric:
         self._start_ovs()
         for switch in self.fabric.switches:
             self.add_bridge(switch.name, switch.dpid)
-        for number, link in enumerate(self.fabric.links):
-            a, b = f"l{number}a", f"l{number}b"
-            self.run("ip", "link", "add", a, "type", "veth", "peer", "name", b)
-            self.add_port(link.a, a, link.a_port)
-            self.add_port(link.b, b, link.b_port)
+        for link in self.fabric.links:
+            self.add_link(link)
         for host in self.fabric.hosts:
-            namespace = self.host_namespace(host.name)
-            self._add_namespace(namespace)
-            inner = f"p{host.name}"
-            peer = ["peer", "name", "eth0", "netns", namespace]
-            self.run("ip", "link", "add", inner, "type", "veth", *peer)
-            for command in (
-                f"link set eth0 address {host.mac}",
-                f"addr add {host.ip}/8 dev eth0",
-                "link set eth0 up",
-            ):
-                self.on(host.name, "ip", *command.split())
-            # Between namespaces of one kernel, frames carry no checksum by default.
-            self.on(host.name, "ethtool", "-K", "eth0", "tx", "off")
-            self.add_port(host.switch, inner, host.port)
+            self.add_host(host)
 
     def stop(self) -> None:
         """Remove everything that was made."""
@@ -167,6 +152,31 @@ class BareFabric:
             *("fail_mode=secure", "protocols=OpenFlow13", "controller=@c"),
             *("other_config:disable-in-band=true", f"other_config:datapath-id={dpid:016x}"),
         )
+
+    def add_link(self, link: Link) -> None:
+        """Connect two switches."""
+        a, b = f"l{self._links}a", f"l{self._links}b"
+        self._links += 1
+        self.run("ip", "link", "add", a, "type", "veth", "peer", "name", b)
+        self.add_port(link.a, a, link.a_port)
+        self.add_port(link.b, b, link.b_port)
+
+    def add_host(self, host: Host) -> None:
+        """Connect a host to its switch."""
+        namespace = self.host_namespace(host.name)
+        self._add_namespace(namespace)
+        inner = f"p{host.name}"
+        peer = ["peer", "name", "eth0", "netns", namespace]
+        self.run("ip", "link", "add", inner, "type", "veth", *peer)
+        for command in (
+            f"link set eth0 address {host.mac}",
+            f"addr add {host.ip}/8 dev eth0",
+            "link set eth0 up",
+        ):
+            self.on(host.name, "ip", *command.split())
+        # Between namespaces of one kernel, frames carry no checksum by default.
+        self.on(host.name, "ethtool", "-K", "eth0", "tx", "off")
+        self.add_port(host.switch, inner, host.port)
 
     def add_port(self, bridge: str, interface: str, number: int) -> None:
         """Add a port to a switch."""

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from emulation import namespaces
-from emulation.names import NETNS_DIRECTORY
+from emulation.names import MARK, NETNS_DIRECTORY
 from experiments.workloads.barriers.processes import outcomes, running
 from tests.integration.barrier_jobs import barrier_jobs, rounds_of
 
@@ -92,10 +92,10 @@ def test_no_process_leaves_a_barrier_before_all_have_entered_under_faults(
 ) -> None:
     each = -(-BARRIERS // len(ALGORITHMS))
     rounds = rounds_of(ALGORITHMS, each)
-    mark = f"test-{os.getpid()}-faults"
+    environment = {MARK: f"test-{os.getpid()}-faults"}
     with (
         network(processes) as networks,
-        running(jobs(networks, rounds, FAULTS[fault]), mark) as members,
+        running(jobs(networks, rounds, FAULTS[fault]), environment) as members,
     ):
         told = outcomes(members, LIMIT_S)
     assert [outcome["dead"] for outcome in told] == [None] * processes
@@ -118,10 +118,10 @@ def test_no_process_leaves_a_barrier_before_all_have_entered_under_faults(
 def test_a_process_that_dies_among_faults_is_learnt_of_in_time(algorithm: str) -> None:
     processes, victim = 8, 5
     endless = rounds_of([algorithm], 1_000_000)
-    mark = f"test-{os.getpid()}-death"
+    environment = {MARK: f"test-{os.getpid()}-death"}
     with (
         network(processes) as networks,
-        running(jobs(networks, endless, FAULTS["all at once"]), mark) as members,
+        running(jobs(networks, endless, FAULTS["all at once"]), environment) as members,
     ):
         _until_busy(networks[victim]["namespace"])
         killed_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +16,7 @@ from emulation.network import EmulatedFabric
 from routing.request import PlanRequest
 from tests.integration.bare_fabric import until
 from tests.integration.conftest import Knotless, Start
+from tests.integration.pings import every_echo_arrives
 
 pytestmark = pytest.mark.integration
 
@@ -40,17 +39,8 @@ def pinging(fabric: EmulatedFabric) -> Iterator[None]:
         )
         for a, b in PINGS
     ]
-    try:
+    with every_echo_arrives(clients):
         yield
-    finally:
-        for client in clients:
-            client.send_signal(signal.SIGINT)
-        said = [client.communicate(timeout=30)[0] for client in clients]
-    for text in said:
-        found = [int(number) for number in re.findall(r"icmp_seq=(\d+) ttl", text)]
-        assert found == list(range(1, len(found) + 1))
-        sent = int(re.findall(r"(\d+) packets transmitted", text)[0])
-        assert sent - len(found) <= 1 < sent
 
 
 def changes(fabric: EmulatedFabric) -> list[dict[str, Any]]:

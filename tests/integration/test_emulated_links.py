@@ -46,6 +46,13 @@ def pings(fabric: EmulatedFabric, *, wait_s: int = 5) -> bool:
     return bool(status == 0)
 
 
+def is_intact(fabric: EmulatedFabric) -> bool:
+    """Return whether all switches have their rules, and these use every link."""
+    status = fabric.controller_status()
+    routes = status["routes"]
+    return bool(status["ready"] and routes["repair"] == "intact" and not routes["changing"])
+
+
 def pause(fabric: EmulatedFabric, quanta: int) -> None:
     """Send one 802.3x PAUSE frame from h1, as any program can."""
     out, error, status = fabric.host("h1").pexec(sys.executable, "-c", PAUSE, str(quanta))
@@ -146,5 +153,5 @@ def test_a_switch_that_was_off_gets_its_rules_again(fabric: EmulatedFabric) -> N
     assert not pings(fabric, wait_s=1)
     until("the loss of s1", lambda: not fabric.controller_status()["ready"])
     fabric.net["s1"].start()
-    until("the rules of s1", lambda: bool(fabric.controller_status()["ready"]))
+    until("the rules and links of s1", lambda: is_intact(fabric))
     assert pings(fabric)

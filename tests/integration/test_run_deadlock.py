@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import pytest
@@ -59,8 +58,8 @@ def test_cyclic_routes_freeze_in_the_predicted_knot(quick: dict[str, Any]) -> No
     assert frozen["deadlock"]
     assert frozen["cycle"] == frozen["predicted_cycle"] == RING
     assert frozen["flows_mbps"] == [0, 0, 0, 0]
-    if frozen["valid"]:
-        assert frozen["lost_frames"] == 0
+    assert frozen["valid"], frozen["problems"]
+    assert frozen["lost_frames"] == 0
 
 
 def test_tcp_freezes_as_well(tmp_path: Path) -> None:
@@ -75,17 +74,10 @@ def test_acyclic_routes_run_without_loss(quick: dict[str, Any]) -> None:
     ran = row(quick, "acyclic", "pause")
     assert not ran["deadlock"]
     assert ran["cycle"] == ran["predicted_cycle"] == []
-    # On any machine: every flow moves, no link carries more than its rate, and no frame appears.
-    assert min(ran["flows_mbps"]) > 0.5
-    assert fmean(ran["flows_mbps"]) <= 1.01 * ran["theory_mbps"]
-    assert ran["delivered_frames"] + ran["lost_frames"] <= ran["sent_frames"]
-    assert ran["valid"] is (not ran["problems"])
-    if ran["valid"]:
-        assert ran["lost_frames"] == ran["iperf3_lost"] == 0
-        # A stall of the machine delays one sender while its neighbour takes the link: the links
-        # are full all the same, and each flow is near its half.
-        assert fmean(ran["flows_mbps"]) == pytest.approx(ran["theory_mbps"], rel=0.01)
-        assert ran["flows_mbps"] == pytest.approx([ran["theory_mbps"]] * 4, rel=0.05)
+    assert ran["valid"], ran["problems"]
+    assert ran["delivered_frames"] <= ran["sent_frames"]
+    assert ran["lost_frames"] == ran["iperf3_lost"] == 0
+    assert ran["flows_mbps"] == pytest.approx([ran["theory_mbps"]] * 4, rel=0.01)
 
 
 def test_virtual_channels_do_not_freeze(quick: dict[str, Any]) -> None:
@@ -93,8 +85,8 @@ def test_virtual_channels_do_not_freeze(quick: dict[str, Any]) -> None:
     assert not ran["deadlock"]
     assert ran["predicted_cycle"] == []
     assert min(ran["flows_mbps"]) > 0.5
-    if ran["valid"]:
-        assert ran["lost_frames"] == 0
+    assert ran["valid"], ran["problems"]
+    assert ran["lost_frames"] == 0
 
 
 def test_without_flow_control_frames_are_lost_and_nothing_freezes(quick: dict[str, Any]) -> None:

@@ -37,6 +37,7 @@ def test_pingpong(knotless: Any, tmp_path: Path) -> None:
         assert row["median_us"] >= 1000
         assert row["p99_us"] >= row["median_us"]
         assert row["lost_frames"] == 0
+        assert row["valid"], row["problems"]
 
 
 def test_primitives(knotless: Any, tmp_path: Path) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import http.client
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from scapy.utils import rdpcap
 
+from emulation import processes
 from emulation.names import Names
 from tests.integration.bare_fabric import until
 from tests.integration.conftest import FREE_PORTS, Knotless, Remains
@@ -21,15 +21,6 @@ pytestmark = pytest.mark.integration
 
 LIMIT_S = 40
 CYCLIC = ("--engine", "dor", "--vcs", "1", "--select", "low-port", "--flow-control", "pause")
-SEND = """
-import socket, sys
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
-    while True:
-        try:
-            out.sendto(bytes(1400), (sys.argv[1], 5001))
-        except OSError:
-            pass
-"""
 
 
 class Server:
@@ -45,7 +36,7 @@ class Server:
         return self._ask("POST", f"/api/actions/{name}", json.dumps(fields))
 
     def _ask(self, method: str, path: str, body: str | None) -> Any:
-        connection = http.client.HTTPConnection(self._at.hostname or "", self._at.port, timeout=30)
+        connection = http.client.HTTPConnection(self._at.hostname or "", self._at.port, timeout=60)
         try:
             headers = {"Authorization": f"Bearer {self._token}"}
             connection.request(method, path, body, headers)
@@ -86,17 +77,26 @@ def test_a_page_of_a_real_fabric(server: Server, names: Names) -> None:
     assert (picture["fabric"], len(picture["channels"])) == ("ring,4", 16)
     assert server.get("/api/state")["controller"]["check"]["acyclic"] is False
 
-    with ExitStack() as stack:
-        for source, target in (("h1", 3), ("h2", 4), ("h3", 1), ("h4", 2)):
-            host = server_address(names, f"h{target}")
-            command = ["ip", "netns", "exec", names.host_namespace(source), sys.executable]
-            child = stack.enter_context(subprocess.Popen([*command, "-c", SEND, host]))
-            stack.callback(child.kill)
-        until("the page shows the deadlock", lambda: server.last()["knot"], LIMIT_S)
+    assert server.act("traffic-start", pattern="shift:1", rate_mbps=2)["traffic"]["flows"] == 4
+    until("the load of a channel is shown", lambda: loads(server) >= {"h1", "s1:2"}, LIMIT_S)
+    assert server.get("/api/state")["traffic"]["pattern"] == "shift:1"
+    captured = server.act("capture", link="s1:2", duration_s=0.5)
+    assert captured["captured"] == "s1:2-s2:3"
+    assert captured["file"] == str(names.captures_directory / "s1-2-s2-3.pcap")
+    packets = rdpcap(captured["file"])
+    assert len(packets) == captured["frames"] > 0
+    assert "runs already" in server.act("freeze")["error"]
+    assert server.act("traffic-stop")["stopped"]["pattern"] == "shift:1"
+
+    cycle = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
+    assert server.act("freeze")["cycle"] == cycle
+    until("the page shows the deadlock", lambda: server.last()["knot"], LIMIT_S)
     knot = server.last()["knot"]
-    assert knot["cycle"] == ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
-    flows = {(flow["from"], flow["to"]) for flow in knot["waiting"]["s1:2/0"]}
-    assert flows == {("h1", "h3"), ("h4", "h2")}
+    assert knot["cycle"] == cycle
+    assert {(flow["from"], flow["to"]) for flow in knot["waiting"]["s1:2/0"]} >= {("h1", "h3")}
+    assert server.act("release") == {"released": True}
+    until("the page shows that it is over", lambda: server.last()["knot"] is None, LIMIT_S)
+    assert "no deadlock" in server.act("release")["error"]
 
     answer = server.act("cut", link="s1-s2")
     assert answer == {"link": "s1:2-s2:3", "up": False}
@@ -110,7 +110,28 @@ def test_a_page_of_a_real_fabric(server: Server, names: Names) -> None:
     until("the mend is shown", lambda: not server.get("/api/state")["cut"], LIMIT_S)
 
 
-def server_address(names: Names, host: str) -> str:
-    """Return the address of a host of the fabric."""
-    fabric = json.loads(names.fabric_file.read_text())
-    return next(str(of["ip"]) for of in fabric["hosts"] if of["name"] == host)
+def loads(server: Server) -> set[str]:
+    """Return the channels that send in the last frame."""
+    channels = server.get("/api/picture")["channels"]
+    return {channels[row[0]]["name"] for row in server.last()["rows"] if row[2]}
+
+
+@pytest.mark.usefixtures("server")
+def test_traffic_ends_with_its_fabric_and_commands_do_what_the_page_does(
+    names: Names, knotless: Knotless, tmp_path: Path
+) -> None:
+    def said(*words: str) -> dict[str, Any]:
+        done = knotless(*words, "--name", names.name, "--json")
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    assert said("freeze")["cycle"] == ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
+    assert said("release") == {"released": True}
+    assert said("traffic", "start", "shift:1", "--rate", "2")["traffic"]["rate_mbps"] == 2
+    file = tmp_path / "s1.pcap"
+    captured = said("capture", "s1:2", str(file), "--duration", "0.3")
+    assert len(rdpcap(str(file))) == captured["frames"] > 0
+    pid = said("traffic", "status")["traffic"]["process"]
+    assert knotless("down", "--name", names.name).returncode == 0
+    assert processes.identify(pid) is None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +19,8 @@ from ryu.lib import hub
 
 from controller.config import Config
 from controller.desired import Desired
+from controller.losses import Losses
+from controller.not_admitted import Admission
 from controller.planning import Planned
 from controller.southbound.conductor import Pace, failures_of
 from controller.southbound.session import SwitchGoneError
@@ -26,6 +29,7 @@ from controller.status import Status
 from controller.steps import Change, Changes, FoundGroup, FoundRule, RuleChange, normal
 from forwarding.openflow.rules import Group, Rule, SwitchRules
 from topologies import load
+from topologies.fabric import Link
 from topologies.failures import Failures, host_parts, usable
 from verification.check import check
 
@@ -40,18 +44,18 @@ DESIRED = tuple(
 )
 PACE = Pace(lambda plan, task: plan(task), drain_interval_s=0, ahead_interval_s=None)
 LOOKS_AHEAD = replace(PACE, ahead_interval_s=0)
-UP = SimpleNamespace(config=0, state=0)
-DOWN = SimpleNamespace(config=0, state=1)
+UP, DOWN = (SimpleNamespace(config=0, state=state) for state in (0, 1))
 
 
 class ModelSwitch:
     """What a switch holds, whoever is connected to it."""
 
-    def __init__(self, dpid: int) -> None:
+    def __init__(self, dpid: int, ports: Iterable[int] = (1, 2, 3)) -> None:
         self.dpid = dpid
         self.rules: dict[Any, Rule] = {}
         self.groups: dict[int, Group] = {}
-        self.ports = dict.fromkeys((1, 2, 3), UP)
+        self.ports = dict.fromkeys(ports, UP)
+        self.counters = dict.fromkeys(self.ports, (0, 0))
 
     def apply(self, change: Change) -> None:
         if isinstance(change, RuleChange):
@@ -109,7 +113,11 @@ class ModelSession:
 
     def port_counters(self) -> dict[int, tuple[int, int]]:
         self.wait()
-        return dict.fromkeys((1, 2, 3), (0, 0))
+        return dict(self.datapath.switch.counters)
+
+    def admission(self) -> Admission:
+        self.wait()
+        return Admission(0, {}, {})
 
     def answers(self, _timeout_s: float) -> bool:
         try:
@@ -149,16 +157,18 @@ def separated_pairs(failures: Failures) -> int:
 
 
 class Case:
-    """One controller and its switches."""
+    """One controller and its switches; ``of`` is one that had them before, and has died."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, losses: Losses | None = None, of: Case | None = None) -> None:
         self.dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
         self.status = Status(DESIRED[0])
         self.reports = Reports()
         session: Any = ModelSession
         pace = PACE if seed % 8 else LOOKS_AHEAD
-        self.controller = Switches(self.status, self.reports, session, pace)
-        self.switches = [ModelSwitch(switch.dpid) for switch in FABRIC.switches]
+        self.controller = Switches(self.status, self.reports, session, pace, losses=losses)
+        self.switches: list[ModelSwitch] = (
+            of.switches if of else [ModelSwitch(one.dpid) for one in FABRIC.switches]
+        )
         self.checked: set[str] = set()
         self.connections: dict[int, Any] = {}
         self.unnoticed: list[Any] = []
@@ -210,6 +220,21 @@ class Case:
             hub.sleep(0)
             self.check()
 
+    def cut(self, link: Link) -> None:
+        """Take the carrier from a link, which loses some frames in each direction."""
+        for name, port in ((link.a, link.a_port), (link.b, link.b_port)):
+            switch = next(of for of in self.switches if self.status.desired.names[of.dpid] == name)
+            received, sent = switch.counters[port]
+            switch.counters[port] = received, sent + self.dice.randrange(1, 1000)
+            self.set_port(switch, port, DOWN)
+
+    def mend(self) -> None:
+        """Give all ports their carrier."""
+        for switch in self.switches:
+            for port, state in switch.ports.items():
+                if state is DOWN:
+                    self.set_port(switch, port, UP)
+
     def check(self) -> None:
         """Whatever the switches hold at this moment cannot deadlock, and has no loop."""
         held = {
@@ -237,7 +262,8 @@ class Case:
             hub.sleep(0)
             self.check()
             routes = self.status.transition
-            if self.status.observed.ready and routes.is_there and not routes.undrained:
+            seen = routes.goal.failures == failures_of(self.status.observed)
+            if seen and self.status.observed.ready and routes.is_there and not routes.undrained:
                 return
         raise AssertionError(f"not ready: {self.status.problems(1e9)} {routes.as_json()}")
 
@@ -262,9 +288,63 @@ def test_in_the_end_every_switch_holds_what_is_wanted(part: int) -> None:
         verdict = check(usable(FABRIC, failures), held)
         separated = separated_pairs(failures)
         assert (verdict.acyclic, verdict.undelivered) == (True, separated), f"seed {seed}"
-        for switch in case.switches:
-            for port in (2, 3):
-                case.set_port(switch, port, UP)
+        case.mend()
         case.settle()
         assert case.reports.failed == [], f"seed {seed}"
         assert case.status.observed.failures() == frozenset(), f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_controller_that_starts_again_knows_what_was_lost(seed: int, tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    case = Case(seed, Losses.beside(path))
+    case.settle()
+    for link in case.dice.choices(FABRIC.links, k=2):
+        case.cut(link)
+        case.settle()
+        case.mend()
+        case.settle()
+    for switch in case.switches:
+        case.disconnect(switch)
+    kept = Losses.beside(path)
+    kept.read()
+    successor = Case(seed + 1, kept, case)
+    successor.settle()
+    successor.controller.change_to(DESIRED[2])
+    successor.settle()
+    assert not successor.status.transition.undrained
+
+
+def test_without_what_was_lost_packets_never_count_as_gone() -> None:
+    case = Case(1)
+    case.settle()
+    case.cut(FABRIC.links[0])
+    case.settle()
+    case.mend()
+    case.settle()
+    for switch in case.switches:
+        case.disconnect(switch)
+    ignorant = Case(2, None, case)
+    ignorant.settle()
+    ignorant.controller.change_to(DESIRED[2])
+    with pytest.raises(AssertionError, match="not ready"):
+        ignorant.settle()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_link_that_fails_while_packets_leave_is_not_waited_for(seed: int) -> None:
+    case = Case(seed)
+    case.settle()
+    first, second = case.dice.sample(FABRIC.links, k=2)
+    case.controller.change_to(DESIRED[1 + seed % 2])
+    routes = case.status.transition
+    while not (routes.undrained and not routes.waiting):
+        hub.sleep(0)
+    case.cut(first)
+    case.settle()
+    assert routes.as_json()["failed"] == [first.name]
+    case.mend()
+    case.settle()
+    case.cut(second)
+    case.settle()
+    assert routes.as_json()["failed"] == [second.name]

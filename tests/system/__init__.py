@@ -1,1 +1,1 @@
-"""Whole commands and their processes, without root."""
+"""Whole commands and programs with their processes, without root."""

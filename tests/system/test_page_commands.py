@@ -55,6 +55,8 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     made = Shell(folder)
     assert made.run("knotless flows torus,4,4 --engine dor --out rules").status == 0
     assert made.run("knotless topology my.graphml --out my.json").status == 0
+    protected = "knotless flows torus,4,4 --protection fast-failover --out protected"
+    assert made.run(protected).status == 0
     return made
 
 

@@ -98,3 +98,6 @@ def test_gauges_follow_the_status() -> None:
         f"knotless_rules {status.desired.rule_count:.1f}",
     ):
         assert line in text.splitlines(), line
+    assert "knotless_stretch" not in text
+    status.stretch = 2.5
+    assert "knotless_stretch 2.5" in metrics.response().body.decode().splitlines()

@@ -37,3 +37,25 @@ def test_the_limits_are_those_of_the_code() -> None:
         f"more than {MAX_WAITING:,} events",
     ):
         assert value in MANUAL, value
+
+
+def rows_with_tests() -> list[str]:
+    """Return the last cells of all rows of tables whose last column is ``test``."""
+    found, inside = [], False
+    for line in MANUAL.splitlines():
+        if not line.startswith("|"):
+            inside = False
+        elif line.endswith("| test |"):
+            inside = True
+        elif inside and not line.startswith("|--"):
+            found.append(line.split("|")[-2].strip())
+    return found
+
+
+def test_every_row_of_the_failure_tables_names_a_test() -> None:
+    cells = rows_with_tests()
+    assert len(cells) > 20
+    for cell in cells:
+        name, _, function = cell.strip("`").partition("::")
+        files = (REPOSITORY / "tests").glob(f"*/{name}")
+        assert any(f"\ndef {function}(" in file.read_text() for file in files), cell

@@ -11,6 +11,8 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 from ryu.ofproto.ofproto_protocol import ProtocolDesc
 
+from controller.southbound import messages
+from controller.southbound.flow_entry import FlowEntry
 from controller.southbound.messages import change_message, found_group, found_rule
 from controller.steps import GroupChange, RuleChange, normal
 from forwarding.openflow.rules import (
@@ -102,7 +104,7 @@ def as_stats(entry: Any) -> Any:
         1,  # packets and bytes
         1,
     )
-    return parser.OFPFlowStats.parser(bytes(head + body), 0)
+    return FlowEntry(bytes(head + body))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"table{rule.table}-{len(rule.match)}")
@@ -214,3 +216,22 @@ def test_a_group_comes_back_as_it_was_sent(command: Any, code: int) -> None:
 def test_a_group_of_another_type_is_not_ours() -> None:
     stats = SimpleNamespace(type=ofp.OFPGT_SELECT, group_id=5, buckets=[])
     assert found_group(stats).group is None
+
+
+def test_entries_are_for_other_applications_as_ryu_parses_them() -> None:
+    entry = as_stats(sent_rule(RuleChange("add", RULES[0])))
+    ryus = parser.OFPFlowStats.parser(entry.data, 0)
+    assert entry.match.to_jsondict() == ryus.match.to_jsondict()
+    assert (entry.table_id, entry.packet_count) == (ryus.table_id, 1)
+
+
+def test_long_entries_of_a_switch_are_not_kept() -> None:
+    actions = [parser.OFPActionOutput(port) for port in range(1, 40)]
+    stats = stats_of(
+        parser.OFPMatch(), [parser.OFPInstructionActions(ofp.OFPIT_APPLY_ACTIONS, actions)]
+    )
+    before = messages._parsed.cache_info().currsize
+    found = found_rule(as_stats(stats)).rule
+    assert found is not None
+    assert found.actions == tuple(Output(port) for port in range(1, 40))
+    assert messages._parsed.cache_info().currsize <= before + 1  # the match

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import struct
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 from ryu.ofproto.ofproto_protocol import ProtocolDesc
 
+from controller.southbound.flow_entry import FlowEntry
 from controller.southbound.session import Session, SwitchGoneError
 from controller.steps import RuleChange
 from forwarding.openflow.rules import COOKIE, Field, Output, Rule
@@ -72,17 +74,11 @@ def until_sent(datapath: FakeDatapath, kind: int) -> int:
         hub.sleep(0)
 
 
-def stats(number: int) -> Any:
-    return SimpleNamespace(
-        table_id=number,
-        priority=1,
-        cookie=COOKIE,
-        idle_timeout=0,
-        hard_timeout=0,
-        flags=0,
-        match=parser.OFPMatch(),
-        instructions=[],
-    )
+def stats(number: int) -> FlowEntry:
+    """Return an entry of this table that matches everything and does nothing."""
+    match = struct.pack("!HH4x", ofp.OFPMT_OXM, 4)
+    head = (48 + len(match), number, 0, 0, 1, 0, 0, 0, COOKIE, 0, 0)
+    return FlowEntry(struct.pack(ofp.OFP_FLOW_STATS_0_PACK_STR, *head) + match)
 
 
 def test_the_parts_of_a_long_answer_are_put_together(datapath: FakeDatapath) -> None:

@@ -59,7 +59,7 @@ def test_a_run_without_rows_can_be_shown() -> None:
     assert shown.plots == []
 
 
-def test_times_of_programs_count_only_if_virtual_time_keeps_up() -> None:
+def test_a_row_is_valid_at_any_stretch_but_not_with_problems() -> None:
     status = {
         "valid": True,
         "problems": [],
@@ -69,12 +69,5 @@ def test_times_of_programs_count_only_if_virtual_time_keeps_up() -> None:
     }
     judged = with_validity({"mbps": 1.0}, status, [])
     assert (judged["valid"], judged["stretch"], judged["problems"]) == (True, 2.2, [])
-    judged = with_validity({}, status, [], real_time=True)
-    assert not judged["valid"]
-    assert judged["problems"] == [
-        "programs measured times in real time, but virtual time was 2.2 times slower"
-    ]
-    judged = with_validity({}, {**status, "stretch": 1.01}, [], real_time=True)
-    assert judged["valid"]
     judged = with_validity({}, {**status, "valid": False, "problems": ["frames"]}, ["mine"])
     assert (judged["valid"], judged["problems"]) == (False, ["mine", "frames"])

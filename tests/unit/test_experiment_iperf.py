@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from emulation import waiting
 from experiments.studies.deadlock import measure, scenario
 from experiments.studies.deadlock.matrix import Case
 from experiments.workloads import iperf, open_loop
@@ -58,18 +59,28 @@ PACE = {"stretch": 1.0, "slow_down": 1.0, "host_wait_us": 2000, "problems": []}
 
 
 class FakeDaemon:
-    """A daemon whose ring delivers ``mbps`` per flow, and deadlocks after ``freeze_us``."""
+    """A daemon whose ring delivers ``mbps`` per flow, and deadlocks after ``freeze_us``.
 
-    def __init__(self, mbps: float, freeze_us: int | None = None) -> None:
+    It reports a deadlock ``patience_us`` later. Each look at it takes ``step_us``.
+    """
+
+    def __init__(
+        self,
+        mbps: float,
+        freeze_us: int | None = None,
+        step_us: int = 100_000,
+        patience_us: int = 0,
+    ) -> None:
         self.now_us, self.mbps, self.freeze_us = 0, mbps, freeze_us
+        self.step_us, self.patience_us = step_us, patience_us
         self.resets: list[str] = []
 
     def reset(self, *, flow_control: str) -> None:
         self.resets.append(flow_control)
 
     def status(self) -> dict[str, Any]:
-        self.now_us += 100_000
-        frozen = self.freeze_us is not None and self.now_us > self.freeze_us
+        self.now_us += self.step_us
+        frozen = self.freeze_us is not None and self.now_us > self.freeze_us + self.patience_us
         return {
             "deadlock": {"since_us": self.freeze_us, "cycle": ["s1:2/0"]} if frozen else None,
             "frames_in_network": 0,
@@ -112,18 +123,36 @@ class FakeClient(iperf.Iperf):
     def running(self) -> bool:
         return self.daemon.now_us < self.until_us
 
+    def kill(self) -> None:
+        self.until_us = self.daemon.now_us
+
 
 @pytest.fixture
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_loop, "READ_EVERY_S", 0.0)
+    monkeypatch.setattr(waiting, "LOOK_EVERY_S", 0.0)
 
 
-def run(daemon: FakeDaemon, flow_control: str, until_us: int = 7_000_000) -> SimpleNamespace:
-    lab, planned = FakeLab(daemon), scenario.of(Case("cyclic", "pause", "udp"))
-    case = Case("cyclic", flow_control, "udp")
+def run(
+    daemon: FakeDaemon,
+    flow_control: str,
+    until_us: int = 7_000_000,
+    rate_mbps: float = 10.0,
+    *,
+    may_deadlock: bool = True,
+) -> SimpleNamespace:
+    case = Case("cyclic", flow_control, "udp", rate_mbps=rate_mbps)
+    lab, planned = FakeLab(daemon), scenario.of(case)
     clients: list[iperf.Iperf] = [FakeClient(daemon, until_us)] * 4
     readings, missing = open_loop.launch(lab, planned, "udp", flow_control, clients)
-    seen = open_loop.watch(lab, planned, "udp", clients, 3.0, readings)
+    seen = open_loop.watch(
+        lab,
+        planned,
+        "udp",
+        clients,
+        3.0 * open_loop.pace(rate_mbps),
+        readings,
+        may_deadlock=may_deadlock,
+    )
     row = measure.judge(planned, case, seen, [iperf.Summary(4.0, 2, 100)] * 4, missing)
     return SimpleNamespace(**row)
 
@@ -160,3 +189,22 @@ def test_where_frames_can_be_lost_counting_begins_when_all_send() -> None:
     run(lossy, "none")
     assert lossless.resets == []
     assert lossy.resets == ["none"]
+
+
+@pytest.mark.usefixtures("_no_waiting")
+def test_fast_links_are_measured_for_as_many_frames() -> None:
+    daemon = FakeDaemon(470.0, step_us=1000)
+    row = run(daemon, "none", rate_mbps=1000.0, may_deadlock=False)
+    assert row.flows_mbps == pytest.approx([470.0] * 4, rel=0.05)
+    assert (row.deadlock, row.valid) == (False, True)
+    assert row.window_s == pytest.approx(0.03, abs=0.002)
+    # The senders, which would go on until 7 s, were ended.
+    assert daemon.now_us < 100_000
+
+
+@pytest.mark.usefixtures("_no_waiting")
+def test_a_deadlock_of_fast_links_that_is_reported_after_the_window_counts() -> None:
+    daemon = FakeDaemon(470.0, freeze_us=20_000, step_us=1000, patience_us=500_000)
+    row = run(daemon, "pause", rate_mbps=1000.0)
+    assert (row.deadlock, row.flows_mbps) == (True, [0, 0, 0, 0])
+    assert row.window_s == pytest.approx(0.02, abs=0.002)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 from http import HTTPStatus
 from pathlib import Path
 
@@ -123,7 +125,7 @@ def test_the_first_start_writes_a_token_for_its_user_alone(tmp_path: Path) -> No
     [
         (TOKEN, 0o644, "others may read"),
         ("short", 0o600, "holds no token"),
-        ("", 0o600, "holds no token"),
+        ("", 0o644, "others may read"),
         ("x" * 5000, 0o600, "1024"),
     ],
 )
@@ -133,6 +135,30 @@ def test_a_bad_token_file_is_one_line(content: str, mode: int, words: str, tmp_p
     path.chmod(mode)
     with pytest.raises(KnotlessError, match=words):
         read_token(path)
+
+
+def test_controllers_that_start_together_have_one_token(tmp_path: Path) -> None:
+    program = "import sys; from pathlib import Path\n"
+    program += "from controller.northbound.access import read_token\n"
+    program += "print('started', flush=True)\nsys.stdin.read(1)\n"
+    program += "for name in sys.argv[1:]: print(read_token(Path(name)))\n"
+    names = [str(tmp_path / f"token-{number}") for number in range(200)]
+    words = [sys.executable, "-c", program, *names]
+    starts = [
+        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    for start in starts:
+        assert start.stdout is not None
+        assert start.stdout.readline() == "started\n"
+    for start in starts:
+        assert start.stdin is not None
+        start.stdin.write("\n")
+        start.stdin.flush()
+    tokens = [start.communicate(timeout=60)[0].split() for start in starts]
+    assert [start.returncode for start in starts] == [0, 0, 0]
+    assert len(set(tokens[0])) == len(names)
+    assert tokens[0] == tokens[1] == tokens[2]
 
 
 def test_a_directory_is_no_token_file(tmp_path: Path) -> None:

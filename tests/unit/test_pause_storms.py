@@ -62,7 +62,9 @@ def test_a_storm_is_reported_while_it_lasts() -> None:
 
 def test_events_tell_when_a_storm_begins_and_ends() -> None:
     told: list[tuple[str, dict[str, Any]]] = []
-    watch = PauseWatch(Path("none"), lambda kind, **fields: told.append((kind, fields)))
+    paces: list[float | None] = []
+    tell = lambda kind, **fields: told.append((kind, fields))  # noqa: E731
+    watch = PauseWatch(Path("none"), tell, paces.append)
     storm = status(standing=["s2:3/0"])
     assert [host["host"] for host in too_long(storm)] == ["h1"]
     for seen in (status(), storm, storm, status(), {}):
@@ -77,3 +79,5 @@ def test_events_tell_when_a_storm_begins_and_ends() -> None:
         "flows": [],
     }
     assert told[1][1] == {"host": "h1", "channel": "s1:1/0"}
+    watch.see({"stretch_now": 2.5, "pausing_hosts": []})
+    assert paces == [None] * 5 + [2.5]

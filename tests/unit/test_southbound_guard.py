@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from ryu.ofproto import ofproto_parser, ofproto_protocol
+from ryu.ofproto import ofproto_v1_3 as ofp
 
 from controller.southbound import wire
+from controller.southbound.flow_entry import FlowEntry
 from controller.southbound.guard import Guard, Limits
+from controller.southbound.messages import found_rule
 from controller.southbound.wire import WireError
 from tests.openflow_messages import (
     NICIRA,
@@ -32,6 +36,16 @@ def parsed(text: bytes) -> Any:
     """Return the message as Ryu parses it, or None if Ryu cannot parse it."""
     version, kind, length, xid = ofproto_parser.header(text)
     return ofproto_parser.msg(DATAPATH, version, kind, length, xid, bytearray(text))
+
+
+def flow_entries(text: bytes) -> Iterator[FlowEntry]:
+    """Yield the entries of a flow statistics reply as the controller reads them."""
+    at = ofp.OFP_MULTIPART_REPLY_SIZE
+    is_list = text[1] == ofp.OFPT_MULTIPART_REPLY and text[8:10] == b"\0\1"
+    while is_list and at < len(text):
+        entry = FlowEntry.parser(text, at)
+        at += entry.length
+        yield entry
 
 
 def guard(**limits: float) -> Guard:
@@ -82,8 +96,8 @@ def test_actions_of_other_makers_stay_opaque() -> None:
     ]
 
 
-def test_ryu_can_parse_every_message_that_passes(caplog: pytest.LogCaptureFixture) -> None:
-    passed = 0
+def test_every_message_that_passes_can_be_parsed(caplog: pytest.LogCaptureFixture) -> None:
+    passed = rules = 0
     for text in forged(seed=1, count=FORGED):
         made = bytearray(text)
         try:
@@ -92,7 +106,11 @@ def test_ryu_can_parse_every_message_that_passes(caplog: pytest.LogCaptureFixtur
             continue
         passed += 1
         assert parsed(bytes(made)) is not None, (made.hex(), caplog.text)
+        for entry in flow_entries(bytes(made)):
+            assert found_rule(entry).table == entry.table_id
+            rules += 1
     assert passed > FORGED // 100
+    assert rules > FORGED // 1000
 
 
 def test_messages_pass_whole_however_they_arrive() -> None:

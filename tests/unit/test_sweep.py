@@ -5,14 +5,16 @@ from __future__ import annotations
 from itertools import count
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
 from common.errors import SweepError
 from knotless.main import main
 from sweeps import grid
-from sweeps.figures import ERROR, run_point
+from sweeps.figures import ERROR, columns, run_point
 from sweeps.folder import Folder
+from sweeps.settings import KINDS, settings_of
 from tests.sweep_grid import SMALL, invoke, write
 
 MANY = list(range(1, 401))
@@ -82,6 +84,13 @@ def test_invalid_values_are_reported_before_anything_starts(
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert not out.exists()
+
+
+@pytest.mark.parametrize("do", KINDS)
+def test_every_setting_fits_its_column(do: str) -> None:
+    point = KINDS[do](fabric="ring,4", pattern="shift:1")
+    for key, value in settings_of(do, point).items():
+        pa.array([value], pa.type_for_alias(columns(do)[key]))
 
 
 def test_an_exception_in_a_point_becomes_its_row(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -225,3 +225,18 @@ def test_a_recording_of_an_emulated_fabric_is_replayed(names: Names, fake: FakeF
     assert frames[-1]["knot"]["waiting"][CYCLE[0]][0]["to"] == "h3"
     assert {row[3] for row in frames[-1]["rows"] if row[4]} == {1000}
     assert frames[-1]["rows"][0][0] == _number(still.feed.picture(), "s1:2")
+
+
+def test_a_deadlock_between_samples_is_in_the_last_frame_again(fake: FakeFabric) -> None:
+    frames = Frames(Picture(fake.fabric).index, Picture(fake.fabric).hosts_by_mac)
+    assert frames.again(None) is None
+    frames.next(fake.answer({"do": "counters"}), None)
+    fake.pass_time(250_000, s1_2=0.5)
+    before = frames.next(fake.answer({"do": "counters"}), None)
+    fake.freeze(100_000)
+    found = frames.again(fake.deadlock)
+    assert before is not None
+    assert found is not None
+    assert (found["rows"], found["at_us"]) == (before["rows"], 350_000)
+    assert found["knot"]["cycle"] == CYCLE
+    assert before["knot"] is None

@@ -29,6 +29,8 @@ class Installed:
     ``undrained`` are earlier generations, oldest first, whose packets may still be in the fabric.
     ``plane`` is the plane of the rules, and ``plan`` what they implement, if these are known.
     ``whole`` is the fabric with the links that are down, if they may return at any time.
+    ``staying`` is for a new plan of another fabric: the hosts that both fabrics have, by name.
+    ``fabric`` has the parts of both then. Frames between other hosts may be lost.
     """
 
     fabric: Fabric
@@ -40,6 +42,7 @@ class Installed:
     plane: Plane | None = None
     plan: Plan | None = None
     whole: Fabric | None = None
+    staying: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)

@@ -89,13 +89,18 @@ class Proof:
     judge_alone: Callable[[Generation], Judged]
     refused: int = 0
     circumstances: Circumstances | None = None
+    staying: Proof | None = None
+    """What is lost, if only what some of the hosts send to each other must be delivered."""
 
     def without_cache(self, generations: Sequence[Generation]) -> Proof:
         """Return the same proof, of equal ``generations``, which keeps no verdicts on one alone."""
         if self.circumstances is None:
             return self
         fresh = Prover(self.circumstances)
-        return replace(self, generations=tuple(generations), judge_alone=fresh.alone)
+        staying = self.staying and self.staying.without_cache(generations)
+        return replace(
+            self, generations=tuple(generations), judge_alone=fresh.alone, staying=staying
+        )
 
     @property
     def acyclic(self) -> bool:
@@ -114,6 +119,8 @@ class Proof:
         A mixture fails all that one of its generations fails. So it fails nothing else if it
         fails no more than the one that fails most; otherwise the figure is an upper limit.
         """
+        if self.staying is not None:
+            return self.staying.lost
         if not any(self.mixed.lost):
             return self.refused
         alone = [self.judge_alone(generation) for generation in self.generations]
@@ -134,10 +141,19 @@ class Proof:
 
 
 class Prover:
-    """Proofs in the same circumstances; each generation alone is judged once."""
+    """Proofs in the same circumstances; each generation alone is judged once.
 
-    def __init__(self, circumstances: Circumstances) -> None:
+    If ``staying`` names hosts, only what they send to each other must be delivered. No packet of
+    any host may loop in a lossless priority or deadlock.
+    """
+
+    def __init__(self, circumstances: Circumstances, staying: frozenset[str] | None = None) -> None:
         self.circumstances = circumstances
+        self._staying: Prover | None = None
+        if staying is not None:
+            whole = circumstances.fabric
+            hosts = tuple(host for host in whole.hosts if host.name in staying)
+            self._staying = Prover(replace(circumstances, fabric=replace(whole, hosts=hosts)))
         self._alone: dict[tuple[int, int], tuple[Generation, Judged]] = {}
 
     def alone(self, generation: Generation) -> Judged:
@@ -153,4 +169,6 @@ class Prover:
         """Return the proof for generations that are installed one after the other."""
         about = self.circumstances
         refused = refused_frames(about.fabric, generations, about.multicast)
-        return Proof(tuple(generations), about.judge(generations), self.alone, refused, about)
+        staying = None if self._staying is None else self._staying.prove(generations)
+        mixed = about.judge(generations)
+        return Proof(tuple(generations), mixed, self.alone, refused, about, staying)

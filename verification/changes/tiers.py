@@ -8,6 +8,10 @@
 3. Frames of some pairs are stopped at admission until the old plane is empty, so that what is left
    cannot deadlock. If no plane is free, switches change in batches
    (:mod:`verification.changes.batches`). If neither is proven, everything is stopped.
+
+If the new plan is of another fabric, rules of both never meet on a packet: two planes, or all
+frames are stopped. Compiled rules forward an address that no host of their fabric has to some host
+or other, so that the rules of two fabrics together could send such a packet round for ever.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from functools import cached_property
 
 from common.errors import PlanError, RuleError
 from forwarding.openflow.compiler import compile_rules
+from forwarding.openflow.failover import ProtectedRules
 from forwarding.openflow.planes import (
     PLANES,
     VLAN_BITS,
@@ -68,7 +73,7 @@ def plan_in_place(before: Installed, new_plan: Plan) -> Change | None:
 def _planner(before: Installed, new_plan: Plan) -> _Planner:
     groups = {group.number: group for group in (*before.multicast, *new_plan.multicast)}
     circumstances = Circumstances(before.fabric, before.flow_control, tuple(groups.values()))
-    return _Planner(before, new_plan, Prover(circumstances))
+    return _Planner(before, new_plan, Prover(circumstances, before.staying))
 
 
 def between_plans(old: Plan, new: Plan) -> Change:
@@ -108,15 +113,18 @@ class _Planner:
         self.now = before.plane or plane_of(before.rules, before.tags)
         self.fits_in_a_plane = int(new_plan.pair_vlans.max()) >> VLAN_BITS == 0
         self.priorities = new_plan.vcs
+        if isinstance(self.compiled, ProtectedRules):
+            self.priorities = max(self.priorities, self.compiled.backups.priority + 1)
 
     def change(self) -> Change:
         steps = self.at_once()
         if not steps.taken:
             return Change(0, self.before, ())
-        if steps.proven:
-            return steps.change(1)
-        if (found := self.in_place()) is not None:
-            return found.change(1, in_place=True)
+        if self.before.staying is None:
+            if steps.proven:
+                return steps.change(1)
+            if (found := self.in_place()) is not None:
+                return found.change(1, in_place=True)
         self._refuse_deadlock()
         planes = None
         for plane in self._free_planes():
@@ -126,9 +134,11 @@ class _Planner:
         if planes:
             steps = self.stopped_planes(planes)
             suffices = steps.proven
-        else:
+        elif self.before.staying is None:
             steps = Steps(self.prover, self.before)
             suffices = add_batches(steps, *self.in_plane(self._plane_in_place()))
+        else:
+            suffices = False
         if not suffices:
             steps = self.stopped_in_place()
         if not steps.proven:

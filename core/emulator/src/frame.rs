@@ -8,6 +8,8 @@ const FCS_BYTES: u32 = 4;
 const TYPE_MAC_CONTROL: u16 = 0x8808;
 const OPCODE_PAUSE: u16 = 0x0001;
 const OPCODE_PFC: u16 = 0x0101;
+/// Destinations that a switch never forwards: 01-80-C2-00-00-00 to -0F (IEEE 802.1Q, 8.6.3).
+const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 const CONTROL_ADDRESS: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x01];
 /// Bit times in one quantum of a PAUSE frame.
 pub const QUANTUM_BITS: u64 = 512;
@@ -44,6 +46,11 @@ impl<'bytes> Frame<'bytes> {
         let mut address = [0; 6];
         address.copy_from_slice(&self.0[6..12]);
         Mac(address)
+    }
+
+    /// Whether the frame is for the next switch itself, such as LLDP, and not to be forwarded.
+    pub fn is_link_local(&self) -> bool {
+        self.0[..5] == LINK_LOCAL && self.0[5] < 0x10
     }
 
     /// Whether a VLAN tag follows the addresses.

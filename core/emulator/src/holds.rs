@@ -45,8 +45,10 @@ impl Engine {
         }
     }
 
-    /// A host did not hand over its next packets in time: do not wait for it.
-    pub fn give_up_host(&mut self, end: EndId) {
+    /// A host did not hand over its next packets in time: do not wait for it. `starved` is whether
+    /// its programs waited for a processor all the time, so that it may have more to send.
+    pub fn give_up_host(&mut self, end: EndId, starved: bool) {
+        self.state.counters.host_starved += u64::from(starved);
         if let Some(nic) = self.nics.get_mut(&end) {
             nic.give_up();
             self.state.counters.host_timeouts += 1;

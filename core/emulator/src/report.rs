@@ -33,6 +33,7 @@ pub fn status(engine: &Engine, host_wait_us: u64, kernel_lost: u64) -> Value {
         "host_wait_us": host_wait_us,
         "host_timeouts": counters.host_timeouts,
         "host_late": counters.host_late,
+        "host_starved": counters.host_starved,
         "tcp_round_trip_us": state.tcp.longest_us(),
         "deadlock": deadlock(engine),
         "frames_in_network": engine.frames_in_network(),
@@ -59,12 +60,21 @@ fn problems(engine: &Engine, kernel_lost: u64) -> Vec<String> {
     if kernel_lost > 0 {
         found.push(format!("the kernel lost {kernel_lost} frames"));
     }
-    if state.tcp.stretched() > 0 {
+    let (connections, share) = state.tcp.noticed();
+    if share > 0.01 {
         found.push(format!(
-            "timers of TCP may have noticed that virtual time is slower: {} round trips took over \
-             200 ms of real time (longest: {} ms)",
-            state.tcp.stretched(),
+            "timers of TCP may have noticed that virtual time is slower: {connections} connections \
+             with {:.0} % of the traffic sent segments again in round trips of over 200 ms of real \
+             time (longest: {} ms)",
+            100.0 * share,
             state.tcp.longest_us() / 1000
+        ));
+    }
+    if counters.host_starved > 0 {
+        found.push(format!(
+            "programs on hosts waited for a processor for too long ({} times): other programs use \
+             this machine",
+            counters.host_starved
         ));
     }
     // A line that stands idle for 1 % of the time is 1 % slower.

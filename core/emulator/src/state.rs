@@ -10,7 +10,7 @@ use switch_model::{
 use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::event_queue::{Event, EventQueue};
-use crate::fabric::{EndId, Fabric};
+use crate::fabric::{EndId, Fabric, Owner};
 use crate::frame::{pause_frame, Frame, PauseRequest};
 use crate::tcp_timers::TcpTimers;
 use crate::trailer::Trailer;
@@ -45,6 +45,8 @@ pub struct Counters {
     pub host_timeouts: u64,
     /// Those after which the packets came late: the host did have more to send.
     pub host_late: u64,
+    /// Those that ended although a program of the host waited for a processor.
+    pub host_starved: u64,
     /// Virtual time for which lines were idle although their hosts had more to send.
     pub host_idle: Time,
     /// MAC control frames of hosts that were obeyed.
@@ -165,14 +167,27 @@ impl Effects<Vec<u8>> for State {
             self.events.schedule(arrives, Event::Delivered { channel, bytes, frame: payload });
             return;
         }
-        let group = Frame::new_checked(&payload)
-            .and_then(|frame| frame.group())
-            .map(|(addresses, tag)| (channel, addresses, tag));
-        let sequence = self.transit.add(Record::new(channel, priority, bytes), group);
+        let parsed = Frame::new_checked(&payload);
+        let from = self.fabric.channels[channel.index()].from;
+        let for_switch = matches!(self.fabric.ends[from].owner, Owner::Switch { .. })
+            && parsed.is_some_and(|frame| frame.is_link_local());
+        let (record, group) = if for_switch {
+            (Record::for_switch(channel, priority, bytes), None)
+        } else {
+            let group = parsed.and_then(|frame| frame.group());
+            let group = group.map(|(addresses, tag)| (channel, addresses, tag));
+            (Record::new(channel, priority, bytes), group)
+        };
+        let sequence = self.transit.add(record, group);
         self.events.schedule(arrives, Event::Arrived { sequence });
         Trailer { channel: channel.0, sequence }.append(&mut payload);
         let end = self.fabric.channels[channel.index()].to;
-        self.hand_over(channel, sequence, Outgoing { end, frame: payload });
+        let out = Outgoing { end, frame: payload };
+        if for_switch {
+            self.outbox.push(out);
+        } else {
+            self.hand_over(channel, sequence, out);
+        }
     }
 
     fn signal(&mut self, signal: Signal) {

@@ -2,7 +2,9 @@
 //!
 //! Linux retransmits a segment after the measured round-trip time and its variation, at least after
 //! 200 ms. Both are real times: if a round trip takes longer than that because virtual time is
-//! stretched, TCP may behave unlike TCP on the emulated network.
+//! stretched, TCP may behave unlike TCP on the emulated network. It does so only if it sends a
+//! segment again meanwhile, and it changes a result only if the connection carries a good part of
+//! the traffic: the connection with which iperf3 controls its test does not.
 
 use std::collections::HashMap;
 
@@ -12,7 +14,7 @@ use crate::clock::Moment;
 
 /// Linux's least retransmission time-out (TCP_RTO_MIN).
 const MIN_TIMEOUT: Time = 200_000 * MICROSECOND;
-/// Connections that are observed at the same time.
+/// Connections that are observed.
 const MAX_CONNECTIONS: usize = 4096;
 const SYN: u8 = 2;
 const ACK: u8 = 16;
@@ -30,27 +32,56 @@ struct Segment {
     is_empty: bool,
 }
 
+/// A segment that is not acknowledged.
+#[derive(Debug)]
+struct Open {
+    end: u32,
+    sent: Moment,
+    /// The end of what was sent since.
+    last: u32,
+    /// Whether something was sent again since.
+    again: bool,
+}
+
+/// One direction of a connection.
+#[derive(Debug, Default)]
+struct Sender {
+    open: Option<Open>,
+    bytes: u64,
+    noticed: bool,
+}
+
 /// Round trips of TCP segments, as their senders see them.
 #[derive(Debug, Default)]
 pub struct TcpTimers {
-    /// One segment of each connection that is not acknowledged: its end, when it was sent.
-    open: HashMap<Connection, (u32, Moment)>,
+    senders: HashMap<Connection, Sender>,
     longest: Time,
-    stretched: u64,
+    /// Of all frames of hosts.
+    bytes: u64,
 }
 
 impl TcpTimers {
     /// A host sends a frame.
     pub fn sent(&mut self, at: Moment, frame: &[u8]) {
+        self.bytes += frame.len() as u64;
         let Some(segment) = parse(frame).filter(|segment| !segment.is_empty) else { return };
-        if self.open.len() < MAX_CONNECTIONS {
-            self.open.entry(segment.connection).or_insert((segment.end, at));
+        if self.senders.len() == MAX_CONNECTIONS && !self.senders.contains_key(&segment.connection)
+        {
+            return;
+        }
+        let sender = self.senders.entry(segment.connection).or_default();
+        sender.bytes += frame.len() as u64;
+        let end = segment.end;
+        match &mut sender.open {
+            None => sender.open = Some(Open { end, sent: at, last: end, again: false }),
+            Some(open) if is_after(end, open.last) => open.last = end,
+            Some(open) => open.again = true,
         }
     }
 
     /// A host gets a frame.
     pub fn delivered(&mut self, at: Moment, frame: &[u8]) {
-        if self.open.is_empty() {
+        if self.senders.is_empty() {
             return;
         }
         let Some(segment) = parse(frame).filter(|segment| segment.flags & ACK != 0) else {
@@ -58,29 +89,34 @@ impl TcpTimers {
         };
         let (from, to, source, destination) = segment.connection;
         let back = (to, from, destination, source);
-        let Some(&(end, sent)) = self.open.get(&back) else { return };
-        if (segment.acknowledged.wrapping_sub(end) as i32) < 0 {
-            return;
-        }
-        self.open.remove(&back);
-        let (real, now) = (at.real - sent.real, at.now - sent.now);
+        let Some(sender) = self.senders.get_mut(&back) else { return };
+        let acknowledged = |open: &mut Open| !is_after(open.end, segment.acknowledged);
+        let Some(open) = sender.open.take_if(acknowledged) else { return };
+        let (real, now) = (at.real - open.sent.real, at.now - open.sent.now);
         self.longest = self.longest.max(real);
         // A round trip that is as long in virtual time is the emulated network's.
-        if real > MIN_TIMEOUT && real > now + now / 10 {
-            self.stretched += 1;
-        }
+        let stretched = real > MIN_TIMEOUT && real > now + now / 10;
+        sender.noticed |= stretched && open.again;
     }
 
-    /// Round trips that took over 200 ms of real time, and over a tenth longer than in virtual
-    /// time.
-    pub fn stretched(&self) -> u64 {
-        self.stretched
+    /// How many connections sent a segment again in a round trip that took over 200 ms of real
+    /// time, and over a tenth longer than in virtual time, and their share of all bytes that hosts
+    /// sent.
+    pub fn noticed(&self) -> (usize, f64) {
+        let noticed = || self.senders.values().filter(|sender| sender.noticed);
+        let bytes: u64 = noticed().map(|sender| sender.bytes).sum();
+        (noticed().count(), bytes as f64 / self.bytes.max(1) as f64)
     }
 
     /// The longest round trip in real time, in microseconds.
     pub fn longest_us(&self) -> u64 {
         self.longest / MICROSECOND
     }
+}
+
+/// Whether a sequence number comes after another.
+fn is_after(number: u32, other: u32) -> bool {
+    (number.wrapping_sub(other) as i32) > 0
 }
 
 fn parse(frame: &[u8]) -> Option<Segment> {
@@ -131,27 +167,43 @@ mod tests {
         frame
     }
 
-    fn round_trip(real: Time, now: Time) -> TcpTimers {
+    /// A round trip during which a segment of `meanwhile` is sent.
+    fn round_trip(real: Time, now: Time, meanwhile: u32) -> TcpTimers {
         let mut timers = TcpTimers::default();
         timers.sent(Moment::default(), &segment(1, u32::MAX - 99, 0, 1000));
         timers.delivered(Moment { now: 1, real: 1 }, &segment(2, 0, u32::MAX - 99, 0));
+        timers.sent(Moment { now: 1, real: 1 }, &segment(1, meanwhile, 0, 1000));
         timers.delivered(Moment { now, real }, &segment(2, 0, 900, 0));
         timers
     }
 
+    const SAME: u32 = u32::MAX - 99;
+
     #[test]
     fn only_long_round_trips_that_were_stretched_count() {
-        assert_eq!(round_trip(201 * MS, 100 * MS).stretched(), 1);
-        assert_eq!(round_trip(199 * MS, 10 * MS).stretched(), 0);
-        assert_eq!(round_trip(300 * MS, 299 * MS).stretched(), 0);
-        assert_eq!(round_trip(300 * MS, 299 * MS).longest_us(), 300_000);
+        assert_eq!(round_trip(201 * MS, 100 * MS, SAME).noticed(), (1, 1.0));
+        assert_eq!(round_trip(199 * MS, 10 * MS, SAME).noticed().0, 0);
+        assert_eq!(round_trip(300 * MS, 299 * MS, SAME).noticed().0, 0);
+        assert_eq!(round_trip(300 * MS, 299 * MS, SAME).longest_us(), 300_000);
+    }
+
+    #[test]
+    fn a_timer_has_noticed_only_if_something_was_sent_again() {
+        assert_eq!(round_trip(201 * MS, 100 * MS, 900).noticed().0, 0);
+    }
+
+    #[test]
+    fn a_connection_counts_by_its_share_of_what_hosts_send() {
+        let mut timers = round_trip(201 * MS, 100 * MS, SAME);
+        timers.sent(Moment::default(), &[0; 2 * 1054 * 9]);
+        assert_eq!(timers.noticed(), (1, 0.1));
     }
 
     #[test]
     fn acknowledgements_without_data_are_no_round_trips() {
         let mut timers = TcpTimers::default();
         timers.sent(Moment::default(), &segment(1, 5, 5, 0));
-        assert!(timers.open.is_empty());
+        assert!(timers.senders.is_empty());
     }
 
     proptest! {

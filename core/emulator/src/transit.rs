@@ -70,6 +70,12 @@ impl Record {
         Record { channel, priority, bytes, group, copies: 1, handed, stage, forget }
     }
 
+    /// A switch's own frame for its neighbour, such as a probe, of which nothing is expected to
+    /// come back.
+    pub fn for_switch(channel: ChannelId, priority: u8, bytes: u32) -> Record {
+        Record { stage: Stage::Taken, ..Record::new(channel, priority, bytes) }
+    }
+
     /// Whether the switch still has the frame or some of its copies.
     pub fn is_in_switch(&self) -> bool {
         match &self.stage {

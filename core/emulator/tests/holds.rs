@@ -45,6 +45,28 @@ fn what_a_switch_is_known_to_have_dropped_does_not_hold_for_long_and_counts_as_l
 }
 
 #[test]
+fn a_switchs_own_frame_for_its_neighbour_holds_nothing_and_is_not_lost() {
+    let mut bench = Bench::new("pause");
+    bench.switch_time = 50 * MS;
+    bench.probed = false;
+    let mut probe = frame(1, 60);
+    probe[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0, 0x0e]);
+    bench.send("kb", &probe);
+    bench.run_for(20 * MS);
+    let mut reflected = bench.taken.pop().unwrap();
+    assert_eq!((bench.held, bench.engine.frames_in_network()), (None, 0));
+    // The neighbour sends it back: it is a frame of that switch.
+    let ka = bench.end("ka");
+    reflected[6] = 2;
+    bench.engine.receive(ka, reflected);
+    bench.run_for(300 * MS);
+    assert_eq!(bench.taken.len(), 1);
+    assert_eq!(bench.drops("unforwarded"), 0);
+    let status = bench.ask(json!({"do": "status"}));
+    assert_eq!((&status["injected"], &status["valid"]), (&json!(2), &json!(true)));
+}
+
+#[test]
 fn a_frame_that_a_controller_sends_on_is_not_lost() {
     let mut bench = Bench::new("pause");
     bench.send("ah1", &frame(9, 100));
@@ -160,7 +182,7 @@ fn virtual_time_waits_for_a_host_that_has_more_and_not_for_others() {
     bench.run_for(100 * MS);
     assert_eq!(bench.held, Some(Hold::Host(end)));
     assert_eq!(bench.engine.now(), idle_since + 1538 * 800_000);
-    bench.engine.give_up_host(end);
+    bench.engine.give_up_host(end, false);
     bench.run_for(10 * MS);
     assert_eq!(bench.held, None);
     let (at, ..) = *bench.delivered.last().unwrap();
@@ -173,6 +195,19 @@ fn virtual_time_waits_for_a_host_that_has_more_and_not_for_others() {
     hand_over(&mut bench, 15);
     let status = bench.ask(json!({"do": "status"}));
     assert_eq!((&status["host_late"], &status["valid"]), (&json!(1), &json!(false)));
+}
+
+#[test]
+fn a_run_is_not_valid_if_a_program_of_a_host_had_no_processor() {
+    let mut settings = configuration("pause");
+    settings["links"][0]["a"]["host_namespace"] = json!("/nowhere");
+    settings["links"][0]["a"]["nfqueue"] = json!(1);
+    let mut bench = Bench::of(&settings);
+    let end = bench.end("ah1");
+    bench.engine.give_up_host(end, true);
+    let status = bench.ask(json!({"do": "status"}));
+    assert_eq!((&status["host_starved"], &status["valid"]), (&json!(1), &json!(false)));
+    assert!(status["problems"][0].as_str().unwrap().contains("waited for a processor"));
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub fn tick(engine: &mut Engine, real: Time) {
         match hold {
             None => break,
             Some(Hold::Switch(_)) => engine.conclude_all(true),
-            Some(Hold::Host(end)) => engine.give_up_host(end),
+            Some(Hold::Host(end)) => engine.give_up_host(end, false),
         }
     }
 }

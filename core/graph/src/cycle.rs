@@ -172,9 +172,11 @@ mod tests {
 
     #[test]
     fn a_long_chain_needs_no_deep_recursion() {
-        let mut chain: Vec<(i64, i64)> = (0..50_000).map(|i| (i, i + 1)).collect();
+        // Miri would take hours for the long one.
+        let last = if cfg!(miri) { 300 } else { 50_000 };
+        let mut chain: Vec<(i64, i64)> = (0..last).map(|i| (i, i + 1)).collect();
         assert_eq!(of(&chain), []);
-        chain.push((50_000, 49_999));
-        assert_eq!(of(&chain), [49_999, 50_000]);
+        chain.push((last, last - 1));
+        assert_eq!(of(&chain), [last - 1, last]);
     }
 }

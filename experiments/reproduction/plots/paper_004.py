@@ -12,6 +12,7 @@ from experiments.reproduction.paper_004 import DRAWN, TRAFFIC
 from experiments.reproduction.paper_004_deadlocks import (
     CONTROLS,
     PAIRS,
+    PAPERS_LINKS_MBPS,
     SCANNED_MBPS,
     TABLES,
     WORDS,
@@ -85,7 +86,7 @@ def table(tagging: str) -> Callable[[Stored], Figure]:
                             flow_control=control,
                             routes=routes,
                             protocol="udp",
-                            rate_mbps=(5.0, 10.0),
+                            rate_mbps=PAPERS_LINKS_MBPS,
                             watchdog_us=None,
                         )
                         shares = [

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from emulation import waiting
 from experiments.framework.routed import Measured, with_validity
 from experiments.studies.agreement.cases import Case
 from experiments.studies.agreement.row import Row
@@ -80,7 +81,7 @@ def emulated(lab: EmulatedFabric, case: Case, scenario: Scenario, duration_s: fl
         problems += _started(daemon, case)
         begin_us = daemon.reset(flow_control=control)
         while (counters := daemon.counters())["now_us"] < begin_us + duration_s * 1e6:
-            time.sleep(open_loop.READ_EVERY_S)
+            time.sleep(waiting.LOOK_EVERY_S)
         counters, status = daemon.counters(), daemon.status()
         if not sending():
             problems.append("the senders ended before the window did")
@@ -133,17 +134,19 @@ def _flood(lab: EmulatedFabric, pairs: Sequence[tuple[str, str]]) -> Iterator[Ca
             thread.join()
 
 
-def _started(daemon: open_loop.Daemon, case: Case) -> list[str]:
+def _started(daemon: waiting.Daemon, case: Case) -> list[str]:
     """Wait until every flow has delivered, or nothing moves; return problems."""
-    deadline = time.monotonic() + START_LIMIT_S
-    while True:
+
+    def quiet() -> list[str]:
         arrived = {one["channel"]: one["rx_frames"] for one in daemon.counters()["channels"]}
-        quiet = [f for f in case.flows if arrived[f.last_channel] < STARTED_FRAMES]
-        if not quiet or daemon.status()["deadlock"] is not None:
-            return []
-        if time.monotonic() > deadline:
-            return [f"did not start in {START_LIMIT_S:g} s: {', '.join(map(str, quiet))}"]
-        time.sleep(open_loop.READ_EVERY_S)
+        return [str(f) for f in case.flows if arrived[f.last_channel] < STARTED_FRAMES]
+
+    def moving() -> bool:
+        return not quiet() or daemon.status()["deadlock"] is not None
+
+    if waiting.within(daemon, START_LIMIT_S, moving):
+        return []
+    return [f"did not start in {START_LIMIT_S:g} s: {', '.join(quiet())}"]
 
 
 def _counted(channel: Mapping[str, Any], flow_control: str) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def emulated(lab: EmulatedFabric, case: Case, *, datagrams: int) -> Measured:
         }
         for phase, time_s in enumerate(seconds)
     ]
-    return with_validity(asdict(row), status, problems, real_time=True), samples
+    return with_validity(asdict(row), status, problems), samples
 
 
 def simulated(case: Case, *, datagrams: int, seed: int) -> Measured:

@@ -13,9 +13,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from common.errors import EmulationError
+from emulation import waiting
 from emulation.rest import Controller
 from experiments.framework.experiment import EMULATION
-from experiments.framework.routed import Measured, slow_down, with_validity
+from experiments.framework.routed import Measured, with_validity
 from experiments.studies.change.cases import NAIVE, PROVEN, Case, naive_rules, named
 from experiments.studies.change.row import Row, predicted
 from experiments.workloads import open_loop
@@ -66,17 +67,18 @@ def emulated(
     with open_loop.senders(lab, traffic, "udp", send_s, seed) as clients:
         _, missing = open_loop.launch(lab, traffic, "udp", case.flow_control, clients)
         problems += missing
-        _wait_until(lab, _now_us(lab) + 1e6 * LEAST_BEFORE_S * (1 + chance.random()))
+        before_s = LEAST_BEFORE_S * (1 + chance.random())
+        _wait_until(lab, waiting.now_us(lab.daemon) + 1e6 * before_s)
         problems += _deadlock_before(lab)
-        before_us = _now_us(lab)
+        before_us = waiting.now_us(lab.daemon)
         order: list[str] = []
         if case.way == NAIVE:
             order = _push(lab, naive_rules(*case.key)[1], spread_s, chance)
         else:
             controller.post("/change", named(case.swap).new)
-            if not _is_done(controller, CHANGE_LIMIT_S):
+            if not _is_done(lab, controller):
                 problems.append(f"older packets had not left after {CHANGE_LIMIT_S:g} s")
-        change_s = (_now_us(lab) - before_us) / 1e6
+        change_s = (waiting.now_us(lab.daemon) - before_us) / 1e6
         deadlock = _watch(lab, duration_s)
         status, counters = lab.daemon.status(), lab.daemon.counters()
         if deadlock is None and not all(client.running for client in clients):
@@ -86,9 +88,9 @@ def emulated(
     problems += open_loop.settle(lab.daemon, case.flow_control)
     if case.way == NAIVE:
         _push(lab, naive_rules(*case.key)[0], 0.0, chance)
-    elif _is_done(controller, CHANGE_LIMIT_S):
+    elif _is_done(lab, controller):
         controller.post("/change", {})
-        if not _is_done(controller, CHANGE_LIMIT_S):
+        if not _is_done(lab, controller):
             problems.append("the routes did not return after the run")
     about = {"seed": seed, "order": order, "change_s": round(change_s, 3)}
     row = _row(case, traffic, counters, deadlock, before_us, **about)
@@ -110,7 +112,7 @@ def _push(
         files = {name: Path(folder) / name for name in names}
         for name, path in files.items():
             path.write_text(_bundle(rules[name]), encoding="utf-8")
-        began_us = _now_us(lab)
+        began_us = waiting.now_us(lab.daemon)
         for name, wait_s in zip(names, at_s, strict=True):
             _wait_until(lab, began_us + 1e6 * wait_s)
             _replace(lab, name, files[name])
@@ -134,15 +136,14 @@ def _replace(lab: EmulatedFabric, switch: str, bundle: Path) -> None:
         raise EmulationError(f"{switch}: {lines[-1]}")
 
 
-def _is_done(controller: Controller, limit_s: float) -> bool:
+def _is_done(lab: EmulatedFabric, controller: Controller) -> bool:
     """Wait until all frames follow the new routes; return False if that takes too long."""
-    deadline = time.monotonic() + limit_s * slow_down.get()
-    while time.monotonic() < deadline:
+
+    def done() -> bool:
         routes = controller.status()["routes"]
-        if not routes["changing"] and not routes["older_rules"]:
-            return True
-        time.sleep(_POLL_S)
-    return False
+        return not routes["changing"] and not routes["older_rules"]
+
+    return waiting.within(lab.daemon, CHANGE_LIMIT_S, done, _POLL_S)
 
 
 def _is_empty(lab: EmulatedFabric) -> bool:
@@ -151,33 +152,24 @@ def _is_empty(lab: EmulatedFabric) -> bool:
     The controller waits for frames that were sent and not received: those that a reset of the
     emulator removes would keep it waiting for ever.
     """
-    deadline = time.monotonic() + open_loop.QUIET_LIMIT_S
-    while int(lab.daemon.status()["frames_in_network"]) > 0:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(open_loop.READ_EVERY_S)
-    return True
+    daemon = lab.daemon
+    return waiting.within(daemon, waiting.QUIET_LIMIT_S, lambda: waiting.is_empty(daemon))
 
 
 def _watch(lab: EmulatedFabric, duration_s: float) -> Mapping[str, Any] | None:
     """Wait for a deadlock; return it, or None if there is none within ``duration_s``."""
-    end_us = _now_us(lab) + 1e6 * duration_s
+    end_us = waiting.now_us(lab.daemon) + 1e6 * duration_s
     while True:
         found: Mapping[str, Any] | None = lab.daemon.status()["deadlock"]
-        if found is not None or _now_us(lab) >= end_us:
+        if found is not None or waiting.now_us(lab.daemon) >= end_us:
             return found
-        time.sleep(open_loop.READ_EVERY_S)
-
-
-def _now_us(lab: EmulatedFabric) -> int:
-    """Return the virtual time."""
-    return int(lab.daemon.counters()["now_us"])
+        time.sleep(waiting.LOOK_EVERY_S)
 
 
 def _wait_until(lab: EmulatedFabric, at_us: float) -> None:
     """Wait until virtual time is ``at_us``."""
-    while (left_us := at_us - _now_us(lab)) > 0:
-        time.sleep(min(left_us / 1e6, open_loop.READ_EVERY_S))
+    while (left_us := at_us - waiting.now_us(lab.daemon)) > 0:
+        time.sleep(min(left_us / 1e6, waiting.LOOK_EVERY_S))
 
 
 def _row(

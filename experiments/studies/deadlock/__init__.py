@@ -43,19 +43,21 @@ if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
 
 DEFAULT_DURATION_S, QUICK_DURATION_S = 3.0, 2.0
-LIMITS_S = (0.5, 600.0)
-LIMITS_MBPS = {EMULATION: (1.0, 100.0), SIMULATION: (0.001, 1e6)}
+LIMITS_S = (0.001, 600.0)
+LIMITS_MBPS = {EMULATION: (1.0, 1e4), SIMULATION: (0.001, 1e6)}
 """Limits of emulation: below, the flows do not start in time; above, virtual time is slow."""
 
 
 def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     """Check the settings; raises ExperimentError or another KnotlessError."""
     from experiments.studies.deadlock import measure, scenario
+    from experiments.workloads import open_loop
 
     usual_s = QUICK_DURATION_S if common.quick else DEFAULT_DURATION_S
-    duration_s = duration_of(common, usual_s, LIMITS_S)
     if common.rate_mbps is not None:
         within(common.rate_mbps, LIMITS_MBPS[common.on], "--rate", "Mbit/s")
+        usual_s *= open_loop.pace(common.rate_mbps)
+    duration_s = duration_of(common, usual_s, LIMITS_S)
     watchdog_us = options.get("watchdog")
     if watchdog_us is not None and common.on == EMULATION:
         raise ExperimentError("--watchdog: only simulated switches have one here")

@@ -25,7 +25,16 @@ def emulated(lab: open_loop.Lab, case: Case, *, duration_s: float, seed: int) ->
         readings, missing = open_loop.launch(
             lab, scenario, case.protocol, case.flow_control, clients
         )
-        seen = open_loop.watch(lab, scenario, case.protocol, clients, duration_s, readings)
+        cycle = scenario.predicted_cycle(case.protocol, case.flow_control)
+        seen = open_loop.watch(
+            lab,
+            scenario,
+            case.protocol,
+            clients,
+            duration_s,
+            readings,
+            may_deadlock=bool(cycle),
+        )
         texts = ["" if client.running else client.output() for client in clients]
     said = [iperf.parse_summary(text) for text in texts]
     row = judge(scenario, case, seen, said, problems + missing)
@@ -98,10 +107,12 @@ def simulated(
             )
         )
 
-    result = run(open_loop.WARM_UP_S, duration_s)
+    shorter = open_loop.pace(scenario.fabric.hosts[0].rate_mbps)
+    warm_up_s = open_loop.WARM_UP_S * shorter
+    result = run(warm_up_s, duration_s)
     since_s = result.report.deadlock.since_ps / 1e12 if result.report.deadlock else None
-    if watchdog_us is None and since_s is not None and since_s > open_loop.WARM_UP_S:
-        result = run(since_s, open_loop.FROZEN_WINDOW_S)
+    if watchdog_us is None and since_s is not None and since_s > warm_up_s:
+        result = run(since_s, open_loop.FROZEN_WINDOW_S * shorter)
     delivered = int(result.report.flow_packets.sum())
     payload = theory.UDP_PAYLOAD_BYTES / theory.MTU_BYTES
     row = _row(

@@ -42,8 +42,8 @@ def emulated(lab: EmulatedFabric, pair: tuple[str, str], barriers: int) -> list[
         }
         return {"rank": rank, "port": PORT, "networks": [network], "work": work}
 
-    with running([job(0), job(1)], lab.name) as processes:
-        reports = [outcome["rounds"][0] for outcome in outcomes(processes, LIMIT_S)]
+    with running([job(0), job(1)], lab.program_environment()) as processes:
+        reports = [outcome["rounds"][0] for outcome in outcomes(processes, LIMIT_S * lab.slow_down)]
     return [
         (left - entered) / 1000
         for of_one in reports

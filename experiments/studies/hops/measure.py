@@ -169,7 +169,7 @@ def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float) -> Measured:
     if not times_us:
         raise ExperimentError(f"{case}: no message came back in {duration_s:g} s")
     row = _row(case, EMULATION, times_us, lost_frames=int(counters["lost_frames"]))
-    return with_validity(asdict(row), status, problems, real_time=True), _samples(case, times_us)
+    return with_validity(asdict(row), status, problems), _samples(case, times_us)
 
 
 def simulated(case: Case, *, seed: int) -> Measured:

@@ -44,7 +44,7 @@ def live(lab: EmulatedFabric, case: Case, traces: Path | None) -> Measured:
     row = {**_row(EMULATION, case, parts), "deadlock": bool(outcome.cycle), "cycle": outcome.cycle}
     row["seconds"] = round(max((part.seconds for part in parts), default=0.0), 6)
     _keep(traces, case, parts)
-    return with_validity(row, outcome.status, problems, real_time=True), _samples(case, parts)
+    return with_validity(row, outcome.status, problems), _samples(case, parts)
 
 
 @lru_cache(maxsize=1)

@@ -69,7 +69,7 @@ def live(lab: EmulatedFabric, case: Case) -> Measured:
         {"repetition": number, "time_us": 1e6 * seconds}
         for number, seconds in enumerate(outcome.found or [])
     ]
-    return with_validity(row, outcome.status, list(outcome.problems), real_time=True), samples
+    return with_validity(row, outcome.status, list(outcome.problems)), samples
 
 
 def row_of(on: str, case: Case, seconds: Sequence[float]) -> dict[str, Any]:

@@ -35,8 +35,8 @@ DELAY_US = 5000.0
 """One-way delay of every link: the time that a frame may take in Open vSwitch."""
 DURATION_S = {EMULATION: 3.0, SIMULATION: 20.0}
 QUICK_DURATION_S = {EMULATION: 1.0, SIMULATION: 20.0}
-LIMITS_S = {EMULATION: (0.2, 600.0), SIMULATION: (0.001, 600.0)}
-LIMITS_MBPS = {EMULATION: (0.5, 100.0), SIMULATION: (0.001, 1e6)}
+LIMITS_S = {EMULATION: (0.001, 600.0), SIMULATION: (0.001, 600.0)}
+LIMITS_MBPS = {EMULATION: (0.5, 1e4), SIMULATION: (0.001, 1e6)}
 
 
 def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:

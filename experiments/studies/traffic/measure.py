@@ -70,7 +70,7 @@ def _exchanged(lab: EmulatedFabric, case: Case, duration_s: float) -> Measured:
         deadlock=status["deadlock"] is not None,
         window_s=duration_s,
     )
-    judged = with_validity(row.as_json(), status, problems, real_time=True)
+    judged = with_validity(row.as_json(), status, problems)
     return judged, samples(case, row, times)
 
 

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
-from emulation.names import MARK, REPOSITORY
+from emulation.names import REPOSITORY
 from experiments.framework.experiment import ExperimentError
+from experiments.workloads.scheduling import prioritise
 
 BINARY = REPOSITORY / "core" / "target" / "release" / "knotless-barrier"
 START_LIMIT_S = 60.0
@@ -22,7 +23,7 @@ END_LIMIT_S = 20.0
 class Member:
     """One process. ``job`` is described in ``core/programs/src/real/job.rs``."""
 
-    def __init__(self, job: Mapping[str, Any], mark: str) -> None:
+    def __init__(self, job: Mapping[str, Any], environment: Mapping[str, str]) -> None:
         self.rank = int(job["rank"])
         try:
             self.process = subprocess.Popen(
@@ -30,10 +31,11 @@ class Member:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={**os.environ, MARK: mark},
+                env={**os.environ, **environment},
             )
         except FileNotFoundError:
             raise ExperimentError(f"{BINARY} is not there: run 'tools/setup.sh'") from None
+        prioritise(self.process.pid)
         self._heard = b""
         self.write_line(json.dumps(job))
 
@@ -81,15 +83,17 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
 
 
 @contextmanager
-def running(jobs: Sequence[Mapping[str, Any]], mark: str) -> Iterator[list[Member]]:
+def running(
+    jobs: Sequence[Mapping[str, Any]], environment: Mapping[str, str]
+) -> Iterator[list[Member]]:
     """Start a process for each job, release them when all are ready, and end them all.
 
-    ``mark`` is the name of the fabric, whose removal also ends them.
+    ``environment`` is that of programs on the hosts of the fabric, whose removal also ends them.
     """
     members: list[Member] = []
     try:
         for job in jobs:
-            members.append(Member(job, mark))
+            members.append(Member(job, environment))
         deadline = time.monotonic() + START_LIMIT_S
         for member in members:
             if member.read_line(deadline) != "ready":

@@ -12,14 +12,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from common.errors import KnotlessError
-from emulation.names import SENDERS_MARK
 
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
 
 START_LIMIT_S = 20.0
 SPARE_S = 15.0
-"""Extra time for an answer before the process is given up."""
+"""Extra virtual time for an answer."""
+MOST_STRETCH = 50.0
+"""A messenger whose answer is late is given up, in real time, only if virtual time is slower than
+the fabric's slow-down by more than this."""
 
 
 class ExchangeError(KnotlessError):
@@ -27,14 +29,15 @@ class ExchangeError(KnotlessError):
 
 
 class Messenger:
-    """The messenger of a running fabric; a context manager."""
+    """The messenger of a running fabric, in virtual time; a context manager."""
 
     def __init__(self, lab: EmulatedFabric) -> None:
         self._index = lab.fabric.host_index
         self._run = 0
+        self._patience = lab.slow_down * MOST_STRETCH
         self._process = subprocess.Popen(
             [sys.executable, "-m", "experiments.workloads.messages.messenger"],
-            env={**os.environ, SENDERS_MARK: lab.name},
+            env={**os.environ, **lab.program_environment(several_hosts=True)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -103,7 +106,9 @@ class Messenger:
 
     def _do(self, what: str, limit_s: float, /, **fields: Any) -> dict[str, Any]:
         self._run += 1
-        return self._ask({"do": what, "run": self._run, **fields}, limit_s + SPARE_S)
+        return self._ask(
+            {"do": what, "run": self._run, **fields}, (limit_s + SPARE_S) * self._patience
+        )
 
     def _ask(self, request: Any, limit_s: float) -> dict[str, Any]:
         stdin, stdout = self._process.stdin, self._process.stdout

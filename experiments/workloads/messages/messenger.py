@@ -9,17 +9,16 @@ measured. :mod:`experiments.workloads.messages.exchange` is its client.
 from __future__ import annotations
 
 import json
-import os
 import select
 import socket
 import struct
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from emulation.namespaces import inside
+from experiments.workloads.scheduling import prioritise
 
 PORT = 9100
 HEAD = struct.Struct("!BIQ")
@@ -181,9 +180,7 @@ def phases(sockets: HostSockets, ask: Mapping[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer requests until standard input ends."""
-    # Run with priority: scheduling delays would be measured as time in the network.
-    with suppress(PermissionError):
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    prioritise()
     sockets = HostSockets(json.loads(sys.stdin.readline()))
     print(json.dumps({"ready": True}), flush=True)  # noqa: T201 - answers go to standard output
     for line in sys.stdin:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,13 +17,13 @@ from experiments.framework.experiment import SIMULATION, ExperimentError
 from experiments.framework.routed import emulated, with_validity
 from experiments.workloads.logp import LogP
 from experiments.workloads.messages.simulated import SimulatedPair
+from experiments.workloads.scheduling import prioritise
 from routing.plan import Plan
 from topologies import Fabric
 from topologies.fabric import Host
 
 PROGRAM = REPOSITORY / "core" / "target" / "release" / "knotless-pingpong"
 LIMIT_S = 300.0
-POLL_US = 100
 
 
 class Exchanging(Protocol):
@@ -68,7 +69,7 @@ class Pair:
                     "ask", self.client, self.server, kind, size, count, mode
                 ) as client:
                     for process in (client, server):
-                        out, error = process.communicate(timeout=LIMIT_S)
+                        out, error = process.communicate(timeout=LIMIT_S * self.lab.slow_down)
                         if process.returncode != 0:
                             reason = " ".join(error.split())[:300]
                             raise ExperimentError(f"{kind}, {size} bytes: {reason}")
@@ -82,13 +83,16 @@ class Pair:
     ) -> subprocess.Popen[str]:
         of = (own.ip, peer.ip) if kind == "udp" else (own.mac, peer.mac)
         interface = f"{own.name}-eth0"
-        words = [role, kind, interface, *of, str(size), str(count), mode, str(POLL_US)]
-        return subprocess.Popen(
+        words = [role, kind, interface, *of, str(size), str(count), mode]
+        process = subprocess.Popen(
             namespaces.enter(self.lab.host(own.name).namespace, [str(PROGRAM), *words]),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            env={**os.environ, **self.lab.program_environment()},
         )
+        prioritise(process.pid)
+        return process
 
     def settle(self) -> None:
         """Set the emulator's counters to zero."""
@@ -98,9 +102,7 @@ class Pair:
         """Return stretch, losses, and whether the measurement is valid."""
         lost = int(self.lab.daemon.counters()["lost_frames"])
         problems = [f"{lost} frames were lost"] if lost else []
-        return with_validity(
-            {"lost_frames": lost}, self.lab.daemon.status(), problems, real_time=True
-        )
+        return with_validity({"lost_frames": lost}, self.lab.daemon.status(), problems)
 
 
 def chosen(fabric: Fabric, names: str | None) -> tuple[Host, Host]:

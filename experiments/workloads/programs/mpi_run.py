@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from emulation.names import Names
 from experiments.workloads.programs import openmpi
 from topologies.fabric import Host
 
@@ -30,7 +29,7 @@ class Daemon(Protocol):
         """Empty all queues, zero all counters."""
 
 
-class Lab(Protocol):
+class Lab(openmpi.Lab, Protocol):
     """A running fabric."""
 
     @property
@@ -38,8 +37,8 @@ class Lab(Protocol):
         """The link emulator."""
 
     @property
-    def names(self) -> Names:
-        """The names that belong to the fabric."""
+    def slow_down(self) -> float:
+        """How many seconds a second of virtual time takes at least."""
 
 
 @dataclass(frozen=True)
@@ -88,19 +87,19 @@ def run(
     """Run a module as an MPI process in each host; ``read`` gets the folder with its results.
 
     Counters and stretch are those from the moment when all processes are set up to that
-    when all have done their work, which may take ``limit_s``. Raises OpenMpiError when the
-    program cannot be started.
+    when all have done their work, which may take ``limit_s`` times the slow-down. Raises
+    OpenMpiError when the program cannot be started.
     """
     daemon = lab.daemon
     problems: list[str] = []
     found: Found | None = None
     cycle: list[str] = []
-    with openmpi.job(lab.names, hosts, module, words) as job:
-        job.await_file(openmpi.READY, openmpi.START_LIMIT_S)
+    with openmpi.job(lab, hosts, module, words) as job:
+        job.await_file(openmpi.READY, openmpi.START_LIMIT_S * lab.slow_down)
         daemon.reset()
         (job.folder / openmpi.GO).touch()
         try:
-            job.await_file(openmpi.DONE, limit_s, _deadlock_watch(daemon))
+            job.await_file(openmpi.DONE, limit_s * lab.slow_down, _deadlock_watch(daemon))
         except _Frozen:
             pass
         except openmpi.OpenMpiError as error:

@@ -19,14 +19,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import psutil
 
 from common.errors import KnotlessError
 from emulation import namespaces, processes
-from emulation.names import MARK, NETNS_DIRECTORY, REPOSITORY, Names
-from experiments.workloads.background import WHEN_IDLE
+from emulation.names import NETNS_DIRECTORY, REPOSITORY, Names
+from experiments.workloads.scheduling import WHEN_IDLE, prioritise
 from topologies.fabric import Host
 
 PACKAGES = "openmpi-bin python3-mpi4py"
@@ -84,6 +84,17 @@ def mpirun_command(agent: Path, host_file: Path, count: int, program: Sequence[s
     ]
 
 
+class Lab(Protocol):
+    """A running fabric."""
+
+    @property
+    def names(self) -> Names:
+        """The names that belong to the fabric."""
+
+    def program_environment(self) -> dict[str, str]:
+        """Return the environment variables of programs on its hosts."""
+
+
 @dataclass
 class Job:
     """A program run by mpirun; its processes write files to ``folder``."""
@@ -128,12 +139,13 @@ class Job:
 
 
 @contextlib.contextmanager
-def job(names: Names, hosts: Sequence[Host], module: str, words: Sequence[str]) -> Iterator[Job]:
+def job(lab: Lab, hosts: Sequence[Host], module: str, words: Sequence[str]) -> Iterator[Job]:
     """Run a Python module as one MPI process per host during the block.
 
     The processes get the job's folder as their first argument. See :func:`synchronised`.
     """
     require_openmpi()
+    names = lab.names
     with tempfile.TemporaryDirectory(prefix="knotless-mpi-") as made:
         folder = Path(made)
         agent, host_file = folder / "agent", folder / "hosts"
@@ -151,7 +163,7 @@ def job(names: Names, hosts: Sequence[Host], module: str, words: Sequence[str]) 
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=REPOSITORY,
-                env={**os.environ, MARK: names.name, "OMP_NUM_THREADS": "1"},
+                env={**os.environ, **lab.program_environment(), "OMP_NUM_THREADS": "1"},
                 start_new_session=True,
             )
         try:
@@ -180,6 +192,7 @@ def synchronised(folder: Path, communicator: Any, body: Callable[[], None]) -> N
         (folder / READY).touch()
         while not (folder / GO).exists():
             time.sleep(POLL_S)
+    prioritise()
     communicator.barrier()
     body()
     communicator.barrier()

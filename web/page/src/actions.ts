@@ -2,8 +2,8 @@
 
 import { act } from "./api";
 import { byId, make, setText } from "./dom";
-import { proof } from "./panels";
-import type { Change, Picture } from "./types";
+import { proof, trafficText } from "./panels";
+import type { Change, Picture, State } from "./types";
 
 export class Actions {
   private readonly panel = byId("actions", HTMLElement);
@@ -11,6 +11,8 @@ export class Actions {
   private readonly link = byId("link", HTMLInputElement);
   private readonly part = byId("part", HTMLInputElement);
   private readonly engine = byId("engine", HTMLInputElement);
+  private readonly pattern = byId("pattern", HTMLInputElement);
+  private readonly rate = byId("rate", HTMLInputElement);
   private readonly result = byId("result", HTMLElement);
   private readonly details = byId("result-details", HTMLElement);
 
@@ -21,6 +23,12 @@ export class Actions {
     this.on("cut", "cut", () => ({ link: this.link.value }));
     this.on("cut-silent", "cut", () => ({ link: this.link.value, silent: true }));
     this.on("mend", "mend", () => ({ link: this.link.value }));
+    this.on("capture", "capture", () => ({ link: this.link.value }));
+    this.on("traffic-start", "traffic-start", () => ({
+      pattern: this.pattern.value.trim(),
+      ...(this.rate.value.trim() ? { rate_mbps: Number(this.rate.value) } : {}),
+    }));
+    for (const name of ["traffic-stop", "freeze", "release"]) this.on(name, name, () => ({}));
     for (const name of ["drain", "undrain"]) {
       this.on(`${name}-preview`, name, () => ({ parts: this.parts(), dry_run: true }));
       this.on(name, name, () => ({ parts: this.parts() }));
@@ -36,6 +44,9 @@ export class Actions {
     this.panel.hidden = picture.actions.length === 0;
     for (const button of this.panel.querySelectorAll("button")) {
       button.hidden = !picture.actions.includes(button.dataset["action"] ?? "");
+    }
+    for (const group of this.panel.querySelectorAll("fieldset")) {
+      group.hidden = group.querySelector("button:not([hidden])") === null;
     }
     const links = [...new Set(picture.channels.map(({ link }) => link))];
     const switches = picture.nodes.filter(({ kind }) => kind === "switch");
@@ -84,10 +95,18 @@ export class Actions {
 }
 
 function summary(answer: Record<string, unknown>): string {
+  if ("captured" in answer) {
+    const { captured, file, frames } = answer;
+    return `${String(frames)} frames of ${String(captured)} in ${String(file)}`;
+  }
+  if ("traffic" in answer) return trafficText(answer["traffic"] as NonNullable<State["traffic"]>);
+  if (answer["stopped"] === null) return "no traffic ran";
+  if (answer["released"] === false) return "frames dropped, but programs on hosts still send";
   if ("link" in answer) return `${String(answer["link"])} is ${answer["up"] ? "up" : "cut"}`;
   if ("tier" in answer) {
     const done = answer["performed"] ? "under way" : "preview";
     return `${done}, tier ${String(answer["tier"])}, ${String(answer["rules_changed"])} rules change`;
   }
+  if ("cycle" in answer) return `deadlocked: ${(answer["cycle"] as string[]).join(", ")}`;
   return "done";
 }

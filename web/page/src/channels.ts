@@ -21,34 +21,39 @@ export interface Values {
   priorities: Priority[];
 }
 
-/** Returns the values of every channel; `load` is their sum and `paused` the longest. */
-export function valuesOf(picture: Picture, frame: Frame | null): Values[] {
-  const found: Values[] = picture.channels.map(() => ({
-    load: 0, paused: 0, dropped: 0, droppedNow: 0, down: false, knot: "", priorities: [],
-  }));
+const IDLE: Readonly<Values> = Object.freeze({
+  load: 0, paused: 0, dropped: 0, droppedNow: 0, down: false, knot: "", priorities: [],
+});
+
+/**
+ * Returns the values of every channel; `load` is their sum and `paused` the longest. Channels of
+ * which nothing is known share their values.
+ */
+export function valuesOf(picture: Picture, frame: Frame | null): Readonly<Values>[] {
+  const found: Readonly<Values>[] = picture.channels.map(() => IDLE);
   if (frame === null) return found;
-  for (const [index, priority, load, paused, queue, buffer] of frame.rows) {
+  const own = (index: number): Values => {
     const values = found[index];
-    if (values === undefined) continue;
+    if (values !== undefined && values !== IDLE) return values;
+    const made: Values = { ...IDLE, priorities: [] };
+    if (values !== undefined) found[index] = made;
+    return made;
+  };
+  for (const [index, priority, load, paused, queue, buffer] of frame.rows) {
+    const values = own(index);
     values.load += load;
     values.paused = Math.max(values.paused, paused);
     values.priorities.push({ priority, load, paused, queue, buffer });
   }
   for (const [index, dropped, now] of frame.drops) {
-    const values = found[index];
-    if (values !== undefined) Object.assign(values, { dropped, droppedNow: now });
+    Object.assign(own(index), { dropped, droppedNow: now });
   }
-  for (const index of frame.down) {
-    const values = found[index];
-    if (values !== undefined) values.down = true;
-  }
+  for (const index of frame.down) own(index).down = true;
   if (frame.knot !== null) {
     const members = new Set(frame.knot.members.map(channelOf));
     const cycle = new Set(frame.knot.cycle.map(channelOf));
     picture.channels.forEach(({ name }, i) => {
-      const values = found[i];
-      if (values === undefined) return;
-      values.knot = cycle.has(name) ? "cycle" : members.has(name) ? "member" : "";
+      if (members.has(name) || cycle.has(name)) own(i).knot = cycle.has(name) ? "cycle" : "member";
     });
   }
   return found;

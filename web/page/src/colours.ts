@@ -33,11 +33,16 @@ const DARK: Theme = {
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-export const theme = (): Theme => (dark.matches ? DARK : LIGHT);
+let current = dark.matches ? DARK : LIGHT;
+
+export const theme = (): Theme => current;
 
 /** Calls `changed` when the user changes between light and dark. */
 export function onThemeChange(changed: () => void): void {
-  dark.addEventListener("change", changed);
+  dark.addEventListener("change", () => {
+    current = dark.matches ? DARK : LIGHT;
+    changed();
+  });
 }
 
 export interface Style {
@@ -68,21 +73,23 @@ export function styleOf(values: Values, inVerdict: boolean): Style {
   return { color: colours.idle, size: 1.6, label: lost };
 }
 
-const known = new Map<string, string>();
+const STEPS = 20;
+/** By the first colour; each is mixed with one other only. */
+const known = new Map<string, string[]>();
 
 /** A colour between two, in 20 steps, so that few are computed. */
 function mixed(from: string, to: string, share: number): string {
-  const step = Math.round(share * 20);
-  const key = `${from}${to}${step}`;
-  let found = known.get(key);
-  if (found === undefined) {
-    const part = (at: number): string => {
-      const a = parseInt(from.slice(at, at + 2), 16);
-      const b = parseInt(to.slice(at, at + 2), 16);
-      return Math.round(a + ((b - a) * step) / 20).toString(16).padStart(2, "0");
-    };
-    found = `#${part(1)}${part(3)}${part(5)}`;
-    known.set(key, found);
+  let steps = known.get(from);
+  if (steps === undefined) {
+    steps = Array.from({ length: STEPS + 1 }, (_, step) => {
+      const part = (at: number): string => {
+        const a = parseInt(from.slice(at, at + 2), 16);
+        const b = parseInt(to.slice(at, at + 2), 16);
+        return Math.round(a + ((b - a) * step) / STEPS).toString(16).padStart(2, "0");
+      };
+      return `#${part(1)}${part(3)}${part(5)}`;
+    });
+    known.set(from, steps);
   }
-  return found;
+  return steps[Math.round(share * STEPS)] ?? from;
 }

@@ -3,19 +3,23 @@
 import { EdgeCurvedArrowProgram } from "@sigma/edge-curve";
 import { MultiDirectedGraph } from "graphology";
 import Sigma from "sigma";
-import { EdgeLineProgram, EdgeRectangleProgram } from "sigma/rendering";
+import { EdgeLineProgram, EdgeRectangleProgram, NodeCircleProgram } from "sigma/rendering";
 
 import { type Values } from "./channels";
 import { type Style, onThemeChange, styleOf, theme } from "./colours";
+import { Pixels } from "./pixels";
+import { UndrawnNodeProgram, isSoftware } from "./software";
 import type { Picture, State } from "./types";
 
 /**
  * Above this number of channels both directions of a link are one thin line, in the colour of the
- * one that stands out more: software WebGL could not draw more.
+ * one that stands out more. Where WebGL is software, the page draws these lines itself.
  */
 const MOST_CURVED = 2000;
 const MOST_BOLD = 500;
 const MOST_LABELLED = 400;
+/** In a narrower picture the nodes of a large fabric are smaller, in pixels. */
+const FULL_SIZE_WIDTH = 600;
 
 /** Draws the name of a switch in it, and anything else beside it. */
 function drawLabel(
@@ -50,6 +54,12 @@ interface Item {
 export class Drawing {
   private graph = new MultiDirectedGraph<Item, Item>();
   private renderer: Sigma<Item, Item> | null = null;
+  /** What draws instead of WebGL, below the layers of sigma.js; null if WebGL draws. */
+  private pixels: Pixels | null = null;
+  /** x and y of each node on the page, as sigma.js last placed them. */
+  private places = new Float32Array(0);
+  /** The first and last node of each edge that WebGL does not draw. */
+  private ends = new Map<number, { from: number; to: number }>();
   /** The edge of each channel. */
   private edges: number[] = [];
   /** By edge. */
@@ -97,7 +107,9 @@ export class Drawing {
       this.graph.mergeNodeAttributes(name, { color, label });
       changed.push(name);
     });
-    if (changed.length > 0) this.refresh(changed, []);
+    if (changed.length === 0) return;
+    this.refresh(changed, []);
+    this.paintPixels();
   }
 
   /** Marks the channels of a verdict's cycle; none if empty. */
@@ -115,17 +127,25 @@ export class Drawing {
   private restart(): void {
     this.renderer?.kill();
     this.renderer = null;
+    this.pixels?.remove();
+    this.pixels = null;
+    this.ends.clear();
     this.graph.clear();
     this.shown = [];
     this.bold = "";
     const { picture } = this;
     if (picture === null || picture.nodes.length === 0) return;
+    if (this.thin && isSoftware()) this.pixels = new Pixels(this.box);
+    this.box.classList.toggle("has-pixels", this.pixels !== null);
     this.fill(picture);
     const many = picture.channels.length > MOST_LABELLED;
     const thin = this.thin;
     try {
       this.renderer = new Sigma<Item, Item>(this.graph, this.box, {
         defaultEdgeType: thin ? "thin" : "curved",
+        nodeProgramClasses: {
+          circle: this.pixels === null ? NodeCircleProgram : UndrawnNodeProgram,
+        },
         edgeProgramClasses: {
           thin: EdgeLineProgram, bold: EdgeRectangleProgram, curved: EdgeCurvedArrowProgram,
         },
@@ -156,8 +176,10 @@ export class Drawing {
     }
     this.renderer.on("clickEdge", ({ edge }) => this.choose(Number(edge)));
     this.renderer.on("clickStage", () => this.choose(-1));
+    this.renderer.on("afterRender", () => this.place());
     this.setState(this.state);
     this.paintChannels();
+    this.place();
   }
 
   private get thin(): boolean {
@@ -172,6 +194,7 @@ export class Drawing {
       const color = isSwitch ? theme().switch : theme().host;
       this.graph.addNode(name, { x, y, kind, size, color, label: name, forceLabel: !small });
     }
+    const nodes = new Map(picture.nodes.map(({ name }, i) => [name, i]));
     const parallel = new Map<string, number>();
     const links = new Map<string, number>();
     this.edges = picture.channels.map((_, i) => i);
@@ -182,6 +205,10 @@ export class Drawing {
         return;
       }
       links.set(channel.link, i);
+      if (this.pixels !== null) {
+        this.ends.set(i, { from: nodes.get(channel.from) ?? 0, to: nodes.get(channel.to) ?? 0 });
+        return;
+      }
       const pair = `${channel.from} ${channel.to}`;
       const before = parallel.get(pair) ?? 0;
       parallel.set(pair, before + 1);
@@ -218,8 +245,45 @@ export class Drawing {
       this.shown[edge] = now;
       changed.push(String(edge));
     });
+    if (this.pixels !== null) {
+      if (changed.length > 0) this.paintPixels();
+      return;
+    }
     if (changed.length > 0) this.refresh([], changed);
     if (this.thin) this.paintBold(styles);
+  }
+
+  /** Draws without WebGL after sigma.js has drawn: the view may have moved. */
+  private place(): void {
+    const { pixels, renderer, picture } = this;
+    if (pixels === null || renderer === null || picture === null) return;
+    this.places = new Float32Array(picture.nodes.flatMap(({ x, y }) => {
+      const at = renderer.graphToViewport({ x, y });
+      return [at.x, at.y];
+    }));
+    // A layer without content would have to be blended into every frame all the same.
+    renderer.getCanvases()["labels"]?.toggleAttribute(
+      "hidden", renderer.getNodeDisplayedLabels().size === 0,
+    );
+    this.paintPixels();
+  }
+
+  /** Draws lines and nodes without WebGL: what must not be overlooked last. */
+  private paintPixels(): void {
+    const { pixels, renderer } = this;
+    if (pixels === null || renderer === null) return;
+    const lines = this.shown.flatMap((style, edge) => {
+      const ends = this.ends.get(edge);
+      if (style === undefined || ends === undefined) return [];
+      const { color, size, bold } = style;
+      return [{ ...ends, color, size, width: bold ? 0.6 * size : 1 }];
+    });
+    lines.sort((a, b) => a.size - b.size);
+    const shrunk = Math.min(1, this.box.clientWidth / FULL_SIZE_WIDTH);
+    const discs = this.graph.mapNodes((_, { color, size }) => ({
+      color, radius: renderer.scaleSize(shrunk * size),
+    }));
+    pixels.draw(this.places, lines, discs);
   }
 
   /** Draws what must not be overlooked over the thin lines of a large picture. */

@@ -9,7 +9,7 @@ const MOST_EVENTS = 200;
 export function stateLines(state: State, connected: boolean): { text: string; ok: boolean }[] {
   if (!connected) return [{ text: "page: the server does not answer; trying again", ok: false }];
   const lines = [];
-  const { fabric, controller, emulator } = state;
+  const { fabric, controller, emulator, traffic } = state;
   if (fabric !== undefined) {
     const missing = fabric.missing ?? [];
     const text = !fabric.running
@@ -31,7 +31,13 @@ export function stateLines(state: State, connected: boolean): { text: string; ok
       : `emulator: ${emulator.why ?? "does not answer"}`;
     lines.push({ text, ok: emulator.reachable && emulator.valid !== false });
   }
+  if (traffic != null) lines.push({ text: `traffic: ${trafficText(traffic)}`, ok: true });
   return lines;
+}
+
+export function trafficText({ pattern, rate_mbps, flows }: NonNullable<State["traffic"]>): string {
+  const rate = rate_mbps === null ? "" : `, ${rate_mbps} Mbit/s a host`;
+  return `${pattern}, ${flows} flows${rate}`;
 }
 
 export function showState(list: HTMLElement, state: State, connected: boolean): void {

@@ -119,7 +119,7 @@ export class Table {
     const sign = this.upwards ? 1 : -1;
     return this.lines
       .filter((line) => !active || line.state !== "idle")
-      .filter((line) => `${line.name} ${line.route} ${line.state}`.toLowerCase().includes(wanted))
+      .filter((line) => wanted === "" || `${line.name} ${line.route} ${line.state}`.toLowerCase().includes(wanted))
       .sort((a, b) => {
         const [x, y] = [value(a), value(b)];
         const order = typeof x === "string" ? x.localeCompare(String(y)) : x - Number(y);

@@ -43,7 +43,15 @@ export class Slider {
     this.loaded.clear();
     this.bounds();
     if (this.replay && this.times.times.length > 0) await this.go(this.times.first);
+    else if (this.following && this.times.times.length > 0) await this.showLast();
     this.mark();
+  }
+
+  /** Shows the last frame, which may have come before the page was ready. */
+  private async showLast(): Promise<void> {
+    const last = this.end() - 1;
+    const frame = await this.frame(last);
+    if (frame !== undefined && this.following && last === this.end() - 1) this.show(frame);
   }
 
   /** A frame has come. */

@@ -93,6 +93,7 @@ export interface State {
   fabric?: { running: boolean; why?: string; name?: string; missing?: string[] };
   controller?: ControllerState;
   emulator?: EmulatorState | null;
+  traffic?: { pattern: string; rate_mbps: number | null; flows: number } | null;
   cut?: { link: string; carrier: boolean }[] | null;
   verdict?: Verdict;
 }

@@ -13,8 +13,9 @@ use crate::sys::switch_probe::{Activity, SwitchProbe};
 const PROBE_AFTER: Time = 300 * MICROSECOND;
 /// A frame that has been in a switch for this long is abandoned, unless it is proven to be dropped.
 const ABANDON_AFTER: Time = 2_000_000 * MICROSECOND;
-/// Real time for which virtual time waits for a host at most.
-const LONGEST_HOST_WAIT: Time = 1_000_000 * MICROSECOND;
+/// Real time for which virtual time waits for a host at most. A program that does not get its
+/// processor time within it is starved by others on this machine.
+const LONGEST_HOST_WAIT: Time = 5_000_000 * MICROSECOND;
 
 /// What virtual time waits for.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +81,8 @@ impl Daemon {
                 self.exchange(real);
                 self.engine.rest_host(end);
             }
-            HostActivity::Running | HostActivity::Computing => self.engine.give_up_host(end),
+            HostActivity::Running => self.engine.give_up_host(end, true),
+            HostActivity::Computing => self.engine.give_up_host(end, false),
         }
     }
 }

@@ -11,6 +11,9 @@ use std::path::Path;
 
 use switch_model::{Time, MICROSECOND};
 
+use super::deliverers::Deliverers;
+use super::tasks::{is_running, numbers};
+
 /// Real time after which the processes of all hosts are listed anew.
 const LIST_AFTER: Time = 20_000 * MICROSECOND;
 
@@ -35,8 +38,7 @@ pub struct HostProbe {
     /// Processes by the inode of their network namespace, and when they were listed.
     processes: HashMap<u64, Vec<u32>>,
     listed: Option<Time>,
-    /// The threads of the kernel that deliver packets to programs.
-    deliverers: Option<Vec<u32>>,
+    deliverers: Option<Deliverers>,
     /// Processor time, in nanoseconds, of the threads of the observed host when they were first
     /// seen to run.
     first: HashMap<u32, u64>,
@@ -61,8 +63,7 @@ impl HostProbe {
             self.look_for_marks();
             self.listed = Some(real);
         }
-        let deliverers = self.deliverers.get_or_insert_with(deliverers);
-        if deliverers.iter().any(|&process| is_running(process, process)) {
+        if self.deliverers.get_or_insert_with(Deliverers::find).are_busy() {
             return HostActivity::Running;
         }
         let own = fs::metadata(namespace).ok().and_then(|file| self.processes.get(&file.ino()));
@@ -99,12 +100,6 @@ fn has_mark(process: u32, mark: &str) -> bool {
         .is_ok_and(|text| text.split(|&byte| byte == 0).any(|line| line == mark.as_bytes()))
 }
 
-/// The numbers of all entries of a folder of /proc.
-fn numbers(folder: &str) -> Vec<u32> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-}
-
 fn processes() -> HashMap<u64, Vec<u32>> {
     let mut found: HashMap<u64, Vec<u32>> = HashMap::new();
     for process in numbers("/proc") {
@@ -115,27 +110,8 @@ fn processes() -> HashMap<u64, Vec<u32>> {
     found
 }
 
-fn deliverers() -> Vec<u32> {
-    let mut found = numbers("/proc");
-    found.retain(|process| {
-        fs::read_to_string(format!("/proc/{process}/comm"))
-            .is_ok_and(|name| name.starts_with("ksoftirqd/"))
-    });
-    found
-}
-
 fn threads(process: u32) -> Vec<u32> {
     numbers(&format!("/proc/{process}/task"))
-}
-
-fn is_running(process: u32, thread: u32) -> bool {
-    fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).is_ok_and(|text| runs(&text))
-}
-
-/// Whether a thread runs, wants to, or waits for a disk, by its file `stat`.
-fn runs(text: &str) -> bool {
-    // The name, in parentheses, may contain anything.
-    text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['R', 'D']))
 }
 
 fn processor_ns(process: u32, thread: u32) -> Option<u64> {
@@ -159,13 +135,6 @@ mod tests {
     fn end(mut child: Child) {
         child.kill().unwrap();
         child.wait().unwrap();
-    }
-
-    #[test]
-    fn the_state_of_a_thread_follows_its_name() {
-        assert!(runs("17 (a) S) R 1 17"));
-        assert!(!runs("17 (a) R) S 1 17"));
-        assert!(!runs(""));
     }
 
     #[test]

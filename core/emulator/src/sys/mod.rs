@@ -1,11 +1,13 @@
 //! The system calls of the daemon. All of its `unsafe` is in this folder.
 
 pub mod clock;
+mod deliverers;
 pub mod host_probe;
 pub mod netns;
 pub mod nfqueue;
 pub mod poll;
 pub mod switch_probe;
+mod tasks;
 
 use std::io;
 

@@ -1,12 +1,14 @@
 //! Whether Open vSwitch has finished with every frame that it has got.
 //!
 //! With the userspace datapath one thread receives the frames of all ports, processes them and
-//! sends them, before it sleeps in poll(). If no socket of its network namespace holds a received
-//! frame, and the thread then sleeps in poll(), every frame that was handed over before has been
-//! sent, dropped, or given to a controller.
+//! sends them, before it sleeps in poll(). If the kernel has no frame left to deliver, then no socket
+//! of its network namespace holds a received frame, and the thread then sleeps in poll(), every frame
+//! that was handed over before has been sent, dropped, or given to a controller.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+
+use super::deliverers::Deliverers;
 
 /// Places of the columns of /proc/net/packet.
 const COLUMN_RECEIVE_BYTES: usize = 6;
@@ -27,6 +29,7 @@ pub enum Activity {
 pub struct SwitchProbe {
     sockets: File,
     system_call: File,
+    deliverers: Deliverers,
     text: String,
 }
 
@@ -39,19 +42,21 @@ impl SwitchProbe {
         Ok(SwitchProbe {
             sockets: File::open(format!("/proc/{process}/net/packet"))?,
             system_call: File::open(format!("/proc/{process}/task/{process}/syscall"))?,
+            deliverers: Deliverers::find(),
             text: String::new(),
         })
     }
 
     /// What the process does now.
     pub fn activity(&mut self) -> Activity {
+        // In this order: a frame that moves on in between is not overlooked.
+        let delivered = !self.deliverers.are_busy();
         let sockets = read(&mut self.sockets, &mut self.text);
         let empty = sockets.map(all_empty);
-        // In this order: a frame that is taken between the two is not overlooked.
         let sleeping = read(&mut self.system_call, &mut self.text).map(is_poll);
         match (empty, sleeping) {
             (_, Err(_)) => Activity::Ended,
-            (Ok(true), Ok(true)) => Activity::Waiting,
+            (Ok(true), Ok(true)) if delivered => Activity::Waiting,
             _ => Activity::Busy,
         }
     }

@@ -129,7 +129,7 @@ impl Bench {
     }
 
     /// Forward a frame. The first byte of the destination is the host's number; 0xff is all hosts,
-    /// 9 none.
+    /// 9 none. A link-local one is for the switch.
     pub fn carry(&mut self, end: usize, frame: Vec<u8>) {
         let fabric = &self.engine.state().fabric;
         let came_in = &fabric.ends[end].interface;
@@ -138,6 +138,7 @@ impl Bench {
                 self.delivered.push((self.engine.now(), name.clone(), frame));
                 return;
             }
+            _ if frame[..2] == [0x01, 0x80] => &[],
             (_, 1, "kb") | (_, 3, "bh1" | "bh2") => &[if frame[0] == 3 { "ka" } else { "bh1" }],
             (_, 3, _) => &["bh3"],
             (_, 2, "bh1") => &["bh2"],

@@ -93,7 +93,7 @@ mod tests {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (seed >> 16) % below
         };
-        for _ in 0..300 {
+        for _ in 0..if cfg!(miri) { 5 } else { 300 } {
             let turns: BTreeMap<Turn, u8> = (0..next(40))
                 .map(|_| ((next(4), 4 + next(4), next(3) as u8), next(3) as u8))
                 .collect();

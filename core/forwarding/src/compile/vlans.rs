@@ -80,11 +80,15 @@ mod tests {
     fn just_the_vlans_in_use_are_let_in() {
         for (count, ports) in [(0, 1), (1, 2), (2, 4), (3, 1), (9, 1), (9, 30), (16, 16), (4093, 5)]
         {
+            if cfg!(miri) && count > 100 {
+                continue; // it would take hours
+            }
             let vlans = Vlans::new(2..2 + count);
             let mut rules = Rules::default();
             let ports: Vec<u32> = (1..=ports).collect();
             vlans.add(&ports, &mut rules);
-            for vlan in (0..=1).chain(PRESENT..2 * PRESENT) {
+            let step = if cfg!(miri) { 97 } else { 1 };
+            for vlan in (0..=1).chain((PRESENT..2 * PRESENT).step_by(step)) {
                 let fitting = rules.rules.iter().filter(|rule| fits(vlan, rule.vlan));
                 let refused = fitting.clone().any(|rule| rule.in_port < 0);
                 let admitted: Vec<i32> =

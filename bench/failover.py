@@ -1,0 +1,97 @@
+"""``make bench-failover``: the coverage of fast failover on ten fabrics.
+
+For every link and every switch that fails, (pair of hosts, failure) combinations are counted whose
+path uses the failed part although the pair is still connected; and those of them that backups
+deliver. Rules are those of all switches, without and with backups.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from bench.entry import run_benchmark, table_option
+from routing.plan import make_plan
+from runs.machine import machine, versions
+from topologies import load
+from verification.checked_plan import CheckedPlan
+
+FABRICS = (
+    "ring,4",
+    "mesh,4,4,hosts=2",
+    "torus,4,4,hosts=4",
+    "torus,6,6",
+    "fattree,2,4,2",
+    "fattree3,4",
+    "lsft,3",
+    "irregular-a",
+    "irregular-b",
+    "random,24,degree=4,hosts=2,seed=1",
+)
+
+
+def measure(spec: str, flow_control: str) -> dict[str, Any]:
+    """Return the figures of a fabric with its default engine."""
+    fabric = load(spec)
+    plain = CheckedPlan(make_plan(fabric, flow_control=flow_control))
+    plan = make_plan(fabric, flow_control=flow_control, protection="fast-failover")
+    made = CheckedPlan(plan)
+    began = time.perf_counter()
+    backups = made.rules.total
+    chosen_s = time.perf_counter() - began
+    found = made.coverage
+    proven_s = time.perf_counter() - began - chosen_s
+    if found is None or not found.acyclic:
+        raise AssertionError(f"{spec}: a failure can deadlock")
+    return {
+        "fabric": spec,
+        "engine": plan.engine,
+        "flow_control": plan.flow_control,
+        "failures": len(found.failures),
+        "affected": found.affected,
+        "coverage": found.share,
+        "rules": plain.rules.total,
+        "rules_with_backups": backups,
+        "groups": made.rules.groups - plain.rules.groups,
+        "choice_s": chosen_s,
+        "proof_s": proven_s,
+    }
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the table in docs/failures.md."""
+    lines = [
+        "| fabric | engine | flow control | failures | affected | protected | rules | with backups"
+        " | groups | choice | proof |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        lines.append(
+            f"| `{row['fabric']}` | {row['engine']} | {row['flow_control']} | {row['failures']}"
+            f" | {row['affected']} | {100 * row['coverage']:.1f} % | {row['rules']}"
+            f" | {row['rules_with_backups']} | {row['groups']} | {row['choice_s']:.1f} s"
+            f" | {row['proof_s']:.1f} s |"
+        )
+    return lines
+
+
+@click.command()
+@click.argument("specs", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@table_option(lambda run: table_of(run["rows"]))
+def command(specs: tuple[str, ...], as_json: bool) -> None:
+    """Measure SPECS, by default ten fabrics, under their own flow control and under PFC.
+
+    Example: python -m bench.failover --json > docs/benchmarks/failover.json
+    """
+    rows = [measure(spec, of) for of in ("auto", "pfc") for spec in specs or FABRICS]
+    run = {"machine": machine(), "versions": versions(), "rows": rows}
+    click.echo(json.dumps(run, indent=1) if as_json else "\n".join(table_of(rows)))
+
+
+if __name__ == "__main__":
+    run_benchmark(command)

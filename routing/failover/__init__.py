@@ -1,0 +1,1 @@
+"""Backup paths for every single failure, which switches take without a controller."""

@@ -1,0 +1,74 @@
+"""Open vSwitch or the link emulator is killed under load: what `status` says, and what helps."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from typing import Any
+
+import pytest
+
+from emulation import state
+from emulation.names import Names
+from tests.integration.bare_fabric import until
+from tests.integration.conftest import FREE_PORTS, Knotless, Remains
+from topologies import load
+
+pytestmark = pytest.mark.integration
+
+
+def status(names: Names, knotless: Knotless) -> dict[str, Any]:
+    """Return what the command prints; its exit status must agree."""
+    done = knotless("status", "--name", names.name, "--json")
+    (found,) = json.loads(done.stdout)["fabrics"]
+    assert done.returncode == (1 if found["problems"] else 0), done.stderr
+    shown: dict[str, Any] = found
+    return shown
+
+
+def arrives(names: Names) -> bool:
+    """Whether a frame of h1 comes to h3."""
+    there = load("ring,4").hosts[2].ip
+    words = ["ip", "netns", "exec", names.host_namespace("h1"), "ping", "-c", "1", "-W", "1"]
+    return subprocess.run([*words, there], check=False, capture_output=True).returncode == 0
+
+
+def test_a_dead_part_is_named_and_the_fabric_can_be_started_again(
+    names: Names, knotless: Knotless, remains: Remains
+) -> None:
+    name = ("--name", names.name)
+    for role in ("ovs-vswitchd", "emulator"):
+        done = knotless("up", "ring,4", *name, *FREE_PORTS)
+        assert done.returncode == 0, done.stderr
+        assert status(names, knotless)["problems"] == []
+        assert arrives(names)
+        done = knotless("traffic", "start", "shift:1", *name)
+        assert done.returncode == 0, done.stderr
+        running = state.read(names)
+        assert running is not None
+        os.kill(running.processes[role].pid, signal.SIGKILL)
+
+        def named(role: str = role) -> bool:
+            said = [line for line in status(names, knotless)["problems"] if role in line]
+            return any(line.startswith(f"{role} has died: ") for line in said)
+
+        until("the dead part is named", named)
+
+        def is_not_valid() -> bool:
+            emulator = status(names, knotless)["emulator"]
+            return emulator is None or not emulator["valid"]
+
+        until("the run is not valid", is_not_valid)
+        if role == "ovs-vswitchd":
+
+            def are_missed() -> bool:
+                found = status(names, knotless)
+                unconnected = [line for line in found["problems"] if "is not connected" in line]
+                return (len(unconnected), found["controller"]["ready"]) == (4, False)
+
+            until("all switches are missed", are_missed)
+        assert not arrives(names)
+        assert knotless("down", *name).returncode == 0
+        assert remains(names) == []

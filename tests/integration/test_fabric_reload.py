@@ -1,0 +1,129 @@
+"""Hosts, links and switches that come and go away by reloads, on Open vSwitch under traffic."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.integration.bare_fabric import BareFabric, until
+from tests.integration.pings import every_echo_arrives
+from topologies import Fabric, Host, Link, Switch, load
+from topologies.formats.files import to_json
+
+pytestmark = pytest.mark.integration
+
+PINGS = (("h1", "h3"), ("h2", "h4"), ("h4", "h1"), ("h2", "h1"))
+CONFIG = "fabric: fabric.json\nengine: updown\nroot: s1\nconnect_timeout_s: 1"
+RING = load("ring,4")
+HOST = Host("h5", "02:00:00:00:02:09", "10.0.2.9", "s2", 9)
+CHORD = Link("s2", 8, "s4", 8)
+"""No switch gets nearer to the root by it, so that nothing is stopped (tier 3) under PAUSE."""
+SWITCH = Switch("s5", 5)
+TO_SWITCH = (Link("s4", 7, "s5", 1), Link("s5", 2, "s2", 7))
+
+
+@contextmanager
+def pinging(fabric: BareFabric) -> Iterator[None]:
+    """Ping all the time; each echo must arrive, but for the last one, which may be under way."""
+    addresses = {host.name: host.ip for host in fabric.fabric.hosts}
+    clients = [
+        subprocess.Popen(
+            fabric.command_on(a, "ping", "-i", "0.02", "-W", "10", addresses[b]),
+            text=True,
+            stdout=subprocess.PIPE,
+        )
+        for a, b in PINGS
+    ]
+    with every_echo_arrives(clients):
+        yield
+    assert {of["tier"] for of in fabric.get("/changes")["changes"]} <= {0, 1, 2}
+
+
+def declare(fabric: BareFabric, declared: Fabric) -> None:
+    (fabric.directory / "fabric.json").write_text(json.dumps(to_json(declared)))
+
+
+def reload(fabric: BareFabric, declared: Fabric) -> None:
+    """Reload with another fabric; the signal reaches the controller itself."""
+    declare(fabric, declared)
+    before = fabric.controller_log().count("reloaded")
+    assert fabric.controller is not None
+    fabric.controller.send_signal(signal.SIGHUP)
+    until("the reload", lambda: fabric.controller_log().count("reloaded") > before)
+
+
+def settle(fabric: BareFabric, *failed: str) -> Any:
+    """Wait until routes avoid only what has failed, and nothing is left to be removed."""
+
+    def settled() -> bool:
+        routes = fabric.get("/status")["routes"]
+        left = routes["changing"] or routes["leaving"] or routes["older_rules"]
+        return not left and set(routes["failed"]) == set(failed)
+
+    try:
+        until(f"routes without {failed or 'nothing'}", settled)
+    except AssertionError as error:
+        status = fabric.get("/status")
+        raise AssertionError(f"{status['routes']} {status['problems']}") from error
+    return fabric.get("/status")
+
+
+def reaches(fabric: BareFabric, host: str, address: str) -> bool:
+    command = fabric.command_on(host, "ping", "-c", "1", "-W", "1", address)
+    return subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode == 0
+
+
+def test_parts_come_and_go_away_and_no_frame_is_lost() -> None:
+    with BareFabric(RING) as fabric:
+        declare(fabric, RING)
+        fabric.start_controller(CONFIG)
+        fabric.await_ready()
+        with pinging(fabric):
+            fabric.add_host(HOST)
+            more = replace(RING, hosts=(*RING.hosts, HOST), grid=None)
+            reload(fabric, more)
+            settle(fabric)
+            until("the new host is reached", lambda: reaches(fabric, "h3", HOST.ip), 20)
+
+            # A link, and a switch that does not hinder it although it is not there yet.
+            fabric.add_link(CHORD)
+            more = replace(
+                more, switches=(*more.switches, SWITCH), links=(*more.links, CHORD, *TO_SWITCH)
+            )
+            reload(fabric, more)
+            status = settle(fabric, "s5", *(link.name for link in TO_SWITCH))
+            assert "s5 (dpid 5) is not connected" in status["problems"]
+            fabric.add_bridge(SWITCH.name, SWITCH.dpid)
+            for link in TO_SWITCH:
+                fabric.add_link(link)
+            settle(fabric)
+            assert fabric.await_ready()["problems"] == []
+
+            # A link of the ring goes away, and the switch with its links.
+            less = replace(
+                more,
+                switches=RING.switches,
+                hosts=RING.hosts,
+                links=(RING.links[0], *RING.links[2:], CHORD),
+            )
+            reload(fabric, less)
+            status = settle(fabric)
+            assert "s5" not in status["switches"]
+            until("s5 has no rules", lambda: not fabric.flows("s5"), 20)
+            fabric.vsctl("del-br", "s5")
+            until("h5 is not reached", lambda: not reaches(fabric, "h3", HOST.ip), 20)
+
+            # A host that moves would be at two places.
+            moved = replace(less.hosts[0], switch="s3", port=6)
+            reload(fabric, replace(less, hosts=(moved, *less.hosts[1:])))
+            status = settle(fabric)
+            (line,) = (of for of in status["problems"] if "not reloaded" in of)
+            assert "belongs to host h1 at s1:1 now, and to host h1 at s3:6 in the" in line
+            assert fabric.get("/fabric")["links"] == to_json(less)["links"]

@@ -1,0 +1,78 @@
+"""Fast failover on Open vSwitch: frames take backup paths without a controller, and with one."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+
+import pytest
+
+from emulation import state
+from emulation.network import EmulatedFabric
+from routing.request import PlanRequest
+from tests.integration.bare_fabric import until
+from tests.integration.conftest import Knotless, Start
+from tests.integration.test_cut_and_mend import pings
+
+pytestmark = pytest.mark.integration
+
+FAILOVER = PlanRequest(engine="dl", vcs=2, protection="fast-failover")
+INTERVAL_S = 0.01
+
+
+def lost_while_cut(fabric: EmulatedFabric) -> int:
+    """Cut s1-s2 while h1 pings h2, which is one link away; return the pings without answer."""
+    ping = fabric.host("h1").popen(
+        ["ping", "-c", "300", "-i", str(INTERVAL_S), "-W", "2", "10.0.2.1"], text=True
+    )
+    time.sleep(0.5)  # some pings take the link first
+    fabric.cables.cut(fabric.cables.one("s1-s2"))
+    text, _ = ping.communicate(timeout=60)
+    sent, received = map(int, re.findall(r"(\d+) (?:packets transmitted|received)", text))
+    assert sent == 300
+    return int(sent - received)
+
+
+def repaired(fabric: EmulatedFabric, failed: list[str]) -> bool:
+    """Whether the controller has changed the routes, and these parts count as failed."""
+    found = fabric.controller_status()["routes"]
+    return bool(not found["changing"] and found["failed"] == failed)
+
+
+def test_switches_recover_without_a_controller(start: Start, knotless: Knotless) -> None:
+    fabric = start("ring,4", FAILOVER)
+    until("h1 reaches h2", lambda: pings(fabric, "h1", "10.0.2.1"), 20)
+    checked = knotless("check", "--live", "--name", fabric.name)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    running = state.read(fabric.names)
+    assert running is not None
+    controller = running.processes["controller"].pid
+    os.kill(controller, signal.SIGSTOP)
+    try:
+        lost = lost_while_cut(fabric)
+        assert lost * INTERVAL_S < 1, f"{lost} of 300 pings lost: switches did not recover"
+        for address in ("10.0.1.1", "10.0.3.1", "10.0.4.1"):
+            assert pings(fabric, "h2", address), address
+    finally:
+        os.kill(controller, signal.SIGCONT)
+    fabric.cables.mend(fabric.cables.one("s1-s2"))
+    until("the routes have returned", lambda: repaired(fabric, []), 30)
+    fabric.restart_controller()
+    log = (fabric.names.directory / "controller.log").read_text(encoding="utf-8")
+    since = log.rpartition("loading app controller/app.py")[2]
+    assert since.count("0 added, 0 modified, 0 deleted") == 4, log[-2000:]
+    assert fabric.daemon.status()["kernel_lost"] == 0
+
+
+def test_the_controller_repairs_what_switches_have_diverted(start: Start) -> None:
+    fabric = start("ring,4", FAILOVER)
+    until("h1 reaches h2", lambda: pings(fabric, "h1", "10.0.2.1"), 20)
+    lost = lost_while_cut(fabric)
+    assert lost * INTERVAL_S < 1
+    until("the routes are repaired", lambda: repaired(fabric, ["s1:2-s2:3"]), 30)
+    assert pings(fabric, "h2", "10.0.1.1")
+    fabric.cables.mend(fabric.cables.one("s1-s2"))
+    until("the routes have returned", lambda: repaired(fabric, []), 30)
+    assert pings(fabric, "h1", "10.0.2.1")

@@ -1,0 +1,183 @@
+"""What unmodified programs measure is what the emulator does, at any stretch.
+
+The fabric is the same in real time at both slow-downs: its links are faster by the slow-down.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from emulation import namespaces
+from emulation.network import EmulatedFabric
+from experiments.workloads import iperf
+from experiments.workloads.messages.pair import Pair
+from experiments.workloads.programs import openmpi
+from experiments.workloads.scheduling import prioritise
+from routing.request import PlanRequest
+from topologies import load
+from topologies.fabric import Fabric
+from traffic import theory
+
+SLOW_DOWNS = (1.0, 50.0)
+RATE_MBPS, DELAY_US, LONG_DELAY_US = 10.0, 500.0, 10_000.0
+"""At slow-down 1. Round trips are measured with long delays, so that wake-up times matter less."""
+CHANNELS = 4
+"""From h1 to h3 on a ring of four: h1, s1, s2, s3."""
+CLOSE = 0.02
+HOST_WAIT_US = 100_000
+"""Longer than the default: on a virtual machine, time that its host takes away counts as computing,
+and these tests are so short that one such moment is more than 1 % of them."""
+THREADED_IPERF = (3, 16)
+"""From this version on, iperf3 sees that it has sent an amount of bytes only at a full second."""
+BYTES, COUNT = 64, 20
+MPI_HEADER_BYTES = 64
+"""About: IP, TCP with time stamps, and Open MPI's own."""
+MPI_PROGRAM = """
+import json, sys
+from mpi4py import MPI
+world, data = MPI.COMM_WORLD, bytearray(int(sys.argv[1]))
+times = []
+for _ in range(int(sys.argv[2])):
+    began = MPI.Wtime()
+    if world.rank == 0:
+        world.Send(data, 1)
+        world.Recv(data, 1)
+    else:
+        world.Recv(data, 0)
+        world.Send(data, 0)
+    times.append((MPI.Wtime() - began) * 1e6 / 2)
+if world.rank == 0:
+    print(json.dumps(sorted(times)[len(times) // 2]))
+"""
+
+
+@pytest.fixture(scope="module", params=SLOW_DOWNS)
+def ring(request: pytest.FixtureRequest) -> Iterator[EmulatedFabric]:
+    slow_down = float(request.param)
+    spec = f"ring,4,rate={RATE_MBPS * slow_down:g},delay={DELAY_US / slow_down:g}"
+    fabric = EmulatedFabric(
+        load(spec),
+        PlanRequest.of(engine="updown"),
+        name=f"test-{os.getpid()}-programs",
+        openflow_port=0,
+        rest_port=0,
+        static_arp=True,
+        slow_down=slow_down,
+        virtual_clock=True,
+        host_wait_us=HOST_WAIT_US,
+    )
+    with fabric:
+        yield fabric
+
+
+def address(fabric: Fabric, name: str) -> str:
+    return fabric.hosts[fabric.host_index[name]].ip
+
+
+def run(fabric: EmulatedFabric, host: str, *argv: str) -> str:
+    """Run a program on a host, with the priority that measuring programs have."""
+    program = fabric.host(host).popen(list(argv), stdout=subprocess.PIPE, text=True)
+    prioritise(program.pid)
+    text, _ = program.communicate(timeout=120)
+    assert program.returncode == 0, text
+    return str(text)
+
+
+def length_of_test(slow_down: float) -> tuple[str, str]:
+    """Return options of iperf3 for a short test that ends when the last byte is sent."""
+    said = subprocess.run(["iperf3", "--version"], capture_output=True, text=True, check=True)
+    found = re.match(r"iperf (\d+)\.(\d+)", said.stdout)
+    assert found is not None, said.stdout
+    if (int(found[1]), int(found[2])) < THREADED_IPERF:
+        return "-n", "4M"
+    return "-t", f"{max(1, 6 / slow_down):.0f}"
+
+
+def with_delay(fabric: EmulatedFabric, delay_us: float) -> None:
+    """Give all links a delay, which is shorter at a larger slow-down."""
+    names = {one["link"] for one in fabric.daemon.counters()["channels"]}
+    delay_us /= fabric.slow_down
+    fabric.daemon.reset(links=[{"name": name, "delay_us": delay_us} for name in sorted(names)])
+
+
+def one_way_us(fabric: EmulatedFabric, packet_bytes: int) -> float:
+    """Return how long a packet takes from h1 to h3 with long delays."""
+    bits = 8 * theory.packet_wire_bytes(packet_bytes, tagged=False)
+    return CHANNELS * (LONG_DELAY_US + bits / RATE_MBPS) / fabric.slow_down
+
+
+def judge(fabric: EmulatedFabric) -> None:
+    status = fabric.daemon.status()
+    assert status["valid"], status["problems"]
+    assert status["stretch"] >= fabric.slow_down * 0.99
+
+
+@pytest.mark.parametrize("protocol", ["udp", "tcp"])
+def test_iperf3_reports_the_rate_of_the_line(
+    ring: EmulatedFabric, protocol: theory.Protocol
+) -> None:
+    with_delay(ring, DELAY_US)
+    server = iperf.start_server(ring.host("h3"))
+    prioritise(server.process.pid)
+    try:
+        words = iperf.client_args(address(ring.fabric, "h3"), protocol, 0)
+        at = words.index("-t")
+        words[at : at + 2] = length_of_test(ring.slow_down)
+        text = run(ring, "h1", *words)
+    finally:
+        server.close()
+    found = iperf.parse_summary(text)
+    assert found is not None
+    line_mbps = RATE_MBPS * ring.slow_down / theory.load_per_payload(protocol, tagged=True)
+    assert found.goodput_mbps == pytest.approx(line_mbps, rel=CLOSE)
+    judge(ring)
+
+
+def test_ping_reports_round_trips(ring: EmulatedFabric) -> None:
+    with_delay(ring, LONG_DELAY_US)
+    text = run(ring, "h1", "ping", "-c", "10", "-i", "0.01", "-q", address(ring.fabric, "h3"))
+    average_us = 1000 * float(text.splitlines()[-1].split("=")[1].split("/")[1])
+    assert average_us == pytest.approx(2 * one_way_us(ring, 84), rel=CLOSE)
+
+
+@pytest.mark.parametrize(("kind", "header_bytes"), [("message", 32), ("udp", 28)])
+def test_pingpong_reports_one_way_times(ring: EmulatedFabric, kind: str, header_bytes: int) -> None:
+    with_delay(ring, LONG_DELAY_US)
+    hosts = {host.name: host for host in ring.fabric.hosts}
+    found, _ = Pair(ring, hosts["h1"], hosts["h3"]).exchange(kind, BYTES, COUNT)
+    assert found["median_us"] == pytest.approx(one_way_us(ring, BYTES + header_bytes), rel=CLOSE)
+    judge(ring)
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason=f"needs {openmpi.PACKAGES}")
+def test_open_mpi_reports_one_way_times(ring: EmulatedFabric, tmp_path: Path) -> None:
+    with_delay(ring, LONG_DELAY_US)
+    hosts = [ring.fabric.hosts[ring.fabric.host_index[name]] for name in ("h1", "h3")]
+    agent, host_file = tmp_path / "agent", tmp_path / "hosts"
+    agent.write_text(openmpi.agent_script(ring.names, hosts))
+    agent.chmod(0o700)
+    host_file.write_text("".join(f"{host.ip} slots=1\n" for host in hosts))
+    words = [sys.executable, "-c", MPI_PROGRAM, str(BYTES), str(COUNT)]
+    command = openmpi.mpirun_command(agent, host_file, 2, words)
+    first = ["unshare", "--uts", "--", "sh", "-c", 'hostname h1 && exec "$@"', "sh", *command]
+    process = subprocess.Popen(
+        namespaces.enter(ring.host("h1").namespace, first),
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **ring.program_environment()},
+    )
+    prioritise(process.pid)
+    text, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, text
+    expected_us = one_way_us(ring, BYTES + MPI_HEADER_BYTES)
+    assert json.loads(text) == pytest.approx(expected_us, rel=CLOSE)
+    judge(ring)

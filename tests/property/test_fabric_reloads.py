@@ -1,0 +1,205 @@
+"""Reloads with other fabrics, on the model of switches of :mod:`tests.property.test_switches`.
+
+All cables and switches exist all the time; the configuration has some of them. Whatever the
+switches hold at any moment has no loop and no cycle of channels, on everything that exists.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
+from ryu.lib import hub
+
+from common.errors import KnotlessError
+from controller.config import Config
+from controller.desired import Desired
+from controller.planning import planned
+from controller.southbound.switches import Switches
+from controller.status import Status
+from forwarding.openflow.rules import SwitchRules
+from tests.property.test_switches import DOWN, PACE, UP, ModelSession, ModelSwitch, Reports
+from tests.random_fabrics import part_of, seeded, small_fabric
+from topologies.fabric import Fabric
+from verification.check import check
+
+CASES = 72
+BLOCKS = 4
+TURNS = 4000
+
+
+class Case:
+    """One controller, some fabrics that it may be given, and all switches of all of them."""
+
+    def __init__(self, pick: random.Random) -> None:
+        self.pick = pick
+        self.whole = small_fabric(pick, most_switches=5, most_hosts=5)
+        parts = [part for part in (part_of(self.whole, pick) for _ in range(30)) if part]
+        self.fabrics = (parts or [self.whole])[:4]
+        self.status = Status(self.desired(self.fabrics[0]))
+        session: Any = ModelSession
+        self.controller = Switches(self.status, Reports(), session, PACE)
+        self.switches = {
+            of.name: ModelSwitch(
+                of.dpid, [*self.whole.hosts_at[of.name], *self.whole.neighbours[of.name]]
+            )
+            for of in self.whole.switches
+        }
+        self.connections: dict[str, Any] = {}
+        self.checked: set[int] = set()
+        self.tiers = Counter[int]()
+        self.is_calm = True
+        """Whether nothing has failed since all switches held their first rules."""
+
+    def desired(self, fabric: Fabric) -> Desired:
+        return Desired.compute(
+            Config(engine="updown", root=self.pick.choice(fabric.switches).name), fabric
+        )
+
+    def connect(self, name: str) -> None:
+        self.disconnect(name)
+        switch = self.switches[name]
+        datapath = SimpleNamespace(
+            id=switch.dpid,
+            state=MAIN_DISPATCHER,
+            switch=switch,
+            dice=self.pick,
+            ports=switch.ports,
+        )
+        datapath.close = lambda: setattr(datapath, "state", DEAD_DISPATCHER)
+        self.connections[name] = datapath
+        self.controller.connected(datapath)
+
+    def disconnect(self, name: str) -> None:
+        datapath = self.connections.pop(name, None)
+        if datapath is not None:
+            datapath.state = DEAD_DISPATCHER
+            self.controller.disconnected(datapath)
+
+    def set_ports(self, name: str, state: Any) -> None:
+        switch = self.switches[name]
+        switch.ports[self.pick.choice(list(switch.ports))] = state
+        if name in self.connections:
+            self.controller.ports_changed(self.connections[name])
+
+    def reload(self) -> str:
+        """Reload as :class:`controller.service.Service` does; return why not."""
+        new = self.desired(self.pick.choice(self.fabrics))
+        try:
+            task = self.status.transition.task_to(new)
+            if task is None:
+                return "a change goes on"
+            planned(task)
+        except KnotlessError as error:
+            return str(error)
+        self.controller.change_to(new)
+        return ""
+
+    def turn(self) -> None:
+        hub.sleep(0)
+        held = {
+            name: SwitchRules(tuple(of.rules.values()), tuple(of.groups.values()))
+            for name, of in self.switches.items()
+        }
+        digest = hash(str(held))
+        if digest in self.checked:
+            return
+        self.checked.add(digest)
+        verdict = check(self.whole, held, flow_control="pause")
+        assert verdict.acyclic
+        assert not [line for line in verdict.problems if "for ever" in line]
+        transition = self.status.transition
+        staying = transition.existing.staying
+        way = transition.planned
+        if self.is_calm and way is not None and way.change.tier < 3 and staying is not None:
+            hosts = tuple(host for host in self.whole.hosts if host.name in staying)
+            found = check(replace(self.whole, hosts=hosts), held, flow_control="pause")
+            assert found.undelivered == 0
+
+    def settle(self) -> None:
+        """Let everything work, until nothing happens any more."""
+        for name, switch in self.switches.items():
+            switch.ports.update(dict.fromkeys(switch.ports, UP))
+            if name not in self.connections or self.connections[name].state == DEAD_DISPATCHER:
+                self.connect(name)
+            else:
+                self.controller.ports_changed(self.connections[name])
+        for _ in range(TURNS):
+            self.turn()
+            for name, datapath in list(self.connections.items()):
+                if datapath.state == DEAD_DISPATCHER:
+                    self.connect(name)
+            routes = self.status.transition
+            done = routes.is_there and not routes.undrained and routes.existing.staying is None
+            aimed = routes.goal.desired is self.status.desired and not routes.goal.failures
+            if done and aimed and self.status.observed.ready:
+                return
+        raise AssertionError(f"not ready: {self.status.problems(1e9)} {routes.as_json()}")
+
+    def assert_done(self) -> None:
+        fabric = self.status.desired.fabric
+        assert self.status.observed.fabric == fabric
+        assert set(self.status.observed.by_name) == set(fabric.switch_index)
+        held = {
+            name: SwitchRules(tuple(of.rules.values()), tuple(of.groups.values()))
+            for name, of in self.switches.items()
+            if name in fabric.switch_index
+        }
+        verdict = check(fabric, held)
+        assert verdict.good
+        assert verdict.problems == []
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_hosts_that_stay_reach_each_other_all_the_time(block: int) -> None:
+    reloads = 0
+    for seed, pick in seeded(range(block, CASES, BLOCKS)):
+        case = Case(pick)
+        case.settle()
+        for _ in range(2):
+            if case.reload():
+                continue
+            reloads += 1
+            late = [name for name in case.status.observed.by_name if pick.random() < 0.5]
+            for name in late:
+                if case.status.observed.by_name[name].is_new:
+                    case.disconnect(name)  # it connects when the others may be done
+            for _ in range(pick.randrange(100)):
+                case.turn()
+            case.settle()
+            case.assert_done()
+            names = case.status.desired.fabric.switch_index
+            gone = [of for name, of in case.switches.items() if name not in names]
+            assert not any(switch.rules or switch.groups for switch in gone), f"seed {seed}"
+    assert reloads > CASES / BLOCKS
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_failures_during_reloads_make_no_loop(block: int) -> None:
+    reasons = Counter[str]()
+    for _, pick in seeded(range(CASES + block, 2 * CASES, BLOCKS)):
+        case = Case(pick)
+        case.is_calm = False
+        if pick.random() < 0.8:
+            case.settle()
+        for _ in range(pick.randrange(2, 20)):
+            name = pick.choice(list(case.switches))
+            match pick.randrange(5):
+                case 0:
+                    case.connect(name)
+                case 1:
+                    case.disconnect(name)
+                case 2:
+                    reasons[case.reload().split(",")[0][:30]] += 1
+                case 3:
+                    case.set_ports(name, pick.choice((UP, DOWN)))
+            for _ in range(pick.randrange(12)):
+                case.turn()
+        case.settle()
+        case.assert_done()
+    assert reasons[""] > CASES / BLOCKS / 4, reasons

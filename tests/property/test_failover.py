@@ -1,0 +1,114 @@
+"""Backups on generated fabrics: every single failure is followed by a tracer of its own."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forwarding.openflow.compiler import compile_rules
+from forwarding.openflow.directory import write_dir
+from forwarding.openflow.rules import SwitchRules
+from routing.plan import make_plan
+from tests.coverage_by_exploration import coverage_by_exploration
+from tests.failover_walker import End, links_of, rules_during, without_links
+from tests.mixture_walker import MixtureWalker
+from topologies import load
+from verification.failover import coverage
+
+CASES = [
+    ("ring,4", {"request": "dl", "vcs": 2}),
+    ("ring,5", {"request": "updown"}),
+    ("mesh,3,2", {"request": "dor"}),
+    ("mesh,3,3", {"request": "dor", "flow_control": "pfc"}),
+    ("torus,3,3", {"request": "dor"}),
+    ("fattree,2,2,2", {"request": "fattree"}),
+    ("mesh,3,2,hosts=2", {"request": "updown", "tagging": "host", "vlans": "tree"}),
+    *(
+        (f"random,{6 + 2 * seed},degree=3,hosts=1,seed={seed}", {"request": "lash", "vcs": 4})
+        for seed in (1, 2)
+    ),
+    ("random,7,degree=4,hosts=2,seed=3", {"request": "dfsssp"}),
+    ("random,8,degree=3,hosts=1,seed=4", {"request": "lturn"}),
+]
+
+
+def _failures(
+    links: list[tuple[End, End]], switches: list[str]
+) -> Iterator[tuple[list[tuple[End, End]], str | None]]:
+    """Yield the dead links of every single failure, and the switch that has failed."""
+    for link in links:
+        yield [link], None
+    for name in switches:
+        yield [of for of in links if name in (of[0][0], of[1][0])], name
+
+
+def _parts(switches: list[str], links: list[tuple[End, End]]) -> dict[str, str]:
+    """Return a switch of the connected part of each switch, the same for all in the part."""
+    part = {name: name for name in switches}
+    for _ in switches:
+        for (a, _), (b, _) in links:
+            part[a] = part[b] = min(part[a], part[b])
+    return part
+
+
+@pytest.mark.parametrize(("spec", "request_"), CASES)
+def test_in_every_failure_packets_arrive_or_are_dropped(
+    spec: str, request_: dict[str, Any], tmp_path: Path
+) -> None:
+    fabric = load(spec)
+    plan = make_plan(fabric, **request_, protection="fast-failover")
+    rules = compile_rules(plan)
+    write_dir(fabric, rules, str(tmp_path / "rules"), plan.multicast, plan.host_tags())
+    found = coverage(fabric, rules, plan.flow_control, plan.multicast, plan.host_tags())
+    lost: Counter[str] = Counter()
+    links = links_of(tmp_path / "rules")
+    switches = [switch.name for switch in fabric.switches]
+    for (dead, switch), said in zip(_failures(links, switches), found.failures, strict=True):
+        ports = [end for link in dead for end in link]
+        with tempfile.TemporaryDirectory() as scratch:
+            before = rules_during(tmp_path / "rules", [], Path(scratch, "before"))
+            after = rules_during(tmp_path / "rules", ports, Path(scratch, "after"))
+            mixed = MixtureWalker([before, after])
+            unwanted = {
+                fate
+                for pair in mixed.pairs()
+                for fate in mixed.outcomes(*pair)
+                if fate not in ((pair[1],), ())
+            }
+            assert not unwanted
+            assert not mixed.has_cycle(plan.flow_control)
+            left = MixtureWalker([without_links(after, dead)])
+            at = {host["name"]: host["switch"] for host in left.fabric["hosts"]}
+            failed = [p for p in left.failed_pairs() if switch not in (at[p[0]], at[p[1]])]
+            part = _parts(switches, [link for link in links if link not in dead])
+            connected = [p for p in failed if part[at[p[0]]] == part[at[p[1]]]]
+            assert said.lost == len(connected), (dead, switch)
+            lost["pairs"] += len(connected)
+    assert found.acyclic
+    assert found.lost == lost["pairs"] < found.affected
+    if plan.flow_control == "pfc":
+        assert found.share == 1, "with a priority of their own, backups close no cycle"
+
+
+@pytest.mark.parametrize(("spec", "request_"), CASES)
+def test_the_coverage_is_that_of_all_packets_explored_for_each_failure(
+    spec: str, request_: dict[str, Any]
+) -> None:
+    """Also with rules that are missing, and under flow control with which failures deadlock."""
+    plan = make_plan(load(spec), **request_, protection="fast-failover")
+    rules = dict(compile_rules(plan))
+    dice = random.Random(spec)  # noqa: S311
+    damaged = dict(rules)
+    for name in dice.sample(sorted(rules), 2):
+        every = rules[name].rules
+        kept = tuple(rule for rule in every if dice.random() < 0.9)
+        damaged[name] = SwitchRules(kept, rules[name].groups)
+    for given, flow_control in ((rules, "pause"), (rules, "pfc"), (damaged, "pfc")):
+        arguments = (plan.fabric, given, flow_control, plan.multicast, plan.host_tags())
+        assert coverage(*arguments) == coverage_by_exploration(*arguments)

@@ -1,0 +1,146 @@
+"""Changes from one fabric to another: hosts, links and switches come and go away."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.errors import FabricError, PlanError
+from controller.config import Config
+from controller.desired import Desired
+from controller.existing import Existing
+from controller.planning import Goal, Planned, Task, planned
+from forwarding.openflow.reader import Generation
+from forwarding.openflow.rules import SwitchRules
+from tests.mixture_walker import LOOP, MixtureWalker
+from tests.random_fabrics import seeded, two_fabrics
+from topologies import load
+from topologies.fabric import Fabric, Host, Link
+from topologies.failures import Failures
+from verification.changes.change import EVERYTHING
+from verification.changes.folder import write_steps
+
+CASES = 240
+BLOCKS = 6
+ENGINES = ("updown", "updown", "lturn", "dl", "lash", "prefix")
+
+
+def desired_state(fabric: Fabric, pick: random.Random) -> Desired:
+    engine = pick.choice(ENGINES)
+    root = pick.choice(fabric.switches).name if engine == "updown" else None
+    return Desired.compute(Config(engine=engine, root=root), fabric)
+
+
+def way(old: Desired, new: Desired, failed: tuple[str, ...] = ()) -> Planned:
+    """Return the steps from the rules of one desired state to those of another."""
+    existing = Existing(old.fabric).extended(new.fabric)
+    existing = existing.failed(set(failed))
+    goal = Goal(new, existing.failures.within(new.fabric))
+    flow_control = "pfc" if "pfc" in (old.plan.flow_control, new.plan.flow_control) else "pause"
+    nothing = {switch.name: SwitchRules(()) for switch in existing.fabric.switches}
+    held = Generation({**nothing, **old.rules})
+    return planned(Task(goal, held, (), flow_control, old.routed, existing))
+
+
+def walk(found: Planned, staying: frozenset[str], folder: Path) -> None:
+    """Walk every rule set, and every mixture of rule sets between two drains."""
+    change, first = found.change, 0
+    write_steps(change, folder)
+    for number, step in enumerate(change.steps, 1):
+        for generations in ([number], list(range(first, number + 1))):
+            walker = MixtureWalker([folder / str(of) for of in generations])
+            stopped = {pair for of in generations if of for pair in change.steps[of - 1].stopped}
+            for pair in walker.pairs():
+                fates = walker.outcomes(*pair)
+                assert not any(LOOP in fate for fate in fates), (pair, fates)
+                if staying.issuperset(pair):
+                    is_stopped = pair in stopped or (pair[0], EVERYTHING) in stopped
+                    assert fates - {(pair[1],)} <= ({()} if is_stopped else set()), (pair, fates)
+            for host in staying:
+                fates = walker.outcomes(host, "all")
+                copies = [Counter(fate) for fate in fates]
+                assert not any(of[LOOP] for of in copies), host
+                is_stopped = (host, "all") in stopped or (host, EVERYTHING) in stopped
+                others = staying - {host}
+                assert is_stopped or all(of[name] == 1 for of in copies for name in others), host
+            assert not walker.has_cycle(change.before.flow_control)
+        if step.drain:
+            first = number
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_every_intermediate_rule_set_is_walked(block: int, tmp_path: Path) -> None:
+    tiers = Counter[int]()
+    for seed, pick in seeded(range(block, CASES, BLOCKS)):
+        fabrics = two_fabrics(pick, most_switches=6, most_hosts=5)
+        old, new = (desired_state(fabric, pick) for fabric in fabrics)
+        found = way(old, new)
+        change = found.change
+        assert change.proven
+        staying = frozenset(host.name for host in {*old.fabric.hosts} & {*new.fabric.hosts})
+        walk(found, staying, tmp_path / str(seed))
+        if change.steps:
+            last = change.steps[-1].rules
+            names = {switch.name for switch in new.fabric.switches}
+            assert not any(rules.rules for name, rules in last.items() if name not in names)
+        tiers[change.tier] += 1
+    assert tiers[2] > 4 * tiers[3]
+    assert tiers[1] == 0, "rules of two fabrics are not mixed"
+
+
+RING = load("ring,4")
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (
+            {"hosts": (replace(RING.hosts[0], port=7), *RING.hosts[1:])},
+            "the name h1 belongs to host h1 at s1:1 now, and to host h1 at s1:7 in the new",
+        ),
+        (
+            {"switches": (replace(RING.switches[0], dpid=9), *RING.switches[1:])},
+            r"the name s1 belongs to switch s1 \(dpid 1\) now, and to switch s1 \(dpid 9\)",
+        ),
+        (
+            {"links": (replace(RING.links[0], b="s3", b_port=9), *RING.links[1:])},
+            "port 2 of s1 belongs to link s1:2-s2:3 now, and to link s1:2-s3:9 in the new",
+        ),
+        (
+            {"hosts": (replace(RING.hosts[0], name="new"), *RING.hosts[1:])},
+            "MAC 02:00:00:00:01:01 belongs to host h1 at s1:1 now, and to host new at s1:1",
+        ),
+        ({"hosts": (Host("x", "02:00:00:00:09:09", "10.9.9.9", "s1", 9),)}, "no host stays"),
+    ],
+)
+def test_what_cannot_exist_together_is_refused(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(FabricError, match=words) as refused:
+        Existing(RING).extended(replace(RING, grid=None, **changed))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_link_is_the_same_in_either_direction_and_at_another_rate() -> None:
+    first = RING.links[0]
+    turned = Link(first.b, first.b_port, first.a, first.a_port, rate_mbps=99.0)
+    new = replace(RING, links=(turned, *RING.links[1:]))
+    before = Existing(RING).failed({first.name})
+    found = before.extended(new)
+    assert found == Existing(new, Failures((turned.name,)), None)
+
+
+def test_hosts_are_not_separated_until_a_new_link_works() -> None:
+    """A path is cut in the middle, and its ends are connected instead."""
+    old = replace(RING, links=RING.links[:3], grid=None)
+    new = replace(RING, links=(RING.links[0], *RING.links[2:]), grid=None)
+    config = Config(engine="updown")
+    first, then = (Desired.compute(config, fabric) for fabric in (old, new))
+    with pytest.raises(PlanError, match=r"could not reach each other before this works: s4:2-s1:3"):
+        way(first, then, failed=(RING.links[3].name,))
+    assert way(first, then).change.proven
+    # What is down already holds up nothing.
+    assert way(first, then, failed=(RING.links[1].name, RING.links[3].name)).change.proven
