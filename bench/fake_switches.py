@@ -21,6 +21,8 @@ from struct import Struct
 
 from ryu.ofproto import ofproto_v1_3 as ofp
 
+from controller.steps import PROBE_COOKIE
+
 _HEADER = Struct("!BBHI")
 _FLOW_MOD = Struct("!QQBBHHHIIIH2x")
 _FLOW_STATS = Struct("!HBxIIHHHH4xQQQ")
@@ -112,9 +114,9 @@ class FakeSwitch:
             at += size
 
     def receive(self, port: int, frame: bytes) -> None:
-        """Give a frame that arrives at a port to the controller, if there is one."""
+        """Give a frame that arrives at a port to the controller, as its rule of probes says."""
         if self._writer is not None:
-            head = _PACKET_IN.pack(ofp.OFP_NO_BUFFER, len(frame), ofp.OFPR_ACTION, 0, 0)
+            head = _PACKET_IN.pack(ofp.OFP_NO_BUFFER, len(frame), ofp.OFPR_ACTION, 0, PROBE_COOKIE)
             match = _IN_PORT.pack(ofp.OFPMT_OXM, 12, ofp.OFPXMC_OPENFLOW_BASIC, 0, 4, port)
             self._writer.write(_message(ofp.OFPT_PACKET_IN, 0, head + match + bytes(2) + frame))
 

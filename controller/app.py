@@ -46,12 +46,12 @@ class KnotlessController(app_manager.RyuApp):
             self.service = Service(path, settings)
             losses = Losses.beside(config.state_path(settings, path))
             losses.read()
-            listener.install(listening.tls, self.service.metrics)
+            self.probes = Probes(
+                self.service.status, self.service, config.emulator_path(settings, path)
+            )
+            listener.install(listening.tls, self.service.metrics, self.probes.packet_in)
         except KnotlessError as error:
             _fail(error)
-        self.probes = Probes(
-            self.service.status, self.service, config.emulator_path(settings, path)
-        )
         election = None if number is None else self.service.several.election(number)
         self.switches = Switches(
             self.service.status,
@@ -91,11 +91,6 @@ class KnotlessController(app_manager.RyuApp):
     def on_port_counters(self, event: Any) -> None:
         """Handle a part of the counters of a switch's ports."""
         self.switches.deliver(event.msg)
-
-    @set_ev_cls(ofp_event.EventOFPPacketIn, MAIN_DISPATCHER)
-    def on_packet(self, event: Any) -> None:
-        """Handle a frame that a rule sends to the controller: a probe."""
-        self.probes.packet_in(event.msg)
 
     @set_ev_cls(ofp_event.EventOFPBarrierReply, MAIN_DISPATCHER)
     def on_barrier(self, event: Any) -> None:

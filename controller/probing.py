@@ -293,24 +293,23 @@ class Probing:
         """Return the probes that each port was given, and those that may not have left it."""
         return {port: (path.given, len(path.under_way)) for port, path in self.paths.items()}
 
-    def settled(self, name: str) -> bool:
-        """Whether all cables at a switch whose other ends are connected have shown where they lead.
+    def settled(self, ends: Iterable[Port]) -> bool:
+        """Whether the cables at these ports show where they lead, if their other ends can be asked.
 
         Those that have failed count as well.
         """
-        wrong = self.wiring.wrong_ports
+        wrong, arriving = self.wiring.wrong_ports, (self.wiring.declared[end] for end in ends)
         return all(
-            path.receiver[0] != name
-            or path.mode != "direct"
-            or path.state in ("working", "failed")
-            or path.receiver in wrong
-            for path in self.paths.values()
+            path.mode != "direct" or path.state in ("working", "failed") or path.receiver in wrong
+            for path in map(self.paths.__getitem__, arriving)
         )
 
     def faults(self) -> dict[str, Fault]:
         """Return what is wrong with which link, by the link's name, although it has a carrier."""
         found: dict[str, Fault] = dict.fromkeys(self.wiring.links, "wrong cable")
         for port, path in self.paths.items():
+            if path.state not in ("failed", "unproven"):
+                continue
             name = self.wiring.link_at(port)
             if name in found and found[name] != "unproven":
                 continue
@@ -318,7 +317,7 @@ class Probing:
             if path.state == "failed":
                 both = back.state == "failed" or "reflected" in (path.mode, back.mode)
                 found[name] = "silent" if both else "one-way"
-            elif path.state == "unproven" and path.mode != "closed" and back.state != "failed":
+            elif path.mode != "closed" and back.state != "failed":
                 found[name] = "unproven"
         return found
 

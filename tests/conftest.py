@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -25,13 +25,16 @@ def _green_threads_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
         return
     began: list[Any] = []
-    spawn = hub.spawn
 
-    def spawn_and_keep(*args: Any, **kwargs: Any) -> Any:
-        began.append(spawn(*args, **kwargs))
-        return began[-1]
+    def keeping(spawn: Callable[..., Any]) -> Callable[..., Any]:
+        def spawn_and_keep(*args: Any, **kwargs: Any) -> Any:
+            began.append(spawn(*args, **kwargs))
+            return began[-1]
 
-    monkeypatch.setattr(hub, "spawn", spawn_and_keep)
+        return spawn_and_keep
+
+    for name in ("spawn", "spawn_after"):
+        monkeypatch.setattr(hub, name, keeping(getattr(hub, name)))
     yield
     for thread in began:
         hub.kill(thread)

@@ -31,6 +31,18 @@ def set_field(field: bytes) -> bytes:
     return struct.pack("!HH", 25, length + -length % 8) + field + bytes(-length % 8)
 
 
+def packet_in(in_port: int, frame: bytes, cookie: int, *fields: bytes) -> bytes:
+    body = struct.pack("!IHBBQ", 0xFFFFFFFF, len(frame), 0, 0, cookie)
+    ports = oxm(0, struct.pack("!I", in_port))
+    return message(10, body + match(*fields, ports) + bytes(2) + frame)
+
+
+def group_entry(group_mod: bytes) -> bytes:
+    """Return the entry of a group description that a group mod leads to."""
+    _, kind, number = struct.unpack_from("!HBxI", group_mod, 8)
+    return struct.pack("!HBxI", len(group_mod) - 8, kind, number) + group_mod[16:]
+
+
 NICIRA = struct.pack("!HHIHH4x", 0xFFFF, 16, 0x2320, 16, 0)
 """A learn action, of Open vSwitch's own, that says nothing."""
 

@@ -5,7 +5,7 @@ A fabric is pure description. It has no routes, and this module does no I/O.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
@@ -108,6 +108,16 @@ class Fabric:
             ports[link.a][link.a_port] = (link.b, link.b_port)
             ports[link.b][link.b_port] = (link.a, link.a_port)
         return {name: dict(sorted(by_port.items())) for name, by_port in ports.items()}
+
+    @cached_property
+    def links_named(self) -> Mapping[str, Sequence[Link]]:
+        """Map ``s1:2-s2:3`` and ``s1-s2``, in both directions, to the links of that name."""
+        index: dict[str, list[Link]] = {}
+        for link in self.links:
+            a, b = f"{link.a}:{link.a_port}", f"{link.b}:{link.b_port}"
+            for name in (f"{a}-{b}", f"{b}-{a}", f"{link.a}-{link.b}", f"{link.b}-{link.a}"):
+                index.setdefault(name, []).append(link)
+        return index
 
     @property
     def hub(self) -> Switch | None:

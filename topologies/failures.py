@@ -36,7 +36,7 @@ class Failures:
             A name is unknown, or is that of a switch as well as that of a link.
 
         """
-        index = _link_names(fabric)
+        index = fabric.links_named
         links: set[Link] = set()
         switches: set[str] = set()
         for name in names:
@@ -55,9 +55,10 @@ class Failures:
                     f"{fabric.name} has no link or switch {name[:60]!r}; write a link as s1:2-s2:3"
                     " or s1-s2, a switch as s5"
                 )
+        # Nothing has failed most of the time, and then nobody searches a large fabric.
         return cls(
-            tuple(link.name for link in fabric.links if link in links),
-            tuple(switch.name for switch in fabric.switches if switch.name in switches),
+            tuple(link.name for link in fabric.links if link in links) if links else (),
+            tuple(of.name for of in fabric.switches if of.name in switches) if switches else (),
         )
 
     def __bool__(self) -> bool:
@@ -180,13 +181,3 @@ def without_links(fabric: Fabric, missing: Sequence[str]) -> Fabric:
     degraded = replace(usable(fabric, failures), name=name)
     validate(degraded)
     return degraded
-
-
-def _link_names(fabric: Fabric) -> dict[str, list[Link]]:
-    """Map every name of a link to the links that it names."""
-    index: dict[str, list[Link]] = {}
-    for link in fabric.links:
-        a, b = f"{link.a}:{link.a_port}", f"{link.b}:{link.b_port}"
-        for name in (f"{a}-{b}", f"{b}-{a}", f"{link.a}-{link.b}", f"{link.b}-{link.a}"):
-            index.setdefault(name, []).append(link)
-    return index

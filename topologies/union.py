@@ -48,6 +48,8 @@ def union(old: Fabric, new: Fabric) -> Fabric:
 
 def removed(old: Fabric, new: Fabric) -> list[Part]:
     """Return the parts of ``old`` that ``new`` does not have."""
+    if old is new:
+        return []
     kept = {_identity(part) for part in parts_of(new)}
     return [part for part in parts_of(old) if _identity(part) not in kept]
 

@@ -2,7 +2,8 @@
 
 A guard is pure: it is given the bytes that were received and sent, and the time, and returns the
 messages that may pass. What it refuses ends the connection, but for packets and echoes beyond
-their rate, which are dropped and counted.
+their rate, which are dropped and counted. Packets that rules of probes have sent do not pass
+either: they are kept for whoever sends probes, because Ryu takes ten times as long for each.
 """
 
 from __future__ import annotations
@@ -14,9 +15,14 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 
 from controller.southbound import wire
 from controller.southbound.wire import WireError
+from controller.steps import PROBE_COOKIE
 
 _HEADER = Struct(ofp.OFP_HEADER_PACK_STR)
 _FLAGS = Struct("!H")
+_DPID = Struct("!Q")
+_COOKIE = Struct("!Q")
+_COOKIE_AT = ofp.OFP_PACKET_IN_SIZE - ofp.OFP_MATCH_SIZE - _COOKIE.size
+"""Where a packet-in has the cookie of the rule that sent it."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,10 @@ class Guard:
     connected_s: float
     dropped: int = 0
     """Packets and echoes beyond the rate."""
+    dpid: int | None = None
+    """As whom the switch has introduced itself."""
+    probes: list[bytes] = field(default_factory=list)
+    """Packet-ins of rules of probes, in order; whoever reads them clears the list."""
     _received: bytearray = field(default_factory=bytearray)
     _sending: bytearray = field(default_factory=bytearray)
     _greeted: bool = False
@@ -131,7 +141,9 @@ class Guard:
                 raise WireError("role reports above the allowed rate")
             return False
         elif kind in _ANSWERS:
-            self._greeted |= kind == ofp.OFPT_FEATURES_REPLY
+            if kind == ofp.OFPT_FEATURES_REPLY:
+                self._greeted = True
+                (self.dpid,) = _DPID.unpack_from(message, _HEADER.size)
             self._sent -= 1
             if self._sent < 0:
                 raise WireError("more answers than messages that it was sent")
@@ -139,6 +151,11 @@ class Guard:
             if not self._packets.take(now_s):
                 self.dropped += 1
                 return False
+            if kind == ofp.OFPT_PACKET_IN:
+                (cookie,) = _COOKIE.unpack_from(message, _COOKIE_AT)
+                if cookie == PROBE_COOKIE:
+                    self.probes.append(bytes(message))
+                    return False
         elif not self._notices.take(now_s):
             raise WireError(f"messages of type {kind} above the allowed rate")
         return True

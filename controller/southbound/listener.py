@@ -10,6 +10,7 @@ import io
 import logging
 import ssl
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import eventlet
@@ -18,7 +19,7 @@ from ryu.controller import controller as ryu_controller
 from ryu.lib import hub
 
 from common.ports import address_family
-from controller.southbound import flow_entry, tls
+from controller.southbound import entries, tls
 from controller.southbound.guard import Guard, Limits
 from controller.southbound.wire import WireError
 
@@ -58,6 +59,10 @@ class Counter(Protocol):
         """Count it ``amount`` times more."""
 
 
+TakeProbe = Callable[[int, bytes], None]
+"""Called with the dpid of a switch and a packet-in; returns at once."""
+
+
 class Counts(Protocol):
     """The counters of what is kept from Ryu."""
 
@@ -73,14 +78,24 @@ class Counts(Protocol):
 class GuardedSocket:
     """A connected socket as Ryu's datapath uses it; it ends where the guard refuses something."""
 
-    def __init__(self, connection: Any, address: object, log: LimitedLog, counts: Counts) -> None:
+    def __init__(
+        self,
+        connection: Any,
+        address: object,
+        log: LimitedLog,
+        counts: Counts,
+        take_probe: TakeProbe,
+    ) -> None:
         self._connection, self._address, self._log = connection, address, log
-        self._counts = counts
+        self._counts, self._take_probe = counts, take_probe
         self._guard = Guard(Limits(), time.monotonic())
         self._passed = io.BytesIO()
 
     def recv(self, size: int) -> bytes:
-        """Return at most ``size`` bytes of whole, checked messages; none at the end."""
+        """Return at most ``size`` bytes of whole, checked messages; none at the end.
+
+        Raises TimeoutError if none has come for some time, or only probes.
+        """
         part = self._passed.read(size)
         try:
             while not part:
@@ -97,14 +112,26 @@ class GuardedSocket:
                 dropped = self._guard.dropped
                 self._passed = io.BytesIO(self._guard.received(data, time.monotonic()))
                 self._counts.dropped.inc(self._guard.dropped - dropped)
+                took = self._take_probes()
                 part = self._passed.read(size)
                 # A switch that sends without pause must not block the others.
                 hub.sleep(0)
+                if took and not part:
+                    # Ryu must see at times whether it is to end the connection.
+                    raise TimeoutError
         except WireError as reason:
             self._counts.closed.inc()
             self._log.warn(self._address, f"is closed: {reason}")
             return b""
         return part
+
+    def _take_probes(self) -> bool:
+        """Pass on what Ryu does not get; return whether there was anything."""
+        taken, self._guard.probes = self._guard.probes, []
+        if self._guard.dpid is not None:
+            for packet_in in taken:
+                self._take_probe(self._guard.dpid, packet_in)
+        return bool(taken)
 
     def sendall(self, data: bytes) -> None:
         """Send ``data``, which may ask the switch for answers."""
@@ -137,8 +164,8 @@ class GuardedConnections:
     With ``context`` only connections in TLS whose certificate it accepts are served.
     """
 
-    def __init__(self, counts: Counts, context: Any = None) -> None:
-        self._counts = counts
+    def __init__(self, counts: Counts, take_probe: TakeProbe, context: Any = None) -> None:
+        self._counts, self._take_probe = counts, take_probe
         self._context = context
         self._log = LimitedLog()
         self._open = 0
@@ -154,7 +181,8 @@ class GuardedConnections:
         try:
             if self._context is not None:
                 connection = tls.handshake(connection, self._context)
-            _SERVE(GuardedSocket(connection, address, self._log, self._counts), address)
+            guarded = GuardedSocket(connection, address, self._log, self._counts, self._take_probe)
+            _SERVE(guarded, address)
         except tls.HandshakeError as reason:
             self._counts.closed.inc()
             self._log.warn(address, f"is refused: {reason}")
@@ -192,16 +220,19 @@ _SERVE = ryu_controller.datapath_connection_factory
 """Ryu's own, before :func:`install` replaces it."""
 
 
-def install(files: tls.TlsFiles | None, counts: Counts) -> None:
+def install(files: tls.TlsFiles | None, counts: Counts, take_probe: TakeProbe) -> None:
     """Have Ryu's OpenFlow handler, which starts after all applications, use this listener.
 
-    With ``files`` it serves TLS only. Raises KnotlessError if they cannot be used.
+    ``take_probe`` is given the packet-ins of rules of probes, which do not reach Ryu. With
+    ``files`` it serves TLS only. Raises KnotlessError if they cannot be used.
     """
     context = None if files is None else tls.server_context(files)
-    serve = ryu_controller.datapath_connection_factory = GuardedConnections(counts, context)
+    serve = ryu_controller.datapath_connection_factory = GuardedConnections(
+        counts, take_probe, context
+    )
 
     def listener(address: tuple[str, int], _serve: object, **_ryus_tls: object) -> Listener:
         return Listener(address, serve)
 
     ryu_controller.StreamServer = listener
-    flow_entry.install()
+    entries.install()

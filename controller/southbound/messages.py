@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 
-from controller.southbound.flow_entry import FlowEntry
+from controller.southbound.entries import FlowEntry, GroupEntry
 from controller.steps import (
     Change,
     FoundGroup,
@@ -174,17 +174,29 @@ def found_rule(entry: FlowEntry) -> FoundRule:
     return FoundRule(entry.table, entry.priority, match, entry.cookie, rule, uses)
 
 
-def found_group(stats: Any) -> FoundGroup:
+def found_group(entry: GroupEntry) -> FoundGroup:
     """Parse an entry of a group description reply; ``group`` is None if not representable."""
-    group: Group | None = None
-    if stats.type in (ofp.OFPGT_ALL, ofp.OFPGT_FF):
-        watch = (bucket.watch_port for bucket in stats.buckets if stats.type == ofp.OFPGT_FF)
-        try:
-            buckets = tuple(tuple(map(_value, bucket.actions)) for bucket in stats.buckets)
-            group = Group(stats.group_id, buckets, tuple(watch))
-        except UnknownToUsError:
-            group = None
-    return FoundGroup(stats.group_id, group)
+    if entry.type not in (ofp.OFPGT_ALL, ofp.OFPGT_FF):
+        return FoundGroup(entry.group_id, None)
+    buckets: list[tuple[Action, ...]] = []
+    watched = []
+    for port, actions in entry.bucket_bytes():
+        found = [_cached(_ours, data) for data in actions]
+        known = tuple(action for action in found if action is not None)
+        if len(known) < len(found):
+            return FoundGroup(entry.group_id, None)
+        buckets.append(known)
+        watched.append(port)
+    watch = tuple(watched) if entry.type == ofp.OFPGT_FF else ()
+    return FoundGroup(entry.group_id, Group(entry.group_id, tuple(buckets), watch))
+
+
+def _ours(data: bytes) -> Action | None:
+    """Return what an action does, None if no group of ours does that."""
+    try:
+        return _value(parser.OFPAction.parser(data, 0))
+    except UnknownToUsError:
+        return None
 
 
 def _cached(parse: Callable[[bytes], Parsed], data: bytes) -> Parsed:

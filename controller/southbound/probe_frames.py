@@ -29,6 +29,12 @@ _PACKET_OUT = Struct("!BBHIIIH6x")
 _SET_SOURCE = Struct("!HHHBB3s3s2x")
 _OUTPUT = Struct("!HHIH6x")
 _OXM_ETH_SRC = 4 << 1
+_OXM_IN_PORT = (ofp.OFPXMC_OPENFLOW_BASIC, 0)
+"""Class and field, the latter with the bit of a mask."""
+_OXM = Struct("!HBB")
+_MATCH = Struct("!HH")
+_MATCH_AT = ofp.OFP_PACKET_IN_SIZE - ofp.OFP_MATCH_SIZE
+_PACKET_IN_PADDING = 2
 _TYPE_AT = 12
 
 
@@ -41,6 +47,23 @@ class Probe:
     reflected: bool
     number: int
     """The round in which it was sent."""
+
+
+def packet_in_parts(message: bytes) -> tuple[int | None, bytes]:
+    """Return the port of a packet-in, None if it has none, and its frame.
+
+    The lengths in ``message`` are right: :mod:`controller.southbound.wire` has checked them.
+    """
+    _, match_bytes = _MATCH.unpack_from(message, _MATCH_AT)
+    frame = message[_MATCH_AT + (match_bytes + 7) // 8 * 8 + _PACKET_IN_PADDING :]
+    at, end = _MATCH_AT + _MATCH.size, _MATCH_AT + match_bytes
+    while at < end:
+        *field, length = _OXM.unpack_from(message, at)
+        at += _OXM.size
+        if tuple(field) == _OXM_IN_PORT:
+            return int.from_bytes(message[at : at + length], "big"), frame
+        at += length
+    return None, frame
 
 
 class Frames:

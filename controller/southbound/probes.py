@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,10 +22,10 @@ from controller.emulator import EmulatorError, ask
 from controller.observed import ObservedSwitch
 from controller.probing import Path as ProbedPath
 from controller.probing import Probing, Reading
-from controller.southbound.probe_frames import Frames
+from controller.southbound.probe_frames import Frames, packet_in_parts
 from controller.southbound.session import Session, SwitchGoneError
 from controller.status import Status
-from controller.steps import PROBE_COOKIE, FoundRule
+from controller.steps import FoundRule
 from controller.wiring import Wiring, port_text
 from forwarding.openflow.rules import Rule
 from routing.graphs.channels import PRIORITIES
@@ -86,6 +86,7 @@ class Probes:
         self._asked: set[str] = set()
         """Switches that have not answered with their counters yet."""
         self._is_reading = False
+        self._will_publish = False
 
     def start(self, links: Links) -> None:
         """Begin to send."""
@@ -114,6 +115,10 @@ class Probes:
             self._probing.observe(self._status.observed, time.monotonic())
             self._publish()
 
+    def _ends(self, name: str) -> Iterator[Port]:
+        """Yield the ports of a switch to other switches."""
+        return ((name, port) for port in self._ports[name])
+
     def _declared_ports(self) -> defaultdict[str, list[int]]:
         """Return the ports of each switch to other switches."""
         ports = defaultdict[str, list[int]](list)
@@ -121,22 +126,23 @@ class Probes:
             ports[name].append(port)
         return ports
 
-    def packet_in(self, message: Any) -> None:
-        """Take a frame that a switch has sent to the controller."""
-        if message.cookie != PROBE_COOKIE or not self._sends:
-            return
+    def packet_in(self, dpid: int, message: bytes) -> None:
+        """Take a packet-in of a rule of probes from a switch; the guard has checked its lengths."""
         known = self._status.observed.switches
-        probe = self._frames.read(message.data)
-        receiver = known.get(message.datapath.id)
-        if probe is None or receiver is None or probe.dpid not in known:
+        receiver = known.get(dpid)
+        if not self._sends or receiver is None:
             return
-        sender = (known[probe.dpid].name, probe.port)
-        at = (receiver.name, message.match["in_port"])
+        in_port, frame = packet_in_parts(message)
+        probe = self._frames.read(frame)
+        if probe is None or in_port is None or probe.dpid not in known:
+            return
+        sender, at = (known[probe.dpid].name, probe.port), (receiver.name, in_port)
         now_s = time.monotonic()
         self._probing.arrived(sender, at, probe.number, reflected=probe.reflected, now_s=now_s)
-        if self._probing.changed:
-            self._probing.changed = False
-            self._publish()
+        if self._probing.changed and not self._will_publish:
+            # Together with what the next probes change: a thousand may come at once.
+            self._will_publish = True
+            hub.spawn_after(self._probing.tick_s / 4, self._publish)
 
     # --- rules -------------------------------------------------------------------------------
 
@@ -153,8 +159,10 @@ class Probes:
         self.wake()
         until_s = time.monotonic() + SETTLING_S
         hub.sleep(2 * self._probing.tick_s)
-        while time.monotonic() < until_s and not self._probing.settled(switch.name):
+        while time.monotonic() < until_s and not self._probing.settled(self._ends(switch.name)):
             hub.sleep(self._probing.tick_s)
+        if self._probing.changed:
+            self._publish()
         self._write_rules(session, switch.name)
 
     def _write_rules(self, session: Session, name: str) -> None:
@@ -276,6 +284,7 @@ class Probes:
 
     def _publish(self) -> None:
         """Report what has changed."""
+        self._probing.changed = self._will_publish = False
         observed, before = self._status.observed, self._status.observed.link_faults
         faults = self._probing.faults()
         observed.reflecting = self._probing.reflecting()

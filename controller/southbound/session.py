@@ -154,7 +154,8 @@ class Session:
 
     def send_probe(self, message: bytes) -> bool:
         """Send a probe, unless so much waits to be sent that it would be late; never block."""
-        return not self.datapath.send_q.full() and bool(self.datapath.send(message))
+        waiting = self.datapath.send_q  # None once the connection is over
+        return waiting is not None and not waiting.full() and bool(self.datapath.send(message))
 
     def _transaction(self) -> int:
         """Return a new transaction id; Ryu gives them to messages only: to any."""

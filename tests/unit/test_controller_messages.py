@@ -12,9 +12,9 @@ from ryu.ofproto import ofproto_v1_3_parser as parser
 from ryu.ofproto.ofproto_protocol import ProtocolDesc
 
 from controller.southbound import messages
-from controller.southbound.flow_entry import FlowEntry
+from controller.southbound.entries import FlowEntry, GroupEntry
 from controller.southbound.messages import change_message, found_group, found_rule
-from controller.steps import GroupChange, RuleChange, normal
+from controller.steps import FoundGroup, GroupChange, RuleChange, normal
 from forwarding.openflow.rules import (
     CONTROLLER,
     COOKIE,
@@ -28,6 +28,7 @@ from forwarding.openflow.rules import (
     SetField,
     ToGroup,
 )
+from tests.openflow_messages import group_entry
 
 DATAPATH = ProtocolDesc(version=ofp.OFP_VERSION)
 
@@ -209,13 +210,22 @@ def test_a_group_comes_back_as_it_was_sent(command: Any, code: int) -> None:
     assert (message.command, message.type, message.group_id) == (code, ofp.OFPGT_ALL, 5)
     assert len(message.buckets) == (0 if command == "delete" else 3)
     if command != "delete":
-        stats = SimpleNamespace(type=message.type, group_id=5, buckets=message.buckets)
-        assert found_group(stats).group == group
+        entry = GroupEntry.parser(group_entry(bytes(message.buf)), 0)
+        assert found_group(entry).group == group
+        assert [len(bucket.actions) for bucket in entry.buckets] == [1, 2, 2]
 
 
 def test_a_group_of_another_type_is_not_ours() -> None:
-    stats = SimpleNamespace(type=ofp.OFPGT_SELECT, group_id=5, buckets=[])
-    assert found_group(stats).group is None
+    for other in (
+        parser.OFPGroupMod(DATAPATH, type_=ofp.OFPGT_SELECT, group_id=5, buckets=[]),
+        parser.OFPGroupMod(
+            DATAPATH, group_id=5, buckets=[parser.OFPBucket(actions=[parser.OFPActionDecNwTtl()])]
+        ),
+    ):
+        other.set_xid(1)
+        other.serialize()
+        found = found_group(GroupEntry.parser(group_entry(bytes(other.buf)), 0))
+        assert found == FoundGroup(5, None)
 
 
 def test_entries_are_for_other_applications_as_ryu_parses_them() -> None:

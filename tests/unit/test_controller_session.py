@@ -14,7 +14,7 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 from ryu.ofproto.ofproto_protocol import ProtocolDesc
 
-from controller.southbound.flow_entry import FlowEntry
+from controller.southbound.entries import FlowEntry
 from controller.southbound.session import Session, SwitchGoneError
 from controller.steps import RuleChange
 from forwarding.openflow.rules import COOKIE, Field, Output, Rule

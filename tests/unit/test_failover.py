@@ -14,6 +14,7 @@ from controller.config import Config
 from controller.desired import Desired
 from controller.planning import Goal, Task, planned
 from controller.southbound.encode import encode
+from controller.southbound.entries import GroupEntry
 from controller.southbound.messages import change_message, found_group
 from controller.steps import FoundGroup, GroupChange
 from forwarding.from_plan import state_of_plan
@@ -27,6 +28,7 @@ from forwarding.openflow.rules import Group, Output, SwitchRules
 from routing.failover.reach import Reach
 from routing.plan import Plan, make_plan
 from tests.cycles import has_cycle
+from tests.openflow_messages import group_entry
 from topologies import load
 from topologies.failures import Failures
 from verification.changes.tiers import between_plans
@@ -74,10 +76,11 @@ def test_groups_are_encoded_as_by_ryu_and_read_back(plan: Plan) -> None:
             message.set_xid(7)
             message.serialize()
             assert encode(change, 7) == bytes(message.buf)
-        buckets = change_message(DATAPATH, GroupChange("add", group)).buckets
-        kind, number = ofproto_v1_3.OFPGT_FF, group.group_id
-        stats = SimpleNamespace(type=kind, group_id=number, buckets=buckets)
-        assert found_group(stats) == FoundGroup(number, group)
+        added = encode(GroupChange("add", group), 7)
+        assert added is not None
+        entry = GroupEntry.parser(group_entry(added), 0)
+        assert entry.type == ofproto_v1_3.OFPGT_FF
+        assert found_group(entry) == FoundGroup(group.group_id, group)
 
 
 def test_only_the_first_bucket_whose_port_is_up_is_applied() -> None:

@@ -16,10 +16,11 @@ from controller.probe_rules import (
     held_rules,
     probe_rules,
 )
-from controller.southbound.probe_frames import ROUNDS_VALID, Frames, Probe
+from controller.southbound.probe_frames import ROUNDS_VALID, Frames, Probe, packet_in_parts
 from controller.southbound.probes import priority_of
 from controller.steps import PROBE_COOKIE, FoundRule, reconcile
 from forwarding.openflow.rules import CONTROLLER, COOKIE, IN_PORT, Output, Rule, SwitchRules
+from tests.openflow_messages import match, message, oxm, packet_in
 
 DPID = 0x1234_5678_9ABC
 
@@ -70,6 +71,17 @@ def test_a_forged_an_old_and_another_controllers_probe_count_for_nothing() -> No
         assert frames.read(frame[:length]) is None
     frames.round = ROUNDS_VALID
     assert frames.read(frame) is None
+
+
+@pytest.mark.parametrize("fields", [(), (oxm(2, bytes(8)),), (oxm(3, bytes(6)), oxm(2, bytes(8)))])
+def test_a_packet_in_is_a_port_and_a_frame(fields: tuple[bytes, ...]) -> None:
+    found = packet_in_parts(packet_in(70_000, b"frame", PROBE_COOKIE, *fields))
+    assert found == (70_000, b"frame")
+
+
+def test_a_packet_in_without_a_port_has_none() -> None:
+    without = message(10, bytes(16) + match(oxm(2, bytes(8))) + bytes(2) + b"frame")
+    assert packet_in_parts(without) == (None, b"frame")
 
 
 def test_probes_are_accepted_from_ports_to_switches_only() -> None:

@@ -12,7 +12,7 @@ from ryu.ofproto import ofproto_parser, ofproto_protocol
 from ryu.ofproto import ofproto_v1_3 as ofp
 
 from controller.southbound import wire
-from controller.southbound.flow_entry import FlowEntry
+from controller.southbound.entries import FlowEntry
 from controller.southbound.guard import Guard, Limits
 from controller.southbound.messages import found_rule
 from controller.southbound.wire import WireError

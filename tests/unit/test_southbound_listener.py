@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import struct
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from ryu.ofproto import ofproto_v1_3 as ofp
 
 from controller.config import Config
 from controller.desired import Desired
@@ -15,7 +17,8 @@ from controller.southbound import listener
 from controller.southbound.guard import Limits
 from controller.southbound.listener import GuardedConnections, GuardedSocket, LimitedLog
 from controller.status import Status
-from tests.openflow_messages import VALID, message
+from controller.steps import PROBE_COOKIE
+from tests.openflow_messages import VALID, message, packet_in
 from topologies import load
 
 
@@ -33,6 +36,9 @@ class Connection:
     def recv(self, _size: int) -> bytes:
         return next(self.parts, b"")
 
+    def sendall(self, _data: bytes) -> None:
+        pass
+
     def close(self) -> None:
         self.closed = True
 
@@ -43,15 +49,38 @@ def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
         yield caplog
 
 
-def guarded(*parts: bytes) -> tuple[GuardedSocket, Connection]:
-    connection = Connection(*parts)
-    return GuardedSocket(connection, "here", LimitedLog(), counts()), connection
+def guarded(
+    *parts: bytes, probes: list[tuple[int, bytes]] | None = None
+) -> tuple[GuardedSocket, Connection]:
+    connection, taken = Connection(*parts), [] if probes is None else probes
+
+    def take_probe(dpid: int, packet_in: bytes) -> None:
+        taken.append((dpid, packet_in))
+
+    return GuardedSocket(connection, "here", LimitedLog(), counts(), take_probe), connection
 
 
 def test_ryu_reads_whole_messages_in_pieces_of_any_size() -> None:
     text = VALID["hello"] + VALID["echo request"]
     reader, _ = guarded(text[:5], text[5:20], text[20:])
     assert b"".join(iter(lambda: reader.recv(3), b"")) == text
+
+
+def test_probes_do_not_reach_ryu() -> None:
+    taken: list[tuple[int, bytes]] = []
+    ours, other = packet_in(2, b"probe", PROBE_COOKIE), packet_in(2, b"frame", PROBE_COOKIE + 1)
+    reader, _ = guarded(ours, VALID["features reply"], other + ours, ours, probes=taken)
+    reader.sendall(message(ofp.OFPT_FEATURES_REQUEST))
+    with pytest.raises(TimeoutError):
+        reader.recv(1000)
+    assert reader.recv(1000) == VALID["features reply"]
+    assert reader.recv(1000) == other
+    with pytest.raises(TimeoutError):
+        reader.recv(1000)
+    assert reader.recv(1000) == b""
+    # The first came before the switch had said who it is.
+    (dpid,) = struct.unpack_from("!Q", VALID["features reply"], 8)
+    assert taken == [(dpid, ours)] * 2
 
 
 def test_a_malformed_message_is_the_end(log: pytest.LogCaptureFixture) -> None:
@@ -80,7 +109,7 @@ def test_dropped_packets_are_reported_at_the_end(log: pytest.LogCaptureFixture) 
 def test_connections_beyond_the_limit_are_closed(
     monkeypatch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture
 ) -> None:
-    serve = GuardedConnections(counts())
+    serve = GuardedConnections(counts(), lambda _dpid, _packet_in: None)
     refused = Connection()
 
     def while_one_is_open(_connection: Any, _address: object) -> None:
