@@ -10,17 +10,15 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
-from bench.entry import run_benchmark
+from bench.entry import run_benchmark, table_option
 from emulation.runtime import require_root
-from emulation.signals import end_at_signal
 from experiments.framework.routed import Routed
 from experiments.studies.agreement import measure
 from experiments.studies.agreement.cases import Case
@@ -128,23 +126,24 @@ def run(case: Case, counts: Sequence[int], longest_s: float) -> Iterator[Line]:
             )
 
 
-def table(lines: Sequence[Line]) -> Table:
-    """Return the lines as a table."""
-    shown = Table(title="emulator against simulator", title_justify="left")
-    for name in ("fabric", "link", "loops", "window", "worst flow", "stretch", "hops/s", "valid"):
-        shown.add_column(name)
-    for line in lines:
-        shown.add_row(
-            f"{line.fabric} {line.pattern}",
-            f"{line.rate_mbps:g} Mbit/s, {line.delay_us:g} us",
-            str(line.loops),
-            f"{line.window_s:g} s",
-            f"{line.worst:.2%}",
-            "-" if line.stretch is None else f"{line.stretch:.2f}",
-            f"{line.hops_per_s:,}",
-            "yes" if line.valid else "NO: " + "; ".join(line.problems),
+def table_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the table in docs/emulation.md."""
+    lines = [
+        "| fabric | pattern | link | loops | window | worst flow | same knot | valid | stretch"
+        " | hops/s |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        stretch = "-" if row["stretch"] is None else f"{row['stretch']:.2f}"
+        valid = "yes" if row["valid"] else f"no: {'; '.join(row['problems'])}"
+        lines.append(
+            f"| `{row['fabric']}` | {row['pattern']}"
+            f" | {row['rate_mbps']:g} Mbit/s, {row['delay_us']:g} us"
+            f" | {row['loops']} | {row['window_s']:g} s | {row['worst']:.2%}"
+            f" | {'yes' if row['same_knot'] else 'no'} | {valid} | {stretch}"
+            f" | {row['hops_per_s']:,} |"
         )
-    return shown
+    return lines
 
 
 @click.command(epilog="Example: sudo .venv/bin/python -m bench.emulation_time --loops 0,4")
@@ -152,21 +151,20 @@ def table(lines: Sequence[Line]) -> Table:
 @click.option("--only", multiple=True, help="Only fabrics whose spec contains this text.")
 @click.option("--longest", default=LONGEST_S, show_default=True, help="Longest window, s.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@table_option(lambda run: table_of(run["lines"]))
 def main(loops: str, only: tuple[str, ...], longest: float, as_json: bool) -> None:
     """Compare the flows of emulator and simulator at several link speeds and loads."""
     require_root()
-    end_at_signal()
-    console = Console(stderr=True)
     found: list[Line] = []
     for case in cases(only):
         for line in run(case, [int(word) for word in loops.split(",")], longest):
-            console.print(line, highlight=False)
+            click.echo(line, err=True)
             found.append(line)
     if as_json:
         head = {"machine": machine.machine(), "versions": machine.versions()}
-        click.echo(json.dumps({**head, "lines": [asdict(line) for line in found]}))
+        click.echo(json.dumps({**head, "lines": [asdict(line) for line in found]}, indent=1))
     else:
-        Console(width=150).print(table(found))
+        click.echo("\n".join(table_of([asdict(line) for line in found])))
     if not all(line.good for line in found):
         sys.exit(1)
 

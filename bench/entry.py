@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from common.errors import KnotlessError
+from emulation.signals import end_at_signal
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -34,7 +35,8 @@ def table_option(table_of: Callable[[Any], Sequence[str]]) -> Callable[[Command]
 
 
 def run_benchmark(benchmark: click.Command) -> None:
-    """Run the command of a benchmark and exit."""
+    """Run the command of a benchmark and exit; TERM takes its fabric down, as Ctrl-C does."""
+    end_at_signal()
     try:
         benchmark()
     except KnotlessError as error:

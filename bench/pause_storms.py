@@ -39,7 +39,7 @@ PAUSE = """
 import socket, sys, time
 quanta, count, every_s = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as out:
-    out.bind(("h1-eth0", 0))
+    out.bind((sys.argv[4], 0))
     head = bytes.fromhex("0180c2000001 020000000101 8808 0001")
     began = time.monotonic()
     for number in range(count):
@@ -127,7 +127,7 @@ def measure(
         usual, usual_s = received(), time.monotonic() - began
         storm = (977, 120, 0.1) if half else (LONGEST, 8, 1.5)
         storm_began = time.monotonic()
-        start(HOST, PAUSE, *storm)
+        start(HOST, PAUSE, *storm, f"{HOST}-eth0")
         named_s = None
         while time.monotonic() < storm_began + STORM_S:
             hosts = [host["host"] for host in too_long(lab.daemon.status())]

@@ -4,6 +4,9 @@ Links are cut and mended one after the other, with carrier loss, under all-to-al
 flow control that the plan requires. The port is down when the kernel reports that the interface of
 a switch has lost its carrier. Measured from then on: the time to the last barrier reply of the new
 routes, to the first frame that arrives on a path that used the link, and to the end of the change.
+
+With ``--silent`` links keep their carrier and lose all frames, so that probes must find that. Times
+count from the cut on then, and ``found_ms`` is the time until the controller knows.
 """
 
 from __future__ import annotations
@@ -98,11 +101,15 @@ class Watch:
 
 @dataclass(frozen=True)
 class Cut:
-    """One cut, or mend: when the port was down, and when the routes were repaired."""
+    """One cut, or mend: when the port was down, and when the routes were repaired.
+
+    ``port`` of a silent cut is when frames began to be lost. ``found`` is when the controller knew.
+    """
 
     link: str
     failed: bool
     port: float
+    found: float | None
     served: float | None
     done: float | None
     tier: int | None
@@ -135,18 +142,23 @@ def traffic(lab: EmulatedFabric, frames_per_s: float, log: Path) -> Iterator[Non
             time.sleep(0.5)  # what is under way arrives
 
 
-def change(lab: EmulatedFabric, watch: Watch, link: Link, *, failed: bool) -> Cut:
+def change(lab: EmulatedFabric, watch: Watch, link: Link, *, failed: bool, silent: bool) -> Cut:
     """Cut or mend a link, and wait for the routes."""
     cable, begin, seen = lab.cables.one(link.name), time.time(), len(watch.ports)
-    (lab.cables.cut if failed else lab.cables.mend)(cable)
+    if failed:
+        lab.cables.cut(cable, silent=silent)
+    else:
+        lab.cables.mend(cable)
     what = [link.name] if failed else []
     served = watch.after(begin, "rerouted", what)
     done = watch.after(begin, "routes", what) if served else None
-    port = watch.ports[seen] if len(watch.ports) > seen else begin
+    port = watch.ports[seen] if len(watch.ports) > seen and not silent else begin
+    found = watch.after(begin, "failures", what)
     return Cut(
         link.name,
         failed,
         port,
+        found[0] if found else None,
         served[0] if served else None,
         done[0] if done else None,
         served[1]["tier"] if served else None,
@@ -164,7 +176,9 @@ def settle(lab: EmulatedFabric) -> None:
     time.sleep(PAUSE_S)
 
 
-def measure(spec: str, load_name: str, cuts: int, longest_s: float, seed: int) -> dict[str, Any]:
+def measure(
+    spec: str, load_name: str, cuts: int, longest_s: float, seed: int, *, silent: bool
+) -> dict[str, Any]:
     """Cut and mend links of a fabric under a load, and return the figures."""
     fabric = load(spec)
     plan = make_plan(fabric)
@@ -188,13 +202,14 @@ def measure(spec: str, load_name: str, cuts: int, longest_s: float, seed: int) -
             while len(found) < 2 * cuts and time.monotonic() - began < longest_s:
                 link = dice.choice(fabric.links)
                 for failed in (True, False):
-                    found.append(change(lab, watch, link, failed=failed))
+                    found.append(change(lab, watch, link, failed=failed, silent=silent))
                     settle(lab)
             busy = psutil.cpu_percent()
         stretch = lab.daemon.status()["stretch"]
         records = np.fromfile(log, dtype=RECORD)
     return {
         "fabric": spec,
+        "cut": "silent" if silent else "carrier",
         "load": load_name,
         "frames_per_s": round(frames_per_s * len(names)),
         "flow_control": plan.flow_control,
@@ -220,6 +235,7 @@ def figures(plan: Plan, found: Sequence[Cut], records: Any) -> dict[str, Any]:
     return {
         "cuts": len(cuts),
         "tiers": dict(Counter(str(cut.tier) for cut in cuts)),
+        "found_ms": spread([cut.found and cut.found - cut.port for cut in cuts]),
         "repaired_ms": spread([cut.served and cut.served - cut.port for cut in cuts]),
         "first_frame_ms": spread(arrivals),
         "complete_ms": spread([cut.done and cut.done - cut.port for cut in cuts]),
@@ -267,15 +283,17 @@ def users_of_links(plan: Plan, links: set[str]) -> Mapping[str, Any]:
 def table_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the table in docs/performance.md."""
     lines = [
-        "| fabric | load | frames/s | cuts (tier 1) | new routes, median | p99 | first frame,"
-        " median | p99 | frames lost per cut | CPU, load average |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| fabric | cut | load | frames/s | cuts (tier 1) | found, median | longest"
+        " | new routes, median | p99 | first frame, median | p99 | frames lost per cut"
+        " | CPU, load average |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        repaired, first = row["repaired_ms"], row["first_frame_ms"]
+        found, repaired, first = row["found_ms"], row["repaired_ms"], row["first_frame_ms"]
         lines.append(
-            f"| `{row['fabric']}` | {row['load']} | {row['frames_per_s']:,}"
+            f"| `{row['fabric']}` | {row['cut']} | {row['load']} | {row['frames_per_s']:,}"
             f" | {row['cuts']} ({row['tiers'].get('1', 0)})"
+            f" | {found['median']} ms | {found['max']} ms"
             f" | {repaired['median']} ms | {repaired['p99']} ms"
             f" | {first['median']} ms | {first['p99']} ms"
             f" | {row['lost_frames'] / max(1, row['cuts']):.1f}"
@@ -290,6 +308,7 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 @click.option("--cuts", type=click.IntRange(1, 10_000), default=25, show_default=True)
 @click.option("--longest-s", default=240.0, show_default=True, help="Time for the cuts of a case.")
 @click.option("--seed", default=1, show_default=True)
+@click.option("--silent", is_flag=True, help="Only lose frames: links keep their carrier.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @table_option(lambda run: table_of(run["rows"]))
 def main(
@@ -298,6 +317,7 @@ def main(
     cuts: int,
     longest_s: float,
     seed: int,
+    silent: bool,
     as_json: bool,
 ) -> None:
     """Measure repairs of a running fabric.
@@ -308,7 +328,7 @@ def main(
     rows = []
     for spec in specs:
         for load_name in loads:
-            rows.append(measure(spec, load_name, cuts, longest_s, seed))
+            rows.append(measure(spec, load_name, cuts, longest_s, seed, silent=silent))
             click.echo(json.dumps(rows[-1]), err=True)
     run = {"machine": machine(), "versions": versions(), "rows": rows}
     click.echo(json.dumps(run, indent=1) if as_json else "\n".join(table_of(rows)))

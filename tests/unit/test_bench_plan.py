@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bench import failover, simulation
+from bench import controller, failover, simulation
 from bench.plan import table_of
 from tests import measure_page
 
@@ -31,6 +31,13 @@ def test_the_table_of_backups_is_that_of_the_stored_run() -> None:
     )
     assert len(rows) == 2 * len(failover.FABRICS) + 2
     assert "\n".join(rows) in (DOCS / "failures.md").read_text()
+
+
+def test_the_table_of_the_controller_is_that_of_the_stored_run() -> None:
+    held = json.loads((DOCS / "benchmarks" / "controller.json").read_text())
+    rows = controller.table_of(held["rows"])
+    assert len(rows) == 4
+    assert "\n".join(rows) in (DOCS / "performance.md").read_text()
 
 
 def test_the_table_of_the_page_is_that_of_the_stored_run() -> None:

@@ -1,0 +1,132 @@
+"""Pause storms of many hosts: the controller must not take a paused link for a failed one.
+
+    sudo .venv/bin/python -m bench.false_alarms --minutes 60 --json
+
+On ``torus,4,4`` (``updown``, PAUSE on all links, no limit on the pauses of hosts), all hosts send
+to all others. One storm follows the other: a random host pauses its link for some seconds, by
+PAUSE frames of the longest time, or again and again for a part of each 100 ms. The pauses spread to
+the links between switches, and hold up the controller's probes there. No link fails, so every fault
+that the controller reports is a false alarm.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import secrets
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import psutil
+
+from bench.entry import run_benchmark
+from bench.pause_storms import LONGEST, PAUSE
+from bench.repair import Watch, traffic
+from emulation.network import EmulatedFabric
+from emulation.runtime import require_root
+from routing.plan import make_plan
+from routing.request import PlanRequest
+from runs.machine import machine, versions
+from topologies import load
+
+FABRIC = "torus,4,4"
+FRAMES_PER_S = 2000.0
+"""Of all hosts together: most links carry frames, and the emulator has time to spare."""
+PROGRESS_S = 60.0
+
+
+def measure(minutes: float, seed: int) -> dict[str, Any]:
+    """Run storms for this long, and return what was paused and what the controller reported."""
+    dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    plan = make_plan(load(FABRIC), PlanRequest(engine="updown", flow_control="pause"))
+    lab = EmulatedFabric.of(
+        plan,
+        name=f"storms-{secrets.token_hex(2)}",
+        openflow_port=0,
+        rest_port=0,
+        static_arp=True,
+        pause_share=1.0,
+    )
+    watch, storms = Watch(), 0
+    names = [host.name for host in plan.fabric.hosts]
+    with tempfile.TemporaryDirectory() as folder, lab:
+        watch.follow(lab)
+        with traffic(lab, FRAMES_PER_S / len(names), Path(folder) / "log"):
+            end_s = time.monotonic() + 60 * minutes
+            told_s = time.monotonic()
+            while time.monotonic() < end_s:
+                storm(lab, dice.choice(names), dice)
+                storms += 1
+                if time.monotonic() - told_s > PROGRESS_S:
+                    told_s = time.monotonic()
+                    left = (end_s - told_s) / 60
+                    faults = len(faults_of(watch))
+                    click.echo(f"{storms} storms, {faults} faults, {left:.0f} min left", err=True)
+        channels = lab.daemon.counters()["channels"]
+        status = lab.daemon.status()
+    ports = {port for link in plan.fabric.links for port in (link.a, link.b)}
+    paused_us = [
+        sum(one["paused_us"] for one in channel["priorities"])
+        for channel in channels
+        if channel["from"].split(":")[0] in ports and channel["to"].split(":")[0] in ports
+    ]
+    return {
+        "machine": machine(),
+        "versions": versions(),
+        "minutes": minutes,
+        "seed": seed,
+        "storms": storms,
+        "channels": len(paused_us),
+        "channels_paused": sum(us > 0 for us in paused_us),
+        "paused_s": round(sum(paused_us) / 1e6, 1),
+        "faults": faults_of(watch),
+        "valid": status["valid"],
+        "stretch": status["stretch"],
+        "load_average": round(psutil.getloadavg()[0], 1),
+    }
+
+
+def storm(lab: EmulatedFabric, host: str, dice: random.Random) -> None:
+    """Have a host pause its link for some seconds, and wait until it ends."""
+    if dice.random() < 0.5:
+        words = (LONGEST, dice.randint(1, 8), 1.0)
+    else:
+        words = (dice.randint(100, LONGEST), dice.randint(10, 80), 0.1)
+    command = [sys.executable, "-c", PAUSE, *map(str, words), f"{host}-eth0"]
+    with lab.host(host).popen(command) as process:
+        process.wait()
+
+
+def faults_of(watch: Watch) -> list[dict[str, Any]]:
+    """Return the faults and failures that the controller has reported."""
+    return [
+        {"event": kind, **fields}
+        for _, kind, fields in watch.events
+        if kind == "fault" or (kind == "failures" and fields["failed"])
+    ]
+
+
+@click.command(epilog="Example: sudo .venv/bin/python -m bench.false_alarms --minutes 60 --json")
+@click.option("--minutes", default=60.0, show_default=True, type=click.FloatRange(min=0.1))
+@click.option("--seed", default=1, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a line.")
+def main(minutes: float, seed: int, as_json: bool) -> None:
+    """Count the false alarms of probes during pause storms."""
+    require_root()
+    found = measure(minutes, seed)
+    if as_json:
+        click.echo(json.dumps(found, indent=1))
+    else:
+        click.echo(
+            f"{found['storms']} storms in {minutes:g} min; {found['channels_paused']} of"
+            f" {found['channels']} channels between switches were paused, together for"
+            f" {found['paused_s']:g} s; {len(found['faults'])} faults reported"
+        )
+
+
+if __name__ == "__main__":
+    run_benchmark(main)
