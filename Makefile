@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests demo docs test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-ibdmchk bench-repair bench-controller bench-failover fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove coverage lab-image clean
+.PHONY: help setup setup-checks setup-tests demo docs test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-ibdmchk bench-repair bench-controller bench-failover fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove prove-changes coverage lab-image clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -108,6 +108,9 @@ test-barriers: setup-tests  ## run 10,000 barriers of real processes with each f
 
 prove: setup-tests  ## check the rules of every engine on 1,000 generated fabrics (make test: 40)
 	$(BIN)/python -m tests.prove
+
+prove-changes: setup-tests  ## check changes of routes on 10,000 random fabrics
+	$(BIN)/python -m tests.prove_changes
 
 coverage:  ## measure how much Python and Rust code the tests run (twice as long as test)
 	@tools/setup.sh --coverage

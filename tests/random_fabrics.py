@@ -11,11 +11,18 @@ from topologies import Fabric, Host, Link, Switch
 from topologies.numbering import host_ip, host_mac
 from topologies.validate import validate
 
+first_seed = 0
+"""Added to all seeds; :mod:`tests.prove_changes` repeats tests with other ones."""
+drawn = 0
+"""How many generators :func:`seeded` has made."""
+
 
 def seeded(seeds: Iterable[int]) -> Iterator[tuple[int, random.Random]]:
     """Yield each seed and a random generator that starts from it."""
+    global drawn
     for seed in seeds:
-        yield seed, random.Random(seed)  # noqa: S311 - it only has to be repeatable
+        drawn += 1
+        yield seed, random.Random(first_seed + seed)  # noqa: S311 - it only has to be repeatable
 
 
 def small_fabric(pick: random.Random, *, most_switches: int = 6, most_hosts: int = 6) -> Fabric:

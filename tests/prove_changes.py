@@ -1,0 +1,40 @@
+"""``python -m tests.prove_changes [FABRICS]``: changes of routes on many random fabrics.
+
+The seeded tests of changes, reloads and failures in the middle of them are repeated with other
+seeds until they have drawn so many fabrics; 10,000 without FABRICS. ``make test`` runs them once.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests import random_fabrics
+
+PROPERTIES = Path(__file__).parent / "property"
+FILES = ("test_changes.py", "test_other_fabrics.py", "test_fabric_reloads.py")
+ROUND = 1_000_000
+"""Seeds of one round; the tests use fewer."""
+
+
+def main() -> int:
+    """Run the tests until enough fabrics were drawn; return pytest's exit status."""
+    wanted = int(sys.argv[1]) if sys.argv[1:] else 10_000
+    began = time.monotonic()
+    while random_fabrics.drawn < wanted:
+        status = pytest.main(["-q", "-x", *(str(PROPERTIES / name) for name in FILES)])
+        passed = f"{random_fabrics.drawn} fabrics, {time.monotonic() - began:.0f} s"
+        if status:
+            sys.stdout.write(f"FAILED after {passed}; seeds from {random_fabrics.first_seed} on\n")
+            return int(status)
+        sys.stdout.write(f"{passed}\n")
+        sys.stdout.flush()
+        random_fabrics.first_seed += ROUND
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
