@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import sys
+from dataclasses import replace
 from typing import Any, ClassVar, NoReturn
 
 from ryu.base import app_manager
@@ -22,6 +23,7 @@ from controller import config
 from controller.losses import Losses
 from controller.service import Service
 from controller.southbound import listener, options
+from controller.southbound.conductor import DEFAULT_PACE
 from controller.southbound.probes import Probes
 from controller.southbound.switches import Switches
 from topologies import KnotlessError
@@ -46,9 +48,8 @@ class KnotlessController(app_manager.RyuApp):
             self.service = Service(path, settings)
             losses = Losses.beside(config.state_path(settings, path))
             losses.read()
-            self.probes = Probes(
-                self.service.status, self.service, config.emulator_path(settings, path)
-            )
+            emulator = config.emulator_path(settings, path)
+            self.probes = Probes(self.service.status, self.service, emulator)
             listener.install(listening.tls, self.service.metrics, self.probes.packet_in)
         except KnotlessError as error:
             _fail(error)
@@ -56,6 +57,7 @@ class KnotlessController(app_manager.RyuApp):
         self.switches = Switches(
             self.service.status,
             self.service,
+            pace=replace(DEFAULT_PACE, emulator=emulator),
             prober=self.probes,
             election=election,
             refresh=self.service.several.follow_operators,

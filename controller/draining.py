@@ -98,3 +98,42 @@ class Draining:
             return True
         # What had arrived earlier is all that has been sent until later: nothing was under way.
         return before[b][0] + lost >= now[a][1]
+
+
+class PriorityDraining:
+    """The same rounds where each priority is counted, and all channels at one moment.
+
+    Frames of one priority keep their order, so a channel has delivered what it held when so many
+    frames have arrived as had arrived or were under way, or when nothing is under way. A frame
+    that has arrived is on its next channel at the same moment. Frames of other priorities, such as
+    probes, are counted apart.
+    """
+
+    def __init__(self, rounds: int) -> None:
+        self._left = rounds
+        self._late: dict[tuple[str, str], int] | None = None
+
+    @property
+    def late(self) -> list[tuple[str, str]]:
+        """The channels and priorities for which the current round waits."""
+        return list(self._late or ())
+
+    def see(self, counted: Mapping[tuple[str, str], tuple[int, int]]) -> bool:
+        """Take the frames that have arrived and those under way; return whether all is done."""
+        if self._late is not None:
+            self._late = {
+                channel: wanted
+                for channel, wanted in self._late.items()
+                if counted.get(channel, (0, 0))[0] < wanted and counted.get(channel, (0, 0))[1]
+            }
+            if not self._late:
+                self._left -= 1
+        if not self._late:
+            if not any(coming for _, coming in counted.values()):
+                self._left = 0
+            self._late = {
+                channel: arrived + coming
+                for channel, (arrived, coming) in counted.items()
+                if coming
+            }
+        return self._left <= 0

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import chain
+from pathlib import Path
 from typing import Protocol
 
 from eventlet import tpool
@@ -14,13 +14,13 @@ from ryu.lib import hub
 
 from common.errors import KnotlessError
 from controller.ahead import Ahead
-from controller.draining import Counters, Draining, channels_between
+from controller.draining import Counters, channels_between
 from controller.losses import Losses, counted
 from controller.observed import Observed
 from controller.planning import Planned, Task, planned
+from controller.southbound.drains import CountedDrain, Drain, EmulatedDrain
 from controller.status import Status
-from controller.wiring import port_text
-from topologies.failures import Failures, usable
+from topologies.failures import Failures
 
 DRAIN_REPORT_S = 30.0
 """When packets of older rules that have not left are reported."""
@@ -34,13 +34,15 @@ class Pace:
     """How the controller waits.
 
     ``execute`` calls a function that can take long, while green threads go on. Counters are read
-    every ``drain_interval_s`` while packets of older rules leave. After each change that is planned
-    ahead it pauses for ``ahead_interval_s``; None: nothing is planned ahead.
+    every ``drain_interval_s`` while packets of older rules leave; of a fabric of ours, the control
+    socket ``emulator`` is asked instead. After each change that is planned ahead it pauses for
+    ``ahead_interval_s``; None: nothing is planned ahead.
     """
 
     execute: Callable[[Callable[[Task], Planned], Task], Planned] = tpool.execute
     drain_interval_s: float = 0.05
     ahead_interval_s: float | None = 0.02
+    emulator: Path | None = None
 
 
 DEFAULT_PACE = Pace()
@@ -211,39 +213,24 @@ class Conductor:
             if not transition.pauses_between_switches:
                 transition.drained()
                 return
-            draining, failures = None, transition.existing.failures
+            drain = self._drain_of_step()
             while transition.number == number:
-                earlier = self._status.observed.probed()
-                counters = self._hands.port_counters()
-                if transition.number != number:
+                if drain.look():
+                    transition.drained()
                     return
-                if draining is None or failures != transition.existing.failures:
-                    # What is on a link that fails meanwhile is lost, and is not waited for.
-                    failures = transition.existing.failures
-                    draining = self._draining(failures, counters)
-                if draining is not None and draining.counted_in(counters):
-                    if draining.see(counters, earlier, self._status.observed.probed()):
-                        transition.drained()
-                        return
-                    if not draining.late:
-                        continue  # the next round begins at once
                 if time.monotonic() - began_s > DRAIN_REPORT_S:
-                    late = draining.late if draining else ()
-                    transition.not_drained = [port_text(sender) for sender, _ in late]
-                hub.sleep(self._pace.drain_interval_s)
+                    transition.not_drained = drain.late
+                hub.sleep(drain.pause_s)
         finally:
             transition.not_drained = []
             self._is_draining = False
             self.wake()
 
-    def _draining(self, failures: Failures, counters: Counters) -> Draining | None:
-        """Begin to wait for all channels that have not failed; None: counters are missing."""
-        channels = channels_between(usable(self._transition.existing.fabric, failures).links)
-        if any(port not in counters for port in chain.from_iterable(channels)):
-            return None
-        rounds, keeps_order = self._transition.drain_rounds()
-        lost = {channel: self._losses.of(channel, counters) for channel in channels}
-        return Draining(channels, rounds, lost, keeps_order=keeps_order)
+    def _drain_of_step(self) -> Drain:
+        if self._pace.emulator is not None:
+            return EmulatedDrain(self._status, self._pace.emulator)
+        read, interval_s = self._hands.port_counters, self._pace.drain_interval_s
+        return CountedDrain(self._status, read, self._losses, interval_s)
 
 
 def failures_of(observed: Observed) -> Failures:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from controller.draining import Draining, Port, channels_between
+from controller.draining import Draining, Port, PriorityDraining, channels_between
 from topologies import load
 
 A, B = ("s1", 2), ("s2", 3)
@@ -161,3 +161,57 @@ def test_no_old_frame_is_left_in_a_chain_of_queues(seed: int) -> None:
     else:
         raise AssertionError("it never ends")
     assert not any("old" in queue for queue in queues)
+
+
+def left_in_a_chain(seed: int, rounds: int | None = None) -> int:
+    """Return the old frames in a chain of channels when :class:`PriorityDraining` is done.
+
+    Each channel has three queues, of which random ones stand still for a while, and a frame may
+    change its priority from one channel to the next. New ones follow all the time.
+    """
+    dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    length = dice.randrange(1, 5)
+    queues = [[deque(["old"] * dice.randrange(4)) for _ in range(3)] for _ in range(length)]
+    arrived = [[dice.randrange(9) for _ in range(3)] for _ in range(length)]
+
+    def move(paused: tuple[int, int]) -> None:
+        at, priority = dice.randrange(-1, length), dice.randrange(3)
+        if at >= 0 and ((at, priority) == paused or not queues[at][priority]):
+            return
+        frame = "new" if at < 0 else queues[at][priority].popleft()
+        if at >= 0:
+            arrived[at][priority] += 1
+        if at + 1 < length:
+            queues[at + 1][dice.randrange(3)].append(frame)
+
+    draining = PriorityDraining(rounds or length)
+    for _ in range(5000):
+        counted = {
+            (f"s{at}:2", str(priority)): (arrived[at][priority], len(queues[at][priority]))
+            for at in range(length)
+            for priority in range(3)
+        }
+        if draining.see(counted):
+            return sum(queue.count("old") for of in queues for queue in of)
+        paused = dice.randrange(length), dice.randrange(3)
+        for _ in range(dice.randrange(12)):
+            move(paused)
+    raise AssertionError("it never ends")
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_no_old_frame_is_left_where_priorities_are_counted(seed: int) -> None:
+    assert left_in_a_chain(seed) == 0
+
+
+def test_too_few_rounds_leave_old_frames() -> None:
+    assert any(left_in_a_chain(seed, rounds=1) for seed in range(300))
+
+
+def test_nothing_under_way_is_seen_at_once() -> None:
+    assert PriorityDraining(9).see({("h1", "0"): (5, 0), ("s1:2", "3"): (8, 0)})
+    draining = PriorityDraining(9)
+    assert not draining.see({("s1:2", "0"): (5, 1), ("s1:2", "3"): (8, 0)})
+    assert draining.late == [("s1:2", "0")]
+    # It was lost.
+    assert draining.see({("s1:2", "0"): (5, 0), ("s1:2", "3"): (8, 0)})

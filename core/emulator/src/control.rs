@@ -19,6 +19,7 @@ enum Request {
     Status {},
     Counters {},
     Deadlock {},
+    UnderWay {},
     Reset {
         #[serde(default)]
         links: Vec<LinkChange>,
@@ -94,6 +95,7 @@ impl Control {
             Request::Status {} => Ok(report::status(engine, self.host_wait_us, self.kernel_lost)),
             Request::Counters {} => Ok(report::counters(engine, now)),
             Request::Deadlock {} => Ok(json!({ "deadlock": report::deadlock(engine) })),
+            Request::UnderWay {} => Ok(report::under_way(engine, now)),
             Request::Reset { links, flow_control } => {
                 self.reset(&links, flow_control, engine)?;
                 Ok(json!({ "now_us": now as f64 / MICROSECOND as f64 }))

@@ -203,6 +203,7 @@ impl Engine {
                 stage
             }
         };
+        self.state.arrived[channel.index()][usize::from(priority)] += 1;
         let real = self.state.clock.moment().real;
         self.state.transit.arrived(real, sequence, next);
     }
@@ -255,21 +256,6 @@ impl Engine {
     pub fn count_unqueued(&mut self, end: EndId, frames: u64) {
         let outgoing = self.state.fabric.ends[end].outgoing;
         self.model.count_drops(outgoing, DropCause::Queue, frames);
-    }
-
-    /// When the next event is due.
-    pub fn next_event(&self) -> Option<Time> {
-        self.state.events.peek().map(|(at, _)| at)
-    }
-
-    /// Number of events that are due in the future.
-    pub fn scheduled_events(&self) -> usize {
-        self.state.events.len()
-    }
-
-    /// Number of frames in queues, on links and in switches.
-    pub fn frames_in_network(&self) -> u64 {
-        self.model.waiting_frames() + self.state.transit.pending() + self.state.delivering
     }
 
     /// Remove all frames and set all counters to zero; `fabric` may have other settings.

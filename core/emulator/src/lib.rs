@@ -20,6 +20,7 @@ pub mod host_rings;
 pub mod log;
 pub mod nfqueue;
 pub mod nic;
+mod observation;
 pub mod pause_history;
 pub mod pause_report;
 mod receive;

@@ -113,6 +113,18 @@ pub fn deadlock(engine: &Engine) -> Value {
     })
 }
 
+/// The answer to `under-way`. Priorities without any frame so far are left out.
+pub fn under_way(engine: &Engine, now: Time) -> Value {
+    let fabric = &engine.state().fabric;
+    let channels = engine.under_way().map(|(channel, counted)| {
+        let some = counted.iter().enumerate().filter(|(_, of)| **of != (0, 0));
+        let some = some
+            .map(|(priority, &(arrived, coming))| (priority.to_string(), json!([arrived, coming])));
+        (fabric.channels[channel.index()].name.clone(), Value::Object(some.collect()))
+    });
+    json!({ "now_us": microseconds(now), "channels": channels.collect::<Map<_, _>>() })
+}
+
 /// The answer to `counters`.
 pub fn counters(engine: &Engine, now: Time) -> Value {
     let fabric = &engine.state().fabric;

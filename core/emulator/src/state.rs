@@ -76,6 +76,8 @@ pub struct State {
     pub(crate) spare: Vec<Vec<u8>>,
     /// Number of frames on links to hosts.
     pub(crate) delivering: u64,
+    /// By channel to a switch: how many frames of each priority have arrived, or were lost on it.
+    pub(crate) arrived: Vec<[u64; PRIORITIES]>,
     /// By channel: how many frames its switch has, and those that wait for it to return some.
     in_switch: Vec<(u32, VecDeque<(u64, Outgoing)>)>,
 }
@@ -85,6 +87,7 @@ impl State {
     pub(crate) fn new(fabric: Fabric, clock: Clock) -> State {
         State {
             in_switch: empty_switches(&fabric),
+            arrived: vec![[0; PRIORITIES]; fabric.channels.len()],
             fabric,
             clock,
             tcp: TcpTimers::default(),
@@ -102,6 +105,7 @@ impl State {
     /// continue.
     pub(crate) fn reset(&mut self, fabric: Fabric) {
         self.in_switch = empty_switches(&fabric);
+        self.arrived = vec![[0; PRIORITIES]; fabric.channels.len()];
         self.fabric = fabric;
         self.clock.reset();
         self.tcp = TcpTimers::default();

@@ -212,6 +212,12 @@ impl Transit {
         }
     }
 
+    /// The channels and priorities of the frames that have not virtually arrived.
+    pub fn under_way(&self) -> impl Iterator<Item = (ChannelId, u8)> + '_ {
+        let coming = self.records.iter().filter(|record| record.forget.is_none());
+        coming.map(|record| (record.channel, record.priority))
+    }
+
     /// Number of frames that have not virtually arrived.
     pub fn pending(&self) -> u64 {
         self.pending

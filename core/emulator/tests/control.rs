@@ -4,7 +4,7 @@ mod harness;
 
 use emulator::config::Config;
 use emulator::fabric::Fabric;
-use harness::{configuration, Bench};
+use harness::{configuration, frame, Bench, MS, TICK};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 
@@ -138,4 +138,48 @@ proptest! {
             prop_assert!(Config::parse(part).is_err() || cut == whole.len());
         }
     }
+}
+
+/// Frames that have arrived and that are under way, of priority 0.
+fn under_way(bench: &mut Bench, channel: &str) -> (u64, u64) {
+    let answer = bench.ask(json!({"do": "under-way"}));
+    let counted = &answer["channels"][channel]["0"];
+    (counted[0].as_u64().unwrap_or(0), counted[1].as_u64().unwrap_or(0))
+}
+
+#[test]
+fn what_is_under_way_is_counted_at_one_moment() {
+    let mut bench = Bench::new("pause");
+    for _ in 0..5 {
+        bench.send("ah1", &frame(3, 1000));
+    }
+    let mut seen = Vec::new();
+    for _ in 0..100 {
+        bench.step(TICK);
+        let (first, second) = (under_way(&mut bench, "h1"), under_way(&mut bench, "s1:3"));
+        assert_eq!(first.0 + first.1, 5);
+        // A frame that has arrived is on its next channel at the same time.
+        assert_eq!(second.0 + second.1, first.0);
+        seen.push(second);
+    }
+    assert!(seen.iter().any(|&(_, coming)| coming > 1), "{seen:?}");
+    assert_eq!(seen.last(), Some(&(5, 0)));
+    let answer = bench.ask(json!({"do": "under-way"}));
+    let names: Vec<&String> = answer["channels"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["h1", "h2", "h3", "s1:3", "s2:2"]);
+}
+
+#[test]
+fn frames_on_a_link_that_is_cut_are_not_under_way_for_ever() {
+    let mut bench = Bench::new("pause");
+    for _ in 0..5 {
+        bench.send("ah1", &frame(3, 1000));
+    }
+    while under_way(&mut bench, "s1:3").1 < 2 {
+        bench.step(TICK);
+    }
+    bench.ask(json!({"do": "link", "name": "s1:3-s2:2", "up": false}));
+    bench.run_for(20 * MS);
+    assert_eq!(under_way(&mut bench, "s1:3").1, 0);
+    assert!(bench.delivered.is_empty());
 }

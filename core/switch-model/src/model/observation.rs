@@ -98,6 +98,11 @@ impl<P> Model<P> {
             .flat_map(|queue| self.waiting.frames(queue))
     }
 
+    /// Frames of a priority that wait for a channel.
+    pub fn frames_waiting(&self, channel: ChannelId, priority: u8) -> u64 {
+        self.waiting.frames(&self.queues[self.place(channel, priority)]).count() as u64
+    }
+
     /// Bytes in all egress queues of a channel.
     pub fn queued_bytes(&self, channel: ChannelId) -> u64 {
         (0..PRIORITIES as u8).map(|p| self.queues[self.place(channel, p)].bytes).sum()

@@ -1,0 +1,118 @@
+"""How the controller sees that the packets of older rules have left the fabric.
+
+Switches count frames of a port by number only, so their counters must be read until they prove it
+(:class:`CountedDrain`). The emulator of a fabric of ours counts every priority, as queue counters
+of hardware do, and all channels at one moment (:class:`EmulatedDrain`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+from typing import Protocol
+
+from controller.draining import Counters, Draining, PriorityDraining, channels_between
+from controller.emulator import EmulatorError, ask
+from controller.losses import Losses
+from controller.status import Status
+from controller.wiring import port_text
+from topologies.failures import Failures, usable
+
+_SNAPSHOT_INTERVAL_S = 0.005
+"""A round needs at least as long as a frame needs for a link."""
+
+
+class Drain(Protocol):
+    """Waits for the packets of one step."""
+
+    @property
+    def late(self) -> list[str]:
+        """The ports that packets of older rules may not have left, ``s1:2``."""
+
+    @property
+    def pause_s(self) -> float:
+        """How long to wait until the next look."""
+
+    def look(self) -> bool:
+        """Look at the counters; return whether all packets of older rules have left."""
+
+
+class CountedDrain:
+    """By the port counters of switches; these are read every ``interval_s``.
+
+    What is on a link that fails meanwhile is lost, and is not waited for.
+    """
+
+    def __init__(
+        self, status: Status, read: Callable[[], Counters], losses: Losses, interval_s: float
+    ) -> None:
+        self._status, self._read, self._losses = status, read, losses
+        self._interval_s = interval_s
+        self._failures: Failures | None = None
+        self._draining: Draining | None = None
+
+    @property
+    def late(self) -> list[str]:
+        """See :class:`Drain`."""
+        return [port_text(sender) for sender, _ in self._draining.late] if self._draining else []
+
+    @property
+    def pause_s(self) -> float:
+        """See :class:`Drain`."""
+        # A round that is done is followed by the next one at once.
+        return self._interval_s if self._draining is None or self._draining.late else 0
+
+    def look(self) -> bool:
+        """See :class:`Drain`."""
+        transition, observed = self._status.transition, self._status.observed
+        number, earlier = transition.number, observed.probed()
+        counters = self._read()
+        if transition.number != number:
+            return False
+        if self._draining is None or self._failures != transition.existing.failures:
+            self._failures = transition.existing.failures
+            self._draining = self._begun(self._failures, counters)
+        if self._draining is None or not self._draining.counted_in(counters):
+            return False
+        return self._draining.see(counters, earlier, observed.probed())
+
+    def _begun(self, failures: Failures, counters: Counters) -> Draining | None:
+        """Begin to wait for all channels that have not failed; None: counters are missing."""
+        transition = self._status.transition
+        channels = channels_between(usable(transition.existing.fabric, failures).links)
+        if any(port not in counters for port in chain.from_iterable(channels)):
+            return None
+        rounds, keeps_order = transition.drain_rounds()
+        lost = {channel: self._losses.of(channel, counters) for channel in channels}
+        return Draining(channels, rounds, lost, keeps_order=keeps_order)
+
+
+class EmulatedDrain:
+    """By what the emulator at this control socket says is under way."""
+
+    pause_s = _SNAPSHOT_INTERVAL_S
+
+    def __init__(self, status: Status, emulator: Path) -> None:
+        self._emulator = emulator
+        rounds, _ = status.transition.drain_rounds()
+        # Packets that old rules have let in can still be on the lines of hosts.
+        self._draining = PriorityDraining(rounds + 1)
+
+    @property
+    def late(self) -> list[str]:
+        """See :class:`Drain`."""
+        return sorted({channel for channel, _ in self._draining.late})
+
+    def look(self) -> bool:
+        """See :class:`Drain`."""
+        try:
+            channels = ask(self._emulator, "under-way")["channels"]
+            counted = {
+                (channel, priority): (int(arrived), int(coming))
+                for channel, priorities in channels.items()
+                for priority, (arrived, coming) in priorities.items()
+            }
+        except (EmulatorError, AttributeError, KeyError, TypeError, ValueError):
+            return False
+        return self._draining.see(counted)
