@@ -59,7 +59,9 @@ def test_a_host_that_never_resumes_is_named_and_ignored(
 
     listener = threading.Thread(target=listen, daemon=True)
     listener.start()
-    storm = fabric.host("h1").popen([sys.executable, "-c", PAUSE, str(LONGEST), "2", "1.5"])
+    storm = fabric.host("h1").popen(
+        [sys.executable, "-c", PAUSE, str(LONGEST), "2", "1.5", "h1-eth0"]
+    )
 
     def named() -> bool:
         found = report(names)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from emulation import rest
+from emulation import rest, state
 from emulation.names import role_of
 from emulation.network import EmulatedFabric
 from routing.request import PlanRequest
@@ -30,6 +34,19 @@ BOTH = ["active", "standby"]
 
 def states(fabric: EmulatedFabric) -> list[str]:
     return [role["state"] if role else "dead" for role in roles(fabric)]
+
+
+@contextmanager
+def stopped(fabric: EmulatedFabric) -> Iterator[None]:
+    """Let the link emulator stand still during the block."""
+    found = state.read(fabric.names)
+    assert found is not None
+    pid = found.processes["emulator"].pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 def is_intact(fabric: EmulatedFabric) -> bool:
@@ -53,11 +70,13 @@ def test_the_successor_finishes_a_change_and_no_frame_is_lost(
             log = fabric.names.log_file(role_of("controller", other))
             before = len(log.read_text())
             until("packets of older rules are gone", lambda: settled(fabric))
-            found = rest.post(at, "/change", plan, token)
-            assert len(found["steps"]) > 1
-            until("a step", lambda: fabric.controller_status()["routes"]["older_rules"] > 0)
-            time.sleep(dice.uniform(0, 0.05))
-            kill(fabric, first)
+            # While the emulator stands still, no packet leaves, and no step ends.
+            with stopped(fabric):
+                found = rest.post(at, "/change", plan, token)
+                assert len(found["steps"]) > 1
+                until("a step", lambda: fabric.controller_status()["routes"]["older_rules"] > 0)
+                time.sleep(dice.uniform(0, 0.05))
+                kill(fabric, first)
             await_takeover(fabric, other)
             unfinished += "has not finished a change" in log.read_text()[before:]
             until("the change is complete", lambda: settled(fabric))
