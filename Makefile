@@ -30,7 +30,7 @@ demo: setup  ## run a fabric that deadlocks under PAUSE, and one that cannot
 test: setup-tests lint  ## run every check, and every test except those of test-long
 	tools/test.sh
 
-test-long: setup-tests  ## run the tests that take minutes: exports on a real kernel, large fabrics
+test-long: setup-tests  ## run the tests that take minutes: a real kernel, large fabrics, fresh machines (as root)
 	$(BIN)/pytest -m long
 
 docs: setup-tests  ## build the documentation as a site into build/site (open index.html there)

@@ -3,6 +3,7 @@
 #
 #   tools/lab-image.sh                 build/knotless-labs-RELEASE-ARCHITECTURE.tar
 #   tools/lab-image.sh --without-debs  the same without Debian packages, where they are installed
+#   tools/lab-image.sh --out FOLDER    write it there instead of to build
 #
 # It has the last commit of this repository, its Python packages as wheels, the Rust programs, the
 # Debian packages with all they depend on, and tools/lab-install.sh as install.sh. It is for
@@ -10,24 +11,31 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-case ${1-} in
-    '') debs=1 ;;
-    --without-debs) debs='' ;;
-    *) echo "lab-image: unknown option $1: give --without-debs or none" >&2; exit 1 ;;
-esac
+say() { echo "lab-image: $*"; }
+die() { echo "lab-image: $*" >&2; exit 1; }
 
-release=$(. /etc/os-release && echo "$ID-$VERSION_ID")
-name=knotless-labs-$release-$(dpkg --print-architecture)
-image=$PWD/build/$name
+debs=1 out=build
+while [ $# -gt 0 ]; do
+    case $1 in
+        --without-debs) debs='' ;;
+        --out) [ -n "${2-}" ] || die "--out needs a folder"; out=$2; shift ;;
+        *) die "unknown option $1: give --without-debs, --out FOLDER or none" ;;
+    esac
+    shift
+done
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+
+system=$(. /etc/os-release && echo "$ID-$VERSION_ID")-$(dpkg --print-architecture)
+name=knotless-labs-$system
+image=$out/$name
 rm -rf "$image"
 mkdir -p "$image/wheels" "$image/programs"
 
-say() { echo "lab-image: $*"; }
-
 add_debs() {
     local packages
-    # The Rust programs are there already.
-    packages=$(tools/setup.sh --packages | grep -v -e rustc -e cargo)
+    # The Rust programs are there already, so nothing is compiled.
+    packages=$(tools/setup.sh --packages | grep -vx -e rustc-web -e cargo-web -e gcc -e make)
     echo "$packages" >"$image/packages"
     mkdir -p "$image/debs/partial"
     : >"$image/debs/nothing-installed"
@@ -35,7 +43,9 @@ add_debs() {
     # shellcheck disable=SC2086
     apt-get -qq -y --no-install-recommends --download-only -o Debug::NoLocking=true \
         -o APT::Sandbox::User=root -o Dir::State::status="$image/debs/nothing-installed" \
-        -o Dir::Cache::archives="$image/debs" install $packages
+        -o Dir::Cache::archives="$image/debs" install $packages >/dev/null ||
+        die "apt-get could not fetch: ${packages//$'\n'/ } (its reasons are above;" \
+            "'apt-get update' helps if its lists are old)"
     rm -rf "$image/debs/partial" "$image/debs/nothing-installed" "$image/debs/lock"
     # The index of a local repository, from which apt installs only what is missing.
     (cd "$image/debs" && for deb in *.deb; do
@@ -56,9 +66,9 @@ say "Python packages"
 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=compat/build-constraints.txt \
     .venv/bin/pip wheel --quiet --use-pep517 --wheel-dir "$image/wheels" \
     ./compat -r requirements.txt -c constraints.txt setuptools wheel </dev/null
-(cd core/python && ../../.venv/bin/maturin build --quiet --release --locked \
-    --interpreter ../../.venv/bin/python --out "$image/wheels" </dev/null)
-/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' >"$image/python"
+log=$(cd core/python && ../../.venv/bin/maturin build --quiet --release --locked \
+    --interpreter ../../.venv/bin/python --out "$image/wheels" </dev/null 2>&1) || die "$log"
+echo "$system" >"$image/system"
 
 say "Rust programs"
 find core/target/release -maxdepth 1 -type f \( -perm -u+x -name 'knotless-*' \
@@ -66,6 +76,6 @@ find core/target/release -maxdepth 1 -type f \( -perm -u+x -name 'knotless-*' \
 
 [ -z "$debs" ] || { say "Debian packages"; add_debs; }
 
-tar -cf "build/$name.tar" -C build "$name"
+tar -cf "$image.tar" -C "$out" "$name"
 rm -rf "$image"
-say "build/$name.tar: $(du -h "build/$name.tar" | cut -f 1)"
+say "$image.tar: $(du -h "$image.tar" | cut -f 1)"

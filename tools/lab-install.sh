@@ -8,9 +8,9 @@ cd "$(dirname "$0")"
 say() { echo "install: $*"; }
 die() { echo "install: $*" >&2; exit 1; }
 
-python=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-[ "$python" = "$(cat python)" ] ||
-    die "this archive is for Python $(cat python), here is $python: make it on such a machine"
+system=$(. /etc/os-release && echo "$ID-$VERSION_ID")-$(dpkg --print-architecture)
+[ "$system" = "$(cat system)" ] ||
+    die "this archive is for $(cat system), here is $system: make it on such a machine"
 
 if [ -d debs ]; then
     as_root=()

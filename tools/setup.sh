@@ -68,10 +68,22 @@ add_rust_components() {
     fi
 }
 
+is_new_enough() {
+    [ -n "$1" ] && [ "$(printf '%s\n' "$RUST_MINIMUM" "$1" | sort -V | head -n 1)" = "$RUST_MINIMUM" ]
+}
+
 rust_is_new_enough() {
     local version
-    have cargo && version=$(rustc --version 2>/dev/null | awk '{ print $2 }') && [ -n "$version" ] &&
-        [ "$(printf '%s\n' "$RUST_MINIMUM" "$version" | sort -V | head -n 1)" = "$RUST_MINIMUM" ]
+    have cargo && version=$(rustc --version 2>/dev/null | awk '{ print $2 }') &&
+        is_new_enough "$version"
+}
+
+# apt's lists may be older than the Rust that Debian has by now.
+lists_are_new_enough() {
+    case " $* " in
+        *" rustc-web "*)
+            is_new_enough "$(apt-cache policy rustc-web | awk '/Candidate:/ { print $2 }')" ;;
+    esac
 }
 
 install_packages() {
@@ -88,7 +100,8 @@ install_packages() {
             -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" </dev/null
     }
     # The lists of packages may be absent or old: fetch them only if they are.
-    if ! apt_get install --no-install-recommends --no-remove "${packages[@]}" >/dev/null 2>&1; then
+    if ! lists_are_new_enough "${packages[@]}" ||
+        ! apt_get install --no-install-recommends --no-remove "${packages[@]}" >/dev/null 2>&1; then
         apt_get update
         apt_get install --no-install-recommends --no-remove "${packages[@]}" >/dev/null ||
             die "apt-get could not install: ${packages[*]} (its reasons are above)"
