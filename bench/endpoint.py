@@ -9,7 +9,7 @@ import shutil
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,11 +19,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench.entry import run_benchmark, table_option
+from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
 from common.errors import EmulationError
 from emulation import namespaces
 from emulation.names import REPOSITORY
-from runs import machine
 
 PINGPONG = REPOSITORY / "core" / "target" / "release" / "knotless-pingpong"
 POLL_US = 100
@@ -126,6 +125,17 @@ def _value(done: subprocess.CompletedProcess[str], mode: str) -> float:
 def mpi_missing() -> str | None:
     """Return why Open MPI cannot be measured here, or None."""
     absent = [tool for tool in ("mpirun", "mpicc") if shutil.which(tool) is None]
+    # Debian's openmpi-bin has mpicc, but not the header.
+    if (
+        not absent
+        and subprocess.run(
+            ["mpicc", "-E", "-x", "c", "-"],
+            input=b"#include <mpi.h>\n",
+            capture_output=True,
+            check=False,
+        ).returncode
+    ):
+        absent = ["mpi.h"]
     if absent:
         return f"{', '.join(absent)} not installed (Debian: openmpi-bin libopenmpi-dev)"
     return None
@@ -189,22 +199,31 @@ def ratios(rows: list[Row]) -> Mapping[str, float]:
     return better
 
 
-def table_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the table in docs/messages.md, of the rows of a stored run."""
+def table_of(run: Mapping[str, Any]) -> list[str]:
+    """Return the table in docs/messages.md, and how messages compare with UDP."""
     lines = [
         "| | " + " | ".join(_HEADS[mode].format(size) for mode, size, _ in CASES) + " |",
         "|---" * (len(CASES) + 1) + "|",
     ]
     for kind in KINDS:
         found = {
-            (row["mode"], row["bytes"]): row["value"] for row in rows if row["kind"] == kind.name
+            (row["mode"], row["bytes"]): row["value"]
+            for row in run["rows"]
+            if row["kind"] == kind.name
         }
         if found:
             cells = [
                 f"{found[mode, size]:,.{0 if mode == 'rate' else 2}f}" for mode, size, _ in CASES
             ]
             lines.append(f"| {kind.name} | {' | '.join(cells)} |")
-    return lines
+    rounds = min(len(row["rounds"]) for row in run["rows"])
+    factors = ", ".join(f"{case}: {factor:.2f}" for case, factor in run["times_udp"].items())
+    return [
+        *lines,
+        "",
+        f"Medians of {rounds} rounds. The better of the UDP rows over messages (rate: messages over"
+        f" the better UDP row): {factors}. {machine_line(run)}",
+    ]
 
 
 def _cell(row: Row) -> str:
@@ -217,17 +236,17 @@ def _cell(row: Row) -> str:
 @click.option("--rounds", default=5, show_default=True, help="Number of measurements of each case.")
 @click.option("--quick", is_flag=True, help="A tenth of the messages, two rounds.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@table_option(lambda run: table_of(run["rows"]))
+@table_option(table_of)
 def main(rounds: int, quick: bool, as_json: bool) -> None:
     """Compare latency and rate of small messages between two processes, in one run.
 
     Example: python -m bench.endpoint --json > docs/benchmarks/endpoint.json
     """
+    begun = about()
     rows = measure(2 if quick else rounds, 0.1 if quick else 1.0)
     if as_json:
-        measured = {"machine": machine.machine(), "versions": machine.versions()}
-        found = {**measured, "rows": [asdict(row) for row in rows], "times_udp": ratios(rows)}
-        click.echo(json.dumps(found, indent=1))
+        plain = [asdict(row) for row in rows]
+        click.echo(as_stored(begun, rows=plain, times_udp=ratios(rows)))
         return
     table = Table(title="Two processes over one veth pair: median of rounds (minimum to maximum)")
     table.add_column("")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,8 +12,34 @@ import click
 
 from common.errors import KnotlessError
 from emulation.signals import end_at_signal
+from runs.machine import machine, versions
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def about() -> dict[str, Any]:
+    """Return machine and versions, to be stored with a run; call it when the run begins."""
+    return {"machine": machine(), "versions": versions()}
+
+
+def as_stored(begun: Mapping[str, Any], **found: Any) -> str:
+    """Return the JSON of a run: what :func:`about` returned, what was found, and the load now."""
+    return json.dumps({**begun, "load_1min_after": machine()["load_1min"], **found}, indent=1)
+
+
+def machine_line(run: Mapping[str, Any]) -> str:
+    """Return the machine of a stored run in words, with its load (one-minute average)."""
+    of = run["machine"]
+    load = f"{of['load_1min']:.1f} after the run"
+    if "load_1min_after" in run:
+        load = f"{of['load_1min']:.1f} before the run and {run['load_1min_after']:.1f} after it"
+    loads = [row["load_1min"] for row in run.get("rows", ()) if "load_1min" in row]
+    if loads:
+        load = f"{min(loads):.1f} to {max(loads):.1f} when the rows were measured"
+    return (
+        f"Machine: {of['cores']} cores ({of['cpu']}), {of['memory_mib'] / 1024:.1f} GiB,"
+        f" {of['system']} {of['kernel'].split('-')[0]}; load {load}."
+    )
 
 
 def table_option(table_of: Callable[[Any], Sequence[str]]) -> Callable[[Command], Command]:

@@ -7,16 +7,14 @@ deliver. Rules are those of all switches, without and with backups.
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from bench.entry import run_benchmark, table_option
+from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
 from routing.plan import make_plan
-from runs.machine import machine, versions
 from topologies import load
 from verification.checked_plan import CheckedPlan
 
@@ -62,35 +60,37 @@ def measure(spec: str, flow_control: str) -> dict[str, Any]:
     }
 
 
-def table_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def table_of(run: Mapping[str, Any]) -> list[str]:
     """Return the table in docs/failures.md."""
     lines = [
         "| fabric | engine | flow control | failures | affected | protected | rules | with backups"
         " | groups | choice | proof |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in rows:
+    for row in run["rows"]:
         lines.append(
             f"| `{row['fabric']}` | {row['engine']} | {row['flow_control']} | {row['failures']}"
             f" | {row['affected']} | {100 * row['coverage']:.1f} % | {row['rules']}"
             f" | {row['rules_with_backups']} | {row['groups']} | {row['choice_s']:.1f} s"
             f" | {row['proof_s']:.1f} s |"
         )
-    return lines
+    return [*lines, "", machine_line(run)]
 
 
 @click.command()
 @click.argument("specs", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@table_option(lambda run: table_of(run["rows"]))
+@table_option(table_of)
 def command(specs: tuple[str, ...], as_json: bool) -> None:
     """Measure SPECS, by default ten fabrics, under their own flow control and under PFC.
 
     Example: python -m bench.failover --json > docs/benchmarks/failover.json
     """
+    begun = about()
     rows = [measure(spec, of) for of in ("auto", "pfc") for spec in specs or FABRICS]
-    run = {"machine": machine(), "versions": versions(), "rows": rows}
-    click.echo(json.dumps(run, indent=1) if as_json else "\n".join(table_of(rows)))
+    click.echo(
+        as_stored(begun, rows=rows) if as_json else "\n".join(table_of({**begun, "rows": rows}))
+    )
 
 
 if __name__ == "__main__":

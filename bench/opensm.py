@@ -26,6 +26,8 @@ PRELOAD = "umad2sim/libumad2sim.so"
 _FIRST_SWITCH_GUID = 0x200000
 """ibsim numbers switches from this GUID, in the order of its file."""
 _READY_S = 60
+UNFINISHED, CRASHED = "not finished", "crashed"
+"""How the reasons begin for which OpenSM has no routes, besides `fails`: it gives up by itself."""
 _DAY_US = 24 * 3600 * 1_000_000
 # OpenSM's log has time stamps in microseconds. Only the lines around the routing are logged:
 # 'building routing with' before it, and the first table written after it.
@@ -167,9 +169,9 @@ class Network:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return Routed(None, failure=f"not finished after {limit_s:g} s")
+            return Routed(None, failure=f"{UNFINISHED} after {limit_s:g} s")
         if done.returncode < 0:
-            return Routed(None, failure=f"crashed by signal {-done.returncode}")
+            return Routed(None, failure=f"{CRASHED} by signal {-done.returncode}")
         return self._read(log.read_text(errors="replace").splitlines(), tables)
 
     def _read(self, log: list[str], tables: Path) -> Routed:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,14 +17,23 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bench.entry import run_benchmark, table_option
-from bench.opensm import Network, Routed, missing, network, roots_file, torus_file
+from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
+from bench.opensm import (
+    CRASHED,
+    UNFINISHED,
+    Network,
+    Routed,
+    missing,
+    network,
+    roots_file,
+    torus_file,
+)
 from common.errors import KnotlessError
+from common.files import read_text, write_whole
 from routing.engine import engine_named
 from routing.graphs.channels import channels_of
 from routing.graphs.task import MAX_VCS, Task
 from routing.plan import make_plan
-from runs import machine
 from topologies import Fabric, load
 from verification.checked_plan import CheckedPlan
 
@@ -43,6 +54,7 @@ _TREE = [
     ("lash", "lash"),
     ("dfsssp", "dfsssp"),
 ]
+_LSFT = [*_TREE[:2], ("lsft", "ftree"), *_TREE[2:]]
 ROWS: dict[str, list[tuple[str, str]]] = {
     "mesh,4,4,hosts=4": [("dor", "dor"), *_GRID[1:]],
     "torus,4,4,hosts=4": _GRID,
@@ -50,9 +62,9 @@ ROWS: dict[str, list[tuple[str, str]]] = {
     "torus,16,16,hosts=4": _GRID,
     "torus,8,8,8": _GRID,
     "fattree2,18": _TREE,
-    "lsft,3": _TREE,
-    "lsft,7": _TREE,
-    "lsft,17": _TREE,
+    "lsft,3": _LSFT,
+    "lsft,7": _LSFT,
+    "lsft,17": _LSFT,
     "random,128,degree=4,hosts=4": [*_GRID[1:], ("dl", "nue")],
 }
 """Fabric -> our engine and OpenSM's of the same kind (for nue: dl, the most similar)."""
@@ -76,7 +88,10 @@ class Ours:
 
 @dataclass(frozen=True)
 class Row:
-    """Both engines on one fabric, and the lower bound of the largest channel load."""
+    """Both engines on one fabric, and the lower bound of the largest channel load.
+
+    load_1min : the load of the machine (one-minute average) before its fabric was measured.
+    """
 
     fabric: str
     engine: str
@@ -85,6 +100,7 @@ class Row:
     refused: str
     opensm_engine: str
     opensm: Routed | None
+    load_1min: float
 
     def as_json(self) -> dict[str, object]:
         """Return the row as plain values."""
@@ -156,10 +172,11 @@ def rows(
     for spec in specs:
         pairs = [pair for pair in ROWS[spec] if not engines or pair[0] in engines]
         fabric = load(spec)
+        load_1min = round(os.getloadavg()[0], 2)
         theirs: dict[str, Routed] = {}
         if with_opensm:
             with network(fabric) as made:
-                for _, engine in pairs:
+                for engine in dict.fromkeys(peer for _, peer in pairs):
                     console.print(f"{spec}: OpenSM's {engine}", highlight=False)
                     theirs[engine] = measure_opensm(made, spec, engine, repeat)
         for engine, other in pairs:
@@ -169,7 +186,8 @@ def rows(
                 ours = measure_ours(fabric, engine, repeat)
             except KnotlessError as error:
                 refused = str(error)
-            yield Row(spec, engine, bound(fabric), ours, refused, other, theirs.get(other))
+            peer = theirs.get(other)
+            yield Row(spec, engine, bound(fabric), ours, refused, other, peer, load_1min)
 
 
 def bound(fabric: Fabric) -> float:
@@ -198,13 +216,13 @@ def table(found: list[Row]) -> Table:
     return shown
 
 
-def table_of(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the table in docs/performance.md, of the rows of a stored run."""
+def table_of(run: Mapping[str, Any]) -> list[str]:
+    """Return the table in docs/performance.md, and in how many rows OpenSM has routes earlier."""
     lines = [
         "| fabric | bound | engine | ms | VCs | load | OpenSM's | ms | VLs | load |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in found:
+    for row in run["rows"]:
         ours, peer = row["ours"], row["opensm"]
         cells = [row["fabric"], f"{row['load_bound']:,.0f}", row["engine"]]
         if ours is None:
@@ -215,10 +233,49 @@ def table_of(found: Sequence[Mapping[str, Any]]) -> list[str]:
         if peer is None:
             cells += ["", "", "not run"]
         else:
-            load = "fails" if peer["failure"] else f"{peer['max_channel_load']:,}"
+            load = _failure(peer["failure"]) or f"{peer['max_channel_load']:,}"
             cells += [_ms(peer["routing_ms"]), str(peer["virtual_lanes"] or ""), load]
         lines.append(f"| {' | '.join(cells)} |")
-    return lines
+    return [*lines, "", f"{_earlier(run['rows'])} {machine_line(run)}"]
+
+
+def merged(
+    stored: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """Return the new rows, and the stored ones of other fabrics, in the order of ``ROWS``."""
+    measured = {row["fabric"] for row in new}
+    kept = [row for row in stored if row["fabric"] not in measured]
+    order = list(ROWS)
+    return sorted([*kept, *new], key=lambda row: order.index(row["fabric"]))
+
+
+def _rows_of(path: Path) -> list[Mapping[str, Any]]:
+    if not path.exists():
+        return []
+    rows: list[Mapping[str, Any]] = json.loads(read_text(path))["rows"]
+    return rows
+
+
+def _failure(reason: str) -> str:
+    """Return a failure of OpenSM in few words, or an empty string."""
+    for words in (UNFINISHED, CRASHED):
+        if reason.startswith(words):
+            return words
+    return "fails" if reason else ""
+
+
+def _earlier(found: Sequence[Mapping[str, Any]]) -> str:
+    """Return a sentence on the rows in which both engines have routes, and OpenSM's are earlier."""
+    both = [row for row in found if row["ours"] and row["opensm"] and not row["opensm"]["failure"]]
+    earlier = [
+        f"`{row['opensm_engine']}` on `{row['fabric']}`"
+        for row in both
+        if row["opensm"]["routing_ms"] < row["ours"]["routing_ms"]
+    ]
+    here = f"in {len(earlier)}: {', '.join(earlier)}" if earlier else "in none of them"
+    return (
+        f"Both sides have routes in {len(both)} of {len(found)} rows; OpenSM's are earlier {here}."
+    )
 
 
 def _ms(value: float | None) -> str:
@@ -236,12 +293,18 @@ def _ms(value: float | None) -> str:
 @click.option("--engine", "engines", multiple=True, help="Measure these of our engines only.")
 @click.option("--repeat", default=5, show_default=True, type=click.IntRange(1, 1000))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@table_option(lambda run: table_of(run["rows"]))
+@click.option(
+    "--into",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Put the rows into this stored run, in place of those of the same fabrics.",
+)
+@table_option(table_of)
 def main(
     only: tuple[str, ...],
     engines: tuple[str, ...],
     repeat: int,
     as_json: bool,
+    into: Path | None,
 ) -> None:
     """Compare routing times of our engines and OpenSM's on the same fabrics, in one run.
 
@@ -252,10 +315,18 @@ def main(
     lacking = missing()
     if lacking:
         console.print(f"OpenSM is skipped: install {' '.join(lacking)} to compare with it")
+    begun = about()
     found = list(rows(list(only or ROWS), engines, repeat, not lacking, console))
+    plain: list[Mapping[str, Any]] = [row.as_json() for row in found]
+    if into is not None:
+        plain = merged(_rows_of(into), plain)
+    settings = {"vcs_most": MAX_VCS, "limit_s": LIMIT_S, "repeat": repeat}
+    run = as_stored(begun, **settings, rows=plain)
+    if into is not None:
+        write_whole(into, f"{run}\n")
     if as_json:
-        head = {"machine": machine.machine(), "versions": machine.versions(), "vcs_most": MAX_VCS}
-        click.echo(json.dumps({**head, "rows": [row.as_json() for row in found]}, indent=1))
+        click.echo(run)
+    if as_json or into is not None:
         return
     Console(width=max(130, console.width)).print(table(found))
 

@@ -17,9 +17,8 @@ from typing import Any
 
 import click
 
-from bench.entry import table_option
+from bench.entry import about, as_stored, machine_line, table_option
 from routing.plan import make_plan
-from runs.machine import machine
 from simulation import Load, Scenario, simulate
 from topologies import load
 
@@ -97,7 +96,7 @@ def in_its_own_process(number: int, limit_s: float) -> dict[str, Any]:
 
 
 def table_of(run: dict[str, Any]) -> list[str]:
-    """Return the rows of the table in docs/performance.md, and the load of the machine."""
+    """Return the table in docs/performance.md."""
     rows = [
         "| {fabric}, {hosts:,} hosts | {pattern} | {packet_hops:,} | {wall_s:g} | {m:.1f} M"
         " | {best:.1f} M | {peak_mb:,} MB | {runs} |".format(
@@ -105,7 +104,13 @@ def table_of(run: dict[str, Any]) -> list[str]:
         )
         for row in run["rows"]
     ]
-    return [*rows, "", f"The load of the machine after the run was {run['machine']['load_1min']}."]
+    return [
+        "| fabric | traffic | packet-link-hops | seconds | hops/s | best | memory | runs |",
+        "|---" * 8 + "|",
+        *rows,
+        "",
+        machine_line(run),
+    ]
 
 
 @click.command()
@@ -125,7 +130,7 @@ def main(slow: bool, as_json: bool, number: int | None) -> None:
     if number is not None:
         click.echo(json.dumps(measure(CASES[number])))
         return
-    rows = []
+    begun, rows = about(), []
     for index, case in enumerate(CASES):
         if case.slow and not slow:
             continue
@@ -135,7 +140,7 @@ def main(slow: bool, as_json: bool, number: int | None) -> None:
             _show(row)
     if as_json:
         cases = [asdict(case) for case in CASES if slow or not case.slow]
-        click.echo(json.dumps({"machine": machine(), "cases": cases, "rows": rows}, indent=1))
+        click.echo(as_stored(begun, cases=cases, rows=rows))
 
 
 def _show(row: dict[str, Any]) -> None:

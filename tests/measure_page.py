@@ -23,7 +23,8 @@ import click
 import psutil
 from playwright.sync_api import Page, sync_playwright
 
-from bench.entry import run_benchmark, table_option
+from bench.browser_table import REPEATS, table_of
+from bench.entry import about, as_stored, run_benchmark, table_option
 from emulation import names as names_module
 from emulation import processes, state
 from emulation.cuts import Cables
@@ -32,7 +33,6 @@ from emulation.state import State
 from routing.plan import make_plan
 from routing.request import PlanRequest
 from runs import recording
-from runs.machine import machine, versions
 from simulation import Load, Scenario, simulate
 from simulation.recorder import Recorder
 from tests.fake_fabric import FakeFabric
@@ -45,7 +45,6 @@ from web.serve import serve
 
 PLAY_S = 4.0
 WARM_UP_S = 1.5
-REPEATS = 10
 WATCH_S = 20.0
 CONFIGURATIONS = {
     "SwiftShader composites": FLAGS,
@@ -218,35 +217,14 @@ def _serve(folder: Path, urls: Any) -> None:
     serve(source, source.feed, "127.0.0.1", 0, urls.put)
 
 
-def table_of(run: dict[str, Any]) -> list[str]:
-    """Return the lines of the table of a stored run."""
-    lines = [
-        "| Chromium | frames/s | frame ms | script ms | draw ms | CPU ms: page | compositing |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for name, row in run["replay"].items():
-        used = row["processor_ms"]
-        lines.append(
-            f"| {name} | {row['frames_per_s']} | {row['frame_ms']} | {row['script_ms']}"
-            f" | {row['draw_ms']} | {used['renderer']} | {used['gpu-process']} |"
-        )
-    live = run["live"]
-    return [
-        *lines,
-        "",
-        f"A deadlock is red {live['red_after_ms_median']} ms after its detection (median of"
-        f" {REPEATS}; longest {live['red_after_ms_longest']} ms). The server of 16 switches takes"
-        f" {live['server_share_of_a_core']:.3f} of a core.",
-    ]
-
-
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @table_option(table_of)
 def main(as_json: bool) -> None:
     """Measure the page in Chromium."""
     found = large()
-    run: dict[str, Any] = {"machine": machine(), "versions": versions(), "replay": {}}
+    begun = about()
+    run: dict[str, Any] = {"replay": {}}
     with sync_playwright() as playwright:
         for name, flags in CONFIGURATIONS.items():
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(flags))
@@ -256,8 +234,7 @@ def main(as_json: bool) -> None:
             if flags == FLAGS:
                 run["live"] = reactions(page)
             browser.close()
-    run["load_1min_after"] = machine()["load_1min"]
-    click.echo(json.dumps(run, indent=1) if as_json else "\n".join(table_of(run)))
+    click.echo(as_stored(begun, **run) if as_json else "\n".join(table_of({**begun, **run})))
 
 
 if __name__ == "__main__":

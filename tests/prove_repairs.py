@@ -1,20 +1,23 @@
-"""``python -m tests.prove_repairs [CASES [ENGINE ...]]``: repairs of every engine's plans.
+"""``python -m tests.prove_repairs [ENGINE ...]``: repairs of every engine's plans.
 
 Each plan of a generated fabric is repaired for every single link, and for some double failures
 and switches; then for every single link of a few well-known fabrics. Every repaired plan is
 compiled, and its rules are read back and checked. The test draws a few cases of the same kind.
-Without CASES, 500 are drawn; the figures of docs/decisions/repair.md are those of 200.
+The table of docs/decisions/repair.md is of ``--cases 200``; ``--table FILE`` prints that of a run.
 """
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
+from typing import Any
 
+import click
 import numpy as np
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from bench.entry import about, as_stored, run_benchmark, table_option
+from bench.repairs_table import table_of
 from common.errors import PlanError
 from routing.plan import make_plan
 from routing.plan_of_parts import new_plan, path_changes
@@ -61,6 +64,19 @@ class Figures:
             self.stretch.append(found.mean_stretch)
         self.rules.append(outcome.rules_changed)
         self.times_ms.append(found.plan.routing_ms)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the number of repairs of each kind, and means of all of them."""
+        means = {
+            "moved": self.moved,
+            "moved_by_new_plan": self.moved_by_new_plan,
+            "stretch": self.stretch,
+            "rules_changed_per_switch": self.rules,
+        }
+        return {
+            "kinds": dict(sorted(self.kinds.items())),
+            **{name: float(np.mean(found)) if found else None for name, found in means.items()},
+        }
 
     def text(self) -> str:
         """Return one line."""
@@ -121,23 +137,38 @@ def known(engine: str, spec: str, in_total: Figures) -> Figures:
     return figures
 
 
-def main() -> None:
-    """Check the engines named, or all."""
-    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 500
-    for promise in PROMISES:
-        if len(sys.argv) > 2 and promise.engine not in sys.argv[2:]:
-            continue
-        for assignment, figures in generated(promise, wanted).items():
-            _say(f"{promise.engine}, generated fabrics, {assignment} VLANs: {figures.text()}")
-        in_total = Figures()
-        for spec in KNOWN:
-            _say(f"{promise.engine}, {spec}: {known(promise.engine, spec, in_total).text()}")
-        _say(f"{promise.engine}, all known fabrics: {in_total.text()}")
+def of_engine(promise: Promise, wanted: int) -> dict[str, Any]:
+    """Check the repairs of an engine; return its row of a stored run."""
+    row: dict[str, Any] = {"engine": promise.engine}
+    for assignment, figures in generated(promise, wanted).items():
+        _say(f"{promise.engine}, generated fabrics, {assignment} VLANs: {figures.text()}")
+        row[assignment] = figures.as_json()
+    in_total = Figures()
+    for spec in KNOWN:
+        _say(f"{promise.engine}, {spec}: {known(promise.engine, spec, in_total).text()}")
+    _say(f"{promise.engine}, all known fabrics: {in_total.text()}")
+    return {**row, "known": in_total.as_json()}
+
+
+@click.command()
+@click.argument("engines", nargs=-1)
+@click.option("--cases", default=500, show_default=True, type=click.IntRange(1))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@table_option(table_of)
+def main(engines: tuple[str, ...], cases: int, as_json: bool) -> None:
+    """Check the ENGINES named, or all, on CASES repairs of generated fabrics or more.
+
+    Example: python -m tests.prove_repairs --cases 200 --json > repairs.json
+    """
+    begun = about()
+    rows = [of_engine(of, cases) for of in PROMISES if not engines or of.engine in engines]
+    if as_json:
+        click.echo(as_stored(begun, cases=cases, known=KNOWN, rows=rows))
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - its output
+    click.echo(text, err=True)
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

@@ -1,8 +1,9 @@
 """Figures on pages that no command has written, found by their form.
 
 Looked at are prose and tables outside code, between backticks, links, and the parts that
-``knotless reproduction`` writes. A figure is a number with a unit of time, data, rate or share, or
-a decimal fraction. A table of figures is known by its first line.
+``knotless reproduction`` or ``python -m bench.pages`` writes. A figure is a number with a unit of
+time, data, rate or share, a time in words, or a decimal fraction. A table of figures is known by
+its first line.
 """
 
 from __future__ import annotations
@@ -17,8 +18,14 @@ FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 UNITS = (
     r"%|[nmu]?s|seconds?|minutes?|hours?|bytes|[GMk]B|[GMK]iB|[GMK]bit/s|M|times|frames/s|hops/s"
 )
+NUMBERS = "one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty"
+WORDS = (
+    r"(?:a )?quarter of an hour|half an? (?:hour|minute|second)"
+    rf"|(?:{NUMBERS}) (?:seconds?|minutes?|hours?)"
+)
 FIGURE = re.compile(
-    rf"(?<![\w.,:-])(?:\d[\d,]*(?:\.\d+)?\s?(?:{UNITS})(?![\w/])|\d[\d,]*\.\d+(?!\w|\.\d))"
+    rf"(?<![\w.,:-])(?:\d[\d,]*(?:\.\d+)?\s?(?:{UNITS})(?![\w/])|\d[\d,]*\.\d+(?!\w|\.\d)"
+    rf"|(?:{WORDS})\b)"
 )
 CELL = re.compile(r"\**[<>~]?[+-]?\d[\d,.]*(?:\s?(?:%|us|ms|s|MB|GB|M))?\**(?: \(\d[\d.,]*\))?")
 

@@ -1,17 +1,12 @@
-"""Figures in pages that people write: between two comments, computed from stored runs.
-
-A page holds ``<!-- figures: NAME -->`` and ``<!-- end of figures -->`` on lines of their own;
-``knotless reproduction`` replaces what is between them.
-"""
+"""Figures in pages that people write, computed from stored runs by ``knotless reproduction``."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from statistics import fmean
 
-from common.errors import KnotlessError
-from experiments.framework import markdown
+from experiments.framework import page_parts
 from experiments.framework.experiment import EMULATION, SIMULATION
 from experiments.reproduction.figures import Test, where
 from experiments.reproduction.paper_000_barriers import TABLE_3, cut_through
@@ -19,14 +14,8 @@ from experiments.reproduction.paper_001 import ALGORITHMS, TWO_NETWORKS
 from experiments.reproduction.rows import Row, rows
 from runs.stored import Stored
 
-BEGIN, END = "<!-- figures: {} -->", "<!-- end of figures -->"
-PART = re.compile(r"<!-- figures: ([a-z0-9-]+) -->\n.*?<!-- end of figures -->", re.DOTALL)
 NAMES = ("shuffle", "tree2", "tree3", "tree4", "concurrent", "unicast")
 Cells = Sequence[float | None]
-
-
-class InsertError(KnotlessError):
-    """A page that asks for figures that there are not."""
 
 
 def _mean(found: Sequence[Row], test: Test, value: str = "mean_us") -> float | None:
@@ -152,12 +141,7 @@ PAGES = ("barriers.md",)
 
 
 def written(text: str, stored: Stored) -> str:
-    """Return a page with all its figures computed. Raises InsertError for an unknown name."""
-
-    def replaced(part: re.Match[str]) -> str:
-        if part[1] not in INSERTS:
-            raise InsertError(f"figures {part[1]!r}: there are {', '.join(INSERTS)}")
-        body = markdown.page(INSERTS[part[1]](stored))
-        return f"{BEGIN.format(part[1])}\n\n{body}\n{END}"
-
-    return PART.sub(replaced, text)
+    """Return a page with all its figures computed. Raises PartError for an unknown name."""
+    return page_parts.rewritten(
+        text, {name: partial(lines, stored) for name, lines in INSERTS.items()}
+    )

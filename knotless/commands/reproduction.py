@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from common.files import make_folder, read_text, write_all
+from experiments.framework.page_parts import PartError
 from experiments.reproduction import inserts, page
 from experiments.studies.agreement import page as agreement
 from knotless.commands._options import json_option, print_json
@@ -45,7 +46,7 @@ def command(runs: tuple[str, ...], folder: str | None, out: str | None, as_json:
         for name in inserts.PAGES:
             held = Path(path).with_name(name)
             if held.exists():
-                pages[held] = inserts.written(read_text(held, inserts.InsertError), known)
+                pages[held] = inserts.written(read_text(held, PartError), known)
     for folder_of in {name.parent for name in pages}:
         make_folder(folder_of, stored.StoredError)
     write_all(pages)

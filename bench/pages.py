@@ -1,0 +1,59 @@
+"""``python -m bench.pages``: write the tables of stored benchmarks into the pages.
+
+A stored run is ``docs/benchmarks/NAME.json``. Its table is between ``<!-- figures: NAME -->`` and
+``<!-- end of figures -->`` on a page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench import browser_table, endpoint, failover, plan, routing, simulation
+from bench.entry import run_benchmark
+from common.files import read_text, write_all
+from experiments.framework.page_parts import PartError, rewritten
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGES = ("failures.md", "messages.md", "performance.md", "web.md")
+TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
+    "endpoint": endpoint.table_of,
+    "failover": failover.table_of,
+    "page-browser": browser_table.table_of,
+    "plan": plan.table_of,
+    "routing": routing.table_of,
+    "simulation": simulation.table_of,
+}
+"""Name of a stored run -> the lines of its table."""
+
+
+def lines_of(name: str) -> Sequence[str]:
+    """Return the lines of a stored run. Raises PartError if it cannot be read."""
+    return TABLES[name](json.loads(read_text(DOCS / "benchmarks" / f"{name}.json", PartError)))
+
+
+def written(text: str) -> str:
+    """Return a page with the tables of all stored runs that it names."""
+    return rewritten(text, {name: partial(lines_of, name) for name in TABLES})
+
+
+@click.command()
+def main() -> None:
+    """Write the tables of docs/benchmarks into the pages, after a new run is stored there.
+
+    Example: python -m bench.pages
+    """
+    pages: dict[Path, str | bytes] = {
+        DOCS / name: written(read_text(DOCS / name, PartError)) for name in PAGES
+    }
+    write_all(pages)
+    click.echo(f"{', '.join(PAGES)}: from {len(TABLES)} runs")
+
+
+if __name__ == "__main__":
+    run_benchmark(main)
