@@ -3,7 +3,8 @@
 Each plan of a generated fabric is repaired for every single link, and for some double failures
 and switches; then for every single link of a few well-known fabrics. Every repaired plan is
 compiled, and its rules are read back and checked. The test draws a few cases of the same kind.
-The table of docs/decisions/repair.md is of ``--cases 200``; ``--table FILE`` prints that of a run.
+The table of docs/decisions/repair.md is of ``--cases 200 --json``, stored in
+docs/benchmarks/repairs.json.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ def of_engine(promise: Promise, wanted: int) -> dict[str, Any]:
 def main(engines: tuple[str, ...], cases: int, as_json: bool) -> None:
     """Check the ENGINES named, or all, on CASES repairs of generated fabrics or more.
 
-    Example: python -m tests.prove_repairs --cases 200 --json > repairs.json
+    Example: python -m tests.prove_repairs --cases 200 --json > docs/benchmarks/repairs.json
     """
     begun = about()
     rows = [of_engine(of, cases) for of in PROMISES if not engines or of.engine in engines]
