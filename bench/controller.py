@@ -18,7 +18,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,9 @@ from typing import Any
 import click
 import psutil
 
-from bench.entry import run_benchmark, table_option
+from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
 from bench.fake_switches import FakeSwitch
 from common.ports import free_port
-from runs.machine import machine, versions
 from topologies import load
 from topologies.fabric import Fabric
 
@@ -140,14 +139,14 @@ async def measure(spec: str) -> dict[str, Any]:
     }
 
 
-def table_of(rows: Sequence[dict[str, Any]]) -> list[str]:
+def table_of(run: Mapping[str, Any]) -> list[str]:
     """Return the table in docs/performance.md."""
     lines = [
         "| fabric | switches | rules | planned | installed | CPU | memory | restarted"
         " | flow-mods of the restart |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in rows:
+    for row in run["rows"]:
         install, restart = row["install"], row["restart"]
         lines.append(
             f"| `{row['fabric']}` | {row['switches']:,} | {row['rules']:,}"
@@ -155,7 +154,7 @@ def table_of(rows: Sequence[dict[str, Any]]) -> list[str]:
             f" | {install['cpu_s']:.1f} s | {install['rss_mb']} MB"
             f" | {restart['ready_s']:.1f} s | {restart['flow_mods']} |"
         )
-    return lines
+    return [*lines, "", machine_line(run)]
 
 
 @click.command()
@@ -163,18 +162,19 @@ def table_of(rows: Sequence[dict[str, Any]]) -> list[str]:
     "--fabric", "specs", multiple=True, default=("torus,10,10", "lsft,17"), show_default=True
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@table_option(lambda run: table_of(run["rows"]))
+@table_option(table_of)
 def main(specs: tuple[str, ...], as_json: bool) -> None:
     """Measure a controller with many fake switches; all times are from its start on.
 
     Example: python -m bench.controller --json > docs/benchmarks/controller.json
     """
-    rows = []
+    begun, rows = about(), []
     for spec in specs:
         rows.append(asyncio.run(measure(spec)))
         click.echo(json.dumps(rows[-1]), err=True)
-    run = {"machine": machine(), "versions": versions(), "rows": rows}
-    click.echo(json.dumps(run, indent=1) if as_json else "\n".join(table_of(rows)))
+    click.echo(
+        as_stored(begun, rows=rows) if as_json else "\n".join(table_of({**begun, "rows": rows}))
+    )
 
 
 if __name__ == "__main__":

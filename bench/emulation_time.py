@@ -6,7 +6,6 @@ every run valid: only the stretch, real over virtual time, may depend on the mac
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time
@@ -17,13 +16,12 @@ from typing import Any
 
 import click
 
-from bench.entry import run_benchmark, table_option
+from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
 from emulation.runtime import require_root
 from experiments.framework.routed import Routed
 from experiments.studies.agreement import measure
 from experiments.studies.agreement.cases import Case
 from routing.request import PlanRequest
-from runs import machine
 from simulation import simulate
 
 MOST_FRAMES = 25_000
@@ -126,14 +124,14 @@ def run(case: Case, counts: Sequence[int], longest_s: float) -> Iterator[Line]:
             )
 
 
-def table_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def table_of(run: Mapping[str, Any]) -> list[str]:
     """Return the table in docs/emulation.md."""
     lines = [
         "| fabric | pattern | link | loops | window | worst flow | same knot | valid | stretch"
         " | hops/s |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in rows:
+    for row in run["lines"]:
         stretch = "-" if row["stretch"] is None else f"{row['stretch']:.2f}"
         valid = "yes" if row["valid"] else f"no: {'; '.join(row['problems'])}"
         lines.append(
@@ -143,7 +141,7 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
             f" | {'yes' if row['same_knot'] else 'no'} | {valid} | {stretch}"
             f" | {row['hops_per_s']:,} |"
         )
-    return lines
+    return [*lines, "", machine_line(run)]
 
 
 @click.command(epilog="Example: sudo .venv/bin/python -m bench.emulation_time --loops 0,4")
@@ -151,20 +149,19 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 @click.option("--only", multiple=True, help="Only fabrics whose spec contains this text.")
 @click.option("--longest", default=LONGEST_S, show_default=True, help="Longest window, s.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@table_option(lambda run: table_of(run["lines"]))
+@table_option(table_of)
 def main(loops: str, only: tuple[str, ...], longest: float, as_json: bool) -> None:
     """Compare the flows of emulator and simulator at several link speeds and loads."""
     require_root()
-    found: list[Line] = []
+    begun, found = about(), list[Line]()
     for case in cases(only):
         for line in run(case, [int(word) for word in loops.split(",")], longest):
             click.echo(line, err=True)
             found.append(line)
-    if as_json:
-        head = {"machine": machine.machine(), "versions": machine.versions()}
-        click.echo(json.dumps({**head, "lines": [asdict(line) for line in found]}, indent=1))
-    else:
-        click.echo("\n".join(table_of([asdict(line) for line in found])))
+    lines = [asdict(line) for line in found]
+    click.echo(
+        as_stored(begun, lines=lines) if as_json else "\n".join(table_of({**begun, "lines": lines}))
+    )
     if not all(line.good for line in found):
         sys.exit(1)
 

@@ -25,11 +25,10 @@ import click
 import psutil
 
 from bench.emulation import DELAY_US, Measurement, hops, measure, running
-from bench.entry import run_benchmark, table_option
+from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
 from emulation.names import Names
 from emulation.network import EmulatedFabric
 from emulation.runtime import require_root
-from runs.machine import machine, versions
 from traffic import theory
 
 PAIRS = 6
@@ -149,7 +148,8 @@ def table_of(stored: Mapping[str, Any]) -> list[str]:
         *lines,
         "",
         f"Mean ratio {of['ratio_mean']:.3f}, 95 % interval {of['ratio_from']:.3f} to"
-        f" {of['ratio_to']:.3f}; server {of['server_cores_median']:.3f} cores.",
+        f" {of['ratio_to']:.3f}; server {of['server_cores_median']:.3f} cores."
+        f" {machine_line(stored)}",
     ]
 
 
@@ -164,7 +164,7 @@ def main(pairs: int, rate_mbps: float, as_json: bool) -> None:
     Example: sudo .venv/bin/python -m bench.page --json > docs/benchmarks/page.json
     """
     require_root()
-    found = []
+    begun, found = about(), []
     with running(1, "emulated", DELAY_US) as lab:
         measure(lab, rate_mbps, None)  # switches learn, caches fill
         for number in range(pairs):
@@ -172,9 +172,8 @@ def main(pairs: int, rate_mbps: float, as_json: bool) -> None:
             windows = {shown: window(lab, rate_mbps, with_page=shown) for shown in order}
             found.append({"closed": windows[False], "open": windows[True]})
             click.echo(f"pair {number + 1} of {pairs}: {json.dumps(found[-1])}", err=True)
-    about = {"machine": machine(), "versions": versions(), "rate_mbps": rate_mbps}
-    run = {**about, "pairs": found, "summary": summary(found)}
-    click.echo(json.dumps(run, indent=1) if as_json else "\n".join(table_of(run)))
+    run = {"rate_mbps": rate_mbps, "pairs": found, "summary": summary(found)}
+    click.echo(as_stored(begun, **run) if as_json else "\n".join(table_of({**begun, **run})))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,16 @@ from typing import Any
 
 import click
 
-from bench import browser_table, endpoint, failover, plan, repairs_table, routing, simulation
+from bench import (
+    browser_table,
+    controller,
+    endpoint,
+    failover,
+    plan,
+    repairs_table,
+    routing,
+    simulation,
+)
 from bench.entry import run_benchmark
 from common.files import read_text, write_all
 from experiments.framework.page_parts import PartError, rewritten
@@ -22,6 +31,7 @@ from experiments.framework.page_parts import PartError, rewritten
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = ("decisions/repair.md", "failures.md", "messages.md", "performance.md", "web.md")
 TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
+    "controller": controller.table_of,
     "endpoint": endpoint.table_of,
     "failover": failover.table_of,
     "page-browser": browser_table.table_of,

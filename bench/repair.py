@@ -5,7 +5,7 @@ flow control that the plan requires. The port is down when the kernel reports th
 a switch has lost its carrier. Measured from then on: the time to the last barrier reply of the new
 routes, to the first frame that arrives on a path that used the link, and to the end of the change.
 
-With ``--silent`` links keep their carrier and lose all frames, so that probes must find that. Times
+With ``--cut silent`` links keep their carrier and lose all frames, so that probes find that. Times
 count from the cut on then, and ``found_ms`` is the time until the controller knows.
 """
 
@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +34,11 @@ import numpy as np
 import psutil
 
 from bench.all_to_all import RECORD
-from bench.entry import run_benchmark, table_option
+from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
 from emulation.namespaces import inside
 from emulation.network import EmulatedFabric
 from emulation.runtime import require_root
 from routing.plan import Plan, make_plan
-from runs.machine import machine, versions
 from topologies import load
 from topologies.fabric import Link
 
@@ -280,7 +280,7 @@ def users_of_links(plan: Plan, links: set[str]) -> Mapping[str, Any]:
     return found
 
 
-def table_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def table_of(run: Mapping[str, Any]) -> list[str]:
     """Return the table in docs/performance.md."""
     lines = [
         "| fabric | cut | load | frames/s | cuts (tier 1) | found, median | longest"
@@ -288,7 +288,7 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         " | CPU, load average |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in rows:
+    for row in run["rows"]:
         found, repaired, first = row["found_ms"], row["repaired_ms"], row["first_frame_ms"]
         lines.append(
             f"| `{row['fabric']}` | {row['cut']} | {row['load']} | {row['frames_per_s']:,}"
@@ -299,7 +299,7 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
             f" | {row['lost_frames'] / max(1, row['cuts']):.1f}"
             f" | {row['cpu_percent']:.0f} %, {row['load_average']} |"
         )
-    return lines
+    return [*lines, "", machine_line(run)]
 
 
 @click.command()
@@ -308,16 +308,24 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 @click.option("--cuts", type=click.IntRange(1, 10_000), default=25, show_default=True)
 @click.option("--longest-s", default=240.0, show_default=True, help="Time for the cuts of a case.")
 @click.option("--seed", default=1, show_default=True)
-@click.option("--silent", is_flag=True, help="Only lose frames: links keep their carrier.")
+@click.option(
+    "--cut",
+    "kinds",
+    multiple=True,
+    type=click.Choice(["carrier", "silent"]),
+    default=("carrier",),
+    show_default=True,
+    help="How links fail; silent: they lose all frames and keep their carrier.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@table_option(lambda run: table_of(run["rows"]))
+@table_option(table_of)
 def main(
     specs: tuple[str, ...],
     loads: tuple[str, ...],
     cuts: int,
     longest_s: float,
     seed: int,
-    silent: bool,
+    kinds: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Measure repairs of a running fabric.
@@ -325,13 +333,14 @@ def main(
     Example: python -m bench.repair --cuts 100 --json > docs/benchmarks/repair.json
     """
     require_root()
-    rows = []
-    for spec in specs:
-        for load_name in loads:
-            rows.append(measure(spec, load_name, cuts, longest_s, seed, silent=silent))
-            click.echo(json.dumps(rows[-1]), err=True)
-    run = {"machine": machine(), "versions": versions(), "rows": rows}
-    click.echo(json.dumps(run, indent=1) if as_json else "\n".join(table_of(rows)))
+    begun, rows = about(), []
+    for spec, kind, load_name in product(specs, kinds, loads):
+        silent = kind == "silent"
+        rows.append(measure(spec, load_name, cuts, longest_s, seed, silent=silent))
+        click.echo(json.dumps(rows[-1]), err=True)
+    click.echo(
+        as_stored(begun, rows=rows) if as_json else "\n".join(table_of({**begun, "rows": rows}))
+    )
 
 
 if __name__ == "__main__":
