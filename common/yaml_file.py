@@ -44,7 +44,8 @@ def complaint(error: ValidationError) -> str:
         return f"{key}: it is missing"
     said = problem["msg"].removeprefix("Value error, ")
     message = said[:1].lower() + said[1:]
-    return f"{key}: {message}, not {brief(problem['input'])}"
+    where = f"{key}: " if key else ""
+    return f"{where}{message}, not {brief(problem['input'])}"
 
 
 def brief(value: object) -> str:

@@ -62,6 +62,7 @@ class KnotlessController(app_manager.RyuApp):
             election=election,
             refresh=self.service.several.follow_operators,
             losses=losses,
+            unfinished=self.service.unfinished,
         )
         self.probes.start(self.switches)
         self.service.start(listening.rest_host, listening.rest_port, self.switches.change_to)

@@ -146,6 +146,10 @@ class Observed:
         """
         return tuple(switch.name for switch in self.switches.values() if self._is_dead(switch.name))
 
+    def dead_dpids(self) -> set[int]:
+        """Return the dpids of :meth:`switches_down`."""
+        return {dpid for dpid, switch in self.switches.items() if self._is_dead(switch.name)}
+
     def ends_missing(self) -> frozenset[str]:
         """Return the names of links, and of hosts, for which a switch does not have the port."""
         missing = {

@@ -55,8 +55,8 @@ class _Parts(BaseModel):
 class Operations:
     """Performs what operators request, one request at a time.
 
-    ``config`` is the configuration as its file says, without ``overrides``. ``change_to`` makes a
-    new desired state the goal.
+    ``config`` is the configuration as its file says, without ``overrides``. ``begin`` keeps that a
+    change to a new desired state begins, and ``change_to`` makes it the goal.
     """
 
     config: Config
@@ -64,6 +64,7 @@ class Operations:
     status: Status
     path: Path | None
     execute: Execute
+    begin: Callable[[Desired], None] = lambda _desired: None
     change_to: Callable[[Desired], None] = field(init=False)
 
     def reconfigure(self, config: Config, overrides: Overrides) -> None:
@@ -111,6 +112,7 @@ class Operations:
             )
         answer: dict[str, Any] = self.execute(_steps, task, asked.rules)
         if not asked.dry_run:
+            self.begin(desired)
             if self.path is not None:
                 overrides.save(self.path)
             self.overrides = overrides

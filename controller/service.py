@@ -16,7 +16,7 @@ from eventlet import patcher, tpool
 from eventlet.green import socket
 from eventlet.semaphore import Semaphore
 
-from common.errors import KnotlessError
+from common.errors import FabricError, KnotlessError
 from controller import config, overrides
 from controller.config import Config
 from controller.desired import Desired, Difference
@@ -33,6 +33,7 @@ from controller.planning import Planned, planned
 from controller.several import Several
 from controller.status import Status
 from controller.steps import Changes
+from controller.unfinished import Begun, Unfinished
 from topologies.fabric import Fabric
 from topologies.formats.files import to_json
 
@@ -60,8 +61,10 @@ class Service:
         desired = Desired.compute(kept.applied_to(settings), fabric, kept.drained)
         _report(desired)
         self.status = Status(desired)
+        self.unfinished = Unfinished.beside(state)
+        self._resume()
         self.history = History(settings.kept_changes)
-        self.operations = Operations(settings, kept, self.status, state, tpool.execute)
+        self.operations = Operations(settings, kept, self.status, state, tpool.execute, self._begin)
         self.several = Several(self.status, self.operations, _in_a_thread)
         self.events = Events()
         self.metrics = Metrics(self.status, time.monotonic)
@@ -100,6 +103,33 @@ class Service:
         emulator = config.emulator_path(self.status.desired.config, self._path)
         if emulator is not None:
             eventlet.spawn(PauseWatch(emulator, self.tell, self._paced).run)
+
+    def _resume(self) -> None:
+        """Go on with a change that an earlier controller has begun; its steps are proven again."""
+        try:
+            begun = self.unfinished.read()
+            if begun is None:
+                return
+            try:
+                self.status.resume(begun)
+            except FabricError as error:
+                foreign = error.within("it is of another fabric")
+                raise foreign.within(str(self.unfinished.path)) from error
+        except KnotlessError as error:
+            self.status.note = (
+                f"{error}; so the change that was interrupted is not finished step by step: all"
+                f" switches get the rules of {self.status.desired.fabric.name} at once"
+            )
+            _LOG.error("%s", self.status.note)
+        else:
+            _LOG.warning("a change was interrupted: it goes on when all rules have been read")
+
+    def _begin(self, new: Desired) -> None:
+        """Keep that a change begins, before anything of it is sent; raises KnotlessError."""
+        transition = self.status.transition
+        if self.status.leads:
+            existing = transition.existing.extended(new.fabric)
+            self.unfinished.begin(Begun(existing, transition.flow_control))
 
     # --- what happens to switches: see southbound.switches.Reporter ---------------------------
 
@@ -213,6 +243,8 @@ class Service:
                 self._require_way(new)
             except KnotlessError as error:
                 raise error.within("fabric").within(str(self._path)) from error
+        if not difference.nothing:
+            self._begin(new)
         operations.reconfigure(settings, kept)
         return difference, new
 
@@ -229,7 +261,7 @@ class Service:
                 "with several controllers, only one switch can come or go in a reload; change one,"
                 " reload all controllers, then change the next"
             )
-        if not self.status.leads:
+        if not self.status.leads and self.status.role() is not None:
             return  # the active controller has proven it, or will refuse it
         task = transition.task_to(new)
         if task is None:

@@ -39,7 +39,7 @@ class Several:
     def election(self, number: int) -> Election:
         """Return the election in which this controller takes part."""
         addresses = self._operations.config.controllers
-        dpids = frozenset(switch.dpid for switch in self._status.desired.fabric.switches)
+        dpids = frozenset(self._status.observed.switches)
         found = Election(number, len(addresses), dpids, Times.of(len(dpids)))
 
         def role() -> dict[str, object]:
@@ -61,7 +61,13 @@ class Several:
         """Raise HttpError if another controller is to be asked for changes."""
         if self._status.leads:
             return
-        active = (self._status.role() or {}).get("active")
+        role = self._status.role()
+        if role is None:
+            raise HttpError(
+                HTTPStatus.CONFLICT,
+                "a change that was interrupted goes on: wait until GET /status is settled",
+            )
+        active = role.get("active")
         where = f"the active one is {active}" if active else "none is active yet"
         raise HttpError(
             HTTPStatus.SERVICE_UNAVAILABLE,

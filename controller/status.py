@@ -11,6 +11,7 @@ from controller.desired import Desired
 from controller.not_admitted import NotAdmitted
 from controller.observed import DUPLICATE_MEMORY_S, Observed, ObservedSwitch
 from controller.transition import Transition
+from controller.unfinished import Begun
 
 _SHOWN = 3
 
@@ -22,7 +23,8 @@ class Status:
     ``started_s``, on the caller's clock, is when switches could first connect. ``note`` is what
     became of the last reload, if it changed nothing although it should have. ``leads``: whether
     this controller changes rules; of several controllers only the active one does, when it has read
-    the rules of all switches.
+    the rules of all switches. ``unfinished``: a change has begun that is not complete, perhaps by
+    another controller, or by this one before it was started again.
     """
 
     desired: Desired
@@ -32,6 +34,7 @@ class Status:
     started_s: float = 0.0
     note: str | None = None
     leads: bool = True
+    unfinished: bool = False
     stretch: float | None = None
     """Real over virtual time of emulated links, lately; None: unknown, or links are real."""
     role: Callable[[], dict[str, object] | None] = lambda: None
@@ -41,6 +44,18 @@ class Status:
         self.observed = Observed(self.desired.fabric)
         self.transition = Transition(self.desired)
         self.not_admitted = NotAdmitted(self.desired.fabric)
+
+    def resume(self, begun: Begun) -> None:
+        """Go on with a change that was begun and is not complete.
+
+        Nothing may be changed before all rules were read. Raises FabricError if the desired state
+        and what exists since then cannot be united.
+        """
+        transition = self.transition
+        transition.existing = begun.existing.extended(self.desired.fabric)
+        transition.flow_control = begun.flow_control
+        self.leads, self.unfinished = False, True
+        self._fit()
 
     def extend(self, desired: Desired) -> None:
         """Take another desired state; what its fabric adds exists from now on as well."""
@@ -87,6 +102,10 @@ class Status:
             if at_s > recent
         ]
         lines += self.not_admitted.problems(now_s)
+        if self.unfinished and not self.leads and self.missing_switches(now_s):
+            lines.append(
+                "a change that was interrupted goes on when all switches are connected, or dead"
+            )
         if self.note is not None:
             lines.append(self.note)
         if self.transition.problem is not None:

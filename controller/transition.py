@@ -51,6 +51,7 @@ class Transition:
     ``problem`` is why the goal cannot be reached, one line, or None. ``planned`` is the last way
     that was taken. ``not_drained`` are the channels (``s1:2``) that packets of older rules have not
     left for a long time. ``number`` counts the steps: it is that of the rules of :meth:`wanted`.
+    ``flow_control`` is that of the links.
     """
 
     def __init__(self, desired: Desired) -> None:
@@ -61,7 +62,7 @@ class Transition:
         self.problem: str | None = None
         self.not_drained: list[str] = []
         self.planned: Planned | None = None
-        self._flow_control = desired.plan.flow_control
+        self.flow_control = desired.plan.flow_control
         self._held = Generation(dict(rules), tags)
         self._known_plane: tuple[Generation, Plane] | None = None
         self._undrained: tuple[Generation, ...] = ()
@@ -218,7 +219,7 @@ class Transition:
     @property
     def pauses_between_switches(self) -> bool:
         """Whether links between switches pause. If not, older packets cannot hold up others."""
-        return self._flow_control not in ("none", "host")
+        return self.flow_control not in ("none", "host")
 
     def drain_rounds(self) -> tuple[int, bool]:
         """Return the rounds of :class:`controller.draining.Draining` and its ``keeps_order``.
@@ -298,7 +299,7 @@ class Transition:
         return self._task(Goal(desired, self._failures_in(desired, existing)), existing)
 
     def _task(self, goal: Goal, existing: Existing) -> Task:
-        of = (self._held, self._undrained, self._flow_control, self._held_plan)
+        of = (self._held, self._undrained, self.flow_control, self._held_plan)
         return Task(goal, *of, None if existing.staying is None else existing)
 
     def refuse(self, task: Task, reason: str) -> None:

@@ -22,13 +22,14 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
 
 
-def validate(fabric: Fabric, *, whole: bool = True) -> None:
+def validate(fabric: Fabric, *, whole: bool = True, united: bool = False) -> None:
     """Raise FabricError if ``fabric`` is inconsistent.
 
     Names must be usable as file names and be distinct over switches and hosts together, because
     a channel is named after the switch or host that it leaves. Dpids, MACs and IPs must be
     distinct, every port may be used once, and rates and delays must be in their ranges. A fabric
-    that is ``whole`` must be connected and have a host.
+    that is ``whole`` must be connected and have a host. Hosts of a ``united`` fabric
+    (:mod:`topologies.union`) may have the same IP, if one of them goes away.
     """
     if not fabric.switches:
         raise FabricError("a fabric needs at least one switch")
@@ -38,7 +39,7 @@ def validate(fabric: Fabric, *, whole: bool = True) -> None:
     _check_dpids(fabric)
     for host in fabric.hosts:
         _check_host(fabric, host)
-    _check_addresses(fabric)
+    _check_addresses(fabric, united=united)
     for link in fabric.links:
         _check_link(fabric, link)
     _check_ports(fabric)
@@ -100,14 +101,14 @@ def _check_host(fabric: Fabric, host: Host) -> None:
     _check_line(f"host {host.name}", host.rate_mbps, host.delay_us)
 
 
-def _check_addresses(fabric: Fabric) -> None:
+def _check_addresses(fabric: Fabric, *, united: bool) -> None:
     macs: dict[int, str] = {}
     ips: dict[str, str] = {}
     for host in fabric.hosts:
         mac = mac_value(host.mac)
         if mac in macs:
             raise FabricError(f"host {host.name}: MAC {host.mac} is already used by {macs[mac]}")
-        if host.ip in ips:
+        if host.ip in ips and not united:
             raise FabricError(f"host {host.name}: IP {host.ip} is already used by {ips[host.ip]}")
         macs[mac] = host.name
         ips[host.ip] = host.name

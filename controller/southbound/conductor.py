@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from eventlet import tpool
 from ryu.lib import hub
@@ -20,6 +20,7 @@ from controller.observed import Observed
 from controller.planning import Planned, Task, planned
 from controller.southbound.drains import CountedDrain, Drain, EmulatedDrain
 from controller.status import Status
+from controller.unfinished import Unfinished
 from topologies.failures import Failures
 
 DRAIN_REPORT_S = 30.0
@@ -36,13 +37,15 @@ class Pace:
     ``execute`` calls a function that can take long, while green threads go on. Counters are read
     every ``drain_interval_s`` while packets of older rules leave; of a fabric of ours, the control
     socket ``emulator`` is asked instead. After each change that is planned ahead it pauses for
-    ``ahead_interval_s``; None: nothing is planned ahead.
+    ``ahead_interval_s``; None: nothing is planned ahead. A takeover that lacks switches tries again
+    after ``retry_s``.
     """
 
-    execute: Callable[[Callable[[Task], Planned], Task], Planned] = tpool.execute
+    execute: Callable[..., Any] = tpool.execute
     drain_interval_s: float = 0.05
     ahead_interval_s: float | None = 0.02
     emulator: Path | None = None
+    retry_s: float = 0.5
 
 
 DEFAULT_PACE = Pace()
@@ -75,7 +78,13 @@ class Conductor:
     """A green thread that plans steps and begins them as soon as they are due."""
 
     def __init__(
-        self, status: Status, hands: Hands, listener: Listener, pace: Pace, losses: Losses
+        self,
+        status: Status,
+        hands: Hands,
+        listener: Listener,
+        pace: Pace,
+        losses: Losses,
+        unfinished: Unfinished,
     ) -> None:
         self._status, self._transition = status, status.transition
         self._hands, self._listener, self._pace = hands, listener, pace
@@ -83,7 +92,7 @@ class Conductor:
         self._asked_s: float | None = None
         self._served: Planned | None = None
         """The way of which it was reported that all frames take the new routes."""
-        self._losses = losses
+        self._losses, self._unfinished = losses, unfinished
         self._is_draining = self._is_looking_ahead = False
         self._ahead = Ahead()
 
@@ -134,6 +143,7 @@ class Conductor:
             hub.spawn(self._drain)
         if transition.may_withdraw and transition.goal.desired is self._status.desired:
             self._hands.withdraw()
+        self._complete()
         if not self._is_looking_ahead and transition.idle_task is not None:
             self._is_looking_ahead = True
             hub.spawn(self._look_ahead)
@@ -142,6 +152,19 @@ class Conductor:
             seconds, self._asked_s = time.monotonic() - self._asked_s, None
             _LOG.info("%s in %.3f s", _summary(way), seconds)
             self._listener.changed(way, seconds)
+
+    def _complete(self) -> None:
+        """Note that no change goes on any more, if that is so."""
+        transition, status = self._transition, self._status
+        settled = transition.is_there and not transition.undrained
+        if not settled or transition.goal.desired is not status.desired:
+            return
+        if transition.existing.staying is None:
+            status.unfinished = False
+            try:
+                self._unfinished.end()
+            except KnotlessError as error:
+                _LOG.error("%s", error)
 
     def _report_serving(self) -> None:
         """Report once that all frames take the new routes, before older rules are removed."""
@@ -169,7 +192,7 @@ class Conductor:
             self._count_lost(mended)
         number = self._transition.number
         try:
-            way = self._ahead.find(task) or self._pace.execute(planned, task)
+            way: Planned = self._ahead.find(task) or self._pace.execute(planned, task)
         except KnotlessError as error:
             if self._transition.number == number:
                 self._transition.refuse(task, str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -9,7 +10,10 @@ from controller.observed import ObservedSwitch
 from controller.planning import Planned
 from controller.southbound.session import Session
 from controller.steps import Changes, FoundRule
+from forwarding.openflow.rules import SwitchRules
 from topologies.fabric import Fabric
+
+_LOG = logging.getLogger("knotless.switches")
 
 
 class Reporter(Protocol):
@@ -39,3 +43,18 @@ class Prober(Protocol):
 
     def fit(self, fabric: Fabric, sessions: Mapping[str, Session]) -> None:
         """Go on with the links of another fabric; ``sessions`` are those of the switches before."""
+
+
+def report_installed(
+    reporter: Reporter, switch: ObservedSwitch, wanted: SwitchRules, changes: Changes
+) -> None:
+    """Report that a switch holds the rules ``wanted``, after these changes."""
+    counts = {
+        "rules": len(wanted.rules),
+        "added": changes.count("add"),
+        "modified": changes.count("modify"),
+        "deleted": changes.count("delete"),
+    }
+    said = "%s: %d rules as wanted; %d added, %d modified, %d deleted"
+    _LOG.info(said, switch, *counts.values())
+    reporter.tell("installed", switch=switch.name, **counts)

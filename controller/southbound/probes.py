@@ -67,12 +67,12 @@ class Probes:
         priority, pauses = priority_of(plan.flow_control, plan.vcs)
         self._status, self._listener, self._emulator = status, listener, emulator
         self._sends = config.discovery == "verify"
-        self._wiring = Wiring(status.desired.fabric)
+        self._wiring = Wiring(status.observed.fabric)
         self._probing = Probing(
             self._wiring,
             config.probe_interval_ms / 1000,
             pauses,
-            flight_us=_flight_us(status.desired.fabric),
+            flight_us=_flight_us(status.observed.fabric),
         )
         self._frames = Frames(priority)
         if priority is not None:

@@ -106,9 +106,12 @@ class Roles:
     @property
     def dead(self) -> set[int]:
         """The dpids of dead switches, whose rules do not matter."""
-        observed = self._status.observed
-        names = set(observed.switches_down())
-        return {dpid for dpid, switch in observed.switches.items() if switch.name in names}
+        return self._status.observed.dead_dpids()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether this controller has been master of all switches that are not dead."""
+        return self.election.is_complete
 
     def _run(self) -> None:
         while True:

@@ -19,12 +19,13 @@ from controller.roles import Election
 from controller.southbound import sessions
 from controller.southbound.admission import AdmissionWatch
 from controller.southbound.conductor import DEFAULT_PACE, Conductor, Pace
-from controller.southbound.listeners import Prober, Reporter
+from controller.southbound.listeners import Prober, Reporter, report_installed
 from controller.southbound.roles import Roles
 from controller.southbound.session import Session, SwitchGoneError, ports_of
-from controller.southbound.takeover import Read, Takeover
+from controller.southbound.takeover import Alone, Read, Takeover
 from controller.status import Status
 from controller.steps import Change, difference, own_rules, reconcile
+from controller.unfinished import Unfinished
 from forwarding.openflow.rules import SwitchRules
 
 _ALIVE_S = 2.0
@@ -36,7 +37,8 @@ class Switches:
 
     ``session`` makes the session of a Ryu datapath. With an ``election`` this is one of several
     controllers: it changes nothing unless it is the active one; ``refresh`` then reads again what
-    operators have changed meanwhile. ``losses`` are what links have lost before.
+    operators have changed meanwhile. ``losses`` are what links have lost before, ``unfinished`` is
+    where a change is kept until it is complete.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Switches:
         election: Election | None = None,
         refresh: Callable[[], None] = lambda: None,
         losses: Losses | None = None,
+        unfinished: Unfinished | None = None,
     ) -> None:
         self._status = status
         self._reporter = reporter
@@ -60,7 +63,8 @@ class Switches:
         self._transition = status.transition
         self._held: dict[int, SwitchRules] = {}
         """The rules that a switch has confirmed on its present connection."""
-        self._conductor = Conductor(status, self, reporter, pace, losses or Losses())
+        kept = (losses or Losses(), unfinished or Unfinished())
+        self._conductor = Conductor(status, self, reporter, pace, *kept)
         self._conductor.start()
         installed = partial(sessions.installed, self._sessions, status.observed)
         hub.spawn(AdmissionWatch(status, installed).run)
@@ -70,8 +74,11 @@ class Switches:
         if election is not None:
             status.leads = False
             self.roles = Roles(election, status, self._sessions, self)
-            self._takeover = Takeover(status, self.roles, refresh, pace.execute)
             self.roles.start()
+        authority = self.roles or Alone(status.observed)
+        self._takeover = Takeover(status, authority, refresh, pace)
+        if self.roles is None and not status.leads:
+            self.lead()
 
     # --- called by event handlers: they return at once ---------------------------------------
 
@@ -184,7 +191,7 @@ class Switches:
         self._conductor.take_over()
 
     def _may_change(self, dpid: int) -> bool:
-        return self.roles is None or (self._status.leads and self.roles.may_change(dpid))
+        return self._status.leads and (self.roles is None or self.roles.may_change(dpid))
 
     # --- failures ----------------------------------------------------------------------------
 
@@ -328,21 +335,8 @@ class Switches:
                 self._compare_failures()
             self._transition.confirm(switch.name)
             self._conductor.wake()
-        added, modified = changes.count("add"), changes.count("modify")
-        deleted = changes.count("delete")
-        _LOG.info(
-            "%s: %d rules as wanted; %d added, %d modified, %d deleted",
-            *(switch, len(wanted.rules), added, modified, deleted),
-        )
         self._reporter.installed(changes, time.monotonic() - began_s)
-        self._reporter.tell(
-            "installed",
-            switch=switch.name,
-            rules=len(wanted.rules),
-            added=added,
-            modified=modified,
-            deleted=deleted,
-        )
+        report_installed(self._reporter, switch, wanted, changes)
         if self._status.observed.ready:
             _LOG.info("ready: all %d switches installed", len(self._status.observed.switches))
             self._reporter.tell("ready")

@@ -1,16 +1,19 @@
-"""Takes over the switches when this controller becomes active: reads all rules, then goes on."""
+"""Takes over the switches from another controller: reads all rules, then goes on.
+
+Another controller was active, or this one was started again in the middle of a change.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol
 
 from ryu.lib import hub
 
 from controller.observed import Observed
-from controller.southbound.roles import Roles
+from controller.southbound.conductor import Pace
 from controller.southbound.session import Session, SwitchGoneError
 from controller.status import Status
 from controller.steps import FoundGroup, FoundRule, own_rules
@@ -18,27 +21,56 @@ from controller.takeover import Found, found_in
 from forwarding.openflow.rules import SwitchRules
 from topologies.failures import Failures
 
-_RETRY_S = 0.5
 _LOG = logging.getLogger("knotless.roles")
 
 Read = tuple[list[FoundRule], list[FoundGroup]]
 
 
-class Takeover:
-    """One takeover at a time; ``refresh`` reads again what operators have changed meanwhile.
+class Authority(Protocol):
+    """Which switches this controller may change."""
 
-    ``execute`` calls a function that can take long, while switches are served.
-    """
+    def may_change(self, dpid: int) -> bool:
+        """Tell whether the rules of a switch may be changed now."""
+
+    @property
+    def dead(self) -> set[int]:
+        """The dpids of dead switches, whose rules do not matter."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no switch that is not dead can still obey another controller."""
+
+
+class Alone:
+    """The authority of the only controller."""
+
+    is_complete = True
+
+    def __init__(self, observed: Observed) -> None:
+        self._observed = observed
+
+    def may_change(self, dpid: int) -> bool:
+        """Tell whether a switch is one of the fabric."""
+        return dpid in self._observed.switches
+
+    @property
+    def dead(self) -> set[int]:
+        """The dpids of dead switches."""
+        return self._observed.dead_dpids()
+
+
+class Takeover:
+    """One takeover at a time; ``refresh`` reads again what operators have changed meanwhile."""
 
     def __init__(
         self,
         status: Status,
-        roles: Roles,
+        authority: Authority,
         refresh: Callable[[], None],
-        execute: Callable[..., Any],
+        pace: Pace,
     ) -> None:
-        self._status, self._roles = status, roles
-        self._refresh, self._execute = refresh, execute
+        self._status, self._authority = status, authority
+        self._refresh, self._pace = refresh, pace
         self._number = 0
 
     def give_up(self) -> None:
@@ -56,20 +88,22 @@ class Takeover:
         while True:
             self._refresh()
             desired, observed = self._status.desired, self._status.observed
-            read = self._read(
-                {of: session for of, session in sessions.items() if self._roles.may_change(of)}
-            )
+            mine = {of: one for of, one in sessions.items() if self._authority.may_change(of)}
+            waits = self._status.unfinished and not self._alive <= mine.keys()
+            read = None if waits else self._read(mine)
             if read is not None:
                 fabric = observed.fabric
                 failures = Failures.of(fabric, observed.failures())
-                found = self._execute(found_in, desired, failures, _own(read, observed), fabric)
+                found: Found = self._pace.execute(
+                    found_in, desired, failures, _own(read, observed), fabric
+                )
             if number != self._number:
                 return None
             if read is not None and self._suffices(found, set(read)):
                 break
-            hub.sleep(_RETRY_S)
+            hub.sleep(self._pace.retry_s)
         self._status.transition.inherit(found)
-        what = "all is correct" if found.plan else "another controller has not finished a change"
+        what = "all is correct" if found.plan else "a change was not finished"
         _LOG.warning(
             "%d switches taken over in %.3f s: %s", len(read), time.monotonic() - began_s, what
         )
@@ -78,13 +112,17 @@ class Takeover:
     def _suffices(self, found: Found, read: set[int]) -> bool:
         """Whether all is known from which to go on.
 
-        If what was found is not a goal, all switches that are not dead must have been read.
+        If what was found is not a goal, or a change may go on, all switches that are not dead must
+        have been read.
         """
         if found.goal.desired is not self._status.desired:
             return False
-        observed = self._status.observed
-        alive = set(observed.switches) - self._roles.dead
-        return found.plan is not None or (self._roles.election.is_complete and alive <= read)
+        is_goal = found.plan is not None and not self._status.unfinished
+        return is_goal or (self._authority.is_complete and self._alive <= read)
+
+    @property
+    def _alive(self) -> set[int]:
+        return set(self._status.observed.switches) - self._authority.dead
 
     def _read(self, sessions: dict[int, Session]) -> dict[int, Read] | None:
         """Read all rules and groups, at the same time; None if a switch is gone meanwhile."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -75,6 +77,30 @@ def settle(fabric: BareFabric, *failed: str) -> Any:
     return fabric.get("/status")
 
 
+def restarted(fabric: BareFabric, config: str, after_s: float) -> bool:
+    """Reload, kill the controller some time after the change has begun, and start it again.
+
+    Returns whether the change was interrupted.
+    """
+    file = fabric.directory / "state-change.json"
+    before = fabric.controller_log().count("the fabric is")
+    assert fabric.controller is not None
+    fabric.controller.send_signal(signal.SIGHUP)
+    until(
+        "the change begins",
+        lambda: file.exists() or fabric.controller_log().count("the fabric is") > before,
+    )
+    time.sleep(after_s)
+    fabric.kill_controller()
+    interrupted = file.exists()
+    fabric.start_controller(config)
+    fabric.await_ready()
+    settle(fabric)
+    assert not file.exists()
+    assert ("a change was interrupted" in fabric.controller_log()) == interrupted
+    return interrupted
+
+
 def reaches(fabric: BareFabric, host: str, address: str) -> bool:
     command = fabric.command_on(host, "ping", "-c", "1", "-W", "1", address)
     return subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode == 0
@@ -127,3 +153,23 @@ def test_parts_come_and_go_away_and_no_frame_is_lost() -> None:
             (line,) = (of for of in status["problems"] if "not reloaded" in of)
             assert "belongs to host h1 at s1:1 now, and to host h1 at s3:6 in the" in line
             assert fabric.get("/fabric")["links"] == to_json(less)["links"]
+
+
+def test_a_killed_controller_finishes_the_change_and_no_frame_is_lost() -> None:
+    config = f"{CONFIG}\nstate_file: state.json"
+    other = replace(RING, links=(RING.links[0], *RING.links[2:], CHORD), grid=None)
+    dice = random.Random(1)  # noqa: S311 - repeatable, not secret
+    interrupted = 0
+    with BareFabric(RING) as fabric:
+        fabric.add_link(CHORD)
+        declare(fabric, RING)
+        fabric.start_controller(config)
+        fabric.await_ready()
+        with pinging(fabric):
+            for number in range(6):
+                declared = (other, RING)[number % 2]
+                declare(fabric, declared)
+                interrupted += restarted(fabric, config, dice.uniform(0, 0.1))
+                assert fabric.get("/fabric")["links"] == to_json(declared)["links"]
+                assert fabric.get("/status")["problems"] == []
+    assert interrupted > 1, "nearly every change was complete before the controller was killed"

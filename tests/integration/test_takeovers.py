@@ -78,7 +78,7 @@ def test_the_successor_finishes_a_change_and_no_frame_is_lost(
                 time.sleep(dice.uniform(0, 0.05))
                 kill(fabric, first)
             await_takeover(fabric, other)
-            unfinished += "has not finished a change" in log.read_text()[before:]
+            unfinished += "a change was not finished" in log.read_text()[before:]
             until("the change is complete", lambda: settled(fabric))
             status = fabric.controller_status()
             assert {key: status["request"][key] for key in plan} == plan

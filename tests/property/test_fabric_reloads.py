@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,6 +23,7 @@ from controller.desired import Desired
 from controller.planning import planned
 from controller.southbound.switches import Switches
 from controller.status import Status
+from controller.unfinished import Begun, Unfinished
 from forwarding.openflow.rules import SwitchRules
 from tests.property.test_switches import DOWN, PACE, UP, ModelSession, ModelSwitch, Reports
 from tests.random_fabrics import part_of, seeded, small_fabric
@@ -34,16 +36,17 @@ TURNS = 4000
 
 
 class Case:
-    """One controller, some fabrics that it may be given, and all switches of all of them."""
+    """One controller, some fabrics that it may be given, and all switches of all of them.
 
-    def __init__(self, pick: random.Random) -> None:
-        self.pick = pick
+    ``file`` is where a change is kept that is not complete.
+    """
+
+    def __init__(self, pick: random.Random, file: Path | None = None) -> None:
+        self.pick, self.file = pick, file
         self.whole = small_fabric(pick, most_switches=5, most_hosts=5)
         parts = [part for part in (part_of(self.whole, pick) for _ in range(30)) if part]
         self.fabrics = (parts or [self.whole])[:4]
-        self.status = Status(self.desired(self.fabrics[0]))
-        session: Any = ModelSession
-        self.controller = Switches(self.status, Reports(), session, PACE)
+        self.start(self.desired(self.fabrics[0]))
         self.switches = {
             of.name: ModelSwitch(
                 of.dpid, [*self.whole.hosts_at[of.name], *self.whole.neighbours[of.name]]
@@ -55,6 +58,26 @@ class Case:
         self.tiers = Counter[int]()
         self.is_calm = True
         """Whether nothing has failed since all switches held their first rules."""
+
+    def start(self, desired: Desired) -> None:
+        """Begin with a controller that knows what is configured, and what it finds."""
+        self.status, self.unfinished = Status(desired), Unfinished(self.file)
+        begun = self.unfinished.read()
+        if begun is not None:
+            self.status.resume(begun)
+        session: Any = ModelSession
+        self.controller = Switches(
+            self.status, Reports(), session, PACE, unfinished=self.unfinished
+        )
+
+    def kill(self) -> None:
+        """End the controller: nothing that it has begun goes on."""
+        self.unfinished.path = None
+        self.controller.stand_by()
+        self.status.transition.number += 1
+        for datapath in self.connections.values():
+            datapath.state = DEAD_DISPATCHER
+        self.connections.clear()
 
     def desired(self, fabric: Fabric) -> Desired:
         return Desired.compute(
@@ -97,6 +120,8 @@ class Case:
             planned(task)
         except KnotlessError as error:
             return str(error)
+        existing = self.status.transition.existing.extended(new.fabric)
+        self.unfinished.begin(Begun(existing, self.status.transition.flow_control))
         self.controller.change_to(new)
         return ""
 
@@ -137,7 +162,7 @@ class Case:
             routes = self.status.transition
             done = routes.is_there and not routes.undrained and routes.existing.staying is None
             aimed = routes.goal.desired is self.status.desired and not routes.goal.failures
-            if done and aimed and self.status.observed.ready:
+            if done and aimed and self.status.leads and self.status.observed.ready:
                 return
         raise AssertionError(f"not ready: {self.status.problems(1e9)} {routes.as_json()}")
 

@@ -42,7 +42,7 @@ DESIRED = tuple(
     Desired.compute(Config(fabric="ring,4", engine="updown"), FABRIC, drained)
     for drained in (("s1:2-s2:3",), ("s3",))
 )
-PACE = Pace(lambda plan, task: plan(task), drain_interval_s=0, ahead_interval_s=None)
+PACE = Pace(lambda of, *task: of(*task), drain_interval_s=0, ahead_interval_s=None, retry_s=0)
 LOOKS_AHEAD = replace(PACE, ahead_interval_s=0)
 UP, DOWN = (SimpleNamespace(config=0, state=state) for state in (0, 1))
 

@@ -104,8 +104,10 @@ def to_json(fabric: Fabric) -> dict[str, object]:
     return obj
 
 
-def from_json(obj: object) -> Fabric:
+def from_json(obj: object, *, united: bool = False) -> Fabric:
     """Return the validated fabric of a JSON value; raises FabricError if it is invalid.
+
+    ``united`` is as for :func:`topologies.validate.validate`.
 
     Switches are sorted by dpid, so that the order of the list does not affect plans. Only the
     switches of a grid keep their order, because it determines their coordinates.
@@ -124,7 +126,7 @@ def from_json(obj: object) -> Fabric:
         tuple(_link(f"links[{i}]", item) for i, item in enumerate(top.items("links"))),
         _grid(top.values["grid"]) if top.values.get("grid") is not None else None,
     )
-    validate(fabric)
+    validate(fabric, united=united)
     return fabric
 
 

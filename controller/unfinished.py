@@ -1,0 +1,102 @@
+"""A change that has begun and is not complete, kept in a file beside the ``state_file``.
+
+A controller that starts again in the middle of a change finds the rules in the switches, but not
+what exists besides its own fabric: switches and links of the former fabric may still hold rules
+and packets. So this is written before the first rule of a change is sent, and removed when all of
+its steps are complete and the packets of older rules have left.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from common.errors import FabricError
+from common.files import MAX_BYTES, read_text, reason, write_whole
+from common.flow_control import FlowControl
+from common.yaml_file import complaint
+from controller.config import ConfigError
+from controller.existing import Existing
+from topologies.formats.files import from_json, to_json
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    fabric: dict[str, Any]
+    staying: list[str] | None
+    flow_control: FlowControl
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What exists since a change has begun, and the flow control that its links use."""
+
+    existing: Existing
+    flow_control: str
+
+
+class Unfinished:
+    """The file ``path``; None: nothing is kept."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self._is_kept = path is not None and path.exists()
+
+    @staticmethod
+    def beside(state_file: Path | None) -> Unfinished:
+        """Return the one beside a state file: ``state.json``, ``state-change.json``."""
+        if state_file is None:
+            return Unfinished()
+        return Unfinished(state_file.with_stem(f"{state_file.stem}-change"))
+
+    def read(self) -> Begun | None:
+        """Return the change that was not completed, if there is one.
+
+        Raises
+        ------
+        ConfigError
+            The file is damaged; the message names it.
+
+        """
+        if self.path is None or not self.path.exists():
+            return None
+        try:
+            found = _File.model_validate_json(read_text(self.path, ConfigError, MAX_BYTES))
+            fabric = from_json(found.fabric, united=True)
+        except ValidationError as error:
+            raise ConfigError(f"{self.path}: {complaint(error)}") from error
+        except FabricError as error:
+            raise ConfigError(f"{self.path}: {error}") from error
+        unknown = set(found.staying or ()) - fabric.host_index.keys()
+        if unknown:
+            raise ConfigError(f"{self.path}: staying: there is no host {min(unknown)!r}")
+        staying = None if found.staying is None else frozenset(found.staying)
+        return Begun(Existing(fabric, staying=staying), found.flow_control)
+
+    def begin(self, begun: Begun) -> None:
+        """Keep a change, before anything of it is sent; raises ConfigError."""
+        if self.path is None:
+            return
+        existing = begun.existing
+        found = {
+            "fabric": to_json(existing.fabric),
+            "staying": None if existing.staying is None else sorted(existing.staying),
+            "flow_control": begun.flow_control,
+        }
+        write_whole(self.path, json.dumps(found) + "\n", ConfigError)
+        self._is_kept = True
+
+    def end(self) -> None:
+        """Remove the file: the change is complete; raises ConfigError."""
+        if self.path is None or not self._is_kept:
+            return
+        self._is_kept = False
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise ConfigError(f"{self.path}: cannot be removed: {reason(error)}") from error
