@@ -64,6 +64,7 @@ class KnotlessController(app_manager.RyuApp):
             losses=losses,
             unfinished=self.service.unfinished,
         )
+        self.service.several.withdraw = self.switches.withdraw
         self.probes.start(self.switches)
         self.service.start(listening.rest_host, listening.rest_port, self.switches.change_to)
 

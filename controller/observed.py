@@ -147,8 +147,8 @@ class Observed:
         return tuple(switch.name for switch in self.switches.values() if self._is_dead(switch.name))
 
     def dead_dpids(self) -> set[int]:
-        """Return the dpids of :meth:`switches_down`."""
-        return {dpid for dpid, switch in self.switches.items() if self._is_dead(switch.name)}
+        """Return the dpids of switches that carry no frames: dead ones, and those yet to come."""
+        return {dpid for dpid, switch in self.switches.items() if self._is_cut_off(switch.name)}
 
     def ends_missing(self) -> frozenset[str]:
         """Return the names of links, and of hosts, for which a switch does not have the port."""
@@ -193,8 +193,13 @@ class Observed:
         switch = self.by_name[name]
         if switch.is_new and switch.ports is None:
             return False  # it has not come yet
+        return self._is_cut_off(name)
+
+    def _is_cut_off(self, name: str) -> bool:
+        """Whether a switch is not connected, and nothing comes from it on any link."""
         far = self.fabric.neighbours[name].values()
-        return not switch.connected and bool(far) and all(map(self._is_silent, far))
+        connected = self.by_name[name].connected
+        return not connected and bool(far) and all(map(self._is_silent, far))
 
     def _is_silent(self, end: tuple[str, int]) -> bool:
         """Whether a connected switch reports that nothing comes from the other end of a link."""

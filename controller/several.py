@@ -16,7 +16,9 @@ from controller.northbound.message import HttpError
 from controller.operations import Operations
 from controller.roles import Election, Times
 from controller.status import Status
+from controller.unfinished import Unfinished
 from topologies.fabric import Fabric
+from topologies.union import removed
 
 _WATCH_S = 1.0
 _LOG = logging.getLogger("knotless.roles")
@@ -25,16 +27,22 @@ _LOG = logging.getLogger("knotless.roles")
 class Several:
     """One of the ``controllers`` of a configuration, or the only one.
 
-    ``compute`` computes a desired state while switches are served.
+    ``compute`` computes a desired state while switches are served. ``unfinished`` is where the
+    active controller keeps what exists during a change. ``withdraw`` forgets what a fabric had
+    before it changed.
     """
+
+    withdraw: Callable[[], None]
 
     def __init__(
         self,
         status: Status,
         operations: Operations,
         compute: Callable[[Config, Fabric, tuple[str, ...]], Desired],
+        unfinished: Unfinished,
     ) -> None:
         self._status, self._operations, self._compute = status, operations, compute
+        self._unfinished = unfinished
 
     def election(self, number: int) -> Election:
         """Return the election in which this controller takes part."""
@@ -90,9 +98,23 @@ class Several:
             return
         operations.overrides, self._status.desired = kept, new
 
+    def follow_fabric(self) -> None:
+        """Forget what the fabric had before a change that the active controller has completed."""
+        if self._status.transition.existing.staying is None:
+            return
+        fabric = self._status.desired.fabric
+        try:
+            reached = self._unfinished.completed()
+        except KnotlessError as error:
+            _LOG.error("changes of the fabric are not followed: %s", error)
+            return
+        if reached is not None and not (removed(reached, fabric) or removed(fabric, reached)):
+            self.withdraw()
+
     def watch(self) -> None:
         """Stay up to date while another controller is active, so that a takeover is quick."""
         while True:
             if not self._status.leads:
                 self.follow_operators()
+                self.follow_fabric()
             eventlet.sleep(_WATCH_S)

@@ -10,6 +10,7 @@ from typing import Any
 from controller.desired import Desired
 from controller.not_admitted import NotAdmitted
 from controller.observed import DUPLICATE_MEMORY_S, Observed, ObservedSwitch
+from controller.planning import Goal
 from controller.transition import Transition
 from controller.unfinished import Begun
 
@@ -45,6 +46,11 @@ class Status:
         self.transition = Transition(self.desired)
         self.not_admitted = NotAdmitted(self.desired.fabric)
 
+    def differs(self, begun: Begun) -> bool:
+        """Tell whether more exists since a change has begun than is known; raises FabricError."""
+        new, known = begun.existing.extended(self.desired.fabric), self.transition.existing
+        return (new.fabric, new.staying) != (known.fabric, known.staying)
+
     def resume(self, begun: Begun) -> None:
         """Go on with a change that was begun and is not complete.
 
@@ -65,6 +71,8 @@ class Status:
 
     def withdraw(self) -> None:
         """Forget what the fabric had before it changed."""
+        if not self.leads:
+            self.transition.goal = Goal(self.desired)  # another controller has reached it
         self.transition.withdraw()
         self._fit()
 

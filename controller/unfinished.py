@@ -3,7 +3,8 @@
 A controller that starts again in the middle of a change finds the rules in the switches, but not
 what exists besides its own fabric: switches and links of the former fabric may still hold rules
 and packets. So this is written before the first rule of a change is sent, and removed when all of
-its steps are complete and the packets of older rules have left.
+its steps are complete and the packets of older rules have left. Of several controllers, which share
+the file, those on standby learn from it what exists; at the end it stays, marked as complete.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from common.flow_control import FlowControl
 from common.yaml_file import complaint
 from controller.config import ConfigError
 from controller.existing import Existing
+from topologies.fabric import Fabric
 from topologies.formats.files import from_json, to_json
 
 
@@ -30,6 +32,7 @@ class _File(BaseModel):
     fabric: dict[str, Any]
     staying: list[str] | None
     flow_control: FlowControl
+    complete: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,18 +44,18 @@ class Begun:
 
 
 class Unfinished:
-    """The file ``path``; None: nothing is kept."""
+    """The file ``path``; None: nothing is kept. ``shared``: other controllers read it as well."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        self.path = path
+    def __init__(self, path: Path | None = None, *, shared: bool = False) -> None:
+        self.path, self._shared = path, shared
         self._is_kept = path is not None and path.exists()
 
     @staticmethod
-    def beside(state_file: Path | None) -> Unfinished:
+    def beside(state_file: Path | None, *, shared: bool = False) -> Unfinished:
         """Return the one beside a state file: ``state.json``, ``state-change.json``."""
         if state_file is None:
             return Unfinished()
-        return Unfinished(state_file.with_stem(f"{state_file.stem}-change"))
+        return Unfinished(state_file.with_stem(f"{state_file.stem}-change"), shared=shared)
 
     def read(self) -> Begun | None:
         """Return the change that was not completed, if there is one.
@@ -63,6 +66,19 @@ class Unfinished:
             The file is damaged; the message names it.
 
         """
+        found = self._read()
+        if found is None or found[1]:
+            return None
+        self._is_kept = True
+        return found[0]
+
+    def completed(self) -> Fabric | None:
+        """Return the fabric of the last change, if it is complete; raises as :meth:`read`."""
+        found = self._read()
+        return found[0].existing.fabric if found is not None and found[1] else None
+
+    def _read(self) -> tuple[Begun, bool] | None:
+        """Return what the file says, and whether the change is complete."""
         if self.path is None or not self.path.exists():
             return None
         try:
@@ -76,10 +92,14 @@ class Unfinished:
         if unknown:
             raise ConfigError(f"{self.path}: staying: there is no host {min(unknown)!r}")
         staying = None if found.staying is None else frozenset(found.staying)
-        return Begun(Existing(fabric, staying=staying), found.flow_control)
+        return Begun(Existing(fabric, staying=staying), found.flow_control), found.complete
 
     def begin(self, begun: Begun) -> None:
         """Keep a change, before anything of it is sent; raises ConfigError."""
+        self._write(begun, complete=False)
+        self._is_kept = True
+
+    def _write(self, begun: Begun, *, complete: bool) -> None:
         if self.path is None:
             return
         existing = begun.existing
@@ -87,15 +107,18 @@ class Unfinished:
             "fabric": to_json(existing.fabric),
             "staying": None if existing.staying is None else sorted(existing.staying),
             "flow_control": begun.flow_control,
+            "complete": complete,
         }
         write_whole(self.path, json.dumps(found) + "\n", ConfigError)
-        self._is_kept = True
 
-    def end(self) -> None:
-        """Remove the file: the change is complete; raises ConfigError."""
+    def end(self, begun: Begun) -> None:
+        """Remove the file: the change is complete, and this is left; raises ConfigError."""
         if self.path is None or not self._is_kept:
             return
         self._is_kept = False
+        if self._shared:
+            self._write(begun, complete=True)
+            return
         try:
             self.path.unlink(missing_ok=True)
         except OSError as error:

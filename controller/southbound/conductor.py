@@ -20,7 +20,7 @@ from controller.observed import Observed
 from controller.planning import Planned, Task, planned
 from controller.southbound.drains import CountedDrain, Drain, EmulatedDrain
 from controller.status import Status
-from controller.unfinished import Unfinished
+from controller.unfinished import Begun, Unfinished
 from topologies.failures import Failures
 
 DRAIN_REPORT_S = 30.0
@@ -162,7 +162,7 @@ class Conductor:
         if transition.existing.staying is None:
             status.unfinished = False
             try:
-                self._unfinished.end()
+                self._unfinished.end(Begun(transition.existing, transition.flow_control))
             except KnotlessError as error:
                 _LOG.error("%s", error)
 

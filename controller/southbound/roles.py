@@ -105,7 +105,7 @@ class Roles:
 
     @property
     def dead(self) -> set[int]:
-        """The dpids of dead switches, whose rules do not matter."""
+        """The dpids of switches that carry no frames, whose rules do not matter."""
         return self._status.observed.dead_dpids()
 
     @property

@@ -63,7 +63,8 @@ class Switches:
         self._transition = status.transition
         self._held: dict[int, SwitchRules] = {}
         """The rules that a switch has confirmed on its present connection."""
-        kept = (losses or Losses(), unfinished or Unfinished())
+        unfinished = unfinished or Unfinished()
+        kept = (losses or Losses(), unfinished)
         self._conductor = Conductor(status, self, reporter, pace, *kept)
         self._conductor.start()
         installed = partial(sessions.installed, self._sessions, status.observed)
@@ -76,7 +77,7 @@ class Switches:
             self.roles = Roles(election, status, self._sessions, self)
             self.roles.start()
         authority = self.roles or Alone(status.observed)
-        self._takeover = Takeover(status, authority, refresh, pace)
+        self._takeover = Takeover(status, authority, refresh, pace, unfinished, self._fit)
         if self.roles is None and not status.leads:
             self.lead()
 

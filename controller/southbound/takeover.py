@@ -12,12 +12,14 @@ from typing import Protocol
 
 from ryu.lib import hub
 
+from common.errors import KnotlessError
 from controller.observed import Observed
 from controller.southbound.conductor import Pace
 from controller.southbound.session import Session, SwitchGoneError
 from controller.status import Status
 from controller.steps import FoundGroup, FoundRule, own_rules
 from controller.takeover import Found, found_in
+from controller.unfinished import Unfinished
 from forwarding.openflow.rules import SwitchRules
 from topologies.failures import Failures
 
@@ -34,7 +36,7 @@ class Authority(Protocol):
 
     @property
     def dead(self) -> set[int]:
-        """The dpids of dead switches, whose rules do not matter."""
+        """The dpids of switches that carry no frames, whose rules do not matter."""
 
     @property
     def is_complete(self) -> bool:
@@ -55,12 +57,16 @@ class Alone:
 
     @property
     def dead(self) -> set[int]:
-        """The dpids of dead switches."""
+        """The dpids of switches that carry no frames."""
         return self._observed.dead_dpids()
 
 
 class Takeover:
-    """One takeover at a time; ``refresh`` reads again what operators have changed meanwhile."""
+    """One takeover at a time; ``refresh`` reads again what operators have changed meanwhile.
+
+    ``unfinished`` is where a change is kept that is not complete. ``fit`` calls a function that
+    changes what exists, and has everybody else go on with that.
+    """
 
     def __init__(
         self,
@@ -68,9 +74,12 @@ class Takeover:
         authority: Authority,
         refresh: Callable[[], None],
         pace: Pace,
+        unfinished: Unfinished,
+        fit: Callable[[Callable[[], None]], None],
     ) -> None:
         self._status, self._authority = status, authority
         self._refresh, self._pace = refresh, pace
+        self._unfinished, self._fit = unfinished, fit
         self._number = 0
 
     def give_up(self) -> None:
@@ -87,6 +96,7 @@ class Takeover:
         number, began_s = self._number, time.monotonic()
         while True:
             self._refresh()
+            self._see_change()
             desired, observed = self._status.desired, self._status.observed
             mine = {of: one for of, one in sessions.items() if self._authority.may_change(of)}
             waits = self._status.unfinished and not self._alive <= mine.keys()
@@ -108,6 +118,17 @@ class Takeover:
             "%d switches taken over in %.3f s: %s", len(read), time.monotonic() - began_s, what
         )
         return read
+
+    def _see_change(self) -> None:
+        """Take note of what exists since a change has begun, whoever has begun it."""
+        status = self._status
+        try:
+            begun = self._unfinished.read()
+            status.unfinished = begun is not None
+            if begun is not None and status.differs(begun):
+                self._fit(lambda: status.resume(begun))
+        except KnotlessError as error:
+            _LOG.error("a change that was not finished is not known: %s", error)
 
     def _suffices(self, found: Found, read: set[int]) -> bool:
         """Whether all is known from which to go on.

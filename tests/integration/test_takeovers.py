@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -21,6 +22,8 @@ from tests.integration.bare_fabric import until
 from tests.integration.conftest import Knotless, Start
 from tests.integration.test_change import pinging
 from tests.integration.test_several_controllers import active, await_takeover, kill, roles, settled
+from topologies import load
+from topologies.formats.files import to_text
 
 pytestmark = pytest.mark.integration
 
@@ -126,3 +129,39 @@ def test_a_successor_knows_what_links_have_lost_and_is_reached_by_tls(
     assert knotless("change", "--root", "s3", *name).returncode == 0
     until("the change is complete", lambda: settled(fabric))
     assert knotless("probe", *name).returncode == 0
+
+
+def test_the_successor_finishes_a_change_of_the_fabric_and_no_frame_is_lost(
+    start: Start, knotless: Knotless
+) -> None:
+    fabric = start("ring,4", REQUEST, controllers=2)
+    whole = load("ring,4")
+    less = replace(whole, links=(whole.links[0], *whole.links[2:]), grid=None)
+    dice = random.Random(2)  # noqa: S311 - repeatable, not secret
+    names = fabric.names
+    token = names.token_file.read_text().strip()
+    file = names.overrides_file.with_stem(f"{names.overrides_file.stem}-change")
+    unfinished = 0
+    with pinging(fabric):
+        for number in range(6):
+            first = active(fabric)
+            until("packets of older rules are gone", lambda: settled(fabric))
+            names.fabric_file.write_text(to_text((less, whole)[number % 2]))
+            for controller in (1 - first, first):  # the standby first
+                at = (rest.ADDRESS, fabric.controller_ports[controller].rest)
+                assert rest.post(at, "/reload", {}, token)["result"] == "changed"
+            time.sleep(dice.uniform(0, 0.05))
+            kill(fabric, first)
+            unfinished += not json.loads(file.read_text())["complete"]
+            await_takeover(fabric, 1 - first)
+            until("the change is complete", lambda: settled(fabric))
+            until("nothing is left", lambda: not fabric.controller_status()["routes"]["leaving"])
+            assert knotless("controller", "restart", "--name", fabric.name).returncode == 0
+            until("the other is on standby", lambda: sorted(states(fabric)) == BOTH)
+        assert knotless("probe", "--name", fabric.name).returncode == 0
+    assert unfinished > 0, "every change was complete before the controller was killed"
+    assert json.loads(file.read_text())["complete"]
+    status = fabric.controller_status()
+    assert (status["ready"], status["problems"]) == (True, [])
+    found = fabric.daemon.status()
+    assert (found["deadlock"], found["kernel_lost"], found["valid"]) == (None, 0, True)

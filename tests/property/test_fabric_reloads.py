@@ -38,11 +38,24 @@ TURNS = 4000
 class Case:
     """One controller, some fabrics that it may be given, and all switches of all of them.
 
-    ``file`` is where a change is kept that is not complete.
+    ``file`` is where a change is kept that is not complete. With ``of``, this is a standby of that
+    controller: it has the same switches and shares the file.
     """
 
-    def __init__(self, pick: random.Random, file: Path | None = None) -> None:
+    def __init__(
+        self, pick: random.Random, file: Path | None = None, of: Case | None = None
+    ) -> None:
         self.pick, self.file = pick, file
+        self.connections: dict[str, Any] = {}
+        self.is_calm = True
+        """Whether nothing has failed since all switches held their first rules."""
+        self.checked: set[int] = set()
+        if of is not None:
+            self.whole: Fabric = of.whole
+            self.fabrics: list[Fabric] = of.fabrics
+            self.switches: dict[str, ModelSwitch] = of.switches
+            self.start(of.status.desired, standby=True)
+            return
         self.whole = small_fabric(pick, most_switches=5, most_hosts=5)
         parts = [part for part in (part_of(self.whole, pick) for _ in range(30)) if part]
         self.fabrics = (parts or [self.whole])[:4]
@@ -53,22 +66,21 @@ class Case:
             )
             for of in self.whole.switches
         }
-        self.connections: dict[str, Any] = {}
-        self.checked: set[int] = set()
-        self.tiers = Counter[int]()
-        self.is_calm = True
-        """Whether nothing has failed since all switches held their first rules."""
 
-    def start(self, desired: Desired) -> None:
+    def start(self, desired: Desired, *, standby: bool = False) -> None:
         """Begin with a controller that knows what is configured, and what it finds."""
-        self.status, self.unfinished = Status(desired), Unfinished(self.file)
+        self.status = Status(desired)
+        self.unfinished = Unfinished(self.file, shared=standby)
         begun = self.unfinished.read()
         if begun is not None:
             self.status.resume(begun)
+            self.status.leads = standby
         session: Any = ModelSession
         self.controller = Switches(
             self.status, Reports(), session, PACE, unfinished=self.unfinished
         )
+        if standby:
+            self.controller.stand_by()
 
     def kill(self) -> None:
         """End the controller: nothing that it has begun goes on."""
@@ -162,7 +174,8 @@ class Case:
             routes = self.status.transition
             done = routes.is_there and not routes.undrained and routes.existing.staying is None
             aimed = routes.goal.desired is self.status.desired and not routes.goal.failures
-            if done and aimed and self.status.leads and self.status.observed.ready:
+            ready = self.status.leads and self.status.observed.ready
+            if done and aimed and ready and self.unfinished.read() is None:
                 return
         raise AssertionError(f"not ready: {self.status.problems(1e9)} {routes.as_json()}")
 

@@ -1,4 +1,4 @@
-"""Controllers that die in the middle of a reload with another fabric, and start again.
+"""Controllers that die in the middle of a reload with another fabric; others go on from there.
 
 The model is that of :mod:`tests.property.test_fabric_reloads`, which checks at every moment what
 the switches hold: no loop, no cycle of channels, no frame lost between hosts that stay.
@@ -6,6 +6,7 @@ the switches hold: no loop, no cycle of channels, no frame lost between hosts th
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,24 @@ def test_a_restarted_controller_finishes_the_change(block: int, tmp_path: Path) 
     assert interrupted > CASES / BLOCKS / 4
 
 
+def test_without_the_file_switches_that_have_gone_keep_rules() -> None:
+    left = 0
+    for _, pick in seeded(range(1000, 1000 + CASES, 2)):
+        case = Case(pick)
+        case.settle()
+        if case.reload():
+            continue
+        for _ in range(pick.randrange(60)):
+            case.turn()
+        case.kill()
+        with suppress(AssertionError):  # nothing is proven
+            restart(case, case.status.desired)
+            case.settle()
+        names = case.status.desired.fabric.switch_index
+        left += any(of.rules for name, of in case.switches.items() if name not in names)
+    assert left > 0
+
+
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_the_configuration_may_have_been_edited_meanwhile(block: int, tmp_path: Path) -> None:
     others = 0
@@ -81,3 +100,51 @@ def test_the_configuration_may_have_been_edited_meanwhile(block: int, tmp_path: 
         case.assert_done()
         assert not file.exists(), f"seed {seed}"
     assert others > CASES / BLOCKS / 8
+
+
+def stand_by(case: Case) -> Case:
+    """Return a standby of the active controller, connected to all switches."""
+    standby = Case(case.pick, case.file, of=case)
+    for name in standby.switches:
+        standby.connect(name)
+    return standby
+
+
+def follow(standby: Case, desired: Desired) -> None:
+    """Reload a standby."""
+    again = Desired.compute(desired.config, desired.fabric)
+    standby.controller.change_to(again)
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_a_standby_finishes_the_change(block: int, tmp_path: Path) -> None:
+    interrupted = back = 0
+    for seed, pick in seeded(range(3000 + block, 3000 + CASES, BLOCKS)):
+        file = tmp_path / f"{seed}.json"
+        active = Case(pick, file)
+        active.settle()
+        for _ in range(2):
+            standby = stand_by(active)
+            if active.reload():
+                continue
+            is_reloaded = pick.random() < 0.7
+            turns = pick.randrange(60)
+            when = pick.randrange(turns + 1)
+            for turn in range(turns):
+                active.turn()
+                if turn == when and is_reloaded:
+                    follow(standby, active.status.desired)
+            interrupted += active.unfinished.read() is not None
+            active.kill()
+            before = active.status.desired
+            standby.controller.lead()
+            standby.settle()
+            standby.assert_done()
+            back += standby.status.desired.fabric != before.fabric
+            assert Unfinished(file).read() is None, f"seed {seed}"
+            names = standby.status.desired.fabric.switch_index
+            gone = [of for name, of in standby.switches.items() if name not in names]
+            assert not any(switch.rules or switch.groups for switch in gone), f"seed {seed}"
+            active = standby
+    assert interrupted > CASES / BLOCKS / 4
+    assert back > 0, "no standby has gone back to the former fabric"

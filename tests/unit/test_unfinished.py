@@ -36,7 +36,7 @@ def test_a_file_keeps_what_exists_and_is_removed_at_the_end(tmp_path: Path) -> N
     state = tmp_path / "state.json"
     first = Unfinished.beside(state)
     assert first.read() is None
-    first.end()
+    first.end(begun())
     first.begin(begun())
     assert (tmp_path / "state-change.json").exists()
     second = Unfinished.beside(state)
@@ -47,16 +47,16 @@ def test_a_file_keeps_what_exists_and_is_removed_at_the_end(tmp_path: Path) -> N
     assert set(found.existing.fabric.hosts) == set(known.fabric.hosts)
     assert set(found.existing.fabric.links) == set(union(RING, NEW).links)
     assert found.existing.staying == frozenset({"h2", "h3", "h4"})
-    second.end()
+    second.end(begun())
     assert list(tmp_path.iterdir()) == []
-    second.end()
+    second.end(begun())
 
 
 def test_without_a_state_file_nothing_is_kept() -> None:
     nothing = Unfinished.beside(None)
     nothing.begin(begun())
     assert nothing.read() is None
-    nothing.end()
+    nothing.end(begun())
 
 
 def changed(**fields: object) -> str:
@@ -71,7 +71,7 @@ DAMAGED = {
     changed(staying=["h9"]): "staying: there is no host 'h9'",
     changed(flow_control="auto"): "flow_control: ",
     changed(fabric={}): "fabric: name is missing",
-    changed(fabric=to_json(replace(RING, links=RING.links[:1], grid=None))): "switch s3 cannot be reached from s1",
+    changed(fabric=to_json(replace(RING, links=RING.links[:1], grid=None))): "cannot be reached",
     changed(more=1): "more: ",
 }
 
@@ -105,7 +105,7 @@ def test_a_damaged_file_is_named_and_not_used(
     assert note.endswith("all switches get the rules of ring,4 at once")
     assert "\n" not in note
     # It is removed when all switches have these rules.
-    service.unfinished.end()
+    service.unfinished.end(begun())
     assert not path.exists()
 
 
@@ -144,3 +144,28 @@ def test_a_controller_that_finds_the_file_changes_nothing_before_it_has_read_the
     serve("fabric.json")  # only to write the configuration
     with pytest.raises(KnotlessError, match="a change of routes goes on and waits for s1, s2, s3"):
         service.reload()
+
+
+def test_a_standby_learns_when_the_active_controller_has_completed_the_change(
+    tmp_path: Path, serve: Callable[[str], Service]
+) -> None:
+    more = replace(RING, links=(*RING.links, CHORD), grid=None)
+    service = serve("ring,4")
+    active = Unfinished(tmp_path / "state-change.json", shared=True)
+    service.status.leads = False
+    service.status.resume(Begun(Existing(more).extended(RING), "pause"))
+    service.several.withdraw = service.status.withdraw
+    service.several.follow_fabric()
+    assert CHORD in service.status.observed.fabric.links
+    # The active one has not been reloaded, or the change goes on.
+    active.begin(Begun(Existing(more), "pause"))
+    active.end(Begun(Existing(more), "pause"))
+    service.several.follow_fabric()
+    active.begin(Begun(Existing(more).extended(RING), "pause"))
+    service.several.follow_fabric()
+    assert CHORD in service.status.observed.fabric.links
+    active.end(Begun(Existing(RING), "pause"))
+    assert (active.read(), active.completed()) == (None, RING)
+    service.several.follow_fabric()
+    assert service.status.observed.fabric == RING
+    assert service.status.transition.existing.staying is None
