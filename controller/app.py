@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
 from ryu.base import app_manager
@@ -19,54 +20,113 @@ from ryu.controller import ofp_event
 from ryu.controller.handler import CONFIG_DISPATCHER, DEAD_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
 from ryu.ofproto import ofproto_v1_3 as ofp
 
+from common.files import write_whole
 from controller import config
+from controller.learning import Learning
 from controller.losses import Losses
+from controller.northbound.early import EarlyStatus
 from controller.service import Service
 from controller.southbound import listener, options
 from controller.southbound.conductor import DEFAULT_PACE
+from controller.southbound.explorer import Explorer
+from controller.southbound.learner import Learner
 from controller.southbound.probes import Probes
 from controller.southbound.switches import Switches
-from topologies import KnotlessError
+from topologies import Fabric, KnotlessError
+from topologies.formats.files import to_text
 
 
 class KnotlessController(app_manager.RyuApp):
-    """Installs the rules of the configured fabric in every switch that connects."""
+    """Installs the rules of the configured fabric in every switch that connects.
+
+    If the fabric is to be learned, that comes first.
+    """
 
     OFP_VERSIONS: ClassVar = [ofp.OFP_VERSION]
+    service: Service
+    switches: Switches | Learner
+    probes: Probes | Learner
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         signal.signal(signal.SIGTERM, _leave)
+        self._counts = listener.CountedLater()
         try:
-            path = config.find()
-            settings = config.read(path) if path else config.Config()
-            listening = options.read(settings.rest.host, settings.rest.port)
+            self._path = path = config.find()
+            self._settings = settings = config.read(path) if path else config.Config()
+            self._listening = listening = options.read(settings.rest.host, settings.rest.port)
             options.refuse_taken_port(listening.openflow_host, listening.openflow_port, "OpenFlow")
             options.refuse_taken_port(listening.rest_host, listening.rest_port, "REST")
             options.allow_open_files()
-            number = config.own_number(settings, listening.rest_host, listening.rest_port)
-            self.service = Service(path, settings)
-            losses = Losses.beside(config.state_path(settings, path))
-            losses.read()
-            emulator = config.emulator_path(settings, path)
-            self.probes = Probes(self.service.status, self.service, emulator)
-            listener.install(listening.tls, self.service.metrics, self.probes.packet_in)
+            learned = config.to_learn(settings, path)
+            listener.install(listening.tls, self._counts, self._take_probe)
+            if learned is None:
+                self._begin()
+            else:
+                self._learn(learned)
         except KnotlessError as error:
             _fail(error)
-        election = None if number is None else self.service.several.election(number)
-        self.switches = Switches(
-            self.service.status,
-            self.service,
+
+    def _begin(self) -> None:
+        """Serve the fabric of the configuration; raises KnotlessError."""
+        path, settings, listening = self._path, self._settings, self._listening
+        number = config.own_number(settings, listening.rest_host, listening.rest_port)
+        self.service = service = Service(path, settings)
+        losses = Losses.beside(config.state_path(settings, path))
+        losses.read()
+        self._counts.count_in(service.metrics)
+        explorer = None
+        if settings.discovery == "learn":
+            learning = Learning(settings.learn_quiet_s)
+            explorer = Explorer(service.status, learning, service.grow)
+            service.status.found = explorer.problems
+        emulator = config.emulator_path(settings, path)
+        probes = Probes(service.status, service, emulator, explorer)
+        switches = Switches(
+            service.status,
+            service,
             pace=replace(DEFAULT_PACE, emulator=emulator),
-            prober=self.probes,
-            election=election,
-            refresh=self.service.several.follow_operators,
+            prober=probes,
+            election=None if number is None else service.several.election(number),
+            refresh=service.several.follow_operators,
             losses=losses,
-            unfinished=self.service.unfinished,
+            unfinished=service.unfinished,
         )
-        self.service.several.withdraw = self.switches.withdraw
-        self.probes.start(self.switches)
-        self.service.start(listening.rest_host, listening.rest_port, self.switches.change_to)
+        self.probes, self.switches = probes, switches
+        service.several.withdraw = switches.withdraw
+        probes.start(switches)
+        service.start(listening.rest_host, listening.rest_port, switches.change_to)
+
+    # --- before there is a fabric ------------------------------------------------------------
+
+    def _learn(self, file: Path) -> None:
+        """Learn the fabric, write it to a file, and begin with it."""
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # there is nothing to be read again yet
+        hosts = tuple(declared.host for declared in self._settings.hosts)
+        learning = Learning(self._settings.learn_quiet_s, hosts)
+        learner = Learner(learning, file.stem, lambda fabric: self._learned(fabric, file))
+        self.switches = self.probes = self._learner = learner
+        address = (self._listening.rest_host, self._listening.rest_port)
+        self._early = EarlyStatus(address, learner.as_json)
+        learner.start()
+
+    def _learned(self, fabric: Fabric, file: Path) -> None:
+        """Begin with a fabric that was learned."""
+        try:
+            write_whole(file, to_text(fabric))
+            self._early.end()
+            self._begin()
+        except KnotlessError as error:
+            sys.stderr.write(f"knotless: {error}\n")
+            _exit(2)
+        for datapath in self._learner.datapaths:
+            self.switches.connected(datapath)
+
+    def _take_probe(self, dpid: int, message: bytes) -> None:
+        """Take a frame that a rule of probes sends to the controller: it does not reach Ryu."""
+        self.probes.packet_in(dpid, message)
+
+    # --- events of switches ------------------------------------------------------------------
 
     @set_ev_cls(ofp_event.EventOFPStateChange, [MAIN_DISPATCHER, DEAD_DISPATCHER])
     def on_state_change(self, event: Any) -> None:
@@ -119,5 +179,10 @@ def _fail(error: KnotlessError) -> NoReturn:
 
 def _leave(_signal: int, _frame: object) -> None:
     """Exit at once: there is nothing to save, and the switches keep their rules."""
+    _exit(0)
+
+
+def _exit(status: int) -> NoReturn:
     logging.shutdown()
-    os._exit(0)
+    sys.stderr.flush()
+    os._exit(status)

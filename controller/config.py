@@ -15,8 +15,9 @@ from common.yaml_file import brief, complaint
 from controller.roles import MAX_CONTROLLERS
 from routing import engine_file
 from routing.request import PlanRequest
-from topologies import Fabric, KnotlessError, load
+from topologies import Fabric, FabricError, Host, KnotlessError, Switch, load
 from topologies.formats.files import looks_like_file
+from topologies.validate import validate
 
 VARIABLE = "KNOTLESS_CONFIG"
 """The environment variable that names the file; without it, :data:`DEFAULT_FILE`."""
@@ -59,12 +60,30 @@ class Rest(BaseModel):
     token_file: Annotated[str, Field(min_length=1)] | None = None
 
 
+class DeclaredHost(BaseModel):
+    """A host of a fabric that is learned: as in a fabric file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    mac: str
+    ip: str
+    switch: Annotated[str, Field(pattern=r"^s[1-9][0-9]{0,19}$")]
+    port: Port
+
+    @property
+    def host(self) -> Host:
+        """The host."""
+        return Host(self.name, self.mac.lower(), self.ip, self.switch, self.port)
+
+
 class Config(PlanRequest):
     """What to install; the defaults route any fabric without deadlock.
 
     Attributes
     ----------
-    fabric : a spec, or a file; its path is relative to this file.
+    fabric : a spec, or a file; its path is relative to this file. With `discovery: learn` the JSON
+        file to which the fabric is written.
     allow_deadlock : whether to install a plan even if it can deadlock under its flow control.
     connect_timeout_s : how long a switch may be absent before it is reported as a problem.
     kept_changes : how many changes of routes `GET /changes` shows, with their certificates.
@@ -79,7 +98,11 @@ class Config(PlanRequest):
     emulator : control socket of the link emulator, for events of pause storms and to see whether
         probes wait at a paused port; its path is relative to this file. None: there is no emulator.
     discovery : what probes find out about links between switches: `verify` that they are wired as
-        declared and lose no frames silently, or `none`: no probes are sent.
+        declared and lose no frames silently, or `none`: no probes are sent. With `learn` they also
+        find the fabric, if its file does not exist; it is then written, and used.
+    learn_quiet_s : how long nothing new must be found until a learned fabric is complete.
+    hosts : hosts of a learned fabric that send no frames by which they could be found, with `name`,
+        `mac`, `ip`, `switch` and `port`. The switch with dpid 5 is `s5`.
     probe_interval_ms : time between two probes of a link in each direction. Above 5,000 probes a
         second in all it is longer.
     rest : the HTTP interface.
@@ -95,7 +118,9 @@ class Config(PlanRequest):
         tuple[ControllerAddress, ...], Field(strict=False), AfterValidator(_different)
     ] = ()
     emulator: Annotated[str, Field(min_length=1)] | None = None
-    discovery: Literal["verify", "none"] = "verify"
+    discovery: Literal["verify", "learn", "none"] = "verify"
+    learn_quiet_s: Annotated[float, Field(gt=0, le=3600)] = 5.0
+    hosts: Annotated[tuple[DeclaredHost, ...], Field(strict=False)] = ()
     probe_interval_ms: Annotated[int, Field(ge=20, le=60_000, strict=True)] = 100
     rest: Rest = Rest()
 
@@ -152,18 +177,63 @@ def _config(content: object) -> Config:
         raise ConfigError(_first(error)) from error
 
 
+def to_learn(config: Config, path: Path | None) -> Path | None:
+    """Return the file for the fabric that is to be learned; None: there is one already.
+
+    Raises
+    ------
+    ConfigError
+        What the configuration in ``path`` says cannot be learned.
+
+    """
+    try:
+        return _to_learn(config, path)
+    except KnotlessError as error:
+        raise ConfigError(f"{path}: {error}" if path else str(error)) from error
+
+
+def _to_learn(config: Config, path: Path | None) -> Path | None:
+    if config.discovery != "learn":
+        if config.hosts:
+            raise ConfigError("hosts: they are only used with 'discovery: learn'")
+        return None
+    if not config.fabric.lower().endswith(".json"):
+        raise ConfigError(
+            "fabric: with 'discovery: learn' it is the file that is written, such as learned.json,"
+            f" not {config.fabric!r}"
+        )
+    if config.controllers:
+        raise ConfigError(
+            "discovery: several controllers cannot learn a fabric; have one learn it, then use its"
+            " file with 'discovery: verify'"
+        )
+    hosts = tuple(declared.host for declared in config.hosts)
+    names = dict.fromkeys(host.switch for host in hosts)
+    switches = tuple(Switch(name, int(name[1:])) for name in names)
+    if hosts:
+        try:
+            validate(Fabric("declared", switches, hosts, ()), whole=False)
+        except FabricError as error:
+            raise error.within("hosts") from error
+    file = fabric_path(config, path)
+    return None if file.exists() else file
+
+
 def load_fabric(config: Config, path: Path | None) -> Fabric:
     """Return the fabric of the configuration in ``path``.
 
     File names are relative to the configuration. Raises KnotlessError with file and key.
     """
     spec = config.fabric
-    if path and looks_like_file(spec):
-        spec = str(path.parent / spec)
     try:
-        return load(spec)
+        return load(str(fabric_path(config, path)) if looks_like_file(spec) else spec)
     except KnotlessError as error:
         raise error.within("fabric").within(str(path)) if path else error from error
+
+
+def fabric_path(config: Config, path: Path | None) -> Path:
+    """Return where the file of the fabric is that the configuration in ``path`` names."""
+    return path.parent / config.fabric if path else Path(config.fabric)
 
 
 def token_path(config: Config, path: Path | None) -> Path | None:
@@ -209,6 +279,7 @@ def _first(error: ValidationError) -> str:
     if problem["type"] != "extra_forbidden":
         return complaint(error)
     *above, last = [str(part) for part in problem["loc"]]
-    section: type[BaseModel] = Rest if above == ["rest"] else Config
+    sections: dict[str, type[BaseModel]] = {"rest": Rest, "hosts": DeclaredHost}
+    section = sections.get(above[0], Config) if above else Config
     known = ", ".join(sorted(section.model_fields))
     return f"unknown key {'.'.join([*above, last])!r}; known are {known}"

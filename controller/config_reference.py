@@ -64,7 +64,8 @@ def _values(schema: Mapping[str, Any]) -> str:
         least = schema.get("minimum", schema.get("exclusiveMinimum"))
         more = "more than " if "exclusiveMinimum" in schema else ""
         return f"{more}{least:g} to {schema['maximum']:g}"
-    if schema.get("items", {}).get("type") == "string":
+    items = schema.get("items", {})
+    if items.get("type") == "string" or "$ref" in items:
         return "list"
     return {"boolean": "`true`, `false`", "string": "text"}.get(schema["type"], "number: hosts")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,3 +34,13 @@ def ask(path: Path, what: str) -> dict[str, Any]:
     if not isinstance(answer, dict):
         raise EmulatorError(f"{path}: no answer")
     return answer
+
+
+def left_port(channel: Mapping[str, Any]) -> int:
+    """Return how many frames have left a port; those that a cut link lost have left it too."""
+    return int(channel["tx_frames"]) + int(channel["drops"]["down"])
+
+
+def paused_us(channel: Mapping[str, Any]) -> int:
+    """Return how long a channel was paused so far, in all its priorities."""
+    return sum(int(of["paused_us"]) for of in channel["priorities"])

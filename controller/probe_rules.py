@@ -48,6 +48,29 @@ def probe_rules(ports: Iterable[int], blocked: Iterable[int]) -> tuple[Rule, ...
     return tuple(rules)
 
 
+def learning_rules(
+    ports: Iterable[int], of_hosts: Iterable[int], open_ports: Iterable[int]
+) -> frozenset[Rule]:
+    """Return the rules of a switch for ``ports`` of which nothing is declared.
+
+    Probes come to the controller. What hosts send to ports ``of_hosts`` is dropped, so that rules
+    of an earlier fabric do not forward it; from ``open_ports`` it comes to the controller as well.
+    """
+    wanted = set(open_ports)
+    rules = {_rule(port, TO_NEIGHBOUR, (Output(CONTROLLER),)) for port in ports}
+    for port in of_hosts:
+        match = (Field("in_port", port),)
+        actions = (Output(CONTROLLER),) if port in wanted else ()
+        rules.add(Rule(ADMISSION, _BLOCK_PRIORITY, match, actions, cookie=PROBE_COOKIE))
+    return frozenset(rules)
+
+
+def without_ports(rules: Iterable[Rule], ports: Iterable[int]) -> frozenset[Rule]:
+    """Return the rules but for those of some ports."""
+    gone = {Field("in_port", port) for port in ports}
+    return frozenset(rule for rule in rules if gone.isdisjoint(rule.match))
+
+
 def _rule(port: int, destination: int, actions: tuple[Action, ...]) -> Rule:
     match = match_order(
         (

@@ -17,6 +17,7 @@ from eventlet.green import socket
 from eventlet.semaphore import Semaphore
 
 from common.errors import FabricError, KnotlessError
+from common.files import read_text, write_whole
 from controller import config, overrides
 from controller.config import Config
 from controller.desired import Desired, Difference
@@ -35,7 +36,7 @@ from controller.status import Status
 from controller.steps import Changes
 from controller.unfinished import Begun, Unfinished
 from topologies.fabric import Fabric
-from topologies.formats.files import to_json
+from topologies.formats.files import to_json, to_text
 
 _LOG = logging.getLogger("knotless.controller")
 _WATCH_S = 1.0
@@ -217,6 +218,20 @@ class Service:
             self._change_to(new)
             return self._reloaded("changed", switches=list(difference.switches), **parts)
 
+    def grow(self, fabric: Fabric) -> None:
+        """Write a larger fabric to the file of the fabric, and reload; raises as :meth:`reload`."""
+        settings, path = self.operations.config, self._path
+        file = config.fabric_path(settings, path)
+        if config.load_fabric(settings, path) != self.status.desired.fabric:
+            raise KnotlessError(f"{file} was edited: reload it first")
+        before = read_text(file, FabricError)
+        write_whole(file, to_text(fabric))
+        try:
+            self.reload()
+        except KnotlessError:
+            write_whole(file, before)
+            raise
+
     def _reread(self) -> tuple[Difference, Desired]:
         """Return what a new configuration changes, without changing it."""
         old, operations = self.status.desired, self.operations
@@ -227,6 +242,8 @@ class Service:
             "state_file",
             "kept_changes",
             "discovery",
+            "learn_quiet_s",
+            "hosts",
             "probe_interval_ms",
         )
         for key in fixed:

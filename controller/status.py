@@ -36,6 +36,8 @@ class Status:
     note: str | None = None
     leads: bool = True
     unfinished: bool = False
+    found: Callable[[], list[str]] = list
+    """Returns what was found besides the fabric and is not used, one line each."""
     stretch: float | None = None
     """Real over virtual time of emulated links, lately; None: unknown, or links are real."""
     role: Callable[[], dict[str, object] | None] = lambda: None
@@ -114,6 +116,7 @@ class Status:
             lines.append(
                 "a change that was interrupted goes on when all switches are connected, or dead"
             )
+        lines += self.found()
         if self.note is not None:
             lines.append(self.note)
         if self.transition.problem is not None:

@@ -74,6 +74,10 @@ class Server:
         port: int = self._socket.getsockname()[1]
         return port
 
+    def close(self) -> None:
+        """Accept no more connections, once nobody serves them; those that are open go on."""
+        self._socket.close()
+
     def serve_forever(self) -> None:
         """Serve each connection in a green thread of its own."""
         while True:

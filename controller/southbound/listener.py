@@ -11,6 +11,7 @@ import logging
 import ssl
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import eventlet
@@ -73,6 +74,25 @@ class Counts(Protocol):
     @property
     def closed(self) -> Counter:
         """Connections that were closed because of what they sent, or refused."""
+
+
+class Uncounted:
+    """A counter that nobody reads."""
+
+    def inc(self, amount: float = 1) -> None:
+        """Count nothing."""
+
+
+@dataclass
+class CountedLater:
+    """Counters that are known only later: nothing is counted before."""
+
+    dropped: Counter = field(default_factory=Uncounted)
+    closed: Counter = field(default_factory=Uncounted)
+
+    def count_in(self, counts: Counts) -> None:
+        """Count here from now on."""
+        self.dropped, self.closed = counts.dropped, counts.closed
 
 
 class GuardedSocket:

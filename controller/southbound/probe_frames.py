@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2s
+from secrets import compare_digest
 from struct import Struct
 
 from ryu.ofproto import ofproto_v1_3 as ofp
@@ -69,17 +70,24 @@ def packet_in_parts(message: bytes) -> tuple[int | None, bytes]:
 class Frames:
     """Writes and reads the probes of one controller.
 
-    ``priority`` is that of their tag, without a VLAN; None: they are untagged.
+    ``priority`` is that of their tag, without a VLAN; None: they are untagged. ``per_port``: each
+    is bound to its port, so that a host that gets one cannot make it that of another port. That
+    takes a message for each port.
     """
 
-    def __init__(self, priority: int | None) -> None:
-        self._key = secrets.token_bytes(32)
+    def __init__(self, priority: int | None, *, per_port: bool = False) -> None:
+        self._key, self._per_port = secrets.token_bytes(32), per_port
         tag = b"" if priority is None else Struct("!HH").pack(_VLAN_TPID, priority << 13)
         self._type = tag + ETHER_TYPE.to_bytes(2, "big")
         self.round = 0
 
     def packet_out(self, dpid: int, ports: Iterable[int], *, reflected: bool) -> bytes:
-        """Return the message that has a switch send a probe from each of its ``ports``."""
+        """Return what has a switch send a probe from each of its ``ports``."""
+        if not self._per_port:
+            return self._message(dpid, ports, 0, reflected=reflected)
+        return b"".join(self._message(dpid, (at,), at, reflected=reflected) for at in ports)
+
+    def _message(self, dpid: int, ports: Iterable[int], bound: int, *, reflected: bool) -> bytes:
         actions = b"".join(
             _SET_SOURCE.pack(
                 *(ofp.OFPAT_SET_FIELD, _SET_SOURCE.size, ofp.OFPXMC_OPENFLOW_BASIC),
@@ -89,7 +97,7 @@ class Frames:
             for port in ports
         )
         destination = TO_NEIGHBOUR_AND_BACK if reflected else TO_NEIGHBOUR
-        proof = self._proof(dpid, self.round, reflected=reflected)
+        proof = self._proof(dpid, bound, self.round, reflected=reflected)
         content = _CONTENT.pack(_MAGIC, reflected, dpid, self.round, proof)
         frame = destination.to_bytes(6, "big") + _SOURCE + bytes(3) + self._type + content
         length = _PACKET_OUT.size + len(actions) + len(frame)
@@ -109,10 +117,10 @@ class Frames:
         magic, reflected, dpid, number, proof = _CONTENT.unpack_from(frame, at)
         if magic != _MAGIC or not 0 <= self.round - number < ROUNDS_VALID:
             return None
-        if not secrets.compare_digest(proof, self._proof(dpid, number, reflected=reflected)):
-            return None
-        return Probe(dpid, int.from_bytes(frame[9:12], "big"), reflected, number)
+        port = int.from_bytes(frame[9:12], "big")
+        right = self._proof(dpid, port if self._per_port else 0, number, reflected=reflected)
+        return Probe(dpid, port, reflected, number) if compare_digest(proof, right) else None
 
-    def _proof(self, dpid: int, number: int, *, reflected: bool) -> bytes:
-        text = _CONTENT.pack(_MAGIC, reflected, dpid, number, b"")
+    def _proof(self, dpid: int, port: int, number: int, *, reflected: bool) -> bytes:
+        text = _CONTENT.pack(_MAGIC, reflected, dpid, number, port.to_bytes(_TAG_BYTES, "big"))
         return blake2s(text, key=self._key, digest_size=_TAG_BYTES).digest()

@@ -11,17 +11,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import eventlet
 from ryu.lib import hub
 
 from controller import probe_rules
 from controller.draining import Port
-from controller.emulator import EmulatorError, ask
+from controller.emulator import EmulatorError, ask, left_port, paused_us
 from controller.observed import ObservedSwitch
 from controller.probing import Path as ProbedPath
 from controller.probing import Probing, Reading
+from controller.southbound.explorer import Explorer, Strangers
 from controller.southbound.probe_frames import Frames, packet_in_parts
 from controller.southbound.session import Session, SwitchGoneError
 from controller.status import Status
@@ -42,11 +43,8 @@ _READ_AT_ONCE = 32
 _LOG = logging.getLogger("knotless.probes")
 
 
-class Links(Protocol):
+class Links(Strangers, Protocol):
     """Who has the connections to switches; see :class:`.switches.Switches`."""
-
-    def session_of(self, name: str) -> Session | None:
-        """Return the session of a switch, if it is connected."""
 
     def faults_changed(self, *, returned: bool) -> None:
         """Compare failures; ``returned``: some links work again."""
@@ -60,13 +58,22 @@ class Listener(Protocol):
 
 
 class Probes:
-    """The probes of one controller; ``emulator`` is the control socket of the link emulator."""
+    """The probes of one controller; ``emulator`` is the control socket of the link emulator.
 
-    def __init__(self, status: Status, listener: Listener, emulator: Path | None) -> None:
+    With an ``explorer``, they also find what the fabric does not declare.
+    """
+
+    def __init__(
+        self,
+        status: Status,
+        listener: Listener,
+        emulator: Path | None,
+        explorer: Explorer | None = None,
+    ) -> None:
         config, plan = status.desired.config, status.desired.plan
         priority, pauses = priority_of(plan.flow_control, plan.vcs)
         self._status, self._listener, self._emulator = status, listener, emulator
-        self._sends = config.discovery == "verify"
+        self._sends = config.discovery != "none"
         self._wiring = Wiring(status.observed.fabric)
         self._probing = Probing(
             self._wiring,
@@ -74,7 +81,7 @@ class Probes:
             pauses,
             flight_us=_flight_us(status.observed.fabric),
         )
-        self._frames = Frames(priority)
+        self._frames, self._explorer = Frames(priority), explorer
         if priority is not None:
             status.observed.probed = self._probing.probed
         self._woken = hub.Event()
@@ -129,12 +136,13 @@ class Probes:
     def packet_in(self, dpid: int, message: bytes) -> None:
         """Take a packet-in of a rule of probes from a switch; the guard has checked its lengths."""
         known = self._status.observed.switches
-        receiver = known.get(dpid)
-        if not self._sends or receiver is None:
+        if not self._sends:
             return
         in_port, frame = packet_in_parts(message)
-        probe = self._frames.read(frame)
-        if probe is None or in_port is None or probe.dpid not in known:
+        probe, receiver = self._frames.read(frame), known.get(dpid)
+        if probe is None and self._explorer is not None and self._status.leads:
+            self._explorer.packet_in(dpid, in_port, frame)
+        if probe is None or receiver is None or in_port is None or probe.dpid not in known:
             return
         sender, at = (known[probe.dpid].name, probe.port), (receiver.name, in_port)
         now_s = time.monotonic()
@@ -169,6 +177,8 @@ class Probes:
         blocked = [port for at, port in self._blocked if at == name]
         ports = self._ports[name] if self._sends else []
         wanted = frozenset(probe_rules.probe_rules(ports, blocked))
+        if self._explorer is not None:
+            wanted |= self._explorer.rules(name)
         changes = probe_rules.changes(self._held[name], wanted)
         if changes:
             for change, reason in session.change(changes):
@@ -180,6 +190,9 @@ class Probes:
             return  # it will be prepared when it is served
         with suppress(SwitchGoneError), session.lock:
             self._write_rules(session, name)
+
+    def _renew_rules(self, name: str) -> None:
+        hub.spawn(self._rewrite_rules, name, self._links.session_of(name))
 
     # --- probes ------------------------------------------------------------------------------
 
@@ -206,6 +219,8 @@ class Probes:
             if session is not None:
                 dpid = self._status.observed.by_name[name].dpid
                 session.send_probe(self._frames.packet_out(dpid, ports, reflected=reflected))
+        if self._explorer is not None:
+            self._explorer.tick(now_s, self._links, self._renew_rules)
         if not self._is_reading and (suspects := self._probing.suspects(now_s)):
             self._is_reading = True
             hub.spawn(self._read, suspects)
@@ -249,9 +264,9 @@ class Probes:
             channels = {channel["channel"]: channel for channel in answer["channels"]}
             return {
                 path.sender: (
-                    _left_port(channels[port_text(path.sender)]),
+                    left_port(channels[port_text(path.sender)]),
                     int(answer["now_us"]),
-                    _paused_us(channels[port_text(path.receiver)]),
+                    paused_us(channels[port_text(path.receiver)]),
                 )
                 for path in paths
             }
@@ -293,7 +308,7 @@ class Probes:
             changed = {name for name, _ in wrong ^ self._blocked}
             self._blocked = wrong
             for name in changed:
-                hub.spawn(self._rewrite_rules, name, self._links.session_of(name))
+                self._renew_rules(name)
         lines = tuple(self._probing.lines())
         if (faults, lines) != (before, observed.fault_lines):
             for line in sorted(set(lines) - set(observed.fault_lines)):
@@ -329,12 +344,3 @@ def _flight_us(fabric: Fabric) -> float:
 def _counting_port(path: ProbedPath) -> Port:
     """Return the port that counts what arrives by a path."""
     return path.sender if path.mode == "reflected" else path.receiver
-
-
-def _left_port(channel: Mapping[str, Any]) -> int:
-    """Return how many frames have left a port; those that a cut link lost have left it too."""
-    return int(channel["tx_frames"]) + int(channel["drops"]["down"])
-
-
-def _paused_us(channel: Mapping[str, Any]) -> int:
-    return sum(int(of["paused_us"]) for of in channel["priorities"])

@@ -154,6 +154,11 @@ class Switches:
         switch = self._status.observed.by_name.get(name)
         return None if switch is None else self._sessions.get(switch.dpid)
 
+    def strangers(self) -> dict[int, Session]:
+        """Return the sessions of switches that are not in the fabric, by dpid."""
+        unknown = self._status.observed.unknown
+        return {dpid: of for dpid, of in self._sessions.items() if dpid in unknown}
+
     def faults_changed(self, *, returned: bool) -> None:
         """Compare failures after probes have found some; ``returned``: some links work again."""
         if returned:

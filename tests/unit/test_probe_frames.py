@@ -84,6 +84,17 @@ def test_a_packet_in_without_a_port_has_none() -> None:
     assert packet_in_parts(without) == (None, b"frame")
 
 
+def test_a_probe_for_learning_is_bound_to_its_port() -> None:
+    frames = Frames(None, per_port=True)
+    messages = frames.packet_out(DPID, [2, 3], reflected=False)
+    size = int.from_bytes(messages[2:4], "big")
+    frame, other = sent(messages[:size], 2), sent(messages[size:], 3)
+    assert frames.read(frame) == Probe(DPID, 2, False, 0)
+    assert frames.read(other) == Probe(DPID, 3, False, 0)
+    assert frames.read(frame[:9] + other[9:12] + frame[12:]) is None
+    assert Frames(None).read(frame) is None
+
+
 def test_probes_are_accepted_from_ports_to_switches_only() -> None:
     rules = probe_rules([2, 3], [3])
     assert all(rule.cookie == PROBE_COOKIE and rule.table == 0 for rule in rules)

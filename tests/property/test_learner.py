@@ -1,0 +1,191 @@
+"""A controller that learns a fabric, against a model of switches with cables and hosts."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
+from ryu.lib import hub
+
+from controller.cables import At
+from controller.learning import Learning
+from controller.southbound.learner import Learner
+from controller.southbound.probe_frames import Frames
+from controller.steps import PROBE_COOKIE
+from forwarding.openflow.rules import CONTROLLER, Output, Rule
+from tests.openflow_messages import packet_in
+from tests.property.test_switches import DOWN, UP, ModelSession, ModelSwitch
+from tests.random_fabrics import seeded, small_fabric
+from tests.unit.test_probe_frames import sent
+from topologies.fabric import Fabric
+from topologies.numbering import mac_value
+from topologies.union import removed
+
+CASES = 40
+TURNS = 4000
+
+
+class Network:
+    """Switches, cables and hosts; whatever a rule sends to the controller arrives there."""
+
+    def __init__(self, pick: random.Random, fabric: Fabric) -> None:
+        self.pick, self.fabric = pick, fabric
+        at = {switch.name: switch.dpid for switch in fabric.switches}
+        ends = [((at[of.a], of.a_port), (at[of.b], of.b_port)) for of in fabric.links]
+        self.cables: dict[At, At] = dict(ends) | {b: a for a, b in ends}
+        self.switches = {
+            of.dpid: ModelSwitch(of.dpid, [*fabric.hosts_at[of.name], *fabric.neighbours[of.name]])
+            for of in fabric.switches
+        }
+        self.hosts = {(at[of.switch], of.port): of for of in fabric.hosts}
+        self.odd: set[At] = set()
+        self.connections: dict[int, Any] = {}
+        self.found: list[Fabric] = []
+        session: Any = self.session
+        self.learning = Learning(0.0)
+        self.learner = Learner(self.learning, "found", self.found.append, session, interval_s=0)
+
+    def session(self, datapath: Any) -> Any:
+        session = ModelSession(datapath)
+        session.send_probe = lambda message: self.send(datapath.id, message)  # type: ignore[attr-defined]
+        return session
+
+    def connect(self, dpid: int) -> None:
+        if (old := self.connections.get(dpid)) is not None:
+            old.state = DEAD_DISPATCHER
+            self.learner.disconnected(old)
+        switch = self.switches[dpid]
+        datapath = SimpleNamespace(
+            id=dpid, state=MAIN_DISPATCHER, switch=switch, dice=self.pick, ports=switch.ports
+        )
+        datapath.close = lambda: setattr(datapath, "state", DEAD_DISPATCHER)
+        self.connections[dpid] = datapath
+        self.learner.connected(datapath)
+
+    def send(self, dpid: int, message: bytes) -> None:
+        """Send probes from the ports of a switch; an odd host sends them back."""
+        for port in sorted(self.learning.ports(dpid)):
+            size = int.from_bytes(message[2:4], "big")
+            frame, message = sent(message[:size], port), message[size:]
+            far = self.cables.get((dpid, port), (dpid, port))
+            if far in self.odd:
+                # It also makes it that of another port.
+                other = self.pick.randrange(1, 9).to_bytes(3, "big")
+                self.arrive(far, frame[:9] + other + frame[12:])
+            if far not in self.hosts or far in self.odd:
+                self.arrive(far, frame)
+        assert message == b""
+
+    def arrive(self, at: At, frame: bytes) -> None:
+        """Have a frame arrive at a port of a switch."""
+        switch, datapath = self.switches[at[0]], self.connections.get(at[0])
+        if datapath is None or switch.ports[at[1]] is not UP:
+            return
+        destination = int.from_bytes(frame[:6], "big")
+        matching = [rule for rule in switch.rules.values() if matches(rule, at[1], destination)]
+        rule = max(matching, key=lambda of: of.priority, default=None)
+        if rule is not None and rule.actions == (Output(CONTROLLER),):
+            self.learner.packet_in(at[0], packet_in(at[1], frame, rule.cookie))
+
+    def talk(self) -> None:
+        """Have each host send a frame, and some a probe that they have made themselves."""
+        forged = Frames(None)
+        for at, host in self.hosts.items():
+            address = bytes(map(int, host.ip.split(".")))
+            source = mac_value(host.mac).to_bytes(6, "big")
+            arp = bytes.fromhex("08060001080006040001") + source + address
+            self.arrive(at, b"\xff" * 6 + source + arp)
+            probe = forged.packet_out(self.pick.choice(list(self.switches)), [1], reflected=False)
+            self.arrive(at, sent(probe, 1))
+
+
+def matches(rule: Rule, port: int, destination: int) -> bool:
+    fields = {"in_port": port, "eth_dst": destination, "eth_type": 0x88B5}
+    return all(fields[of.name] == of.value for of in rule.match)
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_a_fabric_is_learned_while_switches_come_and_go(block: int) -> None:
+    for seed, pick in seeded(range(block, CASES, 2)):
+        fabric = small_fabric(pick, most_switches=5, most_hosts=5)
+        network = Network(pick, fabric)
+        network.learning.quiet_s = 1e9
+        network.learner.start()
+        for dpid in network.switches:
+            network.connect(dpid)
+        for _ in range(pick.randrange(12)):
+            dpid = pick.choice(list(network.switches))
+            switch = network.switches[dpid]
+            switch.ports[pick.choice(list(switch.ports))] = pick.choice((UP, DOWN))
+            network.learner.ports_changed(network.connections[dpid])
+            if pick.random() < 0.2:
+                network.connect(dpid)
+            for _ in range(pick.randrange(20)):
+                hub.sleep(0)
+        for dpid, switch in network.switches.items():
+            switch.ports.update(dict.fromkeys(switch.ports, UP))
+            network.learner.ports_changed(network.connections[dpid])
+        for _ in range(50):
+            hub.sleep(0)
+        network.learning.quiet_s = 0.0
+        for _ in range(TURNS):
+            if network.found:
+                break
+            network.talk()
+            hub.sleep(0)
+        (found,) = network.found
+        assert not removed(found, fabric), f"seed {seed}: {network.learner.as_json()}"
+        for switch in network.switches.values():
+            assert all(rule.cookie == PROBE_COOKIE for rule in switch.rules.values())
+        assert network.learner.as_json()["problems"] == []
+
+
+def test_hosts_are_found_once_and_then_not_listened_to() -> None:
+    for seed, pick in seeded(range(500, 504)):
+        fabric = small_fabric(pick, most_switches=4, most_hosts=4)
+        network = Network(pick, fabric)
+        network.learning.quiet_s = 1e9
+        network.learner.start()
+        for dpid in network.switches:
+            network.connect(dpid)
+        for _ in range(100):
+            network.talk()
+            hub.sleep(0)
+        for dpid, switch in network.switches.items():
+            heard = {
+                rule.match[0].value
+                for rule in switch.rules.values()
+                if rule.actions == (Output(CONTROLLER),) and len(rule.match) == 1
+            }
+            assert heard == set(), f"seed {seed}: {dpid}"
+        found = network.learning.fabric("found")
+        assert {host.mac for host in found.hosts} == {host.mac for host in fabric.hosts}
+        network.learning.quiet_s = 0.0
+        while not network.found:
+            hub.sleep(0)
+
+
+def test_a_host_that_sends_probes_back_is_not_used_and_harms_nobody_else() -> None:
+    for seed, pick in seeded(range(600, 605)):
+        fabric = small_fabric(pick, most_switches=4, most_hosts=5)
+        network = Network(pick, fabric)
+        network.odd = {next(iter(network.hosts))}
+        network.learning.quiet_s = 1e9
+        network.learner.start()
+        for dpid in network.switches:
+            network.connect(dpid)
+        for _ in range(100):
+            network.talk()
+            hub.sleep(0)
+        shown = network.learner.as_json()
+        (dpid, port), *_ = network.odd
+        line = f"s{dpid}:{port} is connected to s{dpid}:{port} of the same switch"
+        assert line in str(shown["problems"]), f"seed {seed}"
+        assert network.learning.as_json(0.0)["hosts"] == len(fabric.hosts) - 1, f"seed {seed}"
+        network.learning.quiet_s = 0.0
+        for _ in range(100):
+            hub.sleep(0)
+        assert len(network.found) == (len(fabric.hosts) > 2), f"seed {seed}"
