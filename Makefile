@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests demo docs test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-ibdmchk bench-repair bench-controller bench-failover fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove prove-changes coverage lab-image clean
+.PHONY: help setup setup-checks setup-tests demo docs test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-datapath bench-ibdmchk bench-repair bench-controller bench-failover fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove prove-changes coverage lab-image clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -78,6 +78,9 @@ bench-failover: setup  ## count what backup paths protect on ten fabrics
 
 bench-endpoint: setup  ## measure messages, UDP sockets and Open MPI over one veth
 	$(SUDO) $(BIN)/python -m bench.endpoint
+
+bench-datapath: setup  ## compare the datapaths of Open vSwitch in pairs (needs the module openvswitch)
+	$(SUDO) $(BIN)/python -m bench.datapath
 
 bench-emulation: setup  ## compare emulator and simulator at several link speeds, next to busy loops
 	$(SUDO) $(BIN)/python -m bench.emulation_time

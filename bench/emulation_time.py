@@ -48,6 +48,7 @@ class Line:
     stretch: float | None
     hops_per_s: int
     same_knot: bool
+    knot: list[str]
     valid: bool
     problems: list[str]
 
@@ -118,6 +119,7 @@ def run(case: Case, counts: Sequence[int], longest_s: float) -> Iterator[Line]:
                 worst=round(max(abs(a / max(1, b) - 1) for a, b in flows), 5),
                 stretch=stretch,
                 hops_per_s=round(frames * 1e6 / (live.window_us * (stretch or 1.0))),
+                knot=row.emulated_knot,
                 same_knot=row.emulated_knot == row.simulated_knot,
                 valid=bool(live.status["valid"]) and not live.problems,
                 problems=[*live.problems, *live.status["problems"]],

@@ -17,6 +17,7 @@ import click
 from bench import (
     browser_table,
     controller,
+    datapath,
     endpoint,
     failover,
     plan,
@@ -29,9 +30,17 @@ from common.files import read_text, write_all
 from experiments.framework.page_parts import PartError, rewritten
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGES = ("decisions/repair.md", "failures.md", "messages.md", "performance.md", "web.md")
+PAGES = (
+    "decisions/datapath.md",
+    "decisions/repair.md",
+    "failures.md",
+    "messages.md",
+    "performance.md",
+    "web.md",
+)
 TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "controller": controller.table_of,
+    "datapath": datapath.table_of,
     "endpoint": endpoint.table_of,
     "failover": failover.table_of,
     "page-browser": browser_table.table_of,

@@ -13,22 +13,21 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
 from common.errors import EmulationError
-from common.flow_control import AUTO
-from emulation import certificates, namespaces, nodes, rest, wiring
+from emulation import certificates, namespaces, nodes, options, rest, wiring
 from emulation import controller as control
 from emulation import daemon as emulator
 from emulation.cuts import Cables
 from emulation.daemon import Daemon
+from emulation.datapath import TEXTS, Choice, Datapath, chosen
 from emulation.host import EmulatedHost
 from emulation.link import EmulatedLink
 from emulation.names import DEFAULT_NAME, SENDERS_MARK, Names, names_of, role_of
 from emulation.ovs import PrivateOvs
-from emulation.runtime import Runtime, claim
+from emulation.runtime import Runtime, claim, require_root
 from emulation.signals import uninterrupted
 from emulation.tools import require_tools
 from emulation.virtual_clock import program_environment
-from routing.flow_control import resolved
-from routing.plan import Plan, make_plan
+from routing.plan import Plan
 from routing.request import PlanRequest
 from topologies.fabric import Fabric
 from topologies.formats import files
@@ -54,10 +53,11 @@ class EmulatedFabric:
     are on standby, on other free ports. With ``tls`` our controllers and all switches show each
     other certificates of a CA made for this fabric. ``controller_settings`` are further keys of the
     controllers' configuration. ``links`` plain omits the emulator: veth pairs without rates or flow
-    control. With ``static_arp`` hosts know all addresses from the start; None enables it if hosts
-    could not learn all of them. If hosts tag, ``host_tags`` is the plan's ``host_tags()``, with
-    which the emulator, as the hosts' network interface, tags their frames. ``progress`` is called
-    with one line for each step.
+    control. ``datapath`` is Open vSwitch's; from the start on it is the one in use, ``user`` or
+    ``kernel``. With ``static_arp`` hosts know all addresses from the start; None enables it if
+    hosts could not learn all of them. If hosts tag, ``host_tags`` is the plan's ``host_tags()``,
+    with which the emulator, as the hosts' network interface, tags their frames. ``progress`` is
+    called with one line for each step.
     """
 
     fabric: Fabric
@@ -80,6 +80,7 @@ class EmulatedFabric:
     controller_settings: Mapping[str, Any] = field(default_factory=dict)
     tls: bool = False
     links: Literal["emulated", "plain"] = "emulated"
+    datapath: Choice = "auto"
     static_arp: bool | None = None
     host_tags: wiring.HostTags | None = None
     progress: Callable[[str], None] = lambda _step: None
@@ -108,48 +109,32 @@ class EmulatedFabric:
         """
         validate(self.fabric)
         cables = wiring.wire(self.fabric)
-        self._settle_flow_control()
-        self._check_tagging()
-        if self.tls and self.controller != "ryu":
-            raise EmulationError("--tls needs our own controller: omit --controller")
-        if self.controllers != 1 and self.controller != "ryu":
-            raise EmulationError("--controllers starts our own ones: omit --controller")
-        is_paced = (self.links, self.controller) == ("emulated", "ryu")
-        if self.controller_clock == "virtual" and not is_paced:
-            raise EmulationError("--controller-clock needs our own controller and emulated links")
+        self.request = options.with_flow_control(
+            self.fabric, self.request, links=self.links, controller=self.controller
+        )
+        if self.request.tagging == "host":
+            options.check_tagging(self.fabric, links=self.links, tagged=self.host_tags)
+        options.check_controllers(
+            controller=self.controller,
+            controllers=self.controllers,
+            clock=self.controller_clock,
+            tls=self.tls,
+            links=self.links,
+        )
+        require_root()
         require_tools()
         if self.controller == "remote":
             control.require_listening(self.openflow_port)
+        self.datapath = in_use = chosen(self.datapath)
         try:
             with uninterrupted():
                 self._runtime, was_dead = claim(self.names, self.fabric.name)
             if was_dead:
                 self.progress(f"removed the remains of an earlier fabric {self.name!r}")
-            self._start(self._runtime, cables)
+            self._start(self._runtime, cables, in_use)
         except BaseException:
             self.stop()
             raise
-
-    def _settle_flow_control(self) -> None:
-        """Resolve ``auto`` flow control; without our controller there is no plan: PAUSE."""
-        chosen: str = self.request.flow_control
-        if self.links == "plain":
-            if chosen not in (AUTO, "none"):
-                raise EmulationError(f"plain links have no flow control: omit {chosen!r}")
-            chosen = "none"
-        elif chosen == AUTO and self.controller == "ryu":
-            chosen = make_plan(self.fabric, self.request).flow_control
-        self.request = self.request.but(flow_control=resolved(chosen, 1))
-
-    def _check_tagging(self) -> None:
-        if self.request.tagging != "host":
-            return
-        if self.links == "plain":
-            raise EmulationError(
-                "tagging by hosts needs emulated links: the emulator is the interface that tags"
-            )
-        if self.host_tags is None or set(self.host_tags) != set(self.fabric.host_index):
-            raise EmulationError("tagging by hosts needs the plan's host_tags, of every host")
 
     def stop(self) -> None:
         """End all processes and remove everything; calling it again does nothing."""
@@ -218,7 +203,7 @@ class EmulatedFabric:
             raise EmulationError(f"fabric {self.name!r} is not running")
         return self._runtime
 
-    def _start(self, runtime: Runtime, cables: tuple[wiring.Cable, ...]) -> None:
+    def _start(self, runtime: Runtime, cables: tuple[wiring.Cable, ...], in_use: Datapath) -> None:
         names = self.names
         names.fabric_file.write_text(files.to_text(self.fabric), encoding="utf-8")
         if self.host_tags is not None:
@@ -235,10 +220,10 @@ class EmulatedFabric:
         ]
         runtime.state.settings = self.settings()
         runtime.save()
-        self.progress("namespaces and Open vSwitch")
+        self.progress(f"namespaces and Open vSwitch, {TEXTS[in_use]}")
         namespaces.add(names.switches_namespace)
         namespaces.add(names.links_namespace)
-        self.ovs = PrivateOvs(runtime)
+        self.ovs = PrivateOvs(runtime, in_use)
         self.ovs.start()
         self.progress(f"{len(self.fabric.hosts)} hosts")
         self.net = nodes.make(
@@ -265,6 +250,8 @@ class EmulatedFabric:
                     "slow_down": self.slow_down,
                     "host_wait_us": self.host_wait_us,
                     "switch_process": self.ovs.pid,
+                    "datapath": in_use,
+                    "controller_sends_on": self.controller == "remote",
                     "clock_page": str(names.clock_page),
                     "senders_mark": f"{SENDERS_MARK}={self.name}",
                     **(self.timing or {}),
@@ -296,7 +283,7 @@ class EmulatedFabric:
         """Return the options with which this fabric was started."""
         keys = ("allow_deadlock", "controller", "controller_clock", "openflow_port", "rest_port")
         paced = ("slow_down", "host_wait_us", "virtual_clock", "watchdog", "pause_share")
-        stored = (*keys, "tls", "links", *paced)
+        stored = (*keys, "tls", "links", "datapath", *paced)
         ports = [[at.openflow, at.rest] for at in self.controller_ports]
         own = {key: getattr(self, key) for key in stored} | {"controller_ports": ports}
         return self.request.model_dump() | own

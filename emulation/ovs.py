@@ -1,6 +1,7 @@
-"""A private Open vSwitch in its own network namespace, with the userspace datapath.
+"""A private Open vSwitch in its own network namespace.
 
-Its run directory and database are its own too, so the machine's Open vSwitch is not affected.
+Its run directory and database are its own too, so the machine's Open vSwitch is not affected. The
+kernel has a datapath ``ovs-system`` for each namespace; it vanishes with the namespace.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 from common.errors import EmulationError
 from emulation.certificates import Pair
+from emulation.datapath import TYPES, Datapath
 from emulation.runtime import Runtime
 from topologies.fabric import Switch
 
@@ -54,8 +56,9 @@ def _allocator() -> dict[str, str]:
 class PrivateOvs:
     """The private Open vSwitch of one running fabric."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, datapath: Datapath) -> None:
         self._runtime = runtime
+        self.datapath = datapath
         self._directory = runtime.names.ovs_directory
         self._socket = self._directory / "db.sock"
         self.environment = {
@@ -116,8 +119,8 @@ class PrivateOvs:
             commands += [
                 ["add-br", switch.name],
                 [
-                    *("set", "bridge", switch.name, "datapath_type=netdev", "fail_mode=secure"),
-                    "protocols=OpenFlow13",
+                    *("set", "bridge", switch.name, f"datapath_type={TYPES[self.datapath]}"),
+                    *("fail_mode=secure", "protocols=OpenFlow13"),
                     f"other_config:datapath-id={switch.dpid:016x}",
                     f"other_config:dp-desc={switch.name}",
                     "other_config:disable-in-band=true",

@@ -41,7 +41,7 @@ class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
         super().__init__(
             switch.name,
             dpid=f"{switch.dpid:x}",
-            datapath="user",
+            datapath=ovs.datapath,
             protocols="OpenFlow13",
             inNamespace=False,  # no namespace of its own: all switches share one
         )

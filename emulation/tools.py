@@ -9,6 +9,7 @@ from common.errors import EmulationError
 PACKAGES = {
     "ip": "iproute2",
     "nsenter": "util-linux",
+    "unshare": "util-linux",
     "mnexec": "mininet",
     "ifconfig": "net-tools",
     "ethtool": "ethtool",
@@ -16,6 +17,7 @@ PACKAGES = {
     "ovs-vswitchd": "openvswitch-switch",
     "ovsdb-server": "openvswitch-switch",
     "ovs-vsctl": "openvswitch-switch",
+    "ovs-dpctl": "openvswitch-switch",
 }
 """Command -> the Debian package that has it."""
 

@@ -40,7 +40,7 @@ HostTags = Mapping[str, Mapping[str, int]]
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _INTERFACE_LIMIT = 15  # IFNAMSIZ without its final zero byte
-_RESERVED = {"lo", "ovs-netdev", "default", "all"}
+_RESERVED = {"lo", "ovs-netdev", "ovs-system", "default", "all"}
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,7 @@ def with_validity(row: Mapping[str, Any], status: Mapping[str, Any], problems: l
         "stretch": status["stretch"],
         "slow_down": status["slow_down"],
         "host_wait_us": status["host_wait_us"],
+        "datapath": status["datapath"],
         "valid": status["valid"] and not found,
         "problems": found,
     }
@@ -127,5 +128,6 @@ def with_validity(row: Mapping[str, Any], status: Mapping[str, Any], problems: l
 
 def in_simulation(row: Mapping[str, Any]) -> Row:
     """Add the same keys to a row of a simulation, whose time is not stretched."""
-    nothing: Row = {"stretch": None, "slow_down": None, "host_wait_us": None}
+    keys = ("stretch", "slow_down", "host_wait_us", "datapath")
+    nothing: Row = dict.fromkeys(keys)
     return {**row, **nothing, "valid": True, "problems": []}

@@ -71,6 +71,14 @@ _PARAMETERS = [
         show_default=True,
         help="Plain: veth pairs only, without rates, delays and flow control.",
     ),
+    click.option(
+        "--datapath",
+        type=click.Choice(["auto", "user", "kernel"]),
+        default="auto",
+        show_default=True,
+        help="Datapath of Open vSwitch: userspace, or that of the kernel, which is faster and needs"
+        " the module openvswitch; auto: the kernel's where it works.",
+    ),
     watchdog_options,
     click.option(
         "--host-pause",

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from emulation.cuts import Cut
+from emulation.datapath import text_of
 from emulation.names import names_of, running_names
 from emulation.report import pace, report
 from emulation.runtime import require_root
@@ -44,7 +45,7 @@ def command(name: str | None, as_json: bool) -> None:
 
 def _print_status(one: dict[str, Any]) -> None:
     """Print the status of one fabric."""
-    click.echo(f"{one['name']}: {one['fabric']}, {one['phase']}")
+    click.echo(f"{one['name']}: {one['fabric']}, {one['phase']}, {text_of(one)}")
     parts = (
         f"{role} {part['pid']}{' (started by hand)' if part.get('by_hand') else ''}"
         for role, part in one["parts"].items()

@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 
 from emulation.controller import free_port
+from emulation.datapath import text_of
 from emulation.names import names_of
 from emulation.report import report
 from emulation.runtime import require_root
@@ -64,7 +65,7 @@ def command(
     else:
         click.echo(
             f"{fabric.name} is up as {options['name']!r}: {len(fabric.switches)} switches, "
-            f"{len(fabric.hosts)} hosts, engine {plan.engine}, "
+            f"{len(fabric.hosts)} hosts, {text_of(found or {})}, engine {plan.engine}, "
             f"flow control {plan.flow_control}: {checked.verdict.text}"
         )
         if url is not None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from emulation import processes, state
+from emulation import datapath, processes, state
 from emulation.names import REPOSITORY, Names
 from emulation.processes import Process
 from routing.plan import make_plan
@@ -233,3 +233,15 @@ def free() -> int:
 )
 def test_a_fabric_beyond_a_limit_is_refused(limit: Callable[[], None], said: str) -> None:
     assert said in refused("up", "ring,4", "--name", "scarce", limit=limit)
+
+
+@pytest.mark.skipif(datapath.why_no_kernel() is None, reason="the kernel's datapath works here")
+def test_the_kernels_datapath_is_refused_in_one_line_where_it_does_not_work(
+    names: Names, knotless: Knotless, remains: Remains
+) -> None:
+    words = ("--engine", "updown", "--datapath", "kernel", "--name", names.name)
+    done = knotless("up", "ring,4", *words)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "--datapath kernel: " in done.stderr
+    assert remains(names) == []

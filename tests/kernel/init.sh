@@ -1,6 +1,6 @@
 #!/bin/sh
 # The first process of the kernel that machine.py starts; SHARED is set by the kernel's command line.
-PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+PATH=/run/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 HOME=/root
 export PATH HOME SHARED
 
@@ -13,7 +13,16 @@ mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev 2>/dev/null
 mount -t tmpfs tmpfs /run
-mkdir -p /run/lock /run/netns /run/tmp /run/kernel/lib/modules
+mkdir -p /run/lock /run/netns /run/tmp /run/bin /run/kernel/lib/modules
+mkdir -p /dev/pts /dev/shm
+mount -t devpts -o ptmxmode=666 devpts /dev/pts
+mount -t tmpfs tmpfs /dev/shm
+# The modules below are those of the older iptables.
+ln -s /usr/sbin/iptables-legacy /run/bin/iptables
+ln -s /proc/self/fd /dev/fd
+# Open vSwitch makes files in /tmp.
+mount -t tmpfs tmpfs /tmp
+mkdir -p "$SHARED"
 host_folder "$SHARED" "$SHARED"
 export TMPDIR=/run/tmp
 

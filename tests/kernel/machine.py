@@ -34,7 +34,9 @@ def installed() -> bool:
     return shutil.which(KERNEL) is not None
 
 
-def run(*command: str, shared: Path, deadline_s: float = DEADLINE_S) -> tuple[int, str]:
+def run(
+    *command: str, shared: Path, deadline_s: float = DEADLINE_S, memory_mb: int = MEMORY_MB
+) -> tuple[int, str]:
     """Run ``command`` and return its exit status, and what it printed on both its outputs.
 
     Raises
@@ -46,7 +48,7 @@ def run(*command: str, shared: Path, deadline_s: float = DEADLINE_S) -> tuple[in
     (shared / "command").write_text(f"cd {shlex.quote(str(Path.cwd()))}\n{shlex.join(command)}\n")
     kernel = subprocess.Popen(
         [
-            *("nice", KERNEL, f"mem={MEMORY_MB}M", "root=/dev/root", "rootfstype=hostfs"),
+            *("nice", KERNEL, f"mem={memory_mb}M", "root=/dev/root", "rootfstype=hostfs"),
             *("rootflags=/", "ro", f"init={HERE / 'init.sh'}", f"SHARED={shared}"),
             *(f"umid=kernel{os.getpid()}", f"uml_dir={shared}", "con=null", "con0=null,fd:1"),
             *("quiet", "loglevel=4", "panic=-1"),

@@ -28,6 +28,7 @@ IN_TIME = {
     "stretch": 1.0,
     "slow_down": 1.0,
     "host_wait_us": 2000,
+    "datapath": "user",
 }
 
 

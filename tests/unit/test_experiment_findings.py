@@ -66,8 +66,10 @@ def test_a_row_is_valid_at_any_stretch_but_not_with_problems() -> None:
         "stretch": 2.2,
         "slow_down": 1.0,
         "host_wait_us": 2000,
+        "datapath": "kernel",
     }
     judged = with_validity({"mbps": 1.0}, status, [])
     assert (judged["valid"], judged["stretch"], judged["problems"]) == (True, 2.2, [])
+    assert judged["datapath"] == "kernel"
     judged = with_validity({}, {**status, "valid": False, "problems": ["frames"]}, ["mine"])
     assert (judged["valid"], judged["problems"]) == (False, ["mine", "frames"])

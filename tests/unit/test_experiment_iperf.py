@@ -55,7 +55,13 @@ def test_listening_sees_this_namespaces_sockets() -> None:
     assert not iperf.listening(os.getpid(), port)
 
 
-PACE = {"stretch": 1.0, "slow_down": 1.0, "host_wait_us": 2000, "problems": []}
+PACE = {
+    "stretch": 1.0,
+    "slow_down": 1.0,
+    "host_wait_us": 2000,
+    "datapath": "kernel",
+    "problems": [],
+}
 
 
 class FakeDaemon:

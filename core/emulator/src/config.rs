@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use switch_model::{
     Buffer, FlowControl, Limits, PauseLimit, Time, Watchdog, WatchdogAction, LONGEST_FRAME_BYTES,
     MICROSECOND,
@@ -35,6 +35,12 @@ pub struct Config {
     pub host_wait_us: u64,
     /// Process id of ovs-vswitchd, to learn which frames it has dropped.
     pub switch_process: Option<u32>,
+    /// What forwards the frames of its switches.
+    #[serde(default)]
+    pub datapath: Datapath,
+    /// Whether a controller may send on frames that it gets from switches.
+    #[serde(default = "defaults::controller_sends_on")]
+    pub controller_sends_on: bool,
     /// A line of the environment, `NAME=value`, of processes that send for several hosts.
     pub senders_mark: Option<String>,
     /// The file of the clock page, for programs in virtual time.
@@ -62,12 +68,26 @@ mod defaults {
     pub fn host_wait_us() -> u64 {
         2000
     }
+    pub fn controller_sends_on() -> bool {
+        true
+    }
     pub fn deadlock_us() -> u64 {
         500_000
     }
     pub fn seed() -> u64 {
         1
     }
+}
+
+/// What forwards the frames of all switches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Datapath {
+    /// A thread of Open vSwitch.
+    #[default]
+    User,
+    /// The kernel.
+    Kernel,
 }
 
 /// A link and its settings.

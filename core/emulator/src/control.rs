@@ -7,10 +7,10 @@ use serde_json::{json, Value};
 use switch_model::{FabricFlowControl, FlowControl, Time, WatchdogAction, MICROSECOND};
 
 use crate::capture::Capture;
-use crate::config::{BufferConfig, PauseLimitConfig};
+use crate::config::{BufferConfig, Config, PauseLimitConfig};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::report;
+use crate::report::{self, Surroundings};
 
 /// A request.
 #[derive(Debug, Deserialize)]
@@ -61,15 +61,27 @@ struct LinkChange {
 pub struct Control {
     /// Unix time of virtual time 0, nanoseconds.
     pub epoch_ns: u64,
-    /// How long virtual time waits for a host, in microseconds of real time.
-    pub host_wait_us: u64,
-    /// Frames that the kernel lost between daemon and switches or hosts, in both directions.
-    pub kernel_lost: u64,
+    /// What `status` shows of the daemon itself.
+    pub surroundings: Surroundings,
     /// Whether the daemon must end.
     pub shutdown: bool,
 }
 
 impl Control {
+    /// The one of a daemon with this configuration that starts at a Unix time, in nanoseconds.
+    pub fn new(config: &Config, epoch_ns: u64) -> Control {
+        Control {
+            epoch_ns,
+            surroundings: Surroundings {
+                host_wait_us: config.host_wait_us,
+                datapath: config.datapath,
+                controller_sends_on: config.controller_sends_on,
+                kernel_lost: 0,
+            },
+            shutdown: false,
+        }
+    }
+
     /// Answer one line. An error is part of the answer.
     pub fn answer(&mut self, line: &[u8], now: Time, engine: &mut Engine) -> String {
         let result = serde_json::from_slice(line)
@@ -92,7 +104,7 @@ impl Control {
         engine: &mut Engine,
     ) -> Result<Value, Error> {
         match request {
-            Request::Status {} => Ok(report::status(engine, self.host_wait_us, self.kernel_lost)),
+            Request::Status {} => Ok(report::status(engine, &self.surroundings)),
             Request::Counters {} => Ok(report::counters(engine, now)),
             Request::Deadlock {} => Ok(json!({ "deadlock": report::deadlock(engine) })),
             Request::UnderWay {} => Ok(report::under_way(engine, now)),
@@ -146,7 +158,7 @@ impl Control {
             settings.validate(&change.name)?;
         }
         engine.reset(fabric);
-        self.kernel_lost = 0;
+        self.surroundings.kernel_lost = 0;
         Ok(())
     }
 

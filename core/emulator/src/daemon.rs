@@ -90,7 +90,8 @@ impl Daemon {
         if let Err(error) = set_realtime_priority() {
             log.line(&format!("not real-time ({error}): virtual time may be slower"));
         }
-        let probe = config.switch_process.map(SwitchProbe::open).transpose();
+        let open = |process| SwitchProbe::open(process, config.datapath);
+        let probe = config.switch_process.map(open).transpose();
         let probe = environment(probe, || "switch_process".into())?;
         let start_ns = monotonic_ns();
         let page = config.clock_page.as_deref();
@@ -98,12 +99,7 @@ impl Daemon {
         let clock_page = environment(page, || "clock_page".into())?;
         let tick = config.tick_us * MICROSECOND;
         let patience = config.deadlock_us * MICROSECOND;
-        let control = Control {
-            epoch_ns: realtime_ns(),
-            host_wait_us: config.host_wait_us,
-            kernel_lost: 0,
-            shutdown: false,
-        };
+        let control = Control::new(config, realtime_ns());
         Ok(Daemon {
             sockets,
             engine: Engine::new(fabric, config.seed, tick, patience, config.slow_down),
@@ -262,13 +258,13 @@ impl Daemon {
         // A released packet becomes a frame within the call, so receive after it.
         self.sockets.release_held(&mut self.engine, &mut self.log);
         self.sockets.receive(real, &mut self.engine);
-        self.control.kernel_lost += self.sockets.send(&mut self.engine);
+        self.control.surroundings.kernel_lost += self.sockets.send(&mut self.engine);
     }
 
     fn serve(&mut self) {
         let now = self.engine.now();
         // Frames that the kernel lost before a reset must not count after it.
-        self.control.kernel_lost += self.sockets.take_lost(&mut self.engine);
+        self.control.surroundings.kernel_lost += self.sockets.take_lost(&mut self.engine);
         self.engine.state_mut().captures.values_mut().for_each(|capture| capture.flush());
         let (control, engine, log) = (&mut self.control, &mut self.engine, &mut self.log);
         self.server.serve(&self.poll, KEY_CONTROL, |line| {

@@ -8,7 +8,7 @@ use switch_model::{
     LONGEST_FRAME_BYTES,
 };
 
-use crate::config::{Config, EndConfig, Settings};
+use crate::config::{Config, Datapath, EndConfig, Settings};
 use crate::error::Error;
 use crate::tagging::Tagging;
 
@@ -86,6 +86,8 @@ pub struct Fabric {
     pub ends: Vec<End>,
     /// Channels of switches by switch and port, then those of hosts.
     pub channels: Vec<ChannelInfo>,
+    /// What forwards the frames of its switches.
+    pub datapath: Datapath,
 }
 
 impl Fabric {
@@ -95,8 +97,8 @@ impl Fabric {
     /// One line that names the link.
     pub fn new(config: &Config) -> Result<Fabric, Error> {
         let switches = switch_order(config)?;
-        let mut fabric =
-            Fabric { switches, links: Vec::new(), ends: Vec::new(), channels: Vec::new() };
+        let (links, ends, channels) = (Vec::new(), Vec::new(), Vec::new());
+        let mut fabric = Fabric { switches, links, ends, channels, datapath: config.datapath };
         let mut seen = HashSet::new();
         for (index, link) in config.links.iter().enumerate() {
             let claim = |seen: &mut HashSet<String>, what: String| {

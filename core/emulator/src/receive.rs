@@ -150,6 +150,8 @@ impl Engine {
             &mut Stage::Arrived(entry) => self.forward(now, entry, priority, copy),
             stage @ Stage::Taken => {
                 *stage = Stage::Finished;
+                // Frames for the switch itself are not handed over for anything to come back.
+                self.state.counters.sent_on += u64::from(record.handed.is_some());
                 self.inject(now, copy);
             }
             Stage::Abandoned => {

@@ -3,25 +3,40 @@
 use serde_json::{json, Map, Value};
 use switch_model::{ChannelId, DropCause, PriorityCounters, Time, MICROSECOND, SECOND};
 
+use crate::config::Datapath;
 use crate::engine::Engine;
 use crate::fabric::{Fabric, Owner};
 use crate::pause_report;
 
-/// The answer to `status`. `host_wait_us` is how long virtual time waits for a host; `kernel_lost`
-/// counts the frames that the kernel lost.
-pub fn status(engine: &Engine, host_wait_us: u64, kernel_lost: u64) -> Value {
+/// What `status` shows besides the engine.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings {
+    /// How long virtual time waits for a host, in microseconds of real time.
+    pub host_wait_us: u64,
+    /// What forwards the frames of the switches.
+    pub datapath: Datapath,
+    /// Whether a controller may send on frames that it gets from switches.
+    pub controller_sends_on: bool,
+    /// Frames that the kernel lost between daemon and switches or hosts, in both directions.
+    pub kernel_lost: u64,
+}
+
+/// The answer to `status`.
+pub fn status(engine: &Engine, surroundings: &Surroundings) -> Value {
     let state = engine.state();
     let (counters, moment) = (state.counters, state.clock.moment());
-    let problems = problems(engine, kernel_lost);
+    let problems = problems(engine, surroundings);
     let mut status = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "uptime_s": seconds(moment.now),
         "real_s": seconds(moment.real),
         "valid": problems.is_empty(),
         "problems": problems,
-        "kernel_lost": kernel_lost,
+        "datapath": surroundings.datapath,
+        "kernel_lost": surroundings.kernel_lost,
         "abandoned": counters.abandoned,
         "given_up": counters.given_up,
+        "sent_on": counters.sent_on,
         "stale": counters.stale,
         "injected": counters.injected,
         "oversized": counters.oversized,
@@ -30,7 +45,7 @@ pub fn status(engine: &Engine, host_wait_us: u64, kernel_lost: u64) -> Value {
         "pauses_limited": pause_report::limited(engine, moment.now),
         "pausing_hosts": pause_report::pausing_hosts(engine, moment.now),
         "storms": pause_report::storms(engine, moment.now),
-        "host_wait_us": host_wait_us,
+        "host_wait_us": surroundings.host_wait_us,
         "host_timeouts": counters.host_timeouts,
         "host_late": counters.host_late,
         "host_starved": counters.host_starved,
@@ -46,7 +61,7 @@ pub fn status(engine: &Engine, host_wait_us: u64, kernel_lost: u64) -> Value {
 }
 
 /// Why a measurement since the last reset does not count, one line each.
-fn problems(engine: &Engine, kernel_lost: u64) -> Vec<String> {
+fn problems(engine: &Engine, surroundings: &Surroundings) -> Vec<String> {
     let state = engine.state();
     let counters = state.counters;
     let mut found = Vec::new();
@@ -57,8 +72,14 @@ fn problems(engine: &Engine, kernel_lost: u64) -> Vec<String> {
             counters.abandoned, counters.given_up
         ));
     }
-    if kernel_lost > 0 {
-        found.push(format!("the kernel lost {kernel_lost} frames"));
+    if counters.sent_on > 0 && !surroundings.controller_sends_on {
+        found.push(format!(
+            "{} frames came out of Open vSwitch after it seemed to have dropped them",
+            counters.sent_on
+        ));
+    }
+    if surroundings.kernel_lost > 0 {
+        found.push(format!("the kernel lost {} frames", surroundings.kernel_lost));
     }
     let (connections, share) = state.tcp.noticed();
     if share > 0.01 {

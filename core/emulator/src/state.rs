@@ -9,6 +9,7 @@ use switch_model::{
 
 use crate::capture::Capture;
 use crate::clock::Clock;
+use crate::config::Datapath;
 use crate::event_queue::{Event, EventQueue};
 use crate::fabric::{EndId, Fabric, Owner};
 use crate::frame::{pause_frame, Frame, PauseRequest};
@@ -19,6 +20,9 @@ use crate::transit::{Found, Record, Transit};
 /// Frames of one channel that may be inside its switch: the socket of a port of Open vSwitch has
 /// room for about 90 full frames.
 const MAX_IN_SWITCH: u32 = 32;
+/// Frames of all channels that may be inside their switches if the kernel forwards them: the socket
+/// for the first frames of all flows has room for about 800 full frames.
+const MAX_IN_KERNEL: usize = 512;
 const SPARE_BUFFERS: usize = 8192;
 
 /// A frame that the daemon must send.
@@ -41,6 +45,8 @@ pub struct Counters {
     pub abandoned: u64,
     /// Those of them that it returned later.
     pub given_up: u64,
+    /// Frames that came out of a switch after it had finished with them: a controller sent them on.
+    pub sent_on: u64,
     /// Holds for a host that ended because it did not hand over its next packets in time.
     pub host_timeouts: u64,
     /// Those after which the packets came late: the host did have more to send.
@@ -78,6 +84,8 @@ pub struct State {
     pub(crate) delivering: u64,
     /// By channel to a switch: how many frames of each priority have arrived, or were lost on it.
     pub(crate) arrived: Vec<[u64; PRIORITIES]>,
+    /// Frames of one channel that may be inside its switch.
+    max_in_switch: u32,
     /// By channel: how many frames its switch has, and those that wait for it to return some.
     in_switch: Vec<(u32, VecDeque<(u64, Outgoing)>)>,
 }
@@ -86,6 +94,7 @@ impl State {
     /// An empty fabric.
     pub(crate) fn new(fabric: Fabric, clock: Clock) -> State {
         State {
+            max_in_switch: max_in_switch(&fabric),
             in_switch: empty_switches(&fabric),
             arrived: vec![[0; PRIORITIES]; fabric.channels.len()],
             fabric,
@@ -133,7 +142,7 @@ impl State {
     /// Hand a frame over to its switch, or keep it until there is room.
     fn hand_over(&mut self, channel: ChannelId, sequence: u64, out: Outgoing) {
         let (count, waiting) = &mut self.in_switch[channel.index()];
-        if *count >= MAX_IN_SWITCH {
+        if *count >= self.max_in_switch {
             waiting.push_back((sequence, out));
             return;
         }
@@ -152,6 +161,16 @@ impl State {
             self.hand_over(channel, sequence, out);
         }
     }
+}
+
+fn max_in_switch(fabric: &Fabric) -> u32 {
+    if fabric.datapath == Datapath::User {
+        return MAX_IN_SWITCH;
+    }
+    let number = |id: usize| ChannelId(id as u32);
+    let to_switches =
+        (0..fabric.channels.len()).filter(|&id| fabric.to_switch(number(id)).is_some()).count();
+    ((MAX_IN_KERNEL / to_switches.max(1)) as u32).clamp(1, MAX_IN_SWITCH)
 }
 
 fn empty_switches(fabric: &Fabric) -> Vec<(u32, VecDeque<(u64, Outgoing)>)> {

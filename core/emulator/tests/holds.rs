@@ -80,6 +80,24 @@ fn a_frame_that_a_controller_sends_on_is_not_lost() {
     assert_eq!((bench.delivered.len(), bench.drops("unforwarded")), (1, 0));
     let status = bench.ask(json!({"do": "status"}));
     assert_eq!((&status["injected"], &status["valid"]), (&json!(1), &json!(true)));
+    assert_eq!(status["sent_on"], 1);
+}
+
+#[test]
+fn a_frame_that_comes_out_after_all_makes_the_run_invalid_if_no_controller_can_have_sent_it() {
+    let mut settings = configuration("pause");
+    settings["controller_sends_on"] = json!(false);
+    let mut bench = Bench::of(&settings);
+    bench.send("ah1", &frame(9, 100));
+    bench.run_for(10 * MS);
+    assert_eq!(bench.ask(json!({"do": "status"}))["valid"], true);
+    let late = bench.taken.pop().unwrap();
+    let bh2 = bench.end("bh2");
+    bench.engine.receive(bh2, late);
+    bench.run_for(MS);
+    let status = bench.ask(json!({"do": "status"}));
+    assert_eq!((&status["sent_on"], &status["valid"]), (&json!(1), &json!(false)));
+    assert!(status["problems"][0].as_str().unwrap().contains("seemed"), "{status}");
 }
 
 #[test]

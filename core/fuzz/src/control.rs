@@ -3,14 +3,14 @@
 use emulator::control::Control;
 use serde_json::Value;
 
-use crate::emulated::{engine, tick, TICK};
+use crate::emulated::{config, engine, tick, TICK};
 
 /// Lines of one input; further ones are ignored.
 const MAX_LINES: usize = 32;
 
 pub fn run(data: &[u8]) {
     let mut engine = engine();
-    let mut control = Control { epoch_ns: 0, host_wait_us: 2000, kernel_lost: 0, shutdown: false };
+    let mut control = Control::new(&config(), 0);
     let mut real = 0;
     for line in data.split(|byte| *byte == b'\n').take(MAX_LINES) {
         if captures(line) {

@@ -21,10 +21,14 @@ const CONFIGURATION: &str = r#"{"namespace": "/nowhere", "links": [
      "a": {"switch": "s1", "port": 3, "interface": "ka"},
      "b": {"switch": "s2", "port": 2, "interface": "kb"}}]}"#;
 
+/// The configuration of this fabric.
+pub fn config() -> Config {
+    Config::parse(CONFIGURATION).expect("the configuration is valid")
+}
+
 /// The engine of this fabric.
 pub fn engine() -> Engine {
-    let config = Config::parse(CONFIGURATION).expect("the configuration is valid");
-    engine_of(Fabric::new(&config).expect("the fabric is valid"))
+    engine_of(Fabric::new(&config()).expect("the fabric is valid"))
 }
 
 /// The engine of any fabric.

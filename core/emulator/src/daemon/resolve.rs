@@ -54,7 +54,7 @@ impl Daemon {
                         self.sockets.receive(real, &mut self.engine);
                         self.engine.conclude_all(true);
                     }
-                    Activity::Ended => {
+                    Activity::Lossy | Activity::Ended => {
                         self.sockets.receive(real, &mut self.engine);
                         self.engine.conclude_all(false);
                     }

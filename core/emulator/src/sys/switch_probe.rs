@@ -1,35 +1,55 @@
 //! Whether Open vSwitch has finished with every frame that it has got.
 //!
-//! With the userspace datapath one thread receives the frames of all ports, processes them and
-//! sends them, before it sleeps in poll(). If the kernel has no frame left to deliver, then no socket
-//! of its network namespace holds a received frame, and the thread then sleeps in poll(), every frame
-//! that was handed over before has been sent, dropped, or given to a controller.
+//! With the userspace datapath one thread receives the frames of all ports from packet sockets,
+//! processes them and sends them, before it sleeps in poll(). With the datapath of the kernel most
+//! frames come out before the system call that hands them over returns. The first of each flow goes
+//! to a handler thread of Open vSwitch through a netlink socket; the thread sends it before it sleeps
+//! in poll(). So if the kernel has no frame left to deliver, then no such socket holds anything, then
+//! these threads sleep in poll(), and then the kernel has no frame left to deliver that they have
+//! sent, every frame that was handed over before has been sent, dropped, or given to a controller.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs::{self, File};
+use std::io;
 
 use super::deliverers::Deliverers;
+use super::poll_sleep::PollSleep;
+use super::tasks::numbers;
+use super::{open, read};
+use crate::config::Datapath;
 
-/// Places of the columns of /proc/net/packet.
-const COLUMN_RECEIVE_BYTES: usize = 6;
+/// Columns of /proc/net/packet and of /proc/net/netlink.
+const COLUMN_PACKET_BYTES: usize = 6;
+const COLUMN_NETLINK_PROTOCOL: usize = 1;
+const COLUMN_NETLINK_BYTES: usize = 4;
+const COLUMN_NETLINK_LOST: usize = 8;
+/// The name that the threads of Open vSwitch have that handle the first frames of flows.
+const HANDLER: &str = "handler";
 
 /// What Open vSwitch does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     /// It has finished with every frame.
     Waiting,
+    /// It has finished with every frame, but the kernel has lost frames since this was seen last,
+    /// perhaps some of them.
+    Lossy,
     /// It may have frames.
     Busy,
     /// It has ended.
     Ended,
 }
 
-/// The files of /proc that show what the process does.
+/// The files of /proc that show what the process and the kernel do.
 #[derive(Debug)]
 pub struct SwitchProbe {
+    datapath: Datapath,
+    process: u32,
+    /// The sockets from which the process receives frames.
     sockets: File,
-    system_call: File,
+    main: PollSleep,
     deliverers: Deliverers,
+    /// Frames that the kernel had lost when the process was last seen to have finished.
+    lost: u64,
     text: String,
 }
 
@@ -38,79 +58,178 @@ impl SwitchProbe {
     ///
     /// # Errors
     /// There is no such process, or it may not be observed.
-    pub fn open(process: u32) -> io::Result<SwitchProbe> {
-        Ok(SwitchProbe {
-            sockets: File::open(format!("/proc/{process}/net/packet"))?,
-            system_call: File::open(format!("/proc/{process}/task/{process}/syscall"))?,
+    pub fn open(process: u32, datapath: Datapath) -> io::Result<SwitchProbe> {
+        let sockets = match datapath {
+            Datapath::User => "packet",
+            Datapath::Kernel => "netlink",
+        };
+        let mut probe = SwitchProbe {
+            datapath,
+            process,
+            sockets: open(&format!("/proc/{process}/net/{sockets}"))?,
+            main: PollSleep::open(process, process)?,
             deliverers: Deliverers::find(),
+            lost: 0,
             text: String::new(),
-        })
+        };
+        probe.lost = probe.lost()?;
+        Ok(probe)
     }
 
     /// What the process does now.
     pub fn activity(&mut self) -> Activity {
-        // In this order: a frame that moves on in between is not overlooked.
+        // In the order in which frames move on, so that none is overlooked.
         let delivered = !self.deliverers.are_busy();
-        let sockets = read(&mut self.sockets, &mut self.text);
-        let empty = sockets.map(all_empty);
-        let sleeping = read(&mut self.system_call, &mut self.text).map(is_poll);
-        match (empty, sleeping) {
-            (_, Err(_)) => Activity::Ended,
-            (Ok(true), Ok(true)) if delivered => Activity::Waiting,
-            _ => Activity::Busy,
+        let empty = self.are_sockets_empty();
+        let Ok(main_sleeps) = self.main.lasts(&mut self.text) else { return Activity::Ended };
+        let finished = match self.datapath {
+            Datapath::User => main_sleeps,
+            Datapath::Kernel => handlers_sleep(self.process, &mut self.text),
+        };
+        if !(delivered && empty.unwrap_or(false) && finished) || self.deliverers.are_busy() {
+            return Activity::Busy;
         }
+        match self.lost() {
+            Ok(lost) if lost != self.lost => {
+                self.lost = lost;
+                Activity::Lossy
+            }
+            _ => Activity::Waiting,
+        }
+    }
+
+    fn are_sockets_empty(&mut self) -> io::Result<bool> {
+        let text = read(&mut self.sockets, &mut self.text)?;
+        Ok(match self.datapath {
+            Datapath::User => are_packet_sockets_empty(text),
+            Datapath::Kernel => generic_sockets(text).all(|socket| socket.bytes == 0),
+        })
+    }
+
+    /// How many frames the kernel has lost so far: they found a backlog or the socket of a handler
+    /// full.
+    fn lost(&mut self) -> io::Result<u64> {
+        let of_sockets = match self.datapath {
+            Datapath::User => 0,
+            Datapath::Kernel => {
+                let text = read(&mut self.sockets, &mut self.text)?;
+                generic_sockets(text).map(|socket| socket.lost).sum()
+            }
+        };
+        Ok(of_sockets + self.deliverers.lost())
     }
 }
 
-fn read<'text>(file: &mut File, text: &'text mut String) -> io::Result<&'text str> {
-    text.clear();
-    file.seek(SeekFrom::Start(0))?;
-    file.read_to_string(text)?;
-    Ok(text)
+/// Whether all threads that handle the first frames of flows sleep in poll(). There are none before
+/// the first switch is created.
+fn handlers_sleep(process: u32, text: &mut String) -> bool {
+    let tasks = format!("/proc/{process}/task");
+    numbers(&tasks).into_iter().all(|thread| {
+        let name = fs::read_to_string(format!("{tasks}/{thread}/comm"));
+        let is_handler = name.is_ok_and(|name| name.starts_with(HANDLER));
+        !is_handler
+            || PollSleep::open(process, thread)
+                .and_then(|mut thread| thread.lasts(text))
+                .unwrap_or(false)
+    })
 }
 
 /// Whether no packet socket of /proc/net/packet holds received bytes.
-fn all_empty(text: &str) -> bool {
-    text.lines().skip(1).all(|line| line.split_whitespace().nth(COLUMN_RECEIVE_BYTES) == Some("0"))
+fn are_packet_sockets_empty(text: &str) -> bool {
+    text.lines().skip(1).all(|line| line.split_whitespace().nth(COLUMN_PACKET_BYTES) == Some("0"))
 }
 
-/// Whether a task sleeps in poll() or ppoll(), by its file `syscall`: `running` while it runs.
-fn is_poll(text: &str) -> bool {
-    let number = text.split_whitespace().next().and_then(|word| word.parse::<i64>().ok());
-    #[cfg(target_arch = "x86_64")]
-    let calls = [libc::SYS_poll, libc::SYS_ppoll];
-    #[cfg(not(target_arch = "x86_64"))]
-    let calls = [libc::SYS_ppoll];
-    number.is_some_and(|number| calls.contains(&number))
+/// A generic netlink socket: how much it holds, and how many messages found it full.
+struct GenericSocket {
+    bytes: u64,
+    lost: u64,
+}
+
+/// Those of /proc/net/netlink. A number that cannot be read counts as large.
+fn generic_sockets(text: &str) -> impl Iterator<Item = GenericSocket> + '_ {
+    let protocol = libc::NETLINK_GENERIC.to_string();
+    text.lines().skip(1).filter_map(move |line| {
+        let mut words = line.split_whitespace();
+        let mut after = |skipped: usize| words.nth(skipped);
+        if after(COLUMN_NETLINK_PROTOCOL) != Some(protocol.as_str()) {
+            return None;
+        }
+        let bytes = after(COLUMN_NETLINK_BYTES - COLUMN_NETLINK_PROTOCOL - 1);
+        let lost = after(COLUMN_NETLINK_LOST - COLUMN_NETLINK_BYTES - 1);
+        let number = |word: Option<&str>| word.and_then(|word| word.parse().ok());
+        Some(GenericSocket {
+            bytes: number(bytes).unwrap_or(u64::MAX),
+            lost: number(lost).unwrap_or(0),
+        })
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const BOTH: [Datapath; 2] = [Datapath::User, Datapath::Kernel];
+
     #[test]
-    fn frames_in_sockets_are_seen() {
+    fn frames_in_packet_sockets_are_seen() {
         let head = "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n";
         let line =
             |bytes: u32| format!("0000000000000000 3      3    0003   7     1 {bytes}  0 9\n");
-        assert!(all_empty(&format!("{head}{}{}", line(0), line(0))));
-        assert!(!all_empty(&format!("{head}{}{}", line(0), line(2304))));
+        assert!(are_packet_sockets_empty(&format!("{head}{}{}", line(0), line(0))));
+        assert!(!are_packet_sockets_empty(&format!("{head}{}{}", line(0), line(2304))));
     }
 
     #[test]
-    fn only_a_sleeping_task_waits() {
-        assert!(is_poll(&format!("{} 0x7f 0x1 0x7ffd 0x7f\n", libc::SYS_ppoll)));
-        assert!(!is_poll("running\n"));
-        assert!(!is_poll("0 0x3 0x7f 0x7ffd 0x7f\n"));
+    fn frames_in_netlink_sockets_of_handlers_are_seen_and_those_lost_counted() {
+        let head = "sk               Eth Pid        Groups   Rmem     Wmem     Dump  Locks    \
+                    Drops    Inode\n";
+        let line = |protocol: u32, bytes: u32, lost: u32| {
+            format!("0000000000000000 {protocol}  4196 00000000 {bytes} 0 0 2 {lost} 33\n")
+        };
+        let empty = |text: &str| generic_sockets(text).all(|socket| socket.bytes == 0);
+        let lost = |text: &str| generic_sockets(text).map(|socket| socket.lost).sum::<u64>();
+        // Routing messages (protocol 0) are no frames.
+        let text = format!("{head}{}{}{}", line(0, 768, 5), line(16, 0, 3), line(16, 0, 4));
+        assert!(empty(&text));
+        assert_eq!(lost(&text), 7);
+        assert!(!empty(&format!("{text}{}", line(16, 2304, 0))));
+        assert!(!empty(&format!("{head}sk 16 1 0 none")));
     }
 
     #[test]
     fn a_process_that_has_ended_is_recognised() {
+        for datapath in BOTH {
+            let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+            let mut probe = SwitchProbe::open(child.id(), datapath).unwrap();
+            assert_ne!(probe.activity(), Activity::Ended);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert_eq!(probe.activity(), Activity::Ended);
+        }
+    }
+
+    /// The userspace datapath must sleep in poll(); threads that are no handlers do not matter to
+    /// the datapath of the kernel.
+    #[test]
+    fn the_threads_that_count_are_those_of_the_datapath() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let mut probe = SwitchProbe::open(child.id()).unwrap();
-        assert_eq!(probe.activity(), Activity::Busy, "it does not sleep in poll()");
+        let mut user = SwitchProbe::open(child.id(), Datapath::User).unwrap();
+        assert_eq!(user.activity(), Activity::Busy, "it does not sleep in poll()");
+        assert!(handlers_sleep(child.id(), &mut String::new()));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(probe.activity(), Activity::Ended);
+    }
+
+    #[test]
+    fn a_handler_that_runs_has_frames() {
+        let (done, end) = std::sync::mpsc::channel::<()>();
+        let spin = move || while end.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {};
+        let handler = std::thread::Builder::new().name("handler7".into()).spawn(spin).unwrap();
+        let own = std::process::id();
+        let mut text = String::new();
+        while handlers_sleep(own, &mut text) {}
+        done.send(()).unwrap();
+        handler.join().unwrap();
+        while !handlers_sleep(own, &mut text) {}
     }
 }

@@ -65,7 +65,7 @@ impl Bench {
         let fabric = Fabric::new(&config).unwrap();
         Bench {
             engine: Engine::new(fabric, 1, TICK, 500 * MS, config.slow_down),
-            control: Control { epoch_ns: 0, host_wait_us: 2000, kernel_lost: 0, shutdown: false },
+            control: Control::new(&config, 0),
             real: 0,
             inside: Vec::new(),
             delivered: Vec::new(),

@@ -1,0 +1,55 @@
+"""Options of a running fabric that must agree with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from common.errors import EmulationError
+from common.flow_control import AUTO
+from routing.flow_control import resolved
+from routing.plan import make_plan
+from routing.request import PlanRequest
+from topologies.fabric import Fabric
+
+
+def with_flow_control(
+    fabric: Fabric, request: PlanRequest, *, links: str, controller: str
+) -> PlanRequest:
+    """Return the request with ``auto`` flow control resolved.
+
+    Without our controller there is no plan: PAUSE. Raises :class:`EmulationError` for flow control
+    on plain links.
+    """
+    chosen: str = request.flow_control
+    if links == "plain":
+        if chosen not in (AUTO, "none"):
+            raise EmulationError(f"plain links have no flow control: omit {chosen!r}")
+        chosen = "none"
+    elif chosen == AUTO and controller == "ryu":
+        chosen = make_plan(fabric, request).flow_control
+    return request.but(flow_control=resolved(chosen, 1))
+
+
+def check_tagging(fabric: Fabric, *, links: str, tagged: Collection[str] | None) -> None:
+    """Check the options of a fabric whose hosts tag; ``tagged`` are those whose tags are known.
+
+    Raises :class:`EmulationError`.
+    """
+    if links == "plain":
+        raise EmulationError(
+            "tagging by hosts needs emulated links: the emulator is the interface that tags"
+        )
+    if tagged is None or set(tagged) != set(fabric.host_index):
+        raise EmulationError("tagging by hosts needs the plan's host_tags, of every host")
+
+
+def check_controllers(
+    *, controller: str, controllers: int, clock: str, tls: bool, links: str
+) -> None:
+    """Check the options of the controllers; raises :class:`EmulationError`."""
+    if tls and controller != "ryu":
+        raise EmulationError("--tls needs our own controller: omit --controller")
+    if controllers != 1 and controller != "ryu":
+        raise EmulationError("--controllers starts our own ones: omit --controller")
+    if clock == "virtual" and (links, controller) != ("emulated", "ryu"):
+        raise EmulationError("--controller-clock needs our own controller and emulated links")
