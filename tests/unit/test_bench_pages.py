@@ -42,7 +42,7 @@ def test_every_part_of_a_page_is_written_by_a_command() -> None:
 
 
 def test_an_unknown_table_is_refused() -> None:
-    with pytest.raises(PartError, match="figures 'nothing': there are endpoint"):
+    with pytest.raises(PartError, match="figures 'nothing': there are controller"):
         pages.written("<!-- figures: nothing -->\n<!-- end of figures -->")
 
 
