@@ -12,6 +12,7 @@ from experiments.reproduction.figures import Test, where
 from experiments.reproduction.paper_000_barriers import TABLE_3, cut_through
 from experiments.reproduction.paper_001 import ALGORITHMS, TWO_NETWORKS
 from experiments.reproduction.rows import Row, rows
+from experiments.studies.change import show as change
 from runs.stored import Stored
 
 NAMES = ("shuffle", "tree2", "tree3", "tree4", "concurrent", "unicast")
@@ -130,14 +131,22 @@ def routings(stored: Stored) -> Iterator[str]:
                     yield _line(words, cells, kind)
 
 
+def route_changes(stored: Stored) -> Iterator[str]:
+    """Yield what became of changes of routes, pushed at once and in proven steps."""
+    for on in (SIMULATION, EMULATION):
+        found = rows(stored, "change", on)
+        yield from (f"- {on}, {finding}" for finding in change.sentences(found))
+
+
 INSERTS: Mapping[str, Callable[[Stored], Iterator[str]]] = {
     "barrier-formulas": formulas,
     "barrier-one-switch": one_switch,
     "barrier-hub": hub,
     "barrier-two-networks": two_networks,
     "barrier-routings": routings,
+    "route-changes": route_changes,
 }
-PAGES = ("barriers.md",)
+PAGES = ("barriers.md", "experiments.md")
 
 
 def written(text: str, stored: Stored) -> str:

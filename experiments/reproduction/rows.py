@@ -23,6 +23,7 @@ CONDITIONS: Mapping[str, tuple[str, ...]] = {
         "delay_us",
         "barrier": "fabric engine vcs algorithm hosts networks lists rate_mbps delay_us "
         "message_bytes cut_through computing_us costs",
+        "change": "fabric flow_control way",
         "deadlock": "pattern tagging routes flow_control protocol rate_mbps delay_us watchdog_us",
         "hops": "measure tagging switches message_bytes rate_mbps delay_us",
         "nas": "fabric engine vcs routes kernel class processes computing",

@@ -54,7 +54,14 @@ RESULTS = {
     for name in line.split()
 }
 """Columns that are results. Some are conditions of another experiment."""
-RESULTS_ELSEWHERE = {"barrier": {"switches"}, "paths": {"hosts", "switches"}}
+RESULTS_ELSEWHERE = {
+    "barrier": {"switches"},
+    "change": {
+        *("seed", "order", "change_s", "deadlock_after_s", "stopped_frames", "delivered_frames"),
+        *("tier", "steps"),
+    },
+    "paths": {"hosts", "switches"},
+}
 
 
 def run(name: str, rows: list[dict[str, Any]], **others: Any) -> dict[str, Any]:
