@@ -69,11 +69,11 @@ def measure(minutes: float, seed: int) -> dict[str, Any]:
                     click.echo(f"{storms} storms, {faults} faults, {left:.0f} min left", err=True)
         channels = lab.daemon.counters()["channels"]
         status = lab.daemon.status()
-    ports = {port for link in plan.fabric.links for port in (link.a, link.b)}
+    switches = plan.fabric.switch_index
     paused_us = [
         sum(one["paused_us"] for one in channel["priorities"])
         for channel in channels
-        if channel["from"].split(":")[0] in ports and channel["to"].split(":")[0] in ports
+        if channel["from"].split(":")[0] in switches and channel["to"].split(":")[0] in switches
     ]
     return {
         "machine": machine(),

@@ -13,9 +13,8 @@ from ryu.lib import hub
 
 from common.errors import FabricError, KnotlessError
 from controller import probe_rules
-from controller.host_frames import sender_of
 from controller.learning import Learning
-from controller.southbound.learner import RECENT, pause_s
+from controller.southbound.learner import hear, pause_s
 from controller.southbound.probe_frames import Frames
 from controller.southbound.session import Session, SwitchGoneError, ports_of
 from controller.status import Status
@@ -67,14 +66,8 @@ class Explorer:
 
     def packet_in(self, dpid: int, in_port: int | None, frame: bytes) -> None:
         """Take a frame that a switch has sent to the controller."""
-        if in_port is None:
-            return
-        at, probe = (dpid, in_port), self._frames.read(frame)
-        if probe is not None:
-            if self._frames.round - probe.number <= RECENT:
-                self._learning.see_probe((probe.dpid, probe.port), at)
-        elif (sender := sender_of(frame)) is not None:
-            self._learning.see_frame(at, sender)
+        if in_port is not None:
+            hear(self._learning, self._frames, (dpid, in_port), frame)
 
     def tick(self, now_s: float, links: Strangers, rewrite: Callable[[str], None]) -> None:
         """Send probes, and note what they have found; ``rewrite`` renews rules of a switch."""

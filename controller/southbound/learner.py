@@ -18,6 +18,7 @@ from ryu.lib import hub
 
 from common.errors import FabricError
 from controller import probe_rules
+from controller.cables import At
 from controller.host_frames import sender_of
 from controller.learning import Learning
 from controller.probing import PROBES_PER_S
@@ -28,11 +29,19 @@ from topologies.fabric import Fabric
 
 _INTERVAL_S = 0.25
 _ALIVE_S = 2.0
+_RECENT = 16
+"""Rounds for which a probe counts: nobody can keep it, and send it from elsewhere later."""
 _LOG = logging.getLogger("knotless.learning")
 
 
-RECENT = 16
-"""Rounds for which a probe counts: nobody can keep it, and send it from elsewhere later."""
+def hear(learning: Learning, frames: Frames, at: At, frame: bytes) -> None:
+    """Take a frame that a switch has sent to the controller: a probe, or one of a host."""
+    probe = frames.read(frame)
+    if probe is not None:
+        if frames.round - probe.number <= _RECENT:
+            learning.see_probe((probe.dpid, probe.port), at)
+    elif (sender := sender_of(frame)) is not None:
+        learning.see_frame(at, sender)
 
 
 def pause_s(learning: Learning, least_s: float) -> float:
@@ -110,14 +119,8 @@ class Learner:
     def packet_in(self, dpid: int, message: bytes) -> None:
         """Take a packet-in: a probe, or a frame of a host."""
         in_port, frame = packet_in_parts(message)
-        if in_port is None or dpid not in self._sessions:
-            return
-        at, probe = (dpid, in_port), self._frames.read(frame)
-        if probe is not None:
-            if self._frames.round - probe.number <= RECENT:
-                self._learning.see_probe((probe.dpid, probe.port), at)
-        elif (sender := sender_of(frame)) is not None:
-            self._learning.see_frame(at, sender)
+        if in_port is not None and dpid in self._sessions:
+            hear(self._learning, self._frames, (dpid, in_port), frame)
 
     def _session_of(self, datapath: Any) -> Session | None:
         session = self._sessions.get(datapath.id)

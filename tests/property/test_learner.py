@@ -65,6 +65,13 @@ class Network:
         self.connections[dpid] = datapath
         self.learner.connected(datapath)
 
+    def begin(self) -> None:
+        """Start to learn, with all switches; ``quiet_s`` decides when that ends."""
+        self.learning.quiet_s = 1e9
+        self.learner.start()
+        for dpid in self.switches:
+            self.connect(dpid)
+
     def send(self, dpid: int, message: bytes) -> None:
         """Send probes from the ports of a switch; an odd host sends them back."""
         for port in sorted(self.learning.ports(dpid)):
@@ -101,6 +108,12 @@ class Network:
             probe = forged.packet_out(self.pick.choice(list(self.switches)), [1], reflected=False)
             self.arrive(at, sent(probe, 1))
 
+    def talk_for(self, turns: int) -> None:
+        """Have all hosts talk, and others act in between."""
+        for _ in range(turns):
+            self.talk()
+            hub.sleep(0)
+
 
 def matches(rule: Rule, port: int, destination: int) -> bool:
     fields = {"in_port": port, "eth_dst": destination, "eth_type": 0x88B5}
@@ -112,10 +125,7 @@ def test_a_fabric_is_learned_while_switches_come_and_go(block: int) -> None:
     for seed, pick in seeded(range(block, CASES, 2)):
         fabric = small_fabric(pick, most_switches=5, most_hosts=5)
         network = Network(pick, fabric)
-        network.learning.quiet_s = 1e9
-        network.learner.start()
-        for dpid in network.switches:
-            network.connect(dpid)
+        network.begin()
         for _ in range(pick.randrange(12)):
             dpid = pick.choice(list(network.switches))
             switch = network.switches[dpid]
@@ -147,13 +157,8 @@ def test_hosts_are_found_once_and_then_not_listened_to() -> None:
     for seed, pick in seeded(range(500, 504)):
         fabric = small_fabric(pick, most_switches=4, most_hosts=4)
         network = Network(pick, fabric)
-        network.learning.quiet_s = 1e9
-        network.learner.start()
-        for dpid in network.switches:
-            network.connect(dpid)
-        for _ in range(100):
-            network.talk()
-            hub.sleep(0)
+        network.begin()
+        network.talk_for(100)
         for dpid, switch in network.switches.items():
             heard = {
                 rule.match[0].value
@@ -173,13 +178,8 @@ def test_a_host_that_sends_probes_back_is_not_used_and_harms_nobody_else() -> No
         fabric = small_fabric(pick, most_switches=4, most_hosts=5)
         network = Network(pick, fabric)
         network.odd = {next(iter(network.hosts))}
-        network.learning.quiet_s = 1e9
-        network.learner.start()
-        for dpid in network.switches:
-            network.connect(dpid)
-        for _ in range(100):
-            network.talk()
-            hub.sleep(0)
+        network.begin()
+        network.talk_for(100)
         shown = network.learner.as_json()
         (dpid, port), *_ = network.odd
         line = f"s{dpid}:{port} is connected to s{dpid}:{port} of the same switch"
