@@ -1,0 +1,107 @@
+"""How the controller asks the emulator whether packets of older rules have left."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from controller.southbound import drains
+from controller.southbound.drains import CACHES_S, EmulatedDrain
+
+
+class Clock:
+    """A clock that tests set."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    found = Clock()
+    monkeypatch.setattr(drains, "time", found)
+    return found
+
+
+@pytest.fixture
+def emulator(tmp_path: Path) -> Iterator[tuple[Path, list[Any]]]:
+    """Serve answers at a socket, one after the other; return it and the list of answers."""
+    answers: list[Any] = []
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        listener.listen()
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection, connection.makefile("rwb") as stream:
+                    assert json.loads(stream.readline()) == {"do": "under-way"}
+                    stream.write(json.dumps(answers.pop(0)).encode() + b"\n")
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield tmp_path / "socket", answers
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def drain(path: Path, rounds: int = 2) -> EmulatedDrain:
+    transition = SimpleNamespace(drain_rounds=lambda: (rounds, False))
+    status: Any = SimpleNamespace(transition=transition)
+    return EmulatedDrain(status, path)
+
+
+def under_way(arrived: int, coming: int) -> dict[str, Any]:
+    return {"ok": True, "channels": {"h1": {}, "s1:2": {"0": [arrived, coming]}}}
+
+
+def test_cached_entries_of_older_rules_have_time_to_go(
+    clock: Clock, emulator: tuple[Path, list[Any]]
+) -> None:
+    path, answers = emulator
+    waiting = drain(path)
+    assert not waiting.look()
+    clock.now_s += CACHES_S
+    answers.append(under_way(7, 0))
+    assert waiting.look()
+
+
+def test_what_is_under_way_is_waited_for(clock: Clock, emulator: tuple[Path, list[Any]]) -> None:
+    path, answers = emulator
+    waiting = drain(path, rounds=1)
+    clock.now_s += CACHES_S
+    # The first round is that of the lines of hosts. New frames follow all the time.
+    answers += [under_way(5, 2), under_way(6, 3), under_way(7, 3), under_way(9, 3)]
+    assert not waiting.look()
+    assert waiting.late == ["s1:2"]
+    assert not waiting.look()
+    assert not waiting.look()
+    answers.append(under_way(10, 1))
+    assert not waiting.look()
+    assert waiting.look()
+
+
+def test_an_answer_that_is_not_understood_proves_nothing(
+    clock: Clock, emulator: tuple[Path, list[Any]]
+) -> None:
+    path, answers = emulator
+    waiting = drain(path)
+    clock.now_s += CACHES_S
+    odds: list[Any] = [{}, [], {"channels": 7}, {"channels": {"s1:2": {"0": [1]}}}]
+    for odd in odds:
+        answers.append(odd)
+        assert not waiting.look()
+    assert not drain(path.with_name("nobody")).look()
