@@ -60,7 +60,7 @@ def test_one_worker_and_two_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_and_kill_lose_no_finished_point(tmp_path: Path) -> None:
-    file = write(tmp_path, SMALL.replace("2000", "150000").replace("[1, 2]", "[1, 2, 3, 4, 5]"))
+    file = write(tmp_path, SMALL.replace("2000", "8000000").replace("[1, 2]", "[1, 2, 3, 4, 5]"))
     out = tmp_path / "out"
     # As from a terminal: the signal goes to all processes.
     first = start(file, out, "--workers", "2")
