@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from common.errors import KnotlessError
+from common.files import read_text, write_whole
 from emulation.signals import end_at_signal
 from runs.machine import machine, versions
 
@@ -58,6 +59,36 @@ def table_option(table_of: Callable[[Any], Sequence[str]]) -> Callable[[Command]
         is_eager=True,
         help="Print the table of a stored run.",
     )
+
+
+Row = Mapping[str, Any]
+
+into_option = click.option(
+    "--into",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Put the rows into this stored run, in place of those of the same cases.",
+)
+
+
+def merged(stored: Sequence[Row], new: Sequence[Row], keys: Sequence[str]) -> list[Row]:
+    """Return the stored rows that differ from all new ones in ``keys``, then the new ones."""
+
+    def case(row: Row) -> tuple[object, ...]:
+        return tuple(row[key] for key in keys)
+
+    measured = {case(row) for row in new}
+    return [*(row for row in stored if case(row) not in measured), *new]
+
+
+def rows_in(path: Path) -> list[Row]:
+    """Return the rows of a stored run, none if it does not exist."""
+    rows: list[Row] = json.loads(read_text(path))["rows"] if path.exists() else []
+    return rows
+
+
+def store(path: Path, run: str) -> None:
+    """Write a run to its file."""
+    write_whole(path, f"{run}\n")
 
 
 def run_benchmark(benchmark: click.Command) -> None:

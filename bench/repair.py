@@ -1,9 +1,11 @@
 """``make bench-repair``: how fast a running fabric repairs its routes when links fail.
 
 Links are cut and mended one after the other, with carrier loss, under all-to-all traffic and the
-flow control that the plan requires. The port is down when the kernel reports that the interface of
-a switch has lost its carrier. Measured from then on: the time to the last barrier reply of the new
-routes, to the first frame that arrives on a path that used the link, and to the end of the change.
+flow control that the plan requires. Before each cut the controller has planned ahead what to do
+when any link fails; with ``--soon`` the next cut comes half a second after the last change. The
+port is down when the kernel reports that the interface of a switch has lost its carrier. Measured
+from then on: the time to the last barrier reply of the new routes, to the first frame that arrives
+on a path that used the link, and to the end of the change.
 
 With ``--cut silent`` links keep their carrier and lose all frames, so that probes find that. Times
 count from the cut on then, and ``found_ms`` is the time until the controller knows.
@@ -21,7 +23,6 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -34,11 +35,23 @@ import numpy as np
 import psutil
 
 from bench.all_to_all import RECORD
-from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
+from bench.entry import (
+    about,
+    as_stored,
+    into_option,
+    machine_line,
+    merged,
+    rows_in,
+    run_benchmark,
+    store,
+    table_option,
+)
+from bench.repair_figures import Cut, figures
 from emulation.namespaces import inside
 from emulation.network import EmulatedFabric
 from emulation.runtime import require_root
-from routing.plan import Plan, make_plan
+from routing.plan import make_plan
+from runs.machine import versions
 from topologies import load
 from topologies.fabric import Link
 
@@ -50,6 +63,10 @@ FABRICS = ("torus,4,4,hosts=4", "torus,10,10")
 CHANGE_S = 20.0
 """Longest time to wait for a change."""
 PAUSE_S = 0.5
+AHEAD_S = 300.0
+"""Longest time to wait until repairs are planned ahead."""
+CASE = ("fabric", "cut", "load", "soon")
+"""What tells the rows of a stored run apart."""
 _RTMGRP_LINK = 1
 
 
@@ -99,22 +116,6 @@ class Watch:
         return None
 
 
-@dataclass(frozen=True)
-class Cut:
-    """One cut, or mend: when the port was down, and when the routes were repaired.
-
-    ``port`` of a silent cut is when frames began to be lost. ``found`` is when the controller knew.
-    """
-
-    link: str
-    failed: bool
-    port: float
-    found: float | None
-    served: float | None
-    done: float | None
-    tier: int | None
-
-
 @contextmanager
 def traffic(lab: EmulatedFabric, frames_per_s: float, log: Path) -> Iterator[None]:
     """Have all hosts send to all others, and log what arrives."""
@@ -162,22 +163,39 @@ def change(lab: EmulatedFabric, watch: Watch, link: Link, *, failed: bool, silen
         served[0] if served else None,
         done[0] if done else None,
         served[1]["tier"] if served else None,
+        bool(served and served[1]["planned_ahead"]),
     )
 
 
-def settle(lab: EmulatedFabric) -> None:
-    """Wait until no packets of older rules are left; go on after some time in any case."""
+def settle(lab: EmulatedFabric, *, failed: bool, soon: bool) -> None:
+    """Wait until no packets of older rules are left, and until the next change is planned.
+
+    If a link has ``failed``, that is its return; otherwise the failure of any link. Go on after
+    some time in any case.
+    """
     until = time.monotonic() + CHANGE_S
-    while time.monotonic() < until:
+    most = time.monotonic() + AHEAD_S
+    while time.monotonic() < most:
         routes = lab.controller_status()["routes"]
-        if not (routes["changing"] or routes["older_rules"]):
+        settled = not (routes["changing"] or routes["older_rules"])
+        ahead = routes["planned_ahead"]
+        if settled and (soon or ahead["complete"] or (failed and ahead["ways"])):
+            break
+        if not settled and time.monotonic() > until:
             break
         time.sleep(0.05)
     time.sleep(PAUSE_S)
 
 
 def measure(
-    spec: str, load_name: str, cuts: int, longest_s: float, seed: int, *, silent: bool
+    spec: str,
+    load_name: str,
+    cuts: int,
+    longest_s: float,
+    seed: int,
+    *,
+    silent: bool,
+    soon: bool,
 ) -> dict[str, Any]:
     """Cut and mend links of a fabric under a load, and return the figures."""
     fabric = load(spec)
@@ -195,15 +213,16 @@ def measure(
     with tempfile.TemporaryDirectory() as folder, lab:
         log = Path(folder) / "log"
         watch.follow(lab)
-        began = time.monotonic()
         with traffic(lab, frames_per_s, log):
             time.sleep(2.0)
+            settle(lab, failed=False, soon=soon)
+            began = time.monotonic()
             psutil.cpu_percent()
             while len(found) < 2 * cuts and time.monotonic() - began < longest_s:
                 link = dice.choice(fabric.links)
                 for failed in (True, False):
                     found.append(change(lab, watch, link, failed=failed, silent=silent))
-                    settle(lab)
+                    settle(lab, failed=failed, soon=soon)
             busy = psutil.cpu_percent()
         stretch = lab.daemon.status()["stretch"]
         records = np.fromfile(log, dtype=RECORD)
@@ -211,79 +230,21 @@ def measure(
         "fabric": spec,
         "cut": "silent" if silent else "carrier",
         "load": load_name,
+        "soon": soon,
         "frames_per_s": round(frames_per_s * len(names)),
         "flow_control": plan.flow_control,
         **figures(plan, found, records),
         "stretch": stretch,
         "cpu_percent": busy,
         "load_average": round(psutil.getloadavg()[0], 1),
+        "commit": versions()["commit"],
     }
-
-
-def figures(plan: Plan, found: Sequence[Cut], records: Any) -> dict[str, Any]:
-    """Return the figures of a run: times in ms, from port-down on."""
-    cuts = [cut for cut in found if cut.failed]
-    mends = [cut for cut in found if not cut.failed]
-    users = users_of_links(plan, {cut.link for cut in cuts})
-    arrivals = []
-    for cut, after in zip(cuts, [*cuts[1:], None], strict=True):
-        late = records["sent"] > cut.port
-        late &= records["sent"] < (after.port if after else np.inf)
-        mine = records[late]
-        mine = mine[users[cut.link][mine["source"], mine["to"]]]
-        arrivals.append(float(mine["at"].min()) - cut.port if len(mine) else None)
-    return {
-        "cuts": len(cuts),
-        "tiers": dict(Counter(str(cut.tier) for cut in cuts)),
-        "found_ms": spread([cut.found and cut.found - cut.port for cut in cuts]),
-        "repaired_ms": spread([cut.served and cut.served - cut.port for cut in cuts]),
-        "first_frame_ms": spread(arrivals),
-        "complete_ms": spread([cut.done and cut.done - cut.port for cut in cuts]),
-        "mend_tiers": dict(Counter(str(cut.tier) for cut in mends)),
-        "mended_ms": spread([cut.served and cut.served - cut.port for cut in mends]),
-        "lost_frames": losses(records),
-    }
-
-
-def spread(seconds: Sequence[float | None]) -> dict[str, float | int | None]:
-    """Return median, 99th percentile and maximum, times 1,000; ``none`` did not happen in time."""
-    known = [1000 * one for one in seconds if one is not None]
-    if not known:
-        return {"median": None, "p99": None, "max": None, "none": len(seconds)}
-    median, p99, most = (round(float(np.percentile(known, at)), 1) for at in (50, 99, 100))
-    return {"median": median, "p99": p99, "max": most, "none": len(seconds) - len(known)}
-
-
-def losses(records: Any) -> int:
-    """Return the frames that did not arrive although a later one of the same pair of hosts did."""
-    order = np.lexsort((records["number"], records["to"], records["source"]))
-    rows = records[order]
-    same = (rows["source"][1:] == rows["source"][:-1]) & (rows["to"][1:] == rows["to"][:-1])
-    missing = rows["number"][1:].astype(np.int64) - rows["number"][:-1] - 1
-    return int(missing[same & (missing > 0)].sum())
-
-
-def users_of_links(plan: Plan, links: set[str]) -> Mapping[str, Any]:
-    """Return for each link which pairs of hosts use it in the intact plan, shape (hosts, hosts)."""
-    hosts = plan.fabric.hosts
-    found = {link: np.zeros((len(hosts), len(hosts)), dtype=bool) for link in links}
-    ends: dict[tuple[str, int], str] = {}
-    for link in plan.fabric.links:
-        if link.name in links:
-            ends |= {(link.a, link.a_port): link.name, (link.b, link.b_port): link.name}
-    for i, source in enumerate(hosts):
-        for j, to in enumerate(hosts):
-            if i != j:
-                for hop in plan.path(source.name, to.name):
-                    if (hop.switch, hop.out_port) in ends:
-                        found[ends[hop.switch, hop.out_port]][i, j] = True
-    return found
 
 
 def table_of(run: Mapping[str, Any]) -> list[str]:
     """Return the table in docs/performance.md."""
     lines = [
-        "| fabric | cut | load | frames/s | cuts (tier 1) | found, median | longest"
+        "| fabric | cut | load | frames/s | cuts (tier 1, planned ahead) | found, median | longest"
         " | new routes, median | p99 | first frame, median | p99 | frames lost per cut"
         " | CPU, load average |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
@@ -292,7 +253,7 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
         found, repaired, first = row["found_ms"], row["repaired_ms"], row["first_frame_ms"]
         lines.append(
             f"| `{row['fabric']}` | {row['cut']} | {row['load']} | {row['frames_per_s']:,}"
-            f" | {row['cuts']} ({row['tiers'].get('1', 0)})"
+            f" | {row['cuts']} ({row['tiers'].get('1', 0)}, {row['planned_ahead']})"
             f" | {found['median']} ms | {found['max']} ms"
             f" | {repaired['median']} ms | {repaired['p99']} ms"
             f" | {first['median']} ms | {first['p99']} ms"
@@ -317,7 +278,9 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
     show_default=True,
     help="How links fail; silent: they lose all frames and keep their carrier.",
 )
+@click.option("--soon", is_flag=True, help="Do not wait until repairs are planned ahead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@into_option
 @table_option(table_of)
 def main(
     specs: tuple[str, ...],
@@ -326,18 +289,26 @@ def main(
     longest_s: float,
     seed: int,
     kinds: tuple[str, ...],
+    soon: bool,
     as_json: bool,
+    into: Path | None,
 ) -> None:
     """Measure repairs of a running fabric.
 
-    Example: python -m bench.repair --cuts 100 --json > docs/benchmarks/repair.json
+    Example: python -m bench.repair --cuts 100 --into docs/benchmarks/repair.json
     """
     require_root()
-    begun, rows = about(), []
+    begun, rows = about(), list[Mapping[str, Any]]()
     for spec, kind, load_name in product(specs, kinds, loads):
         silent = kind == "silent"
-        rows.append(measure(spec, load_name, cuts, longest_s, seed, silent=silent))
+        rows.append(measure(spec, load_name, cuts, longest_s, seed, silent=silent, soon=soon))
         click.echo(json.dumps(rows[-1]), err=True)
+        if into is not None:
+            of_all = merged(rows_in(into), rows[-1:], CASE)
+            of_all.sort(
+                key=lambda row: ((*FABRICS, row["fabric"]).index(row["fabric"]), row["soon"])
+            )
+            store(into, as_stored(begun, rows=of_all))
     click.echo(
         as_stored(begun, rows=rows) if as_json else "\n".join(table_of({**begun, "rows": rows}))
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import statistics
@@ -17,7 +16,17 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
+from bench.entry import (
+    about,
+    as_stored,
+    into_option,
+    machine_line,
+    merged,
+    rows_in,
+    run_benchmark,
+    store,
+    table_option,
+)
 from bench.opensm import (
     CRASHED,
     UNFINISHED,
@@ -29,7 +38,6 @@ from bench.opensm import (
     torus_file,
 )
 from common.errors import KnotlessError
-from common.files import read_text, write_whole
 from routing.engine import engine_named
 from routing.graphs.channels import channels_of
 from routing.graphs.task import MAX_VCS, Task
@@ -239,23 +247,6 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
     return [*lines, "", f"{_earlier(run['rows'])} {machine_line(run)}"]
 
 
-def merged(
-    stored: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]
-) -> list[Mapping[str, Any]]:
-    """Return the new rows, and the stored ones of other fabrics, in the order of ``ROWS``."""
-    measured = {row["fabric"] for row in new}
-    kept = [row for row in stored if row["fabric"] not in measured]
-    order = list(ROWS)
-    return sorted([*kept, *new], key=lambda row: order.index(row["fabric"]))
-
-
-def _rows_of(path: Path) -> list[Mapping[str, Any]]:
-    if not path.exists():
-        return []
-    rows: list[Mapping[str, Any]] = json.loads(read_text(path))["rows"]
-    return rows
-
-
 def _failure(reason: str) -> str:
     """Return a failure of OpenSM in few words, or an empty string."""
     for words in (UNFINISHED, CRASHED):
@@ -293,11 +284,7 @@ def _ms(value: float | None) -> str:
 @click.option("--engine", "engines", multiple=True, help="Measure these of our engines only.")
 @click.option("--repeat", default=5, show_default=True, type=click.IntRange(1, 1000))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@click.option(
-    "--into",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Put the rows into this stored run, in place of those of the same fabrics.",
-)
+@into_option
 @table_option(table_of)
 def main(
     only: tuple[str, ...],
@@ -319,11 +306,13 @@ def main(
     found = list(rows(list(only or ROWS), engines, repeat, not lacking, console))
     plain: list[Mapping[str, Any]] = [row.as_json() for row in found]
     if into is not None:
-        plain = merged(_rows_of(into), plain)
+        order = list(ROWS)
+        plain = merged(rows_in(into), plain, ["fabric"])
+        plain.sort(key=lambda row: order.index(row["fabric"]))
     settings = {"vcs_most": MAX_VCS, "limit_s": LIMIT_S, "repeat": repeat}
     run = as_stored(begun, **settings, rows=plain)
     if into is not None:
-        write_whole(into, f"{run}\n")
+        store(into, run)
     if as_json:
         click.echo(run)
     if as_json or into is not None:

@@ -1,59 +1,136 @@
 """Changes that are planned before they are needed: the failure, and the return, of each link. Pure.
 
 A way to a goal depends only on what switches hold. So while nothing changes, the ways after the
-next failure can be computed, and a failure then costs no time for planning and proofs.
+next failure can be computed, and a failure then costs no time for planning and proofs. What was
+planned is kept for some time, since switches often come back to the rules that they had.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from controller.planning import Goal, Planned, Task
+from common.errors import KnotlessError
+from controller.packing import Packing
+from controller.planning import Goal, Planned, Task, planned
 from topologies.failures import Failures
 
-MOST_RULES = 40_000
-"""Changed rules of all ways together. The switches that change take about 2 KB for each of them."""
+MOST_BYTES = 64 << 20
+"""Size of the ways of all bases together."""
+MOST_BASES = 4
+"""Rules of which the ways are kept: with two planes, those of the intact plan are two of them."""
+
+
+def plan_ahead(task: Task) -> Planned | None:
+    """Return the way for a task, or None if there is no proven one."""
+    try:
+        return planned(task)
+    except KnotlessError:
+        return None
+
+
+@dataclass
+class _Base:
+    """Rules that all switches hold, and the ways from them, packed, by what has failed then."""
+
+    task: Task
+    packing: Packing
+    ways: dict[Failures, bytes | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, task: Task) -> _Base:
+        """Return a base without ways; ``task`` is one of which all steps are done."""
+        desired, held = task.goal.desired, task.held
+        rules = (held.rules[name] for name in sorted(held.rules))
+        whole = (desired, desired.fabric, desired.plan, desired.routed)
+        return cls(task, Packing((*whole, task.plan, held, held.rules, held.tags, *rules)))
+
+    def equals(self, task: Task) -> bool:
+        """Whether the ways are also those from the rules of a task."""
+        mine = self.task
+        return (
+            mine.goal == task.goal
+            and mine.flow_control == task.flow_control
+            and (mine.plan is None) == (task.plan is None)
+            and mine.held == task.held
+        )
 
 
 class Ahead:
-    """Ways from the rules that switches hold now."""
+    """Ways from the rules that switches hold now, and from those that they held before."""
 
     def __init__(self) -> None:
-        self._from: Task | None = None
-        self._ways: dict[Goal, Planned | None] = {}
-        self._rules = 0
+        self._bases: list[_Base] = []
+        """Those of the rules of now are the last ones."""
+        self._is_complete = False
 
     def find(self, task: Task) -> Planned | None:
         """Return the way for a task, if it is known."""
-        return self._ways.get(task.goal) if self._starts_like(task) else None
+        if not self._starts_like(task):
+            return None
+        base = self._bases[-1]
+        packed = base.ways.get(task.goal.failures) if self._goes_on(task) else None
+        way: Planned | None = base.packing.unpack(packed) if packed else None
+        return way
 
     def next(self, now: Task | None) -> Task | None:
         """Return what to plan next; ``now`` is the task that has no steps, None during a change."""
         if now is None:
             return None
         if not self._starts_like(now):
-            self._from, self._ways, self._rules = now, {}, 0
-        if self._rules > MOST_RULES:
-            return None
-        goals = (goal for goal in _next_goals(now.goal) if goal not in self._ways)
-        goal = next(goals, None)
-        return None if goal is None else replace(now, goal=goal)
+            self._begin(now)
+        base = self._bases[-1]
+        goals = (goal for goal in _next_goals(now.goal) if goal.failures not in base.ways)
+        goal = None if self._size > MOST_BYTES else next(goals, None)
+        self._is_complete = goal is None
+        return None if goal is None else replace(base.task, goal=goal)
 
-    def keep(self, task: Task, way: Planned | None) -> None:
-        """Keep the way for a task; None: there is none, or it is to be sought when needed."""
+    @property
+    def packing(self) -> Packing:
+        """How the ways from the rules of now are packed; only after :meth:`next`."""
+        return self._bases[-1].packing
+
+    def keep(self, task: Task, way: bytes | None) -> None:
+        """Keep the way for a task; None: it is to be sought when needed."""
         if self._starts_like(task):
-            self._ways[task.goal] = way
-            self._rules += way.change.rules_changed if way else 0
+            self._bases[-1].ways[task.goal.failures] = way
+
+    def as_json(self, now: Task | None) -> dict[str, object]:
+        """Return how many ways are known from the rules of now, and whether these are all."""
+        if now is None or not self._starts_like(now):
+            return {"ways": 0, "complete": False}
+        ways = sum(way is not None for way in self._bases[-1].ways.values())
+        return {"ways": ways, "complete": self._is_complete}
+
+    @property
+    def _size(self) -> int:
+        return sum(len(way) for base in self._bases for way in base.ways.values() if way)
+
+    def _begin(self, now: Task) -> None:
+        """Make a base of the rules of now; the ways from equal rules are its own."""
+        base, self._is_complete = _Base.of(now), False
+        for known in self._bases:
+            if known.equals(now):
+                base.ways = known.ways
+                self._bases.remove(known)
+                break
+        self._bases = [*self._bases[-MOST_BASES + 1 :], base]
+        while len(self._bases) > 1 and self._size > MOST_BYTES:
+            self._bases.pop(0)
 
     def _starts_like(self, task: Task) -> bool:
-        known = self._from
+        if not self._bases:
+            return False
+        known = self._bases[-1].task
         return (
-            known is not None
-            and task.held.rules is known.held.rules
+            task.held.rules is known.held.rules
             and task.plan is known.plan
+            and task.flow_control == known.flow_control
             and not task.undrained
         )
+
+    def _goes_on(self, task: Task) -> bool:
+        return task.goal.desired is self._bases[-1].task.goal.desired and task.existing is None
 
 
 def _next_goals(goal: Goal) -> Iterator[Goal]:

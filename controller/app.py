@@ -7,6 +7,7 @@ it. Rules are never deleted on exit: a fabric keeps forwarding without its contr
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -22,6 +23,7 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 
 from common.files import write_whole
 from controller import config
+from controller.aside import Aside
 from controller.learning import Learning
 from controller.losses import Losses
 from controller.northbound.early import EarlyStatus
@@ -85,7 +87,7 @@ class KnotlessController(app_manager.RyuApp):
         switches = Switches(
             service.status,
             service,
-            pace=replace(DEFAULT_PACE, emulator=emulator),
+            pace=replace(DEFAULT_PACE, emulator=emulator, ahead=Aside().call),
             prober=probes,
             election=None if number is None else service.several.election(number),
             refresh=service.several.follow_operators,
@@ -96,6 +98,9 @@ class KnotlessController(app_manager.RyuApp):
         service.several.withdraw = switches.withdraw
         probes.start(switches)
         service.start(listening.rest_host, listening.rest_port, switches.change_to)
+        # What is here now stays: the collector need not look at it again, which takes long.
+        gc.collect()
+        gc.freeze()
 
     # --- before there is a fabric ------------------------------------------------------------
 

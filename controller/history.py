@@ -52,7 +52,7 @@ class History:
             "drained": list(way.goal.desired.drained),
             "repair": way.kind,
             "tier": change.tier,
-            "rules_changed": change.rules_changed,
+            "rules_changed": way.rules_changed,
             "seconds": round(seconds, 6),
             "stretch": stretch,
             "confirmed": [self._confirmed.get(step, {}) for step in range(first, last_step + 1)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import is_
@@ -9,7 +10,9 @@ from operator import is_
 from common.errors import PlanError
 from controller.desired import Desired
 from controller.existing import Existing
+from controller.steps import Changes, difference
 from forwarding.openflow.reader import Generation
+from forwarding.openflow.rules import FabricRules, SwitchRules
 from routing.plan import Plan
 from routing.repair import Repair, repair
 from topologies.drained import Avoided, avoided
@@ -37,11 +40,24 @@ class Goal:
 
 @dataclass(frozen=True)
 class Planned:
-    """The way to a goal: the repair of its plan, and the steps to that."""
+    """The way to a goal: the repair of its plan, and the steps to that.
+
+    ``differences`` are, for each step, the changes of each switch that holds exactly the rules of
+    the step before.
+    """
 
     goal: Goal
     repair: Repair | None
     change: Change
+    differences: tuple[Mapping[str, Changes], ...]
+
+    @property
+    def rules_changed(self) -> int:
+        """The rules and groups that switches are told to add, modify or delete, in total."""
+        parts = (
+            step for of in self.differences for changes in of.values() for step in changes.steps
+        )
+        return sum(map(len, parts))
 
     @property
     def kind(self) -> str:
@@ -123,7 +139,21 @@ def planned(task: Task) -> Planned:
             change = found
         else:
             change = plan_change(replace(before, fabric=whole, plan=None), plan)
-    return Planned(task.goal, repaired, compact(change))
+    small = compact(change)
+    differences = _differences(task.held.rules, small)
+    return Planned(task.goal, repaired, small, differences)
+
+
+def _differences(held: FabricRules, change: Change) -> tuple[Mapping[str, Changes], ...]:
+    """Return what each step changes in each switch."""
+    found, nothing = [], SwitchRules(())
+    for step in change.steps:
+        names = (name for name, of in step.rules.items() if held.get(name) is not of)
+        found.append(
+            {name: difference(held.get(name, nothing), step.rules[name]) for name in names}
+        )
+        held = step.rules
+    return tuple(found)
 
 
 def _refuse_to_separate(task: Task) -> None:

@@ -158,7 +158,7 @@ class Service:
             drained=list(way.goal.desired.drained),
             repair=way.kind,
             tier=way.change.tier,
-            rules_changed=way.change.rules_changed,
+            rules_changed=way.rules_changed,
             seconds=round(seconds, 3),
             stretch=self.status.stretch,
         )

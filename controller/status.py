@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.ahead import Ahead
 from controller.desired import Desired
 from controller.not_admitted import NotAdmitted
 from controller.observed import DUPLICATE_MEMORY_S, Observed, ObservedSwitch
@@ -32,6 +33,7 @@ class Status:
     observed: Observed = field(init=False)
     transition: Transition = field(init=False)
     not_admitted: NotAdmitted = field(init=False)
+    ahead: Ahead = field(default_factory=Ahead)
     started_s: float = 0.0
     note: str | None = None
     leads: bool = True
@@ -183,6 +185,7 @@ class Status:
         found = self.transition.as_json()
         if self.transition.goal.desired is not self.desired:
             found["changing"] = True
+        found["planned_ahead"] = self.ahead.as_json(self.transition.idle_task)
         return found
 
 

@@ -18,7 +18,7 @@ from common.errors import RuleError
 from controller.desired import Desired
 from controller.existing import Existing
 from controller.planning import Goal, Planned, Task
-from controller.steps import normal
+from controller.steps import Changes, difference, normal
 from controller.takeover import Found
 from forwarding.openflow.planes import (
     VLAN_BITS,
@@ -30,7 +30,7 @@ from forwarding.openflow.planes import (
     tags_in,
 )
 from forwarding.openflow.reader import Generation
-from forwarding.openflow.rules import SwitchRules
+from forwarding.openflow.rules import FabricRules, SwitchRules
 from routing.graphs.channels import PRIORITIES
 from routing.plan import Plan
 from topologies.failures import Failures
@@ -67,6 +67,9 @@ class Transition:
         self._known_plane: tuple[Generation, Plane] | None = None
         self._undrained: tuple[Generation, ...] = ()
         self._steps: deque[Step] = deque()
+        self._differences: deque[Mapping[str, Changes]] = deque()
+        self._last: tuple[FabricRules, FabricRules, Mapping[str, Changes]] = ({}, {}, {})
+        """The rules before and after the last step, and what it changes in each switch."""
         self._step: Step | None = None
         self._first: Step | None = None
         self._waiting = set(rules)
@@ -113,6 +116,13 @@ class Transition:
     def wanted(self, name: str) -> SwitchRules:
         """Return the rules that a switch shall hold now."""
         return self._held.rules.get(name, _NO_RULES)
+
+    def changes(self, name: str, held: SwitchRules) -> Changes:
+        """Return the changes of a switch that holds exactly the rules ``held``."""
+        before, after, known = self._last
+        if after is self._held.rules and name in known and before.get(name) == held:
+            return known[name]
+        return difference(held, self.wanted(name))
 
     def extend(self, desired: Desired) -> None:
         """Take note that the fabric of the next goal exists as well; raises FabricError."""
@@ -319,7 +329,7 @@ class Transition:
         self.planned, self.problem, self._refused = found, None, None
         self._reached = found.goal
         self._is_abandoned = False
-        self._steps = deque(found.change.steps)
+        self._steps, self._differences = deque(found.change.steps), deque(found.differences)
         self._first = found.change.steps[0] if found.change.steps else None
 
     def begin(self) -> Mapping[str, SwitchRules]:
@@ -331,6 +341,7 @@ class Transition:
             return {}
         self._step = self._steps.popleft()
         before, self._held = self._held, Generation(self._step.rules, self._step.tags)
+        self._last = (before.rules, self._held.rules, self._differences.popleft())
         self._undrained = (*self._undrained, before)
         self.number += 1
         rules = self._step.rules.items()

@@ -13,7 +13,8 @@ from eventlet import tpool
 from ryu.lib import hub
 
 from common.errors import KnotlessError
-from controller.ahead import Ahead
+from controller.ahead import plan_ahead
+from controller.aside import AsideError
 from controller.draining import Counters, channels_between
 from controller.losses import Losses, counted
 from controller.observed import Observed
@@ -36,14 +37,14 @@ class Pace:
 
     ``execute`` calls a function that can take long, while green threads go on. Counters are read
     every ``drain_interval_s`` while packets of older rules leave; of a fabric of ours, the control
-    socket ``emulator`` is asked instead. After each change that is planned ahead it pauses for
-    ``ahead_interval_s``; None: nothing is planned ahead. A takeover that lacks switches tries again
-    after ``retry_s``.
+    socket ``emulator`` is asked instead. ``ahead`` calls functions of what is planned ahead, as
+    :meth:`controller.aside.Aside.call` does; None: nothing is. A takeover that lacks switches tries
+    again after ``retry_s``.
     """
 
     execute: Callable[..., Any] = tpool.execute
     drain_interval_s: float = 0.05
-    ahead_interval_s: float | None = 0.02
+    ahead: Callable[..., bytes] | None = None
     emulator: Path | None = None
     retry_s: float = 0.5
 
@@ -94,7 +95,7 @@ class Conductor:
         """The way of which it was reported that all frames take the new routes."""
         self._losses, self._unfinished = losses, unfinished
         self._is_draining = self._is_looking_ahead = False
-        self._ahead = Ahead()
+        self._found_ahead = False
 
     def start(self) -> None:
         """Begin to lead."""
@@ -174,7 +175,13 @@ class Conductor:
         self._served, seconds = way, time.monotonic() - asked_s
         failed = list(way.goal.failures.names)
         tier = way.change.tier
-        self._listener.tell("rerouted", failed=failed, tier=tier, seconds=round(seconds, 4))
+        self._listener.tell(
+            "rerouted",
+            failed=failed,
+            tier=tier,
+            seconds=round(seconds, 4),
+            planned_ahead=self._found_ahead,
+        )
         _LOG.info(
             "all frames take the routes without %s after %.3f s", failed or "nothing", seconds
         )
@@ -192,7 +199,8 @@ class Conductor:
             self._count_lost(mended)
         number = self._transition.number
         try:
-            way: Planned = self._ahead.find(task) or self._pace.execute(planned, task)
+            known = self._status.ahead.find(task)
+            way: Planned = known or self._pace.execute(planned, task)
         except KnotlessError as error:
             if self._transition.number == number:
                 self._transition.refuse(task, str(error))
@@ -201,18 +209,18 @@ class Conductor:
         if self._transition.number != number:
             return  # what switches hold was read again meanwhile
         self._transition.accept(way)
+        self._found_ahead = known is not None
         _LOG.info("%s: %d steps", _summary(way), len(way.change.steps))
 
     def _look_ahead(self) -> None:
         """Plan what may be needed next, as long as nothing changes."""
+        ahead, call = self._status.ahead, self._pace.ahead
         try:
-            pause_s = self._pace.ahead_interval_s
-            while pause_s is not None and (task := self._ahead.next(self._transition.idle_task)):
-                try:
-                    self._ahead.keep(task, self._pace.execute(planned, task))
-                except KnotlessError:
-                    self._ahead.keep(task, None)
-                hub.sleep(pause_s)
+            while call is not None and (task := ahead.next(self._transition.idle_task)):
+                way = self._pace.execute(call, ahead.packing, plan_ahead, task)
+                ahead.keep(task, way)
+        except AsideError as error:
+            _LOG.error("%s: the next change is planned when it is needed", error)
         finally:
             self._is_looking_ahead = False
 
@@ -265,8 +273,7 @@ def _summary(way: Planned) -> str:
     """Describe a change of routes in one line."""
     what = ", ".join((*way.goal.failures.names, *way.goal.desired.drained)) or "nothing"
     moved = f", {way.repair.moved} pairs of hosts moved" if way.repair else ""
-    change = way.change
     return (
-        f"routes without {what}: {way.kind}{moved}; tier {change.tier},"
-        f" {change.rules_changed} rules changed"
+        f"routes without {what}: {way.kind}{moved}; tier {way.change.tier},"
+        f" {way.rules_changed} rules changed"
     )

@@ -24,7 +24,7 @@ from controller.southbound.roles import Roles
 from controller.southbound.session import Session, SwitchGoneError, ports_of
 from controller.southbound.takeover import Alone, Read, Takeover
 from controller.status import Status
-from controller.steps import Change, difference, own_rules, reconcile
+from controller.steps import Change, own_rules, reconcile
 from controller.unfinished import Unfinished
 from forwarding.openflow.rules import SwitchRules
 
@@ -323,7 +323,7 @@ class Switches:
         else:
             wanted = self._transition.wanted(switch.name)
             # The switch may forward only by the old rules or only by the new ones.
-            changes = difference(held, wanted)
+            changes = self._transition.changes(switch.name, held)
             refused = session.change_at_once(change for step in changes.steps for change in step)
         if self._sessions.get(switch.dpid) is not session or not self._status.leads:
             return

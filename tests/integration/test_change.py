@@ -93,8 +93,13 @@ def test_changes_and_drains_lose_no_frame(
 
 
 def test_a_refused_change_changes_nothing(fabric: EmulatedFabric, knotless: Knotless) -> None:
-    before = fabric.controller_status()["routes"]
+    def routes() -> dict[str, Any]:
+        found: dict[str, Any] = fabric.controller_status()["routes"]
+        del found["planned_ahead"]
+        return found
+
+    before = routes()
     for words in (("--engine", "magic"), ("--flow-control", "pause"), ("--tagging", "host")):
         done = knotless("change", *words, "--name", fabric.name)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert fabric.controller_status()["routes"] == before
+    assert routes() == before

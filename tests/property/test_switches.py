@@ -42,8 +42,8 @@ DESIRED = tuple(
     Desired.compute(Config(fabric="ring,4", engine="updown"), FABRIC, drained)
     for drained in (("s1:2-s2:3",), ("s3",))
 )
-PACE = Pace(lambda of, *task: of(*task), drain_interval_s=0, ahead_interval_s=None, retry_s=0)
-LOOKS_AHEAD = replace(PACE, ahead_interval_s=0)
+PACE = Pace(lambda of, *task: of(*task), drain_interval_s=0, retry_s=0)
+LOOKS_AHEAD = replace(PACE, ahead=lambda packing, of, *task: packing.pack(of(*task)))
 UP, DOWN = (SimpleNamespace(config=0, state=state) for state in (0, 1))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench import failover, pages, plan, repairs_table, routing, simulation
-from bench.entry import machine_line
+from bench.entry import machine_line, merged
 from experiments.framework import page_parts
 from experiments.framework.page_parts import PartError
 from experiments.reproduction import inserts
@@ -99,11 +99,11 @@ def test_rows_in_which_opensm_is_earlier_are_named() -> None:
     )
 
 
-def test_new_rows_replace_those_of_the_same_fabrics() -> None:
+def test_new_rows_replace_those_of_the_same_case() -> None:
     stored = [{"fabric": spec, "engine": "dor"} for spec in ("mesh,4,4,hosts=4", "lsft,7")]
     new = [{"fabric": "lsft,7", "engine": e} for e in ("lsft", "dor")]
     new += [{"fabric": "lsft,3", "engine": "dor"}]
-    assert routing.merged(stored, new) == [stored[0], new[2], new[0], new[1]]
+    assert merged(stored, new, ["fabric"]) == [stored[0], *new]
 
 
 def test_kinds_of_repairs_are_counted_in_three_groups() -> None:

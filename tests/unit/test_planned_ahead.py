@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from controller.ahead import Ahead
+from controller.ahead import Ahead, plan_ahead
 from controller.config import Config
 from controller.desired import Desired
 from controller.planning import Goal, Planned, planned
@@ -51,38 +51,94 @@ def _in_place() -> str:
 LINK = _in_place()
 
 
+def _finish(transition: Transition) -> None:
+    """Take all steps of a change."""
+    while not transition.is_there or transition.undrained:
+        if transition.is_due:
+            transition.begin()
+        _confirm_all(transition)
+        transition.drained()
+
+
+def _plan_next(ahead: Ahead, transition: Transition) -> Goal | None:
+    """Plan one way ahead, and return its goal; None: all are known."""
+    task = ahead.next(transition.idle_task)
+    if task is None:
+        return None
+    ahead.keep(task, ahead.packing.pack(plan_ahead(task)))
+    return task.goal
+
+
 def test_each_link_is_planned_once_and_found_when_it_fails() -> None:
     ahead, transition = Ahead(), _ready()
+    assert ahead.as_json(transition.idle_task) == {"ways": 0, "complete": False}
     goals: list[Goal] = []
-    while (task := ahead.next(transition.idle_task)) is not None:
-        goals.append(task.goal)
-        ahead.keep(task, planned(task) if len(goals) == 1 else None)
+    while (goal := _plan_next(ahead, transition)) is not None:
+        goals.append(goal)
     assert [goal.failures.names for goal in goals] == [(link.name,) for link in FABRIC.links]
-    transition.aim(DESIRED, goals[0].failures)
+    assert ahead.as_json(transition.idle_task) == {"ways": len(goals), "complete": True}
+    for goal in goals:
+        transition.aim(DESIRED, goal.failures)
+        task = transition.task()
+        assert task is not None
+        found, expected = ahead.find(task), planned(task)
+        assert found is not None
+        assert found.goal == expected.goal
+        assert found.change.tier == expected.change.tier
+        steps = [[step.rules for step in way.change.steps] for way in (found, expected)]
+        assert steps[0] == steps[1]
+
+
+def test_a_way_refers_to_the_rules_that_switches_hold() -> None:
+    ahead, transition = Ahead(), _ready()
+    goal = _plan_next(ahead, transition)
+    assert goal is not None
+    held = transition.idle_task
+    assert held is not None
+    transition.aim(DESIRED, goal.failures)
     task = transition.task()
     assert task is not None
-    assert (found := ahead.find(task)) is not None
-    assert found.change.rules_changed == planned(task).change.rules_changed
+    way = ahead.find(task)
+    assert way is not None
+    assert way.goal.desired is DESIRED
+    assert way.change.before.rules is held.held.rules
+    first = way.change.steps[0].rules
+    assert {first[name] is of for name, of in held.held.rules.items()} == {True, False}
 
 
 def test_ways_from_other_rules_are_not_used() -> None:
     ahead, transition = Ahead(), _ready()
     task = ahead.next(transition.idle_task)
     assert task is not None
-    ahead.keep(task, planned(task))
+    assert _plan_next(ahead, transition) == task.goal
     _cut(transition, LINK)
-    while not transition.is_there:
-        transition.begin()
-        _confirm_all(transition)
-        if transition.is_draining:
-            transition.drained()
-    transition.drained()
+    _finish(transition)
     idle = transition.idle_task
     assert idle is not None
     assert ahead.find(replace(idle, goal=task.goal)) is None
     back = ahead.next(idle)
     assert back is not None
     assert back.goal.failures.names == (), "first what happens if the link returns"
+
+
+def test_ways_are_kept_until_switches_have_the_same_rules_again() -> None:
+    ahead, transition = Ahead(), _ready()
+    while _plan_next(ahead, transition):
+        pass
+    for round_ in range(4):
+        _cut(transition, LINK)
+        _finish(transition)
+        ahead.next(transition.idle_task)
+        transition.aim(DESIRED, Failures())
+        task = transition.task()
+        assert task is not None
+        transition.accept(planned(task))
+        _finish(transition)
+        left = 0
+        while _plan_next(ahead, transition):
+            left += 1
+        # Routes change between two planes, so the second time is the first with other rules.
+        assert left == (len(FABRIC.links) if round_ == 0 else 0)
 
 
 def test_new_rules_are_installed_when_all_switches_drop_what_leads_to_the_link() -> None:

@@ -1,0 +1,85 @@
+"""Objects as bytes, between two processes that share some objects already.
+
+A change of routes refers to most of what switches hold. What both processes know is sent as its
+number, so a change is small, and what is read from its bytes refers to the reader's own objects.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import pickle
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+
+class Packing:
+    """Packs objects that refer to ``shared``; the other process has these in the same order."""
+
+    def __init__(self, shared: Sequence[object] = ()) -> None:
+        self.shared = tuple(shared)
+        self._numbers = {id(one): number for number, one in enumerate(self.shared)}
+
+    def pack(self, what: object) -> bytes:
+        """Return an object as bytes, without the values of cached properties."""
+        packed = io.BytesIO()
+        _Pickler(packed, self._numbers).dump(what)
+        return zlib.compress(packed.getvalue(), 1)
+
+    def unpack(self, packed: bytes) -> Any:
+        """Return the object that these bytes of our own describe."""
+        with _without_collection():
+            return _Unpickler(io.BytesIO(zlib.decompress(packed)), self.shared).load()
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, numbers: dict[int, int]) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._numbers = numbers
+
+    def persistent_id(self, what: object) -> int | None:
+        return self._numbers.get(id(what))
+
+    def reducer_override(self, what: Any) -> Any:
+        values = getattr(what, "__dict__", None)
+        if isinstance(what, type) or not values or _cached(type(what)).isdisjoint(values):
+            return NotImplemented
+        make, how, state, *rest = what.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+        computed = _cached(type(what))
+        return make, how, {name: of for name, of in state.items() if name not in computed}, *rest
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, shared: Sequence[object]) -> None:
+        super().__init__(file)
+        self._shared = shared
+
+    def persistent_load(self, number: int) -> object:
+        return self._shared[number]
+
+
+_CACHED: dict[type, frozenset[str]] = {}
+
+
+def _cached(of: type) -> frozenset[str]:
+    """Return the names of the cached properties of a class."""
+    if of not in _CACHED:
+        values = [item for base in of.__mro__ for item in vars(base).items()]
+        names = (name for name, value in values if isinstance(value, cached_property))
+        _CACHED[of] = frozenset(names)
+    return _CACHED[of]
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Collect no garbage: looking at every object takes longer than making the new ones."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
