@@ -77,7 +77,7 @@ class FakeFabric:
         if request["do"] == "capture-stop":
             return {"written": True, "packets": 7, "missed": 0}
         return {
-            **{"stretch": 1.0, "stretch_now": 1.0, "valid": True, "problems": []},
+            **{"stretch": 1.0, "stretch_now": 1.0, "slow_down": 1.0, "valid": True, "problems": []},
             **{"pausing_hosts": [], "storms": [], "frames_in_network": 0},
             "deadlock": self.deadlock,
         }

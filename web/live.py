@@ -26,10 +26,14 @@ from web.feed import Feed
 from web.picture import Picture
 
 INTERVAL_S = 0.25
-DEADLOCK_EVERY_S = 0.05
+DEADLOCK_EVERY_S = 0.1
 """While a page is open, the emulator is asked this often for a deadlock alone: it costs little."""
 SHARE = 30
 """Samples take at most one in so many parts of a core: on large fabrics they are rarer."""
+BUSY_SHARE = 200
+"""The same while the machine does not keep up with the fabric, and each sample slows it down."""
+KEEPS_UP = 1.02
+"""Largest stretch of a machine that keeps up."""
 RETRY_S = 1.0
 CUTS_EVERY = 8
 """Samples between two looks at which links are cut."""
@@ -138,7 +142,9 @@ class LiveFabric:
         if cuts is not None:
             self._show(cut=cuts)
         cpu_s += time.thread_time() - answered_s
-        return max(INTERVAL_S - (time.monotonic() - began), SHARE * cpu_s)
+        keeps_up = (status["stretch_now"] or 1) / status["slow_down"] <= KEEPS_UP
+        share = SHARE if keeps_up else BUSY_SHARE
+        return max(INTERVAL_S - (time.monotonic() - began), share * cpu_s)
 
     async def _sampled_as(self, running: state.State) -> _Sampled:
         """Return what is sampled; begins again if another fabric runs now."""
