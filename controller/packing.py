@@ -44,11 +44,12 @@ class _Pickler(pickle.Pickler):
         return self._numbers.get(id(what))
 
     def reducer_override(self, what: Any) -> Any:
-        values = getattr(what, "__dict__", None)
-        if isinstance(what, type) or not values or _cached(type(what)).isdisjoint(values):
+        computed = frozenset() if isinstance(what, type) else _cached(type(what))
+        if not computed:
             return NotImplemented
-        make, how, state, *rest = what.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
-        computed = _cached(type(what))
+        make, how, _, *rest = what.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+        # A copy first: another thread may compute a property at this moment.
+        state = dict(vars(what))
         return make, how, {name: of for name, of in state.items() if name not in computed}, *rest
 
 

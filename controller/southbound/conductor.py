@@ -210,7 +210,8 @@ class Conductor:
             return  # what switches hold was read again meanwhile
         self._transition.accept(way)
         self._found_ahead = known is not None
-        _LOG.info("%s: %d steps", _summary(way), len(way.change.steps))
+        how = "steps, planned ahead" if known else "steps"
+        _LOG.info("%s: %d %s", _summary(way), len(way.change.steps), how)
 
     def _look_ahead(self) -> None:
         """Plan what may be needed next, as long as nothing changes."""

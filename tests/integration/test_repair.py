@@ -8,6 +8,7 @@ import signal
 import subprocess
 from typing import Any
 
+import psutil
 import pytest
 
 from emulation import rest
@@ -64,6 +65,35 @@ def test_routes_avoid_a_link_that_is_down_and_come_back(
         assert knotless("mend", "s1-s2", "--name", fabric.name).returncode == 0
         until_routes_avoid(fabric, knotless, [])
         assert knotless("probe", "--name", fabric.name).returncode == 0
+
+
+def test_repairs_are_planned_ahead_and_without_the_planner_when_needed(
+    fabric: EmulatedFabric, knotless: Knotless, names: Names
+) -> None:
+    def planner() -> psutil.Process:
+        controller = psutil.Process(status(fabric, knotless)["pid"])
+        (found,) = (of for of in controller.children() if "controller.aside" in of.cmdline())
+        return found
+
+    def all_planned() -> bool:
+        return bool(routes(fabric, knotless)["planned_ahead"]["complete"])
+
+    log = names.log_file("controller")
+    until("all repairs planned", all_planned)
+    assert routes(fabric, knotless)["planned_ahead"]["ways"] == len(fabric.fabric.links)
+    assert knotless("cut", "s1-s2", "--name", fabric.name).returncode == 0
+    until_routes_avoid(fabric, knotless, [LINK])
+    assert "2 steps, planned ahead" in log.read_text()
+    assert knotless("probe", "--name", fabric.name).returncode == 0
+
+    # A planner that ends is started again; changes do not wait for it.
+    planner().kill()
+    assert knotless("mend", "s1-s2", "--name", fabric.name).returncode == 0
+    until_routes_avoid(fabric, knotless, [])
+    until("all repairs planned", all_planned)
+    left = planner()
+    assert knotless("controller", "restart", "--name", fabric.name).returncode == 0
+    until("the end of the planner of the controller before", lambda: not left.is_running())
 
 
 @pytest.mark.parametrize("fabric", ["torus,4,4"], indirect=True)
