@@ -18,6 +18,7 @@ from bench import (
     browser_table,
     controller,
     datapath,
+    emulation_time,
     endpoint,
     failover,
     page,
@@ -35,6 +36,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (
     "decisions/datapath.md",
     "decisions/repair.md",
+    "emulation.md",
     "failures.md",
     "messages.md",
     "performance.md",
@@ -43,6 +45,7 @@ PAGES = (
 TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "controller": controller.table_of,
     "datapath": datapath.table_of,
+    "emulation-time": emulation_time.table_of,
     "endpoint": endpoint.table_of,
     "failover": failover.table_of,
     "page": page.table_of,
