@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import posix
 import signal
 import struct
 import subprocess
@@ -33,7 +34,7 @@ _AUTOGROUP = Path("/proc/self/autogroup")
 
 
 class AsideError(KnotlessError):
-    """The process has ended, and with it what it was computing."""
+    """The process has ended too often."""
 
 
 class Aside:
@@ -50,33 +51,39 @@ class Aside:
     def call(self, packing: Packing, function: Callable[..., object], *args: object) -> bytes:
         """Return what a function returns, packed by ``packing``, as its arguments are.
 
-        Raises AsideError if the process ended.
+        If the process ends, another one is started. Raises AsideError after :data:`MOST_STARTS`.
         """
-        process = self._running()
-        shared = b"" if packing is self._shared else NOTHING.pack(packing.shared)
-        self._shared = packing
-        try:
-            _write(process.stdin, shared)
-            _write(process.stdin, packing.pack((function, args)))
-            return _read(process.stdout)
-        except (OSError, EOFError) as error:
-            self.close()
-            raise AsideError("the process that plans ahead has ended") from error
+        while True:
+            process = self._running()
+            shared = b"" if packing is self._shared else NOTHING.pack(packing.shared)
+            self._shared = packing
+            try:
+                _write(process.stdin, shared)
+                _write(process.stdin, packing.pack((function, args)))
+                return _read(process.stdout)
+            except (OSError, EOFError):
+                _LOG.warning("the process that plans ahead has ended")
+                self.close()
 
     def close(self) -> None:
         """End the process, if there is one."""
         process, self._process, self._shared = self._process, None, None
-        if process is not None:
-            process.kill()
-            with process:
-                pass
+        if process is None:
+            return
+        process.kill()
+        if process.returncode is None:
+            _, status = posix.waitpid(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             if self._starts >= MOST_STARTS:
                 raise AsideError(f"the process that plans ahead has ended {MOST_STARTS} times")
             self._starts += 1
-            self._process = subprocess.Popen(
+            self._process = _unpatched_subprocess().Popen(
                 [sys.executable, "-m", "controller.aside", str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -87,10 +94,20 @@ class Aside:
         return self._process
 
 
+def _unpatched_subprocess() -> Any:
+    """Return the module without Eventlet's changes: its pipes would not block a thread."""
+    from eventlet import patcher  # the other process does not need it
+
+    return patcher.original("subprocess")
+
+
+# Functions of posix: Eventlet's of os would wait for a pipe of which the other end is closed.
+
+
 def _write(stream: Any, message: bytes) -> None:
     left = memoryview(_LENGTH.pack(len(message)) + message)
     while left:
-        left = left[os.write(stream.fileno(), left) :]
+        left = left[posix.write(stream.fileno(), left) :]
 
 
 def _read(stream: Any) -> bytes:
@@ -101,7 +118,7 @@ def _read(stream: Any) -> bytes:
 def _read_exactly(stream: Any, length: int) -> bytes:
     found = bytearray()
     while len(found) < length:
-        part = os.read(stream.fileno(), length - len(found))
+        part = posix.read(stream.fileno(), length - len(found))
         if not part:
             raise EOFError
         found += part
