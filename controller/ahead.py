@@ -35,7 +35,7 @@ class _Base:
 
     task: Task
     packing: Packing
-    ways: dict[Failures, bytes | None] = field(default_factory=dict)
+    ways: dict[Failures, bytes] = field(default_factory=dict)
 
     @classmethod
     def of(cls, task: Task) -> _Base:
@@ -62,14 +62,15 @@ class Ahead:
     def __init__(self) -> None:
         self._bases: list[_Base] = []
         """Those of the rules of now are the last ones."""
-        self._is_complete = False
 
     def find(self, task: Task) -> Planned | None:
         """Return the way for a task, if it is known."""
-        if not self._starts_like(task):
+        if not self._starts_like(task) or task.existing is not None:
             return None
         base = self._bases[-1]
-        packed = base.ways.get(task.goal.failures) if self._goes_on(task) else None
+        if task.goal.desired is not base.task.goal.desired:
+            return None
+        packed = base.ways.get(task.goal.failures)
         way: Planned | None = base.packing.unpack(packed) if packed else None
         return way
 
@@ -79,36 +80,40 @@ class Ahead:
             return None
         if not self._starts_like(now):
             self._begin(now)
-        base = self._bases[-1]
-        goals = (goal for goal in _next_goals(now.goal) if goal.failures not in base.ways)
-        goal = None if self._size > MOST_BYTES else next(goals, None)
-        self._is_complete = goal is None
-        return None if goal is None else replace(base.task, goal=goal)
+        goal = self._missing()
+        return None if goal is None else replace(self._bases[-1].task, goal=goal)
 
     @property
     def packing(self) -> Packing:
         """How the ways from the rules of now are packed; only after :meth:`next`."""
         return self._bases[-1].packing
 
-    def keep(self, task: Task, way: bytes | None) -> None:
-        """Keep the way for a task; None: it is to be sought when needed."""
+    def keep(self, task: Task, way: bytes) -> None:
+        """Keep what :func:`plan_ahead` has returned for a task, packed."""
         if self._starts_like(task):
             self._bases[-1].ways[task.goal.failures] = way
 
     def as_json(self, now: Task | None) -> dict[str, object]:
-        """Return how many ways are known from the rules of now, and whether these are all."""
+        """Return how many changes from the rules of now are planned, and whether none is left."""
         if now is None or not self._starts_like(now):
             return {"ways": 0, "complete": False}
-        ways = sum(way is not None for way in self._bases[-1].ways.values())
-        return {"ways": ways, "complete": self._is_complete}
+        return {"ways": len(self._bases[-1].ways), "complete": self._missing() is None}
+
+    def _missing(self) -> Goal | None:
+        """Return the first goal without a way, None if there is none or no room for more."""
+        if self._size > MOST_BYTES:
+            return None
+        base = self._bases[-1]
+        goals = _next_goals(base.task.goal)
+        return next((goal for goal in goals if goal.failures not in base.ways), None)
 
     @property
     def _size(self) -> int:
-        return sum(len(way) for base in self._bases for way in base.ways.values() if way)
+        return sum(len(way) for base in self._bases for way in base.ways.values())
 
     def _begin(self, now: Task) -> None:
         """Make a base of the rules of now; the ways from equal rules are its own."""
-        base, self._is_complete = _Base.of(now), False
+        base = _Base.of(now)
         for known in self._bases:
             if known.equals(now):
                 base.ways = known.ways
@@ -128,9 +133,6 @@ class Ahead:
             and task.flow_control == known.flow_control
             and not task.undrained
         )
-
-    def _goes_on(self, task: Task) -> bool:
-        return task.goal.desired is self._bases[-1].task.goal.desired and task.existing is None
 
 
 def _next_goals(goal: Goal) -> Iterator[Goal]:

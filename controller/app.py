@@ -23,7 +23,7 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 
 from common.files import write_whole
 from controller import config
-from controller.aside import Aside
+from controller.background import Background
 from controller.learning import Learning
 from controller.losses import Losses
 from controller.northbound.early import EarlyStatus
@@ -87,7 +87,7 @@ class KnotlessController(app_manager.RyuApp):
         switches = Switches(
             service.status,
             service,
-            pace=replace(DEFAULT_PACE, emulator=emulator, ahead=Aside().call),
+            pace=replace(DEFAULT_PACE, emulator=emulator, ahead=Background().call),
             prober=probes,
             election=None if number is None else service.several.election(number),
             refresh=service.several.follow_operators,

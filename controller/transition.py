@@ -66,8 +66,8 @@ class Transition:
         self._held = Generation(dict(rules), tags)
         self._known_plane: tuple[Generation, Plane] | None = None
         self._undrained: tuple[Generation, ...] = ()
-        self._steps: deque[Step] = deque()
-        self._differences: deque[Mapping[str, Changes]] = deque()
+        self._steps: deque[tuple[Step, Mapping[str, Changes]]] = deque()
+        """What is left of the way, with what each step changes in each switch."""
         self._last: tuple[FabricRules, FabricRules, Mapping[str, Changes]] = ({}, {}, {})
         """The rules before and after the last step, and what it changes in each switch."""
         self._step: Step | None = None
@@ -329,7 +329,7 @@ class Transition:
         self.planned, self.problem, self._refused = found, None, None
         self._reached = found.goal
         self._is_abandoned = False
-        self._steps, self._differences = deque(found.change.steps), deque(found.differences)
+        self._steps = deque(zip(found.change.steps, found.differences, strict=True))
         self._first = found.change.steps[0] if found.change.steps else None
 
     def begin(self) -> Mapping[str, SwitchRules]:
@@ -339,9 +339,9 @@ class Transition:
         """
         if not self.is_due or not self._steps:
             return {}
-        self._step = self._steps.popleft()
+        self._step, changes = self._steps.popleft()
         before, self._held = self._held, Generation(self._step.rules, self._step.tags)
-        self._last = (before.rules, self._held.rules, self._differences.popleft())
+        self._last = (before.rules, self._held.rules, changes)
         self._undrained = (*self._undrained, before)
         self.number += 1
         rules = self._step.rules.items()

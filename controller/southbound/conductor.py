@@ -14,7 +14,7 @@ from ryu.lib import hub
 
 from common.errors import KnotlessError
 from controller.ahead import plan_ahead
-from controller.aside import AsideError
+from controller.background import BackgroundError
 from controller.draining import Counters, channels_between
 from controller.losses import Losses, counted
 from controller.observed import Observed
@@ -37,9 +37,9 @@ class Pace:
 
     ``execute`` calls a function that can take long, while green threads go on. Counters are read
     every ``drain_interval_s`` while packets of older rules leave; of a fabric of ours, the control
-    socket ``emulator`` is asked instead. ``ahead`` calls functions of what is planned ahead, as
-    :meth:`controller.aside.Aside.call` does; None: nothing is. A takeover that lacks switches tries
-    again after ``retry_s``.
+    socket ``emulator`` is asked instead. ``ahead`` calls functions that plan ahead, as
+    :meth:`controller.background.Background.call` does; None: nothing is planned ahead. A takeover
+    that lacks switches tries again after ``retry_s``.
     """
 
     execute: Callable[..., Any] = tpool.execute
@@ -96,6 +96,7 @@ class Conductor:
         self._losses, self._unfinished = losses, unfinished
         self._is_draining = self._is_looking_ahead = False
         self._found_ahead = False
+        self._plan_ahead = pace.ahead
 
     def start(self) -> None:
         """Begin to lead."""
@@ -215,13 +216,13 @@ class Conductor:
 
     def _look_ahead(self) -> None:
         """Plan what may be needed next, as long as nothing changes."""
-        ahead, call = self._status.ahead, self._pace.ahead
+        ahead, call = self._status.ahead, self._plan_ahead
         try:
             while call is not None and (task := ahead.next(self._transition.idle_task)):
-                way = self._pace.execute(call, ahead.packing, plan_ahead, task)
-                ahead.keep(task, way)
-        except AsideError as error:
-            _LOG.error("%s: the next change is planned when it is needed", error)
+                ahead.keep(task, self._pace.execute(call, ahead.packing, plan_ahead, task))
+        except BackgroundError as error:
+            self._plan_ahead = None
+            _LOG.error("%s: from now on changes are planned when they are needed", error)
         finally:
             self._is_looking_ahead = False
 

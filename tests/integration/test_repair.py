@@ -72,7 +72,7 @@ def test_repairs_are_planned_ahead_and_without_the_planner_when_needed(
 ) -> None:
     def planner() -> psutil.Process:
         controller = psutil.Process(status(fabric, knotless)["pid"])
-        (found,) = (of for of in controller.children() if "controller.aside" in of.cmdline())
+        (found,) = (of for of in controller.children() if "controller.background" in of.cmdline())
         return found
 
     def all_planned() -> bool:

@@ -1,8 +1,8 @@
-"""Work that can wait, in a process of its own with the lowest priority.
+"""Work that can wait, in a background process with the lowest priority.
 
 In a thread it would take the interpreter's lock from what switches wait for. The process is started
-by the first call, and ends with this one. It runs ``python -m controller.aside``, reads calls from
-its standard input and writes results to its standard output; both are of our own user alone.
+by the first call, and ends with the controller. It runs ``python -m controller.background``, reads
+calls from its standard input and writes results to its standard output.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ NOTHING = Packing()
 """The packing of what refers to nothing that both processes have."""
 MOST_STARTS = 3
 """How often the process is started: one that ends by itself has too little memory, or a fault."""
-_LOG = logging.getLogger("knotless.aside")
+_LOG = logging.getLogger("knotless.background")
 _LENGTH = struct.Struct("<Q")
 _PR_SET_PDEATHSIG = 1
 _AUTOGROUP = Path("/proc/self/autogroup")
 
 
-class AsideError(KnotlessError):
+class BackgroundError(KnotlessError):
     """The process has ended too often."""
 
 
-class Aside:
+class Background:
     """Calls functions in the other process, one after the other.
 
     A call blocks its thread: a green one must not make it, nor may two threads at the same time.
@@ -51,7 +51,8 @@ class Aside:
     def call(self, packing: Packing, function: Callable[..., object], *args: object) -> bytes:
         """Return what a function returns, packed by ``packing``, as its arguments are.
 
-        If the process ends, another one is started. Raises AsideError after :data:`MOST_STARTS`.
+        If the process ends, another one is started, at most :data:`MOST_STARTS` in all; then
+        BackgroundError is raised.
         """
         while True:
             process = self._running()
@@ -81,10 +82,10 @@ class Aside:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             if self._starts >= MOST_STARTS:
-                raise AsideError(f"the process that plans ahead has ended {MOST_STARTS} times")
+                raise BackgroundError(f"the process that plans ahead has ended {MOST_STARTS} times")
             self._starts += 1
             self._process = _unpatched_subprocess().Popen(
-                [sys.executable, "-m", "controller.aside", str(os.getpid())],
+                [sys.executable, "-m", "controller.background", str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

@@ -13,7 +13,7 @@ from typing import NoReturn
 import psutil
 import pytest
 
-from controller.aside import MOST_STARTS, NOTHING, Aside, AsideError
+from controller.background import MOST_STARTS, NOTHING, Background, BackgroundError
 from controller.packing import Packing
 
 LIMIT_S = 30
@@ -61,40 +61,40 @@ def _end() -> NoReturn:
 
 
 def test_calls_run_in_another_process_of_low_priority() -> None:
-    aside, name = Aside(), ["a"]
+    background, name = Background(), ["a"]
     packing = Packing([name])
     for _ in range(2):
-        back = packing.unpack(aside.call(packing, _other, Point(1, name), name))
+        back = packing.unpack(background.call(packing, _other, Point(1, name), name))
         assert back.x != os.getpid()
         assert back.name is name
-        assert NOTHING.unpack(aside.call(NOTHING, _nice)) == 19
-    aside.close()
+        assert NOTHING.unpack(background.call(NOTHING, _nice)) == 19
+    background.close()
 
 
 def test_a_process_that_ended_is_started_again() -> None:
-    aside = Aside()
-    first = NOTHING.unpack(aside.call(NOTHING, os.getpid))
+    background = Background()
+    first = NOTHING.unpack(background.call(NOTHING, os.getpid))
     psutil.Process(first).kill()
-    second = NOTHING.unpack(aside.call(NOTHING, os.getpid))
+    second = NOTHING.unpack(background.call(NOTHING, os.getpid))
     assert second not in (first, os.getpid())
-    aside.close()
+    background.close()
 
 
 def test_a_process_that_always_ends_is_given_up() -> None:
-    aside = Aside()
+    background = Background()
     for _ in range(2):
-        with pytest.raises(AsideError, match=f"has ended {MOST_STARTS} times"):
-            aside.call(NOTHING, _end)
+        with pytest.raises(BackgroundError, match=f"has ended {MOST_STARTS} times"):
+            background.call(NOTHING, _end)
 
 
 PARENT = """
-from controller.aside import NOTHING, Aside
+from controller.background import NOTHING, Background
 from time import sleep
-from tests.unit.test_aside import _nice
-aside = Aside()
-aside.call(NOTHING, _nice)
-print(aside._process.pid, flush=True)
-aside.call(NOTHING, sleep, 1000)
+from tests.unit.test_background import _nice
+background = Background()
+background.call(NOTHING, _nice)
+print(background._process.pid, flush=True)
+background.call(NOTHING, sleep, 1000)
 """
 
 
