@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from common.errors import KnotlessError
-from common.files import read_text, write_whole
+from common.files import read_text
 from emulation.signals import end_at_signal
 from runs.machine import machine, versions
 
@@ -80,15 +80,9 @@ def merged(stored: Sequence[Row], new: Sequence[Row], keys: Sequence[str]) -> li
     return [*(row for row in stored if case(row) not in measured), *new]
 
 
-def rows_in(path: Path) -> list[Row]:
-    """Return the rows of a stored run, none if it does not exist."""
-    rows: list[Row] = json.loads(read_text(path))["rows"] if path.exists() else []
-    return rows
-
-
-def store(path: Path, run: str) -> None:
-    """Write a run to its file."""
-    write_whole(path, f"{run}\n")
+def merged_into(path: Path, new: Sequence[Row], keys: Sequence[str]) -> list[Row]:
+    """Return the rows of a stored run, if there is one, merged with new ones."""
+    return merged(json.loads(read_text(path))["rows"] if path.exists() else [], new, keys)
 
 
 def run_benchmark(benchmark: click.Command) -> None:

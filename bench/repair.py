@@ -23,7 +23,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import product
@@ -40,13 +40,12 @@ from bench.entry import (
     as_stored,
     into_option,
     machine_line,
-    merged,
-    rows_in,
+    merged_into,
     run_benchmark,
-    store,
     table_option,
 )
 from bench.repair_figures import Cut, figures
+from common.files import write_whole
 from emulation.namespaces import inside
 from emulation.network import EmulatedFabric
 from emulation.runtime import require_root
@@ -63,6 +62,7 @@ FABRICS = ("torus,4,4,hosts=4", "torus,10,10")
 CHANGE_S = 20.0
 """Longest time to wait for a change."""
 PAUSE_S = 0.5
+"""Pause before the next cut."""
 AHEAD_S = 300.0
 """Longest time to wait until repairs are planned ahead."""
 CASE = ("fabric", "cut", "load", "soon")
@@ -168,23 +168,29 @@ def change(lab: EmulatedFabric, watch: Watch, link: Link, *, failed: bool, silen
 
 
 def settle(lab: EmulatedFabric, *, failed: bool, soon: bool) -> None:
-    """Wait until no packets of older rules are left, and until the next change is planned.
+    """Wait until no packets of older rules are left and, unless ``soon``, the next is planned.
 
     If a link has ``failed``, that is its return; otherwise the failure of any link. Go on after
     some time in any case.
     """
-    until = time.monotonic() + CHANGE_S
-    most = time.monotonic() + AHEAD_S
-    while time.monotonic() < most:
-        routes = lab.controller_status()["routes"]
-        settled = not (routes["changing"] or routes["older_rules"])
+
+    def has_settled(routes: Mapping[str, Any]) -> bool:
+        return not (routes["changing"] or routes["older_rules"])
+
+    def is_planned(routes: Mapping[str, Any]) -> bool:
         ahead = routes["planned_ahead"]
-        if settled and (soon or ahead["complete"] or (failed and ahead["ways"])):
-            break
-        if not settled and time.monotonic() > until:
-            break
-        time.sleep(0.05)
+        return bool(ahead["complete"] or (failed and ahead["ways"]))
+
+    _wait(lab, has_settled, CHANGE_S)
+    if not soon:
+        _wait(lab, is_planned, AHEAD_S)
     time.sleep(PAUSE_S)
+
+
+def _wait(lab: EmulatedFabric, reached: Callable[[Mapping[str, Any]], bool], most_s: float) -> None:
+    until = time.monotonic() + most_s
+    while not reached(lab.controller_status()["routes"]) and time.monotonic() < until:
+        time.sleep(0.05)
 
 
 def measure(
@@ -236,7 +242,7 @@ def measure(
         **figures(plan, found, records),
         "stretch": stretch,
         "cpu_percent": busy,
-        "load_average": round(psutil.getloadavg()[0], 1),
+        "load_1min": round(psutil.getloadavg()[0], 1),
         "commit": versions()["commit"],
     }
 
@@ -258,7 +264,7 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
             f" | {repaired['median']} ms | {repaired['p99']} ms"
             f" | {first['median']} ms | {first['p99']} ms"
             f" | {row['lost_frames'] / max(1, row['cuts']):.1f}"
-            f" | {row['cpu_percent']:.0f} %, {row['load_average']} |"
+            f" | {row['cpu_percent']:.0f} %, {row['load_1min']} |"
         )
     return [*lines, "", machine_line(run)]
 
@@ -304,11 +310,7 @@ def main(
         rows.append(measure(spec, load_name, cuts, longest_s, seed, silent=silent, soon=soon))
         click.echo(json.dumps(rows[-1]), err=True)
         if into is not None:
-            of_all = merged(rows_in(into), rows[-1:], CASE)
-            of_all.sort(
-                key=lambda row: ((*FABRICS, row["fabric"]).index(row["fabric"]), row["soon"])
-            )
-            store(into, as_stored(begun, rows=of_all))
+            write_whole(into, as_stored(begun, rows=merged_into(into, rows[-1:], CASE)) + "\n")
     click.echo(
         as_stored(begun, rows=rows) if as_json else "\n".join(table_of({**begun, "rows": rows}))
     )

@@ -21,10 +21,8 @@ from bench.entry import (
     as_stored,
     into_option,
     machine_line,
-    merged,
-    rows_in,
+    merged_into,
     run_benchmark,
-    store,
     table_option,
 )
 from bench.opensm import (
@@ -38,6 +36,7 @@ from bench.opensm import (
     torus_file,
 )
 from common.errors import KnotlessError
+from common.files import write_whole
 from routing.engine import engine_named
 from routing.graphs.channels import channels_of
 from routing.graphs.task import MAX_VCS, Task
@@ -247,6 +246,12 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
     return [*lines, "", f"{_earlier(run['rows'])} {machine_line(run)}"]
 
 
+def in_order(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the rows with their fabrics in the order of ``ROWS``."""
+    order = list(ROWS)
+    return sorted(rows, key=lambda row: order.index(row["fabric"]))
+
+
 def _failure(reason: str) -> str:
     """Return a failure of OpenSM in few words, or an empty string."""
     for words in (UNFINISHED, CRASHED):
@@ -306,13 +311,11 @@ def main(
     found = list(rows(list(only or ROWS), engines, repeat, not lacking, console))
     plain: list[Mapping[str, Any]] = [row.as_json() for row in found]
     if into is not None:
-        order = list(ROWS)
-        plain = merged(rows_in(into), plain, ["fabric"])
-        plain.sort(key=lambda row: order.index(row["fabric"]))
+        plain = in_order(merged_into(into, plain, ["fabric"]))
     settings = {"vcs_most": MAX_VCS, "limit_s": LIMIT_S, "repeat": repeat}
     run = as_stored(begun, **settings, rows=plain)
     if into is not None:
-        store(into, run)
+        write_whole(into, f"{run}\n")
     if as_json:
         click.echo(run)
     if as_json or into is not None:

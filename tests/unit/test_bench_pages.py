@@ -103,7 +103,9 @@ def test_new_rows_replace_those_of_the_same_case() -> None:
     stored = [{"fabric": spec, "engine": "dor"} for spec in ("mesh,4,4,hosts=4", "lsft,7")]
     new = [{"fabric": "lsft,7", "engine": e} for e in ("lsft", "dor")]
     new += [{"fabric": "lsft,3", "engine": "dor"}]
-    assert merged(stored, new, ["fabric"]) == [stored[0], *new]
+    rows = merged(stored, new, ["fabric"])
+    assert rows == [stored[0], *new]
+    assert routing.in_order(rows) == [stored[0], new[2], new[0], new[1]]
 
 
 def test_kinds_of_repairs_are_counted_in_three_groups() -> None:
