@@ -142,9 +142,7 @@ class LiveFabric:
         if cuts is not None:
             self._show(cut=cuts)
         cpu_s += time.thread_time() - answered_s
-        keeps_up = (status["stretch_now"] or 1) / status["slow_down"] <= KEEPS_UP
-        share = SHARE if keeps_up else BUSY_SHARE
-        return max(INTERVAL_S - (time.monotonic() - began), share * cpu_s)
+        return max(INTERVAL_S - (time.monotonic() - began), cpu_s * share_of(status))
 
     async def _sampled_as(self, running: state.State) -> _Sampled:
         """Return what is sampled; begins again if another fabric runs now."""
@@ -191,6 +189,13 @@ class LiveFabric:
         if again is not None:
             self.feed.add_frame(again)
         self.feed.add_event("deadlock" if cycle else "deadlock-over", {"text": cycle or ""})
+
+
+def share_of(status: Mapping[str, Any]) -> int:
+    """Return in how many parts of a core samples may take one, by the emulator's status."""
+    stretch: float | None = status["stretch_now"]  # None: virtual time stands still
+    keeps_up = stretch is None or stretch <= KEEPS_UP * status["slow_down"]
+    return SHARE if keeps_up else BUSY_SHARE
 
 
 def _cycle_text(found: Mapping[str, Any] | None) -> str | None:

@@ -8,7 +8,9 @@ from controller.ahead import Ahead, plan_ahead
 from controller.config import Config
 from controller.desired import Desired
 from controller.planning import Goal, Planned, planned
+from controller.steps import difference
 from controller.transition import Transition
+from forwarding.openflow.rules import SwitchRules
 from topologies import load
 from topologies.failures import Failures
 
@@ -139,6 +141,22 @@ def test_ways_are_kept_until_switches_have_the_same_rules_again() -> None:
             left += 1
         # Routes change between two planes, so the second time is the first with other rules.
         assert left == (len(FABRIC.links) if round_ == 0 else 0)
+
+
+def test_what_a_step_changes_in_a_switch_depends_on_what_it_holds() -> None:
+    transition = _ready()
+    way = _cut(transition, LINK)
+    nothing = SwitchRules(())
+    for known in way.differences:
+        before = {name: transition.wanted(name) for name in known}
+        transition.begin()
+        assert set(known) == set(transition.waiting)
+        for name, held in before.items():
+            wanted = transition.wanted(name)
+            assert transition.changes(name, held) is known[name]
+            assert known[name] == difference(held, wanted)
+            assert transition.changes(name, nothing) == difference(nothing, wanted)
+        _confirm_all(transition)
 
 
 def test_new_rules_are_installed_when_all_switches_drop_what_leads_to_the_link() -> None:

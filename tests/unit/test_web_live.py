@@ -240,3 +240,19 @@ def test_a_deadlock_between_samples_is_in_the_last_frame_again(fake: FakeFabric)
     assert (found["rows"], found["at_us"]) == (before["rows"], 350_000)
     assert found["knot"]["cycle"] == CYCLE
     assert before["knot"] is None
+
+
+@pytest.mark.parametrize(
+    ("stretch", "slow_down", "share"),
+    [
+        (None, 1.0, live.SHARE),
+        (1.0, 1.0, live.SHARE),
+        (50.0, 50.0, live.SHARE),
+        (1.5, 1.0, live.BUSY_SHARE),
+        (75.0, 50.0, live.BUSY_SHARE),
+    ],
+)
+def test_samples_take_less_of_a_machine_that_does_not_keep_up(
+    stretch: float | None, slow_down: float, share: int
+) -> None:
+    assert live.share_of({"stretch_now": stretch, "slow_down": slow_down}) == share
