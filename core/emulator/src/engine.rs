@@ -6,6 +6,7 @@
 //! does not suffice, virtual time waits: it never passes the arrival of a frame that is still
 //! inside Open vSwitch. See docs/decisions/virtual-time.md.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use switch_model::{
@@ -51,8 +52,8 @@ pub struct Engine {
     pause_history: PauseHistory,
     seed: u64,
     tick: Time,
-    /// The ends of hosts whose lines have just become idle.
-    idle_hosts: Vec<EndId>,
+    /// The ends of hosts that can send and must have more to send. The last must begin first.
+    pub(crate) idle_hosts: Vec<EndId>,
     /// By end: when virtual time stopped to wait for its host, on both clocks.
     pub(crate) gave_up: HashMap<EndId, Moment>,
 }
@@ -152,10 +153,7 @@ impl Engine {
         match event {
             Event::Ended(channel) => {
                 self.model.tx_done(at, channel, state);
-                let end = self.state.fabric.channels[channel.index()].from;
-                if self.must_send(end) {
-                    self.idle_hosts.push(end);
-                }
+                self.expect_host(channel);
             }
             Event::Arrived { sequence } => self.arrive(at, sequence),
             Event::Delivered { channel, bytes, frame } => {
@@ -168,7 +166,10 @@ impl Engine {
                     state.recycle(frame);
                 }
             }
-            Event::Signalled(signal) => self.model.signalled(at, signal, state),
+            Event::Signalled(signal) => {
+                self.model.signalled(at, signal, state);
+                self.expect_host(signal.target.channel);
+            }
             Event::HostPause { target, duration } => {
                 self.model.pause_until(at, target, at + duration, state);
             }
@@ -264,9 +265,10 @@ impl Engine {
         for nic in self.nics.values_mut() {
             nic.reset(NIC_BYTES);
         }
-        // Their queues are empty now, and their next packets may not have come.
+        // Their queues are empty now, and their next packets may not have come. They begin in the
+        // order of their numbers, as in the simulator.
         self.idle_hosts = self.nics.keys().copied().collect();
-        self.idle_hosts.sort_unstable();
+        self.idle_hosts.sort_unstable_by_key(|&end| Reverse(fabric.ends[end].outgoing));
         self.gave_up.clear();
         self.state.reset(fabric);
         self.control_free.clear();
@@ -277,6 +279,7 @@ impl Engine {
     /// Take a channel down or up.
     pub fn set_channel(&mut self, now: Time, channel: ChannelId, up: bool) {
         self.model.set_up(now, channel, up, &mut self.state);
+        self.expect_host(channel);
     }
 
     /// The switch model, to read its counters.

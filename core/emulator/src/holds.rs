@@ -1,6 +1,6 @@
 //! What holds virtual time, and how a hold ends that nothing else ends.
 
-use switch_model::Time;
+use switch_model::{ChannelId, Time};
 
 use crate::clock::Cause;
 use crate::engine::{Engine, Hold};
@@ -34,6 +34,20 @@ impl Engine {
     pub(crate) fn must_send(&self, end: EndId) -> bool {
         let channel = self.state.fabric.ends[end].outgoing;
         self.nics.get(&end).is_some_and(Nic::has_more) && self.model.is_ready(channel)
+    }
+
+    /// This channel can send now: if it is that of a host that has more to send, wait for it.
+    pub(crate) fn expect_host(&mut self, channel: ChannelId) {
+        let end = self.state.fabric.channels[channel.index()].from;
+        if self.must_send(end) {
+            self.idle_hosts.push(end);
+        }
+    }
+
+    /// Whether the frames of the host at this end may be received now. Of hosts that begin to send
+    /// at the same virtual time, one must be the first, whichever is the quicker in real time.
+    pub fn may_begin(&self, end: EndId) -> bool {
+        self.idle_hosts.last() == Some(&end) || !self.idle_hosts.contains(&end)
     }
 
     /// The programs of a host sleep: unless it has handed over packets, it has nothing to send now.

@@ -104,10 +104,10 @@ impl Sockets {
         }
     }
 
-    /// Give all frames in the ring to the engine, but at most as many as fit in it once.
+    /// Give all frames in the rings to the engine, but at most as many as fit in them once.
     pub fn receive(&mut self, real: Time, engine: &mut Engine) {
         let (ends, credits, credit_of) = (&self.ends, &mut self.credits, &self.credit_of);
-        let mut take = |end: EndId, received: Received<'_>| {
+        let mut take = |engine: &mut Engine, end: EndId, received: Received<'_>| {
             if received.truncated {
                 return engine.count_oversized();
             }
@@ -123,14 +123,16 @@ impl Sockets {
         };
         for host in &mut self.packets.hosts {
             let end = host.end;
-            host.receive(|received| take(end, received));
+            if engine.may_begin(end) {
+                host.receive(|received| take(engine, end, received));
+            }
         }
         for _ in 0..self.packets.ring.slots() {
             let received = self.packets.ring.receive(|received: Received<'_>| {
                 let index = usize::try_from(received.interface).ok();
                 let end = index.and_then(|index| ends.get(index).copied().flatten());
                 if let Some(end) = end {
-                    take(end, received);
+                    take(engine, end, received);
                 }
             });
             if received.is_none() {
