@@ -159,6 +159,29 @@ def test_pingpong_reports_one_way_times(ring: EmulatedFabric, kind: str, header_
     judge(ring)
 
 
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("sockperf") is None, reason="needs sockperf")
+def test_sockperf_reports_one_way_times(ring: EmulatedFabric) -> None:
+    with_delay(ring, LONG_DELAY_US)
+    words = ["-i", address(ring.fabric, "h3"), "-m", str(BYTES), "--no-rdtsc"]
+    server = ring.host("h3").popen(
+        ["stdbuf", "-oL", "sockperf", "server", *words], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdout is not None
+        assert any("to block on socket" in line for line in server.stdout), "it ended"
+        prioritise(server.pid)
+        # A second is the shortest test that it has.
+        text = run(ring, "h1", "sockperf", "ping-pong", *words, "-t", "1")
+    finally:
+        server.kill()
+        server.communicate()
+    found = re.search(r"percentile 50.000 = *([0-9.]+)", text)
+    assert found is not None, text
+    assert float(found[1]) == pytest.approx(one_way_us(ring, BYTES + 28), rel=CLOSE)
+    judge(ring)
+
+
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason=f"needs {openmpi.PACKAGES}")
 def test_open_mpi_reports_one_way_times(ring: EmulatedFabric, tmp_path: Path) -> None:
     with_delay(ring, LONG_DELAY_US)

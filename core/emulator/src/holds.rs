@@ -76,11 +76,19 @@ impl Engine {
         Some(self.state.clock.moment().real - handed)
     }
 
-    /// The switches return nothing more of what they have got so far: certainly (`proven`), or
-    /// presumably.
-    pub fn conclude_all(&mut self, proven: bool) {
-        for sequence in self.state.transit.all_in_switch() {
-            self.conclude(sequence, proven);
+    /// The numbers of all frames that switches have got and not returned, and of those among the
+    /// frames to be sent.
+    pub fn in_switches(&self) -> Vec<u64> {
+        self.state.transit.all_in_switch()
+    }
+
+    /// The switches return nothing more of the frames of these numbers: certainly (`proven`), or
+    /// presumably. Those that they have returned by now stay as they are.
+    pub fn conclude_all(&mut self, sequences: &[u64], proven: bool) {
+        for &sequence in sequences {
+            if self.state.transit.in_switch(sequence).is_some() {
+                self.conclude(sequence, proven);
+            }
         }
     }
 

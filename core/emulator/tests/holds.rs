@@ -67,6 +67,23 @@ fn a_switchs_own_frame_for_its_neighbour_holds_nothing_and_is_not_lost() {
 }
 
 #[test]
+fn frames_that_are_handed_over_after_the_look_at_the_switches_are_not_taken_as_dropped() {
+    let mut bench = Bench::new("pause");
+    bench.probed = false;
+    bench.send("ah2", &frame(9, 100));
+    bench.run_for(10 * MS);
+    assert!(matches!(bench.held, Some(Hold::Switch(_))), "{:?}", bench.held);
+    let seen = bench.engine.in_switches();
+    bench.send("ah1", &frame(2, 100));
+    bench.engine.conclude_all(&seen, true);
+    bench.carry_all();
+    bench.run_for(250 * MS);
+    assert_eq!((bench.delivered.len(), bench.drops("unforwarded")), (1, 1));
+    let status = bench.ask(json!({"do": "status"}));
+    assert_eq!((&status["sent_on"], &status["valid"]), (&json!(0), &json!(true)));
+}
+
+#[test]
 fn a_frame_that_a_controller_sends_on_is_not_lost() {
     let mut bench = Bench::new("pause");
     bench.send("ah1", &frame(9, 100));
@@ -138,6 +155,9 @@ fn an_abandoned_frame_on_a_slow_link_does_not_keep_others_from_being_abandoned()
     bench.send("ah2", &frame(9, 100));
     bench.run_for(2 * MS);
     bench.send("ah1", &frame(9, 100));
+    eprintln!("INSIDE {:?} {:?}", bench.inside, bench.real);
+    bench.step(TICK);
+    eprintln!("AFTER {:?} {:?} {:?}", bench.inside.len(), bench.held, bench.engine.in_switches());
     bench.run_for(250 * MS);
     assert_eq!(bench.drops("unforwarded"), 2);
 }

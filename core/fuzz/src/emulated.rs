@@ -50,7 +50,10 @@ pub fn tick(engine: &mut Engine, real: Time) {
         }
         match hold {
             None => break,
-            Some(Hold::Switch(_)) => engine.conclude_all(true),
+            Some(Hold::Switch(_)) => {
+                let handed = engine.in_switches();
+                engine.conclude_all(&handed, true);
+            }
             Some(Hold::Host(end)) => engine.give_up_host(end, false),
         }
     }

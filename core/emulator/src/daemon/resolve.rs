@@ -46,17 +46,19 @@ impl Daemon {
                 if waited < PROBE_AFTER {
                     return;
                 }
+                // All of them have been sent. What is received below may hand over more.
+                let handed = self.engine.in_switches();
                 match self.probe.as_mut().map_or(Activity::Busy, SwitchProbe::activity) {
                     Activity::Busy if waited < ABANDON_AFTER => {}
                     Activity::Busy => self.engine.conclude(sequence, false),
                     Activity::Waiting => {
                         // What it has sent is in the ring by now.
                         self.sockets.receive(real, &mut self.engine);
-                        self.engine.conclude_all(true);
+                        self.engine.conclude_all(&handed, true);
                     }
                     Activity::Lossy | Activity::Ended => {
                         self.sockets.receive(real, &mut self.engine);
-                        self.engine.conclude_all(false);
+                        self.engine.conclude_all(&handed, false);
                     }
                 }
             }

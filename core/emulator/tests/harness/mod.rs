@@ -117,7 +117,8 @@ impl Bench {
         self.held = self.engine.advance();
         self.carry_all();
         if self.probed && matches!(self.held, Some(Hold::Switch(_))) && self.inside.is_empty() {
-            self.engine.conclude_all(true);
+            let handed = self.engine.in_switches();
+            self.engine.conclude_all(&handed, true);
         }
     }
 
