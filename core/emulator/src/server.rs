@@ -240,6 +240,39 @@ mod tests {
     }
 
     #[test]
+    fn clients_take_turns_and_rest_after_each() {
+        let folder = std::env::temp_dir().join(format!("emulator-turns-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let poll = Poll::new().unwrap();
+        let mut server = Server::open(&folder.join("socket"), &poll, 1).unwrap();
+        let mut users = Vec::new();
+        for name in [b"a\n", b"b\n"] {
+            let (mut user, client) = pair();
+            user.write_all(&name.repeat(4)).unwrap();
+            users.push(user);
+            server.clients.push(client);
+        }
+        let mut order = Vec::new();
+        for _ in 0..4 {
+            let start = Instant::now();
+            server.serve(&poll, 1, |line| {
+                order.push(line.to_vec());
+                let begin = Instant::now();
+                while begin.elapsed() < TURN {}
+                String::new()
+            });
+            assert!(server.resume >= start + (1 + REST_FACTOR) * TURN);
+            // However long the test itself takes.
+            server.resume = Instant::now() + Duration::from_secs(3600);
+            assert!(server.is_resting() && server.has_waiting());
+            server.serve(&poll, 1, |_| unreachable!());
+            server.resume = Instant::now();
+        }
+        assert_eq!(order, [b"a", b"b", b"a", b"b"]);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
     fn lines_are_found_in_any_pieces() {
         let (mut user, mut client) = pair();
         let mut lines = Vec::new();

@@ -90,9 +90,14 @@ fn settings_that_are_not_possible_are_refused_by_name() {
         assert!(text.contains(key) && !text.contains('\n'), "{key}: {text}");
     };
     for (key, value) in [
+        ("rate_mbps", json!(1e300)),
+        ("delay_us", json!(1e300)),
         ("watchdog_us", json!(0)),
+        ("watchdog_us", json!(1e300)),
         ("watchdog_restore_us", json!(1e300)),
         ("pause_limit", json!({"share": 1.5})),
+        ("pause_limit", json!({"longest_us": 1e300})),
+        ("buffer", json!({"queue_bytes": 1u64 << 63})),
         // Twice this is 2 modulo 2^64.
         ("buffer", json!({"xon_bytes": (1u64 << 63) + 1})),
     ] {
@@ -100,10 +105,12 @@ fn settings_that_are_not_possible_are_refused_by_name() {
         config["links"][0][key] = value;
         refuse(config, key);
     }
-    // In picoseconds it is more than 2^64.
-    let mut config = configuration("pause");
-    config["deadlock_us"] = json!(18_446_744_073_710u64);
-    refuse(config, "deadlock_us");
+    // In picoseconds each is more than 2^64.
+    for key in ["deadlock_us", "host_wait_us", "tick_us"] {
+        let mut config = configuration("pause");
+        config[key] = json!(18_446_744_073_710u64);
+        refuse(config, key);
+    }
 }
 
 #[test]

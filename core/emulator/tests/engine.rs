@@ -206,20 +206,27 @@ fn a_host_never_drops_what_its_own_nic_releases() {
     settings["links"][0]["rate_mbps"] = json!(1000);
     settings["links"][0]["a"]["host_namespace"] = json!("/nowhere");
     settings["links"][0]["a"]["nfqueue"] = json!(1);
+    settings["links"][0]["buffer"] = json!({"queue_bytes": 2000});
     let mut bench = Bench::of(&settings);
     let end = bench.end("ah1");
-    // At 1 Gbit/s credit for eight ticks is more than the default limit of the queue.
+    // At 1 Gbit/s credit for eight ticks is more than the limit of the queue.
     let fabric = bench.engine.state().fabric.clone();
     bench.engine = Engine::new(fabric, 1, 2 * MS, 500 * MS, 1.0);
     for (bytes, count) in [(1500, 3000), (20, 60_000)] {
         let held = (0..count).map(|id| Held::new(id, bytes, Some(0x45)));
         bench.engine.nic(end).unwrap().held().extend(held);
+        let length = bytes as usize + 14;
+        let credit = bench.engine.nic_room(end);
         let mut sent = 0;
         while let Some(last) = bench.engine.release(end) {
             for _ in sent..=last {
-                bench.engine.receive(end, frame(3, bytes as usize + 14));
+                bench.engine.receive(end, frame(3, length));
             }
             sent = last + 1;
+        }
+        // Message programs use the credit that they were granted before.
+        for _ in 0..credit / length as u64 {
+            bench.engine.receive(end, frame(3, length));
         }
         let held = bench.engine.nic(end).unwrap().held();
         assert!(!held.is_empty(), "more than the queue holds");

@@ -155,9 +155,6 @@ fn an_abandoned_frame_on_a_slow_link_does_not_keep_others_from_being_abandoned()
     bench.send("ah2", &frame(9, 100));
     bench.run_for(2 * MS);
     bench.send("ah1", &frame(9, 100));
-    eprintln!("INSIDE {:?} {:?}", bench.inside, bench.real);
-    bench.step(TICK);
-    eprintln!("AFTER {:?} {:?} {:?}", bench.inside.len(), bench.held, bench.engine.in_switches());
     bench.run_for(250 * MS);
     assert_eq!(bench.drops("unforwarded"), 2);
 }

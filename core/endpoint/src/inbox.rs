@@ -185,3 +185,22 @@ impl Inbox {
         std::mem::take(&mut self.freed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn incomplete_messages_are_charged_for_what_has_arrived() {
+        let config = Config { longest_message_bytes: 1000, inbox_bytes: 3100, ..Config::default() };
+        let mut inbox = Inbox::new(&config);
+        let mut buffers: Vec<Buffer> = (0..10).map(|_| inbox.begin(1000)).collect();
+        buffers.extend((0..10).map(|_| inbox.begin_datagram(1000)));
+        assert!(buffers.iter_mut().all(|buffer| inbox.grow(buffer, 100)));
+        // Only the oldest message of a stream has the 900 bytes reserved that are missing.
+        assert!(inbox.takes(200) && !inbox.takes(201));
+        buffers.into_iter().for_each(|buffer| inbox.abandon(buffer));
+        assert!(inbox.takes(1000));
+        assert_eq!(inbox.used_bytes, 0);
+    }
+}
