@@ -50,6 +50,11 @@ impl Engine {
         self.idle_hosts.last() == Some(&end) || !self.idle_hosts.contains(&end)
     }
 
+    /// Whether hosts wait until others have begun, so that frames of theirs may stay unread.
+    pub fn hosts_wait(&self) -> bool {
+        self.idle_hosts.len() > 1
+    }
+
     /// The programs of a host sleep: unless it has handed over packets, it has nothing to send now.
     pub fn rest_host(&mut self, end: EndId) {
         if self.must_send(end) {
@@ -76,8 +81,8 @@ impl Engine {
         Some(self.state.clock.moment().real - handed)
     }
 
-    /// The numbers of all frames that switches have got and not returned, and of those among the
-    /// frames to be sent.
+    /// The numbers of all frames that switches have and have not returned. They get those that
+    /// [`Engine::take_outgoing`] has yet to take with the next send.
     pub fn in_switches(&self) -> Vec<u64> {
         self.state.transit.all_in_switch()
     }
