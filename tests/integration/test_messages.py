@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from emulation import namespaces
+from emulation import namespaces, state
 from emulation.names import REPOSITORY, Names
 from emulation.network import EmulatedFabric
 from topologies import load
@@ -55,6 +57,19 @@ here.flush(5)
 print(json.dumps({"numbers": numbers, "counters": here.counters()}))
 """
 
+SEND_ON = """
+import sys
+from knotless_core.endpoint import Endpoint
+interface, to = sys.argv[1:]
+here = Endpoint(interface, 8)
+for count, report in ((100, "sending"), (1000, "sent")):
+    for _ in range(count):
+        here.send((to, 9), bytes(1400))
+        assert here.flush(20), "it waits for credit"
+    print(report, flush=True)
+    sys.stdin.readline()
+"""
+
 
 KEEP = """
 import sys
@@ -95,7 +110,8 @@ print("used")
 
 def start(prefix: Sequence[str], script: str, *words: object) -> subprocess.Popen[str]:
     command = [*prefix, sys.executable, "-c", script, *(str(word) for word in words)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
 def start_receiver(prefix: Sequence[str], *words: object) -> subprocess.Popen[str]:
@@ -228,3 +244,18 @@ def test_a_paused_interface_blocks_the_sender_and_loses_nothing(names: Names) ->
     assert all(us > 0 for us in paused)
     everything = {hosts[name].mac: list(range(count)) for name in ("h1", "h2")}
     assert received["numbers"] == everything
+
+
+def test_a_sender_does_not_wait_for_an_emulator_that_was_killed(names: Names) -> None:
+    """Nobody grants credit then: it sends without."""
+    with EmulatedFabric(load("flat,2"), name=names.name, openflow_port=0, rest_port=0) as fabric:
+        to = fabric.fabric.hosts[1].mac
+        prefix = namespaces.enter(fabric.host("h1").namespace, [])
+        sender = start(prefix, SEND_ON, "h1-eth0", to)
+        assert sender.stdout is not None
+        assert sender.stdout.readline() == "sending\n", sender.communicate()
+        running = state.read(names)
+        assert running is not None
+        os.kill(running.processes["emulator"].pid, signal.SIGKILL)
+        out, error = sender.communicate("go on\n", timeout=LIMIT_S)
+    assert (sender.returncode, out) == (0, "sent\n"), error
