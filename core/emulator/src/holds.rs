@@ -36,7 +36,7 @@ impl Engine {
         self.nics.get(&end).is_some_and(Nic::has_more) && self.model.is_ready(channel)
     }
 
-    /// This channel can send now: if it is that of a host that has more to send, wait for it.
+    /// Wait for the host that this channel leaves, if it can send now and must have more to send.
     pub(crate) fn expect_host(&mut self, channel: ChannelId) {
         let end = self.state.fabric.channels[channel.index()].from;
         if self.must_send(end) {
@@ -81,8 +81,8 @@ impl Engine {
         Some(self.state.clock.moment().real - handed)
     }
 
-    /// The numbers of all frames that switches have and have not returned. They get those that
-    /// [`Engine::take_outgoing`] has yet to take with the next send.
+    /// The numbers of all frames that were handed over to switches and have not come back. Those that
+    /// [`Engine::take_outgoing`] has not returned yet are among them.
     pub fn in_switches(&self) -> Vec<u64> {
         self.state.transit.all_in_switch()
     }

@@ -183,6 +183,22 @@ fn a_switch_never_has_more_frames_of_a_channel_than_fit() {
 }
 
 #[test]
+fn virtual_time_waits_for_a_host_again_when_its_link_is_up_again() {
+    let mut settings = configuration("pause");
+    settings["links"][0]["a"]["host_namespace"] = json!("/nowhere");
+    settings["links"][0]["a"]["nfqueue"] = json!(1);
+    let mut bench = Bench::of(&settings);
+    let end = bench.end("ah1");
+    bench.engine.nic(end).unwrap().set_has_more();
+    bench.ask(json!({"do": "reset"}));
+    for up in [true, false, true] {
+        bench.ask(json!({"do": "link", "name": "h1", "up": up}));
+        bench.run_for(10 * MS);
+        assert_eq!(bench.held, up.then_some(Hold::Host(end)));
+    }
+}
+
+#[test]
 fn virtual_time_waits_for_a_host_that_has_more_and_not_for_others() {
     let mut settings = configuration("pause");
     settings["links"][0]["a"]["host_namespace"] = json!("/nowhere");
