@@ -219,8 +219,11 @@ impl Engine {
         self.nics.get_mut(&end)
     }
 
-    /// Release packets of a host, see [`Nic::release`].
+    /// Release packets of a host, see [`Nic::release`]; none while others must begin before it.
     pub fn release(&mut self, end: EndId) -> Option<u32> {
+        if !self.may_begin(end) {
+            return None;
+        }
         let queued = self.model.queued_bytes(self.state.fabric.ends[end].outgoing);
         let moment = self.state.clock.moment();
         let nic = self.nics.get_mut(&end)?;

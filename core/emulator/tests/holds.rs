@@ -199,6 +199,29 @@ fn virtual_time_waits_for_a_host_again_when_its_link_is_up_again() {
 }
 
 #[test]
+fn of_hosts_that_begin_together_the_second_waits_for_the_first() {
+    let mut settings = configuration("pause");
+    for link in 0..2 {
+        settings["links"][link]["a"]["host_namespace"] = json!("/nowhere");
+        settings["links"][link]["a"]["nfqueue"] = json!(1);
+    }
+    let mut bench = Bench::of(&settings);
+    let hosts = [bench.end("ah1"), bench.end("ah2")];
+    for end in hosts {
+        let nic = bench.engine.nic(end).unwrap();
+        nic.set_has_more();
+        nic.held().push_back(Held::new(0, 1500, Some(0x45)));
+    }
+    bench.ask(json!({"do": "reset"}));
+    assert_eq!(bench.engine.release(hosts[1]), None);
+    assert_eq!(bench.engine.release(hosts[0]), Some(0));
+    bench.engine.receive(hosts[0], frame(3, 1514));
+    bench.run_for(MS);
+    assert_eq!(bench.held, Some(Hold::Host(hosts[1])));
+    assert_eq!(bench.engine.release(hosts[1]), Some(0));
+}
+
+#[test]
 fn virtual_time_waits_for_a_host_that_has_more_and_not_for_others() {
     let mut settings = configuration("pause");
     settings["links"][0]["a"]["host_namespace"] = json!("/nowhere");
