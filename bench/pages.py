@@ -27,6 +27,7 @@ from bench import (
     repairs_table,
     routing,
     simulation,
+    switch_priority,
 )
 from bench.entry import run_benchmark
 from common.files import read_text, write_all
@@ -35,6 +36,7 @@ from experiments.framework.page_parts import PartError, rewritten
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (
     "decisions/datapath.md",
+    "decisions/real-time-switches.md",
     "decisions/repair.md",
     "emulation.md",
     "failures.md",
@@ -55,6 +57,7 @@ TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "repairs": repairs_table.table_of,
     "routing": routing.table_of,
     "simulation": simulation.table_of,
+    "switch-priority": switch_priority.table_of,
 }
 """Name of a stored run -> the lines of its table."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,9 @@ from emulation.mn import Host
 from emulation.names import Names
 from emulation.wiring import NFQUEUE
 from topologies import fabric as description
+
+TCP_RTO_MS = 200
+"""Linux's least time until TCP retransmits (TCP_RTO_MIN)."""
 
 _CONFIGURE = """
 interface=$1 queue=$2
@@ -59,7 +63,12 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
         return self._names.host_namespace(self.name)
 
     def configure(
-        self, interface: str, *, held: bool, known: Sequence[description.Host] = ()
+        self,
+        interface: str,
+        *,
+        held: bool,
+        known: Sequence[description.Host] = (),
+        slow_down: float = 1.0,
     ) -> None:
         """Set up offloads and addresses and open the interface.
 
@@ -67,11 +76,13 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
         final and frames no longer than on the wire. ``held`` sends outgoing IP packets
         through the queue that the emulator releases (NFQUEUE), so that a sender blocks, as with
         a paused network card, instead of losing packets. ``known`` hosts get permanent ARP
-        entries.
+        entries. TCP retransmits after 200 ms at the earliest, times ``slow_down``.
         """
         script = namespaces.NO_IPV6 + _CONFIGURE
         namespaces.run_script(self.namespace, script, interface, str(NFQUEUE) if held else "")
         own = self.description
+        network = ipaddress.ip_interface(f"{own.ip}/{self._prefix}").network
+        rto_ms = round(TCP_RTO_MS * slow_down)
         neighbours = (
             f"neigh replace {host.ip} lladdr {host.mac} dev {interface} nud permanent"
             for host in known
@@ -82,8 +93,8 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
                 "link set lo up",
                 f"address add {own.ip}/{self._prefix} brd + dev {interface}",
                 f"link set {interface} up",
-                # The kernel adds no route for an empty prefix.
-                *([] if self._prefix else [f"route add default dev {interface} src {own.ip}"]),
+                # The kernel adds no route for an empty prefix, and one without times otherwise.
+                f"route replace {network} dev {interface} src {own.ip} rto_min {rto_ms}ms",
                 *neighbours,
             ],
             namespace=self.namespace,

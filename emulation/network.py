@@ -22,7 +22,7 @@ from emulation.datapath import TEXTS, Choice, Datapath, chosen
 from emulation.host import EmulatedHost
 from emulation.link import EmulatedLink
 from emulation.names import DEFAULT_NAME, SENDERS_MARK, Names, names_of, role_of
-from emulation.ovs import PrivateOvs
+from emulation.ovs import PRIORITY, PrivateOvs
 from emulation.runtime import Runtime, claim, require_root
 from emulation.signals import uninterrupted
 from emulation.tools import require_tools
@@ -45,19 +45,19 @@ class EmulatedFabric:
     virtual time takes at least ``slow_down`` seconds, and waits ``host_wait_us`` of real time for
     the next packets of a host that has more to send. With ``virtual_clock`` programs on hosts see
     virtual time (docs/virtual-clock.md), and with a virtual ``controller_clock`` so do our
-    controllers. ``watchdog`` holds the keys of a link's
-    watchdog on that page; ``pause_share`` is the share of time for which a host may pause its link,
-    1 for no limit, None for the emulator's default. ``controller`` is ours, the user's own on
-    ``openflow_port`` (remote), or none: then switches have only rules that the user installs.
-    Port 0 means any free port. With several ``controllers`` of ours, one is active and the others
-    are on standby, on other free ports. With ``tls`` our controllers and all switches show each
-    other certificates of a CA made for this fabric. ``controller_settings`` are further keys of the
-    controllers' configuration. ``links`` plain omits the emulator: veth pairs without rates or flow
-    control. ``datapath`` is Open vSwitch's; from the start on it is the one in use, ``user`` or
-    ``kernel``. With ``static_arp`` hosts know all addresses from the start; None enables it if
-    hosts could not learn all of them. If hosts tag, ``host_tags`` is the plan's ``host_tags()``,
-    with which the emulator, as the hosts' network interface, tags their frames. ``progress`` is
-    called with one line for each step.
+    controllers. ``watchdog`` holds the keys of a link's watchdog on that page; ``pause_share`` is
+    the share of time for which a host may pause its link, 1 for no limit, None for the emulator's
+    default. ``controller`` is ours, the user's own on ``openflow_port`` (remote), or none: then
+    switches have only rules that the user installs. Port 0 means any free port. With several
+    ``controllers`` of ours, one is active and the others are on standby, on other free ports. With
+    ``tls`` our controllers and all switches show each other certificates of a CA made for this
+    fabric. ``controller_settings`` are further keys of the controllers' configuration. ``links``
+    plain omits the emulator: veth pairs without rates or flow control. ``datapath`` is Open
+    vSwitch's; from the start on it is the one in use, ``user`` or ``kernel``; its real-time
+    priority is ``switch_priority``, or none if that is 0. With ``static_arp`` hosts know all
+    addresses from the start; None enables it if hosts could not learn all of them. If hosts tag,
+    ``host_tags`` is the plan's ``host_tags()``, with which the emulator, as the hosts' network
+    interface, tags their frames. ``progress`` is called with one line for each step.
     """
 
     fabric: Fabric
@@ -81,6 +81,7 @@ class EmulatedFabric:
     tls: bool = False
     links: Literal["emulated", "plain"] = "emulated"
     datapath: Choice = "auto"
+    switch_priority: int = PRIORITY
     static_arp: bool | None = None
     host_tags: wiring.HostTags | None = None
     progress: Callable[[str], None] = lambda _step: None
@@ -223,7 +224,7 @@ class EmulatedFabric:
         self.progress(f"namespaces and Open vSwitch, {TEXTS[in_use]}")
         namespaces.add(names.switches_namespace)
         namespaces.add(names.links_namespace)
-        self.ovs = PrivateOvs(runtime, in_use)
+        self.ovs = PrivateOvs(runtime, in_use, self.switch_priority)
         self.ovs.start()
         self.progress(f"{len(self.fabric.hosts)} hosts")
         self.net = nodes.make(
@@ -236,7 +237,9 @@ class EmulatedFabric:
         )
         self.progress(f"{len(cables)} links")
         self._make_links(cables)
-        nodes.configure(self.net, self.fabric, self.static_arp, held=self.links == "emulated")
+        emulated = self.links == "emulated"
+        slow_down = self.slow_down if emulated else 1.0
+        nodes.configure(self.net, self.fabric, self.static_arp, held=emulated, slow_down=slow_down)
         if self.links == "emulated":
             self.progress("link emulator")
             config = wiring.emulator_config(

@@ -71,11 +71,14 @@ def make(
     return net
 
 
-def configure(net: Any, fabric: Fabric, static_arp: bool | None, *, held: bool) -> None:
+def configure(
+    net: Any, fabric: Fabric, static_arp: bool | None, *, held: bool, slow_down: float
+) -> None:
     """Give all hosts of a Mininet with links their addresses.
 
     They know all others from the start if ``static_arp``, or, if that is None, if they could not
-    learn them. ``held`` is whether the emulator holds their packets.
+    learn them. ``held`` is whether the emulator holds their packets; ``slow_down`` see
+    :meth:`EmulatedHost.configure`.
     """
     hosts, known = fabric.hosts, static_arp
     if known is None:
@@ -83,7 +86,8 @@ def configure(net: Any, fabric: Fabric, static_arp: bool | None, *, held: bool) 
 
     def one(node: EmulatedHost) -> None:
         interface = node.defaultIntf()
-        node.configure(interface.name, held=held, known=hosts if known else ())
+        known_hosts = hosts if known else ()
+        node.configure(interface.name, held=held, known=known_hosts, slow_down=slow_down)
         node.tell_mininet(interface)
 
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:

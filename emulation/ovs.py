@@ -27,12 +27,12 @@ SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 START_LIMIT_S = 15
 CHANGE_LIMIT_S = 60
 
-PROMPT_PORTS = 32
-"""Up to this number of ports, Open vSwitch runs with real-time priority.
+PRIORITY = 1
+"""Real-time priority of the switch daemon: below the emulator's, as that of experiments' programs.
 
-Otherwise virtual time would wait for it on a busy machine. But it polls every port on each
-wake-up: with many ports this costs more than it gains, and the kernel stops a real-time process
-that occupies a core for 50 ms in each second.
+Virtual time waits for it, so it must not matter what else the machine does. The kernel also finds a
+processor for a real-time thread at once; it wakes others on the processor of the emulator, which
+goes on to send (docs/decisions/real-time-switches.md).
 """
 
 _ALLOCATOR = "libjemalloc.so.2"
@@ -54,11 +54,15 @@ def _allocator() -> dict[str, str]:
 
 
 class PrivateOvs:
-    """The private Open vSwitch of one running fabric."""
+    """The private Open vSwitch of one running fabric.
 
-    def __init__(self, runtime: Runtime, datapath: Datapath) -> None:
+    ``priority`` is the real-time priority of the switch daemon; 0: none.
+    """
+
+    def __init__(self, runtime: Runtime, datapath: Datapath, priority: int = PRIORITY) -> None:
         self._runtime = runtime
         self.datapath = datapath
+        self._priority = priority
         self._directory = runtime.names.ovs_directory
         self._socket = self._directory / "db.sock"
         self.environment = {
@@ -146,7 +150,7 @@ class PrivateOvs:
         if commands:
             self.vsctl(*commands)
         self._check_ports(ports)
-        if sum(map(len, ports.values())) <= PROMPT_PORTS:
+        if self._priority:
             self._before_ordinary()
 
     def use_tls(self, own: Pair, authority: Path) -> None:
@@ -154,14 +158,11 @@ class PrivateOvs:
         self.vsctl(["set-ssl", str(own.key), str(own.certificate), str(authority)])
 
     def _before_ordinary(self) -> None:
-        """Give the switch daemon's threads the emulator's real-time priority.
-
-        Experiments give programs the next lower one.
-        """
+        """Give the switch daemon's threads real-time priority."""
         # If this is not permitted, virtual time is slower.
         with contextlib.suppress(PermissionError, ProcessLookupError):
             for task in Path(f"/proc/{self.pid}/task").iterdir():
-                os.sched_setscheduler(int(task.name), os.SCHED_RR, os.sched_param(2))
+                os.sched_setscheduler(int(task.name), os.SCHED_RR, os.sched_param(self._priority))
 
     def vsctl(self, *commands: Sequence[str], options: Sequence[str] = ()) -> str:
         """Run ``ovs-vsctl`` commands as one transaction and return the output."""

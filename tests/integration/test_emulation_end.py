@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from common.errors import KnotlessError
 from emulation import namespaces, processes, runtime, state, wiring
 from emulation.names import Names
 from emulation.network import EmulatedFabric
+from emulation.ovs import PRIORITY
 from tests.integration.bare_fabric import until
 from tests.integration.conftest import Remains
 from topologies import load
@@ -27,8 +29,8 @@ from topologies import load
 pytestmark = pytest.mark.integration
 
 
-def plain(names: Names, spec: str = "ring,4") -> EmulatedFabric:
-    return EmulatedFabric(load(spec), name=names.name, controller="none", links="plain")
+def plain(names: Names, spec: str = "ring,4", **settings: Any) -> EmulatedFabric:
+    return EmulatedFabric(load(spec), name=names.name, controller="none", links="plain", **settings)
 
 
 def pings(fabric: EmulatedFabric) -> bool:
@@ -137,6 +139,16 @@ def test_ports_have_the_numbers_of_the_fabric(names: Names) -> None:
             for number, interface in ports.items():
                 found = fabric.ovs.vsctl(["get", "interface", interface, "ofport"])
                 assert found.strip() == str(number), (switch, interface)
+
+
+@pytest.mark.parametrize(("priority", "policy"), [(PRIORITY, os.SCHED_RR), (0, os.SCHED_OTHER)])
+def test_open_vswitch_has_the_priority_that_was_asked_for(
+    names: Names, priority: int, policy: int
+) -> None:
+    with plain(names, "flat,2", switch_priority=priority) as fabric:
+        for task in Path(f"/proc/{fabric.ovs.pid}/task").iterdir():
+            assert os.sched_getscheduler(int(task.name)) & ~os.SCHED_RESET_ON_FORK == policy
+            assert os.sched_getparam(int(task.name)).sched_priority == priority
 
 
 def test_plain_links_carry_frames(names: Names) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from emulation import namespaces
+from emulation.host import TCP_RTO_MS
 from emulation.network import EmulatedFabric
 from experiments.workloads import iperf
 from experiments.workloads.messages.pair import Pair
@@ -207,3 +208,10 @@ def test_open_mpi_reports_one_way_times(ring: EmulatedFabric, tmp_path: Path) ->
     expected_us = one_way_us(ring, BYTES + MPI_HEADER_BYTES)
     assert json.loads(text) == pytest.approx(expected_us, rel=CLOSE)
     judge(ring)
+
+
+def test_tcp_retransmits_as_late_in_virtual_time_as_at_stretch_1(ring: EmulatedFabric) -> None:
+    shown = json.loads(ring.host("h1").cmd("ip -json -details route show 10.0.0.0/8"))
+    (route,) = shown
+    (metrics,) = route["metrics"]
+    assert metrics["rto_min"] == round(TCP_RTO_MS * ring.slow_down)

@@ -34,7 +34,7 @@ def test_names_of_two_fabrics_never_meet() -> None:
 
 def test_sockets_fit_in_a_unix_address() -> None:
     names = names_of("a" * 24)
-    for path in (names.emulator_socket, names.controller_socket):
+    for path in (names.emulator_socket, names.controller_socket(8)):
         assert len(str(path)) < 108
     assert len(str(names.ovs_directory / "ovs-vswitchd.4194304.ctl")) < 108
 

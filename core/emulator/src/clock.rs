@@ -68,6 +68,11 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// Real seconds that a second of virtual time takes at least.
+    pub fn slow_down(&self) -> f64 {
+        self.slow_down
+    }
+
     /// A clock at 0. A second of virtual time takes at least `slow_down` seconds; the daemon wakes
     /// up after `tick` at the latest.
     pub fn new(slow_down: f64, tick: Time, switches: usize) -> Clock {
@@ -92,6 +97,11 @@ impl Clock {
     /// The virtual time that may be reached now.
     pub fn target(&self) -> Time {
         self.moment.now + self.lag
+    }
+
+    /// The virtual time that the next call of [`Clock::elapse`] permits at most, unless it is idle.
+    pub fn reached_at_most(&self) -> Time {
+        self.moment.now + self.max_lag
     }
 
     /// Real time has advanced. `held` is what has held virtual time since the last call, None if
@@ -215,6 +225,16 @@ mod tests {
         assert_eq!(report["holds"]["daemon"]["ms"], 1.0);
         assert_eq!(report["slowest_switch"], json!({ "switch": "s2", "ms": 9.0 }));
         assert_eq!(report["stretch"], 7.5);
+    }
+
+    #[test]
+    fn no_program_is_told_a_time_that_a_late_daemon_does_not_reach() {
+        let mut clock = clock(4.0);
+        clock.elapse(3 * MS, None, false);
+        clock.reach(clock.target() / 2);
+        let most = clock.reached_at_most();
+        clock.elapse(SECOND, None, false);
+        assert_eq!(clock.target(), most);
     }
 
     #[test]

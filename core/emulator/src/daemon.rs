@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::control::Control;
 use crate::engine::{Engine, Hold};
 use crate::error::{environment, Error};
-use crate::fabric::Fabric;
+use crate::fabric::{End, Fabric, Owner};
 use crate::log::Log;
 use crate::report;
 use crate::server::Server;
@@ -93,6 +93,8 @@ impl Daemon {
         let open = |process| SwitchProbe::open(process, config.datapath);
         let probe = config.switch_process.map(open).transpose();
         let probe = environment(probe, || "switch_process".into())?;
+        let is_host = |end: &End| matches!(end.owner, Owner::Host { .. });
+        let hosts = fabric.ends.iter().filter(|end| is_host(end)).count();
         let start_ns = monotonic_ns();
         let page = config.clock_page.as_deref();
         let page = page.map(|path| Writer::create(path, start_ns, config.slow_down)).transpose();
@@ -112,7 +114,7 @@ impl Daemon {
             start_ns,
             tick_ns: config.tick_us * 1000,
             host_wait: config.host_wait_us * MICROSECOND,
-            hosts: HostProbe::new(config.senders_mark.clone()),
+            hosts: HostProbe::new(config.senders_mark.clone(), hosts),
             probe,
             clock_page,
             held: None,
@@ -203,10 +205,9 @@ impl Daemon {
     fn tick(&mut self, ready: &[u64]) {
         let real = self.real();
         self.engine.elapse(real, self.held.map(|held| held.hold), self.idle);
-        if self.idle {
-            // Frames of hosts that ended the idle time arrive now, not when it began.
-            self.engine.advance();
-        }
+        // What hosts have sent since the last wake-up arrives now, not at the last wake-up: by their
+        // clocks it was sent in between.
+        self.engine.advance();
         // Every client has the key of the control socket.
         if ready.contains(&KEY_CONTROL) || self.server.has_waiting() {
             self.serve();
@@ -245,13 +246,18 @@ impl Daemon {
         self.log_deadlock();
     }
 
-    /// Tell programs what time it is. They may not see the time of an event that is still to come.
+    /// Tell programs what time it is. They may not see the time of an event that is still to come, nor
+    /// one that is not reached if this thread gets its processor late.
     fn publish(&mut self) {
         let Some(page) = &mut self.clock_page else { return };
         let at = self.engine.state().clock.moment();
         let limit = match self.held {
             Some(Held { hold: Hold::Host(_), .. }) => Some(at.now),
-            _ => self.engine.next_event(),
+            _ if self.idle => self.engine.next_event(),
+            _ => {
+                let reached = self.engine.state().clock.reached_at_most();
+                Some(self.engine.next_event().map_or(reached, |at| at.min(reached)))
+            }
         };
         let moment = Moment { real: self.start_ns + at.real / 1000, virtual_: at.now / 1000 };
         page.publish(moment, limit.map_or(NO_LIMIT, |at| at / 1000));

@@ -85,9 +85,10 @@ fn problems(engine: &Engine, surroundings: &Surroundings) -> Vec<String> {
     if share > 0.01 {
         found.push(format!(
             "timers of TCP may have noticed that virtual time is slower: {connections} connections \
-             with {:.0} % of the traffic sent segments again in round trips of over 200 ms of real \
+             with {:.0} % of the traffic sent segments again in round trips of over {:.0} ms of real \
              time (longest: {} ms)",
             100.0 * share,
+            200.0 * state.clock.slow_down(),
             state.tcp.longest_us() / 1000
         ));
     }

@@ -98,8 +98,8 @@ impl State {
             in_switch: empty_switches(&fabric),
             arrived: vec![[0; PRIORITIES]; fabric.channels.len()],
             fabric,
+            tcp: TcpTimers::new(clock.slow_down()),
             clock,
-            tcp: TcpTimers::default(),
             counters: Counters::default(),
             captures: HashMap::new(),
             events: EventQueue::default(),
@@ -117,7 +117,7 @@ impl State {
         self.arrived = vec![[0; PRIORITIES]; fabric.channels.len()];
         self.fabric = fabric;
         self.clock.reset();
-        self.tcp = TcpTimers::default();
+        self.tcp = TcpTimers::new(self.clock.slow_down());
         self.counters = Counters::default();
         self.events.clear();
         self.transit.clear();

@@ -5,6 +5,9 @@
 //! stretched, TCP may behave unlike TCP on the emulated network. It does so only if it sends a
 //! segment again meanwhile, and it changes a result only if the connection carries a good part of
 //! the traffic: the connection with which iperf3 controls its test does not.
+//!
+//! On the hosts of a fabric with a slow-down K the least time is K times 200 ms (`rto_min` of their
+//! route), so a stretch of K is none to them.
 
 use std::collections::HashMap;
 
@@ -52,8 +55,9 @@ struct Sender {
 }
 
 /// Round trips of TCP segments, as their senders see them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct TcpTimers {
+    slow_down: f64,
     senders: HashMap<Connection, Sender>,
     longest: Time,
     /// Of all frames of hosts.
@@ -61,6 +65,11 @@ pub struct TcpTimers {
 }
 
 impl TcpTimers {
+    /// No round trips yet. `slow_down` is the stretch for which the hosts' timers are set.
+    pub fn new(slow_down: f64) -> TcpTimers {
+        TcpTimers { slow_down, senders: HashMap::new(), longest: 0, bytes: 0 }
+    }
+
     /// A host sends a frame.
     pub fn sent(&mut self, at: Moment, frame: &[u8]) {
         self.bytes += frame.len() as u64;
@@ -95,13 +104,14 @@ impl TcpTimers {
         let (real, now) = (at.real - open.sent.real, at.now - open.sent.now);
         self.longest = self.longest.max(real);
         // A round trip that is as long in virtual time is the emulated network's.
-        let stretched = real > MIN_TIMEOUT && real > now + now / 10;
+        let seen = (real as f64 / self.slow_down) as Time;
+        let stretched = seen > MIN_TIMEOUT && seen > now + now / 10;
         sender.noticed |= stretched && open.again;
     }
 
     /// How many connections sent a segment again in a round trip that took over 200 ms of real
-    /// time, and over a tenth longer than in virtual time, and their share of all bytes that hosts
-    /// sent.
+    /// time, and over a tenth longer than in virtual time, both times the slow-down, and their share
+    /// of all bytes that hosts sent.
     pub fn noticed(&self) -> (usize, f64) {
         let noticed = || self.senders.values().filter(|sender| sender.noticed);
         let bytes: u64 = noticed().map(|sender| sender.bytes).sum();
@@ -169,7 +179,11 @@ mod tests {
 
     /// A round trip during which a segment of `meanwhile` is sent.
     fn round_trip(real: Time, now: Time, meanwhile: u32) -> TcpTimers {
-        let mut timers = TcpTimers::default();
+        slowed_round_trip(1.0, real, now, meanwhile)
+    }
+
+    fn slowed_round_trip(slow_down: f64, real: Time, now: Time, meanwhile: u32) -> TcpTimers {
+        let mut timers = TcpTimers::new(slow_down);
         timers.sent(Moment::default(), &segment(1, u32::MAX - 99, 0, 1000));
         timers.delivered(Moment { now: 1, real: 1 }, &segment(2, 0, u32::MAX - 99, 0));
         timers.sent(Moment { now: 1, real: 1 }, &segment(1, meanwhile, 0, 1000));
@@ -188,6 +202,12 @@ mod tests {
     }
 
     #[test]
+    fn timers_that_are_slowed_down_do_not_notice_that_stretch() {
+        assert_eq!(slowed_round_trip(50.0, 11_000 * MS, 219 * MS, SAME).noticed().0, 0);
+        assert_eq!(slowed_round_trip(50.0, 11_000 * MS, 100 * MS, SAME).noticed().0, 1);
+    }
+
+    #[test]
     fn a_timer_has_noticed_only_if_something_was_sent_again() {
         assert_eq!(round_trip(201 * MS, 100 * MS, 900).noticed().0, 0);
     }
@@ -201,7 +221,7 @@ mod tests {
 
     #[test]
     fn acknowledgements_without_data_are_no_round_trips() {
-        let mut timers = TcpTimers::default();
+        let mut timers = TcpTimers::new(1.0);
         timers.sent(Moment::default(), &segment(1, 5, 5, 0));
         assert!(timers.senders.is_empty());
     }

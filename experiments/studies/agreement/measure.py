@@ -22,7 +22,7 @@ from traffic import theory
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
 
-START_LIMIT_S = 15.0
+START_LIMIT_S = 60.0
 STARTED_FRAMES = 20
 """Frames that must arrive before a flow counts as started."""
 DATAGRAM_BYTES = theory.UDP_PAYLOAD_BYTES

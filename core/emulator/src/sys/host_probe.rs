@@ -31,6 +31,8 @@ pub enum HostActivity {
 /// Observes the processes of network namespaces.
 #[derive(Debug, Default)]
 pub struct HostProbe {
+    /// Number of hosts.
+    hosts: u64,
     /// A line of the environment of processes that send for several hosts.
     mark: Option<String>,
     /// Processes that are known, and whether they have the mark.
@@ -45,9 +47,9 @@ pub struct HostProbe {
 }
 
 impl HostProbe {
-    /// Processes with `mark` in their environment, such as `NAME=value`, send for all hosts.
-    pub fn new(mark: Option<String>) -> HostProbe {
-        HostProbe { mark, ..HostProbe::default() }
+    /// Processes with `mark` in their environment, such as `NAME=value`, send for all `hosts`.
+    pub fn new(mark: Option<String>, hosts: usize) -> HostProbe {
+        HostProbe { mark, hosts: hosts as u64, ..HostProbe::default() }
     }
 
     /// A new wait begins.
@@ -56,7 +58,7 @@ impl HostProbe {
     }
 
     /// What the programs in a network namespace do at a real time. `patience` is the processor
-    /// time that each of their threads gets.
+    /// time that each of their threads gets, for each of the hosts for which it sends.
     pub fn activity(&mut self, namespace: &Path, real: Time, patience: Time) -> HostActivity {
         if self.listed.is_none_or(|listed| real - listed > LIST_AFTER) {
             self.processes = processes();
@@ -68,15 +70,16 @@ impl HostProbe {
         }
         let own = fs::metadata(namespace).ok().and_then(|file| self.processes.get(&file.ino()));
         let marked = self.marked.iter().filter(|(_, marked)| **marked).map(|(process, _)| process);
-        let threads =
-            own.into_iter().flatten().chain(marked).flat_map(|&process| {
-                threads(process).into_iter().map(move |thread| (process, thread))
-            });
+        let own = own.into_iter().flatten().map(|&process| (process, 1));
+        let all = own.chain(marked.map(|&process| (process, self.hosts)));
+        let threads = all.flat_map(|(process, hosts)| {
+            threads(process).into_iter().map(move |thread| (process, thread, hosts))
+        });
         let mut found = HostActivity::AtRest;
-        for (process, thread) in threads.filter(|&(process, thread)| is_running(process, thread)) {
+        for (process, thread, hosts) in threads.filter(|of| is_running(of.0, of.1)) {
             let spent = processor_ns(process, thread).unwrap_or(0);
             let first = *self.first.entry(thread).or_insert(spent);
-            if spent.saturating_sub(first) * 1000 < patience {
+            if spent.saturating_sub(first) * 1000 < patience * hosts {
                 return HostActivity::Running;
             }
             found = HostActivity::Computing;
@@ -156,7 +159,7 @@ mod tests {
         let spin = Command::new("sh").args(["-c", "while :; do :; done"]).env("KN", "1").spawn();
         let child = spin.unwrap();
         let at = |mark: &str| {
-            let mut probe = HostProbe::new(Some(mark.into()));
+            let mut probe = HostProbe::new(Some(mark.into()), 2);
             // A namespace without processes.
             probe.activity(Path::new("/proc/self/ns/mnt"), 0, 2000 * MICROSECOND)
         };
