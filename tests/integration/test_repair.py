@@ -11,9 +11,11 @@ from typing import Any
 import psutil
 import pytest
 
-from emulation import rest
+from emulation import rest, state
 from emulation.names import Names
 from emulation.network import EmulatedFabric
+from emulation.ovs import PRIORITY
+from routing.request import PlanRequest
 from tests.integration.bare_fabric import until
 from tests.integration.conftest import Knotless, Start
 
@@ -50,6 +52,20 @@ def until_routes_avoid(fabric: EmulatedFabric, knotless: Knotless, failed: list[
 def pings(fabric: EmulatedFabric, source: str, target: str) -> bool:
     address = fabric.host(target).IP()
     return bool(fabric.host(source).pexec("ping", "-c", "1", "-W", "2", address)[2] == 0)
+
+
+def test_controller_and_forwarder_have_the_priority_of_switches_but_not_the_planner(
+    start: Start,
+) -> None:
+    fabric = start("ring,4", PlanRequest(engine="updown"))
+    running = state.read(fabric.names)
+    assert running is not None
+    for role in ("controller", "forwarder"):
+        pid = running.processes[role].pid
+        assert os.sched_getscheduler(pid) == os.SCHED_RR | os.SCHED_RESET_ON_FORK
+        assert os.sched_getparam(pid).sched_priority == PRIORITY
+        for child in psutil.Process(pid).children(recursive=True):
+            assert os.sched_getscheduler(child.pid) == os.SCHED_OTHER
 
 
 def test_routes_avoid_a_link_that_is_down_and_come_back(
