@@ -5,7 +5,7 @@ mod harness;
 use emulator::engine::Hold;
 use emulator::nfqueue::Held;
 use harness::{configuration, frame, Bench, MS, TICK};
-use serde_json::json;
+use serde_json::{json, Value};
 use switch_model::MICROSECOND;
 
 #[test]
@@ -182,11 +182,19 @@ fn a_switch_never_has_more_frames_of_a_channel_than_fit() {
     assert!(last >= due && last < due + 3 * MS, "{last} is not {due}");
 }
 
+/// A fabric whose first hosts have their packets held back in an NFQUEUE.
+fn with_nfqueues(hosts: usize) -> Value {
+    let mut settings = configuration("pause");
+    for link in 0..hosts {
+        settings["links"][link]["a"]["host_namespace"] = json!("/nowhere");
+        settings["links"][link]["a"]["nfqueue"] = json!(1);
+    }
+    settings
+}
+
 #[test]
 fn virtual_time_waits_for_a_host_again_when_its_link_is_up_again() {
-    let mut settings = configuration("pause");
-    settings["links"][0]["a"]["host_namespace"] = json!("/nowhere");
-    settings["links"][0]["a"]["nfqueue"] = json!(1);
+    let settings = with_nfqueues(1);
     let mut bench = Bench::of(&settings);
     let end = bench.end("ah1");
     bench.engine.nic(end).unwrap().set_has_more();
@@ -200,11 +208,7 @@ fn virtual_time_waits_for_a_host_again_when_its_link_is_up_again() {
 
 #[test]
 fn of_hosts_that_begin_together_the_second_waits_for_the_first() {
-    let mut settings = configuration("pause");
-    for link in 0..2 {
-        settings["links"][link]["a"]["host_namespace"] = json!("/nowhere");
-        settings["links"][link]["a"]["nfqueue"] = json!(1);
-    }
+    let settings = with_nfqueues(2);
     let mut bench = Bench::of(&settings);
     let hosts = [bench.end("ah1"), bench.end("ah2")];
     for end in hosts {
@@ -223,9 +227,7 @@ fn of_hosts_that_begin_together_the_second_waits_for_the_first() {
 
 #[test]
 fn virtual_time_waits_for_a_host_that_has_more_and_not_for_others() {
-    let mut settings = configuration("pause");
-    settings["links"][0]["a"]["host_namespace"] = json!("/nowhere");
-    settings["links"][0]["a"]["nfqueue"] = json!(1);
+    let settings = with_nfqueues(1);
     let mut bench = Bench::of(&settings);
     let end = bench.end("ah1");
     let hand_over = |bench: &mut Bench, count: u32| {
@@ -273,9 +275,7 @@ fn virtual_time_waits_for_a_host_that_has_more_and_not_for_others() {
 
 #[test]
 fn a_run_is_not_valid_if_a_program_of_a_host_had_no_processor() {
-    let mut settings = configuration("pause");
-    settings["links"][0]["a"]["host_namespace"] = json!("/nowhere");
-    settings["links"][0]["a"]["nfqueue"] = json!(1);
+    let settings = with_nfqueues(1);
     let mut bench = Bench::of(&settings);
     let end = bench.end("ah1");
     bench.engine.give_up_host(end, true);
