@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
-from emulation.ovs import PRIORITY
+from emulation.priority import PRIORITY
 from emulation.runtime import require_root
 from experiments.framework.routed import Routed
 from experiments.studies.agreement import measure
@@ -140,12 +140,11 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
         " | stretch, ordinary | hops/s, ordinary |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    cases: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for row in run["lines"]:
-        key = tuple(row[name] for name in ("fabric", "pattern", "rate_mbps", "delay_us", "loops"))
-        cases.setdefault((*key, bool(row["knot"])), []).append(row)
-    for rows in cases.values():
-        prompt, ordinary = sorted(rows, key=lambda row: row["switch_priority"] == 0)
+    # Both lists have the same cases in the same order.
+    usual = [row for row in run["lines"] if row["switch_priority"]]
+    others = [row for row in run["lines"] if not row["switch_priority"]]
+    for prompt, ordinary in zip(usual, others, strict=True):
+        rows = (prompt, ordinary)
         knot = f"{len(prompt['knot'])} channels" if prompt["knot"] else "none"
         knot += "" if all(row["same_knot"] for row in rows) else ", not as simulated"
         problems = [problem for row in rows for problem in row["problems"]]

@@ -1,20 +1,18 @@
 """``python -m bench.switch_priority``: frames per second with and without real-time priority.
 
-Open vSwitch with the userspace datapath has real-time priority unless it is told otherwise.
+Open vSwitch has real-time priority unless it is told otherwise.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 
 import click
-from rich.console import Console
 
 from bench import variants
-from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
-from emulation.ovs import PRIORITY
+from bench.entry import about, machine_line, run_benchmark, table_option
+from emulation.priority import PRIORITY
 from emulation.runtime import require_root
 
 FABRICS = (
@@ -63,16 +61,8 @@ def main(pairs: int, window_s: float, only: tuple[str, ...], as_json: bool) -> N
     require_root()
     begun = about()
     fabrics = [one for one in FABRICS if not only or any(part in one[0] for part in only)]
-    console = Console(stderr=True)
-    rows = []
-    for row in variants.measure(pairs, fabrics, "switch_priority", PRIORITIES, window_s):
-        console.print(row, highlight=False)
-        rows.append(row)
-    click.echo(
-        as_stored(begun, rows=rows) if as_json else "\n".join(table_of({**begun, "rows": rows}))
-    )
-    if not all(row["good"] for row in rows):
-        sys.exit(1)
+    rows = variants.measure(pairs, fabrics, "switch_priority", PRIORITIES, window_s)
+    variants.report(begun, rows, table_of, as_json=as_json)
 
 
 if __name__ == "__main__":

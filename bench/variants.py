@@ -6,44 +6,65 @@ The hosts send at full rate on links that are faster than the machine, so the ma
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import click
+from rich.console import Console
+
 from bench import emulation_time
+from bench.entry import as_stored
 from experiments.framework.routed import Routed
 from experiments.studies.agreement.cases import Case
 from routing.request import PlanRequest
 
 
-def case(name: str, spec: str, pattern: str, setting: str, value: Any) -> Case:
-    """Return the case of a fabric with a setting of :class:`emulation.network.EmulatedFabric`."""
-    routed = Routed(spec, PlanRequest(engine="updown"), settings=((setting, value),))
-    return Case(name, routed, pattern, "pause")
-
-
 def measure(
-    rounds: int,
+    pairs: int,
     fabrics: Sequence[tuple[str, str]],
     setting: str,
     values: Sequence[Any],
     window_s: float,
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each round, fabric (spec and pattern) and value, in alternating order.
+    """Yield a row for each pair, fabric (spec and pattern) and value of a setting.
 
-    ``window_s`` is virtual time.
+    Settings are those of :class:`emulation.network.EmulatedFabric`. The value that comes first
+    changes with each pair. ``window_s`` is virtual time.
     """
-    for number in range(rounds):
+    for pair in range(pairs):
         for spec, pattern in fabrics:
-            for value in values if number % 2 == 0 else values[::-1]:
-                one = case(setting, spec, pattern, setting, value)
-                fabric = one.routed.fabric
-                ports = 2 * len(fabric.links) + len(fabric.hosts)
-                for line in emulation_time.run(one, [0], window_s):
-                    yield {
-                        **{"spec": spec, "ports": ports, setting: value, "pair": number},
-                        **{"good": line.good, **asdict(line)},
-                    }
+            for value in values if pair % 2 == 0 else values[::-1]:
+                routed = Routed(spec, PlanRequest(engine="updown"), settings=((setting, value),))
+                ports = 2 * len(routed.fabric.links) + len(routed.fabric.hosts)
+                case = Case(setting, routed, pattern, "pause")
+                for line in emulation_time.run(case, [0], window_s):
+                    of_run = {"spec": spec, "ports": ports, setting: value, "pair": pair}
+                    yield {**of_run, "good": line.good, **asdict(line)}
+
+
+def report(
+    begun: Mapping[str, Any],
+    measured: Iterable[Mapping[str, Any]],
+    table_of: Callable[[Mapping[str, Any]], Sequence[str]],
+    *,
+    as_json: bool,
+) -> None:
+    """Show each row when it is measured, then all of them; exit with 1 if one is not good.
+
+    ``begun`` is what :func:`bench.entry.about` returned.
+    """
+    console = Console(stderr=True)
+    rows = []
+    for row in measured:
+        console.print(row, highlight=False)
+        rows.append(row)
+    click.echo(
+        as_stored(begun, rows=rows) if as_json else "\n".join(table_of({**begun, "rows": rows}))
+    )
+    if not all(row["good"] for row in rows):
+        sys.exit(1)
 
 
 def ratio(values: Sequence[float], others: Sequence[float]) -> str:

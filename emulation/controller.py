@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +19,8 @@ from common.errors import EmulationError
 from emulation import certificates, rest, state
 from emulation.certificates import Certificates
 from emulation.names import NETNS_DIRECTORY, REPOSITORY, Names, role_of
-from emulation.ovs import PRIORITY, PrivateOvs
+from emulation.ovs import PrivateOvs
+from emulation.priority import prioritise
 from emulation.runtime import Runtime, machine_lock
 from emulation.state import State
 from emulation.virtual_clock import program_environment
@@ -115,18 +114,7 @@ def start(
         },
         directory=REPOSITORY,
     )
-    _prioritise(child.pid)
-
-
-def _prioritise(pid: int) -> None:
-    """Give a process the switches' real-time priority, but not what it starts.
-
-    Otherwise the kernel wakes it on the processor of Open vSwitch, which goes on, and repairs take
-    longer.
-    """
-    with suppress(PermissionError, ProcessLookupError):
-        policy = os.SCHED_RR | os.SCHED_RESET_ON_FORK
-        os.sched_setscheduler(pid, policy, os.sched_param(PRIORITY))
+    prioritise(child.pid, inherited=False)
 
 
 def restart(names: Names) -> dict[str, Any]:
@@ -242,7 +230,7 @@ def start_forwarder(runtime: Runtime, openflow_port: int, *, tls: bool, number: 
         stdout=subprocess.PIPE,
     )
     runtime.await_ready(role, child)
-    _prioritise(child.pid)
+    prioritise(child.pid, inherited=False)
 
 
 def await_ready(runtime: Runtime, at: Sequence[rest.Ports]) -> dict[str, Any]:

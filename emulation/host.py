@@ -93,7 +93,8 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
                 "link set lo up",
                 f"address add {own.ip}/{self._prefix} brd + dev {interface}",
                 f"link set {interface} up",
-                # The kernel adds no route for an empty prefix, and one without times otherwise.
+                # In place of the kernel's own route, which has no rto_min. For an empty prefix the
+                # kernel adds none.
                 f"route replace {network} dev {interface} src {own.ip} rto_min {rto_ms}ms",
                 *neighbours,
             ],

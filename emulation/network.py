@@ -22,7 +22,8 @@ from emulation.datapath import TEXTS, Choice, Datapath, chosen
 from emulation.host import EmulatedHost
 from emulation.link import EmulatedLink
 from emulation.names import DEFAULT_NAME, SENDERS_MARK, Names, names_of, role_of
-from emulation.ovs import PRIORITY, PrivateOvs
+from emulation.ovs import PrivateOvs
+from emulation.priority import PRIORITY
 from emulation.runtime import Runtime, claim, require_root
 from emulation.signals import uninterrupted
 from emulation.tools import require_tools
@@ -42,9 +43,9 @@ class EmulatedFabric:
     there is no flow control. Our controller refuses a plan that can deadlock unless
     ``allow_deadlock``. ``buffer`` (bytes; keys as in docs/emulator-protocol.md) applies to all
     links; ``timing`` holds the emulator's top-level numbers such as ``tick_us``. A second of
-    virtual time takes at least ``slow_down`` seconds, and waits ``host_wait_us`` of real time for
-    the next packets of a host that has more to send. With ``virtual_clock`` programs on hosts see
-    virtual time (docs/virtual-clock.md), and with a virtual ``controller_clock`` so do our
+    virtual time takes at least ``slow_down`` seconds, and waits ``host_wait_us`` of processor time
+    for the next packets of a host that has more to send. With ``virtual_clock`` programs on hosts
+    see virtual time (docs/virtual-clock.md), and with a virtual ``controller_clock`` so do our
     controllers. ``watchdog`` holds the keys of a link's watchdog on that page; ``pause_share`` is
     the share of time for which a host may pause its link, 1 for no limit, None for the emulator's
     default. ``controller`` is ours, the user's own on ``openflow_port`` (remote), or none: then
@@ -53,8 +54,8 @@ class EmulatedFabric:
     ``tls`` our controllers and all switches show each other certificates of a CA made for this
     fabric. ``controller_settings`` are further keys of the controllers' configuration. ``links``
     plain omits the emulator: veth pairs without rates or flow control. ``datapath`` is Open
-    vSwitch's; from the start on it is the one in use, ``user`` or ``kernel``; its real-time
-    priority is ``switch_priority``, or none if that is 0. With ``static_arp`` hosts know all
+    vSwitch's; from the start on it is the one in use, ``user`` or ``kernel``. Open vSwitch has the
+    real-time priority ``switch_priority``, or none if that is 0. With ``static_arp`` hosts know all
     addresses from the start; None enables it if hosts could not learn all of them. If hosts tag,
     ``host_tags`` is the plan's ``host_tags()``, with which the emulator, as the hosts' network
     interface, tags their frames. ``progress`` is called with one line for each step.

@@ -77,8 +77,8 @@ def configure(
     """Give all hosts of a Mininet with links their addresses.
 
     They know all others from the start if ``static_arp``, or, if that is None, if they could not
-    learn them. ``held`` is whether the emulator holds their packets; ``slow_down`` see
-    :meth:`EmulatedHost.configure`.
+    learn them. ``held`` is whether the emulator holds their packets; ``slow_down`` is how much
+    slower than real time virtual time is at least, for TCP's timers.
     """
     hosts, known = fabric.hosts, static_arp
     if known is None:

@@ -6,10 +6,8 @@ kernel has a datapath ``ovs-system`` for each namespace; it vanishes with the na
 
 from __future__ import annotations
 
-import contextlib
 import ctypes.util
 import json
-import os
 import socket
 import subprocess
 import time
@@ -20,20 +18,13 @@ from typing import Any
 from common.errors import EmulationError
 from emulation.certificates import Pair
 from emulation.datapath import TYPES, Datapath
+from emulation.priority import PRIORITY, prioritise
 from emulation.runtime import Runtime
 from topologies.fabric import Switch
 
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 START_LIMIT_S = 15
 CHANGE_LIMIT_S = 60
-
-PRIORITY = 1
-"""Real-time priority of the switch daemon: below the emulator's, as that of experiments' programs.
-
-Virtual time waits for it, so it must not matter what else the machine does. The kernel also finds a
-processor for a real-time thread at once; it wakes others on the processor of the emulator, which
-goes on to send (docs/decisions/real-time-switches.md).
-"""
 
 _ALLOCATOR = "libjemalloc.so.2"
 _ALLOCATOR_SETTINGS = (
@@ -151,18 +142,11 @@ class PrivateOvs:
             self.vsctl(*commands)
         self._check_ports(ports)
         if self._priority:
-            self._before_ordinary()
+            prioritise(self.pid, self._priority)
 
     def use_tls(self, own: Pair, authority: Path) -> None:
         """Let the switches show a certificate, and accept controllers of a CA only."""
         self.vsctl(["set-ssl", str(own.key), str(own.certificate), str(authority)])
-
-    def _before_ordinary(self) -> None:
-        """Give the switch daemon's threads real-time priority."""
-        # If this is not permitted, virtual time is slower.
-        with contextlib.suppress(PermissionError, ProcessLookupError):
-            for task in Path(f"/proc/{self.pid}/task").iterdir():
-                os.sched_setscheduler(int(task.name), os.SCHED_RR, os.sched_param(self._priority))
 
     def vsctl(self, *commands: Sequence[str], options: Sequence[str] = ()) -> str:
         """Run ``ovs-vsctl`` commands as one transaction and return the output."""

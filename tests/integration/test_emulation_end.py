@@ -21,7 +21,7 @@ from common.errors import KnotlessError
 from emulation import namespaces, processes, runtime, state, wiring
 from emulation.names import Names
 from emulation.network import EmulatedFabric
-from emulation.ovs import PRIORITY
+from emulation.priority import PRIORITY
 from tests.integration.bare_fabric import until
 from tests.integration.conftest import Remains
 from topologies import load

@@ -14,7 +14,7 @@ import pytest
 from emulation import rest, state
 from emulation.names import Names
 from emulation.network import EmulatedFabric
-from emulation.ovs import PRIORITY
+from emulation.priority import PRIORITY
 from routing.request import PlanRequest
 from tests.integration.bare_fabric import until
 from tests.integration.conftest import Knotless, Start

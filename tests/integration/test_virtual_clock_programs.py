@@ -19,10 +19,10 @@ import pytest
 from emulation import namespaces
 from emulation.host import TCP_RTO_MS
 from emulation.network import EmulatedFabric
+from emulation.priority import prioritise
 from experiments.workloads import iperf
 from experiments.workloads.messages.pair import Pair
 from experiments.workloads.programs import openmpi
-from experiments.workloads.scheduling import prioritise
 from routing.request import PlanRequest
 from topologies import load
 from topologies.fabric import Fabric

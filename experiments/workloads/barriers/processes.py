@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from emulation.names import REPOSITORY
+from emulation.priority import prioritise
 from experiments.framework.experiment import ExperimentError
-from experiments.workloads.scheduling import prioritise
 
 BINARY = REPOSITORY / "core" / "target" / "release" / "knotless-barrier"
 START_LIMIT_S = 60.0

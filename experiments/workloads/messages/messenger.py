@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from emulation.namespaces import inside
-from experiments.workloads.scheduling import prioritise
+from emulation.priority import prioritise
 
 PORT = 9100
 HEAD = struct.Struct("!BIQ")

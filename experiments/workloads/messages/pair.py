@@ -13,11 +13,11 @@ from typing import Any, Protocol
 from emulation import namespaces
 from emulation.names import REPOSITORY
 from emulation.network import EmulatedFabric
+from emulation.priority import prioritise
 from experiments.framework.experiment import SIMULATION, ExperimentError
 from experiments.framework.routed import emulated, with_validity
 from experiments.workloads.logp import LogP
 from experiments.workloads.messages.simulated import SimulatedPair
-from experiments.workloads.scheduling import prioritise
 from routing.plan import Plan
 from topologies import Fabric
 from topologies.fabric import Host

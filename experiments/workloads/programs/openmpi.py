@@ -26,12 +26,16 @@ import psutil
 from common.errors import KnotlessError
 from emulation import namespaces, processes
 from emulation.names import NETNS_DIRECTORY, REPOSITORY, Names
-from experiments.workloads.scheduling import WHEN_IDLE, prioritise
+from emulation.priority import prioritise
 from topologies.fabric import Host
 
 PACKAGES = "openmpi-bin python3-mpi4py"
 START_LIMIT_S = 90.0
 POLL_S = 0.02
+WHEN_IDLE = ("chrt", "--idle", "0")
+"""Prefix of a command that may run only on otherwise idle cores. Computing, and waiting by
+spinning, must not keep switches and emulator waiting, as even a process of the lowest niceness does
+for milliseconds."""
 READY, GO, DONE = "ready", "go", "done"
 """Files in a job's folder: all processes are ready; start; all have ended."""
 
