@@ -26,6 +26,8 @@ OWNER_PATIENCE_S = 20.0
 
 READY_LIMIT_S = 20.0
 """Time for a part to report that it is ready."""
+END_ROUNDS = 4
+"""How often all processes of a fabric are looked for and ended, up to 5 s each time."""
 _LINE_LIMIT_BYTES = 64
 
 
@@ -210,13 +212,7 @@ def sweep(names: Names, known: State) -> None:
     spaces = sorted({*known.namespaces})
     hosts = [space for space in spaces if "." in space]
     fixed = [space for space in spaces if "." not in space]
-    family = processes.family()
-    victims = {
-        *processes.marked(names.name),
-        *processes.living_in(spaces),
-        *known.processes.values(),
-    }
-    processes.end(victim for victim in victims if victim.pid not in family)
+    _end_processes(names, known, spaces)
     for space in fixed:
         namespaces.remove_pairs(space)
     namespaces.remove([*hosts, *fixed])
@@ -224,3 +220,26 @@ def sweep(names: Names, known: State) -> None:
     shutil.rmtree(names.directory, ignore_errors=True)
     if names.directory.exists():
         raise EmulationError(f"{names.directory} cannot be removed")
+
+
+def _end_processes(names: Names, known: State, spaces: list[str]) -> None:
+    """End every process of a fabric except this one and its ancestors.
+
+    A process may start another one in the moment in which it is ended, which only a second look
+    finds: the controller does when the process that plans ahead has ended.
+    """
+    family = processes.family()
+    for _ in range(END_ROUNDS):
+        found = {
+            *processes.marked(names.name),
+            *processes.living_in(spaces),
+            *filter(processes.alive, known.processes.values()),
+        }
+        victims = sorted(victim for victim in found if victim.pid not in family)
+        if not victims:
+            return
+        processes.end(victims)
+    raise EmulationError(
+        f"processes of the fabric {names.name} do not end: "
+        + ", ".join(str(victim.pid) for victim in victims)
+    )

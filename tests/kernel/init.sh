@@ -1,5 +1,5 @@
 #!/bin/sh
-# The first process of the kernel that machine.py starts; SHARED is set by the kernel's command line.
+# The first process of the kernel that machine.py starts; its command line sets SHARED and FOLDER.
 PATH=/run/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 HOME=/root
 export PATH HOME SHARED
@@ -22,6 +22,12 @@ ln -s /usr/sbin/iptables-legacy /run/bin/iptables
 ln -s /proc/self/fd /dev/fd
 # Open vSwitch makes files in /tmp.
 mount -t tmpfs tmpfs /tmp
+# The folder of the command may be in one of the folders that are now empty.
+if ! [ -d "$FOLDER" ]; then
+    mkdir -p "$FOLDER"
+    host_folder "$FOLDER" "$FOLDER"
+    mount -o remount,ro "$FOLDER"
+fi
 mkdir -p "$SHARED"
 host_folder "$SHARED" "$SHARED"
 export TMPDIR=/run/tmp

@@ -50,6 +50,7 @@ def run(
         [
             *("nice", KERNEL, f"mem={memory_mb}M", "root=/dev/root", "rootfstype=hostfs"),
             *("rootflags=/", "ro", f"init={HERE / 'init.sh'}", f"SHARED={shared}"),
+            f"FOLDER={Path.cwd()}",
             *(f"umid=kernel{os.getpid()}", f"uml_dir={shared}", "con=null", "con0=null,fd:1"),
             *("quiet", "loglevel=4", "panic=-1"),
         ],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulation import names as naming
-from emulation import processes, state
+from emulation import processes, runtime, state
 from emulation.names import Names, names_of
 from emulation.processes import Process
 from emulation.state import State
@@ -109,6 +109,34 @@ def test_a_part_is_found_by_its_mark_alone() -> None:
         assert marked.pid in found
         assert other.pid not in found
         assert processes.marked(name[:-1]) == set()
+
+
+SUCCESSOR = """
+import signal, subprocess, sys
+def end(*_):
+    subprocess.Popen(["sleep", "60"], start_new_session=True)
+    sys.exit()
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, end)
+print(flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.usefixtures("names")
+def test_what_a_part_starts_while_it_is_ended_is_ended_too() -> None:
+    name = f"test-{os.getpid()}"
+    names = names_of(name)
+    names.directory.mkdir()
+    command = [sys.executable, "-c", SUCCESSOR]
+    environment = {**os.environ, naming.MARK: name}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as part:
+        assert part.stdout is not None
+        part.stdout.readline()
+        runtime.sweep(names, State(name, "ring,4", processes.ourselves()))
+        assert part.wait(5) == 0
+    assert processes.marked(name) == set()
+    assert not names.directory.exists()
 
 
 def test_our_family_is_us_and_our_parents() -> None:
