@@ -45,6 +45,8 @@ pub fn serve(mut endpoint: Endpoint, size: usize, stages: bool) -> Result<(), Er
     endpoint.node_mut().areas.register(AREA, size, rights)?;
     println!("ready");
     endpoint.receive(Some(6 * LIMIT))?.ok_or_else(late)?;
+    // Without it the other process would wait for the acknowledgement, until it gives up.
+    endpoint.flush(LIMIT)?;
     print_json(&answers(&endpoint.take_trace()))
 }
 
