@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,19 @@ def test_a_process_that_dies_among_faults_is_learnt_of_in_time(algorithm: str) -
         # Who asks the dead gives up after the patience and an eighth, and tells the others; who
         # misses that asks them. The rest of the bound is for a busy machine.
         assert outcome["learnt_ns"] - killed_ns < 2 * PATIENCE_US * 1000
+
+
+def test_an_interruption_ends_processes_in_the_middle_of_a_barrier() -> None:
+    environment = {MARK: f"test-{os.getpid()}-interruption"}
+    endless = rounds_of(["shuffle"], 1_000_000)
+    with (
+        network(2) as networks,
+        suppress(KeyboardInterrupt),
+        running(jobs(networks, endless, FAULTS["late processes"]), environment) as members,
+    ):
+        _until_busy(networks[0]["namespace"])
+        raise KeyboardInterrupt
+    assert [member.process.returncode for member in members] == [-signal.SIGKILL] * 2
 
 
 def _until_busy(namespace: str) -> None:

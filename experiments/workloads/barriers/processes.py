@@ -8,7 +8,7 @@ import selectors
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 from emulation.names import REPOSITORY
@@ -64,12 +64,11 @@ class Member:
         line, _, self._heard = self._heard.partition(b"\n")
         return line.decode()
 
-    def end(self) -> None:
-        """End the process, by closing its input."""
+    def end(self, deadline: float) -> None:
+        """Wait until the process, whose input has been closed, has ended; kill it if it has not."""
         try:
-            _pipe(self.process.stdin).close()
-            self.process.wait(END_LIMIT_S)
-        except (BrokenPipeError, subprocess.TimeoutExpired):
+            self.process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
         for pipe in (self.process.stdout, self.process.stderr):
@@ -101,11 +100,18 @@ def running(
         for member in members:
             member.write_line("go")
         yield members
+    except BaseException:
+        # In the middle of a barrier, a process does not see that its input is closed.
+        for member in members:
+            member.process.kill()
+        raise
     finally:
         for member in members:
-            _pipe(member.process.stdin).close() if member.process.poll() is None else None
+            with suppress(BrokenPipeError):
+                _pipe(member.process.stdin).close()
+        deadline = time.monotonic() + END_LIMIT_S
         for member in members:
-            member.end()
+            member.end(deadline)
 
 
 def outcomes(members: Sequence[Member], limit_s: float) -> list[dict[str, Any]]:
