@@ -77,7 +77,9 @@ def emulated(lab: EmulatedFabric, case: Case, *, datagrams: int) -> Measured:
         seconds = messenger.phases(
             phases, datagrams=datagrams, datagram_bytes=size, limit_s=limit_s
         )
-    status, counters = lab.daemon.status(), lab.daemon.counters()
+        status = lab.daemon.status()
+        problems += messenger.problems(status["stretch"])
+    counters = lab.daemon.counters()
     if len(seconds) < len(phases):
         problems.append(f"phase {len(seconds)} was not finished within {limit_s:.0f} s")
     row = _row(

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
 
 WARM_UP_S = 0.3
-BARRIERS_A_SECOND = 100
+WARM_UP_MESSAGES = 20
+"""The warm-up is as long as this many messages, at most WARM_UP_S."""
+BARRIERS_LIMITS = (20, 2000)
 MESSAGES = 200
 """Messages of a simulated case; all take the same time, because there is no other traffic."""
 UNTAGGED = "none"
@@ -157,13 +159,16 @@ def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float) -> Measured:
         install_plain(lab)
     problems = open_loop.settle(lab.daemon, "pause")
     if case.measure == BARRIER:
-        times_us = barrier.emulated(lab, case.pair, round(duration_s * BARRIERS_A_SECOND))
+        fewest, most = BARRIERS_LIMITS
+        fitting = round(duration_s * 1e6 / case.theory_us)
+        times_us = barrier.emulated(lab, case.pair, min(max(fitting, fewest), most))
     else:
+        warm_up_s = min(WARM_UP_S, WARM_UP_MESSAGES * case.theory_us / 1e6)
         with Messenger(lab) as messenger:
             # Open vSwitch is slow with the first frame of a flow, which is not to be measured.
-            messenger.acknowledged(case.flows, case.message_bytes, 0.0, WARM_UP_S)
+            messenger.acknowledged(case.flows, case.message_bytes, 0.0, warm_up_s)
             problems += open_loop.settle(lab.daemon, "pause")
-            found = messenger.acknowledged(case.flows, case.message_bytes, duration_s, WARM_UP_S)
+            found = messenger.acknowledged(case.flows, case.message_bytes, duration_s, warm_up_s)
         times_us = [time_us for of_flow in found for time_us in of_flow]
     status, counters = lab.daemon.status(), lab.daemon.counters()
     if not times_us:

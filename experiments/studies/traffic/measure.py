@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 WARM_UP_S = 0.5
 """Longest warm-up of an emulated run."""
 WARM_UP_MESSAGES = 4
-"""Warm-up in simulation: there are no caches, so only the start must be over."""
-WARM_UP_EMULATED = 20
-"""Messages of the slowest flow before an emulated measurement."""
+"""Messages of the slowest flow on empty links before a measurement: the start must be over."""
 ENDLESS = 2**40
 
 
@@ -51,13 +49,15 @@ def _exchanged(lab: EmulatedFabric, case: Case, duration_s: float) -> Measured:
     problems = open_loop.settle(lab.daemon, case.routed.plan.flow_control)
     size = int(case.message_bytes or 0)
     slowest_us = max(exchange_us(case.routed.plan, flow, size) for flow in case.flows)
-    warm_up_s = min(WARM_UP_S, WARM_UP_EMULATED * slowest_us / 1e6)
+    warm_up_s = min(WARM_UP_S, WARM_UP_MESSAGES * slowest_us / 1e6)
     with Messenger(lab) as messenger:
         # Open vSwitch is slow with the first frame of each flow, which is not to be measured.
         messenger.acknowledged(case.pairs, size, 0.0, warm_up_s)
         problems += open_loop.settle(lab.daemon, case.routed.plan.flow_control)
         found = messenger.acknowledged(case.pairs, size, duration_s, warm_up_s)
-    status, counters = lab.daemon.status(), lab.daemon.counters()
+        status = lab.daemon.status()
+        problems += messenger.problems(status["stretch"])
+    counters = lab.daemon.counters()
     times = []
     for flow, times_us in zip(case.flows, found, strict=True):
         if times_us:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 START_LIMIT_S = 20.0
 SPARE_S = 15.0
 """Extra virtual time for an answer."""
+BUSY = 0.5
+"""A messenger that computed for more than this part of the time may have limited the hosts."""
 MOST_STRETCH = 50.0
 """A messenger whose answer is late is given up, in real time, only if virtual time is slower than
 the fabric's slow-down by more than this."""
@@ -28,12 +30,28 @@ class ExchangeError(KnotlessError):
     """A messenger that does not start, or has exited."""
 
 
+def sender_problems(cpu_s: float, real_s: float) -> list[str]:
+    """Return why a measurement may be one of the process that sends for all hosts.
+
+    It computed for ``cpu_s`` of ``real_s`` seconds. The fabric cannot tell a host that is late from
+    one that has nothing to send.
+    """
+    busy = cpu_s / real_s if real_s else 0.0
+    if busy <= BUSY:
+        return []
+    return [
+        f"the process that sends for all hosts computed for {busy:.0%} of the time: give a "
+        f"--slow-down at least {10 * busy:.0f} times the stretch, or slower links"
+    ]
+
+
 class Messenger:
     """The messenger of a running fabric, in virtual time; a context manager."""
 
     def __init__(self, lab: EmulatedFabric) -> None:
         self._index = lab.fabric.host_index
         self._run = 0
+        self._seconds, self._cpu_s = 0.0, 0.0
         self._patience = lab.slow_down * MOST_STRETCH
         self._process = subprocess.Popen(
             [sys.executable, "-m", "experiments.workloads.messages.messenger"],
@@ -101,6 +119,13 @@ class Messenger:
         found: list[float] = self._do("phases", limit_s, **ask, **load)["seconds"]
         return found
 
+    def problems(self, stretch: float) -> list[str]:
+        """Return what makes the last answer a measurement of this process, not of the fabric.
+
+        ``stretch`` is that of the time since the question; see :func:`sender_problems`.
+        """
+        return sender_problems(self._cpu_s, self._seconds * stretch)
+
     def _numbers(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[int, int]]:
         return [(self._index[a], self._index[b]) for a, b in pairs]
 
@@ -123,4 +148,5 @@ class Messenger:
         if not line:
             raise ExchangeError("the messenger does not answer")
         answer: dict[str, Any] = json.loads(line)
+        self._seconds, self._cpu_s = answer.get("seconds_in_all", 0.0), answer.get("cpu_s", 0.0)
         return answer

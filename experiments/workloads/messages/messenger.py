@@ -185,7 +185,9 @@ def main() -> None:
     print(json.dumps({"ready": True}), flush=True)  # noqa: T201 - answers go to standard output
     for line in sys.stdin:
         ask = json.loads(line)
+        begun, used = time.monotonic(), time.process_time()
         answer = {"acknowledged": acknowledged, "phases": phases}[ask["do"]](sockets, ask)
+        answer |= {"seconds_in_all": time.monotonic() - begun, "cpu_s": time.process_time() - used}
         print(json.dumps(answer), flush=True)  # noqa: T201
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -9,17 +10,20 @@ import numpy as np
 
 from experiments.workloads.programs.communicator import Array, Communicator
 
+SLOW_DOWN = "KNOTLESS_SLOW_DOWN"
+"""Environment variable: by how much virtual time is slower than real time at least."""
 SHORTEST_SLEEP_S, LONGEST_SLEEP_S = 50e-6, 500e-6
 """Open MPI waits by continuous polling. With many processes on few cores this would keep
 switches and emulator from the CPU, so here a process sleeps between polls, each time twice as
-long: 16 processes that poll every 50 us use more than a core."""
+long: 16 processes that poll every 50 us use more than a core. These are real times."""
 
 
 def wait(*requests: Any) -> None:
     """Wait for MPI requests, sleeping between polls."""
     waiting, sleep_s = list(requests), SHORTEST_SLEEP_S
+    slow_down = float(os.environ.get(SLOW_DOWN, "1"))
     while waiting := [request for request in waiting if not request.Test()]:
-        time.sleep(sleep_s)
+        time.sleep(sleep_s / slow_down)
         sleep_s = min(2 * sleep_s, LONGEST_SLEEP_S)
 
 

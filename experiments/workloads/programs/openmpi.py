@@ -27,6 +27,7 @@ from common.errors import KnotlessError
 from emulation import namespaces, processes
 from emulation.names import NETNS_DIRECTORY, REPOSITORY, Names
 from emulation.priority import prioritise
+from experiments.workloads.programs.mpi import SLOW_DOWN
 from topologies.fabric import Host
 
 PACKAGES = "openmpi-bin python3-mpi4py"
@@ -94,6 +95,10 @@ class Lab(Protocol):
     @property
     def names(self) -> Names:
         """The names that belong to the fabric."""
+
+    @property
+    def slow_down(self) -> float:
+        """By how much virtual time is slower than real time at least."""
 
     def program_environment(self) -> dict[str, str]:
         """Return the environment variables of programs on its hosts."""
@@ -167,7 +172,12 @@ def job(lab: Lab, hosts: Sequence[Host], module: str, words: Sequence[str]) -> I
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=REPOSITORY,
-                env={**os.environ, **lab.program_environment(), "OMP_NUM_THREADS": "1"},
+                env={
+                    **os.environ,
+                    **lab.program_environment(),
+                    "OMP_NUM_THREADS": "1",
+                    SLOW_DOWN: f"{lab.slow_down:g}",
+                },
                 start_new_session=True,
             )
         try:
