@@ -291,6 +291,8 @@ fn the_slow_down_makes_virtual_time_slower() {
     let mut bench = Bench::of(&settings);
     bench.send("ah1", &frame(3, 1514));
     bench.run_for(400 * MS);
-    assert_eq!(bench.engine.now(), 100 * MS);
-    assert_eq!(bench.ask(json!({"do": "status"}))["stretch"], 4.0);
+    // The switch has the frame for one tick.
+    assert!((99 * MS..100 * MS).contains(&bench.engine.now()));
+    let stretch = bench.ask(json!({"do": "status"}))["stretch"].as_f64().unwrap();
+    assert!((4.0..4.1).contains(&stretch), "{stretch}");
 }

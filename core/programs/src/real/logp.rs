@@ -47,7 +47,7 @@ pub fn measure(job: &Job, work: &Logp, networks: &mut Networks) -> Result<Outcom
         }
     }
     let round_trip = found.round_trip_ns.iter().max().copied().unwrap_or(0);
-    let long_enough = Duration::from_nanos(2 * round_trip) + Duration::from_micros(200);
+    let long_enough = Duration::from_nanos(4 * round_trip);
     for _ in 0..work.times {
         let began = clock_ns();
         wire.send(ECHO)?;

@@ -11,7 +11,7 @@ use crate::job::{Barriers, Job, Round};
 use crate::networks::Networks;
 use crate::sys::{self, clock_ns};
 
-/// How often a process that is done looks whether it may end.
+/// How often a process that is done offers again what faults or a paused interface held back.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// When this process went through the barriers of a round.
@@ -132,23 +132,28 @@ fn pass(
 }
 
 /// Take the next message that comes within `wait`.
-fn hear(process: &mut Process, networks: &mut Networks, wait: Duration) -> Result<(), String> {
-    if let Some((rank, bytes)) = networks.receive(wait)? {
-        if let Ok(message) = Message::decode(&bytes) {
-            process.receive(clock_ns(), rank, message);
-        }
+/// Wait for a message and process it; returns whether there was one.
+fn hear(process: &mut Process, networks: &mut Networks, wait: Duration) -> Result<bool, String> {
+    let Some((rank, bytes)) = networks.receive(wait)? else { return Ok(false) };
+    if let Ok(message) = Message::decode(&bytes) {
+        process.receive(clock_ns(), rank, message);
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Answer the others until standard input ends.
 pub fn answer(mut process: Process, networks: &mut Networks) -> Result<(), String> {
+    let input = std::io::stdin();
     loop {
-        hear(&mut process, networks, LOOK)?;
-        while let Some(post) = process.next_post() {
-            networks.post(post)?;
+        while hear(&mut process, networks, Duration::ZERO)? {
+            while let Some(post) = process.next_post() {
+                networks.post(post)?;
+            }
         }
-        if sys::wait(&[std::io::stdin().as_fd()], Duration::ZERO) && ended() {
+        let mut either = networks.descriptors();
+        either.push(input.as_fd());
+        sys::wait(&either, LOOK);
+        if sys::wait(&[input.as_fd()], Duration::ZERO) && ended() {
             return Ok(());
         }
     }

@@ -157,7 +157,8 @@ impl Networks {
         self.faults.as_ref().map_or(0, |faults| faults.done)
     }
 
-    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+    /// What becomes readable when a frame has arrived.
+    pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         self.lines.iter().map(|line| line.endpoint.as_fd()).collect()
     }
 
