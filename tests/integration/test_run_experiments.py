@@ -68,3 +68,26 @@ def test_an_exchange_reaches_everybody_under_both_schedules(tmp_path: Path) -> N
         assert row["valid"], row["problems"]
         assert 0 < row["of_line"] < 1
         assert row["lost_frames"] == 0
+
+
+@pytest.mark.parametrize(("rate", "delay"), [("1000", "1"), ("6000", "0.1")])
+def test_a_switch_adds_what_theory_says(rate: str, delay: str, tmp_path: Path) -> None:
+    """On the faster links, Open vSwitch takes longer than the links: hosts must not see that."""
+    links = ("--rate", rate, "--delay", delay, "--slow-down", "100", "--duration", "0.002")
+    case = ("--switches", "1,8", "--size", "1792", "--tagging", "switch", "--measure", "messages")
+    found = run("hops", *case, *links, out=tmp_path)
+    near, far = found["rows"]
+    assert near["valid"], near["problems"]
+    assert far["valid"], far["problems"]
+    due_us = far["theory_us"] - near["theory_us"]
+    assert far["p50_us"] - near["p50_us"] == pytest.approx(due_us, rel=0.05)
+
+
+def test_processes_do_not_wait_for_those_of_other_hosts(tmp_path: Path) -> None:
+    """Hosts that poll in virtual time would take the processors from those they wait for."""
+    links = ("--rate", "100", "--delay", "2.03", "--slow-down", "200")
+    case = ("--on", "emulation", "--fabric", "flat,16", "--algorithms", "shuffle")
+    costs = ("--computing", "0", "--barriers", "5")
+    (row,) = run("barrier", *case, *links, *costs, out=tmp_path)["rows"]
+    assert row["valid"], row["problems"]
+    assert row["mean_us"] < 1.5 * row["predicted_us"]
