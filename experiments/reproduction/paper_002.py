@@ -106,9 +106,8 @@ MEASURED = [
         "all-to-all",
         _of_line(name, schedule),
         "A phase begins when all messages of the previous one have arrived, so it includes the "
-        "travel time of the last frame. With our few full-sized frames, this is a larger part of "
-        "a phase than with messages of megabytes. In the proposed schedule, each host also loses "
-        "the phase in which it sends to itself: one of 21, 8 and 27.",
+        "travel time of the last frame. In the proposed schedule, each host also loses the phase "
+        "in which it sends to itself: one of 21, 8 and 27.",
         places=(EMULATION, SIMULATION, ANALYSIS),
     )
     for name, theirs in EXCHANGED_MIB_S.items()
@@ -122,8 +121,7 @@ MEASURED = [
         "all-to-all",
         _exchange(name),
         "Path analysis predicts a higher throughput of the shift than real machines reach, where "
-        "a phase lasts as long as its slowest flow. In our exchanges each phase also includes the "
-        "travel time of its last frame, which is a larger part of a phase than on InfiniBand.",
+        "a phase lasts as long as its slowest flow.",
         places=(EMULATION, SIMULATION, ANALYSIS),
     )
     for name, (shift, proposed) in EXCHANGED_MIB_S.items()

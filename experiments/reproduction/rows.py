@@ -20,18 +20,19 @@ CONDITIONS: Mapping[str, tuple[str, ...]] = {
     name: tuple(text.split())
     for name, text in {
         "all-to-all": "configuration share fabric schedule hosts phases datagrams rate_mbps "
-        "delay_us",
+        "delay_us slow_down",
         "barrier": "fabric engine vcs algorithm hosts networks lists rate_mbps delay_us "
-        "message_bytes cut_through computing_us costs",
+        "message_bytes cut_through computing_us costs slow_down",
         "change": "fabric flow_control way",
-        "deadlock": "pattern tagging routes flow_control protocol rate_mbps delay_us watchdog_us",
-        "hops": "measure tagging switches message_bytes rate_mbps delay_us",
-        "nas": "fabric engine vcs routes kernel class processes computing",
+        "deadlock": "pattern tagging routes flow_control protocol rate_mbps delay_us watchdog_us "
+        "slow_down",
+        "hops": "measure tagging switches message_bytes rate_mbps delay_us slow_down",
+        "nas": "fabric engine vcs routes kernel class processes computing slow_down",
         "paths": "fabric engine vcs routes select vlan_assignment",
-        "pingpong": "kind bytes fabric engine hosts send_us receive_us",
-        "primitives": "operation bytes fabric engine hosts send_us receive_us",
+        "pingpong": "kind bytes fabric engine hosts send_us receive_us slow_down",
+        "primitives": "operation bytes fabric engine hosts send_us receive_us slow_down",
         "traffic": "part fabric engine vcs routes select pattern protocol message_bytes rate_mbps "
-        "delay_us cut_through",
+        "delay_us cut_through slow_down",
     }.items()
 }
 """What can differ between rows of an experiment: columns of its rows, and settings of its run."""

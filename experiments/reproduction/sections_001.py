@@ -26,8 +26,8 @@ SECTIONS_001 = [
         commands=(
             "knotless run barrier --fabric flat,32 --rate 100 --delay 2.03 --hosts 2,4,8,16,32",
             "knotless run barrier --fabric hub,32 --rate 100 --hosts 2,4,8,16,32",
-            "sudo knotless run barrier --on emulation --fabric flat,32 --rate 0.5 --delay 1900 "
-            "--barriers 30 --computing 0",
+            "sudo knotless run barrier --on emulation --fabric flat,32 --rate 100 --delay 2.03 "
+            "--hosts 31,32 --barriers 30 --computing 0 --slow-down 200 --repeats 3",
         ),
     ),
     Section(
@@ -44,6 +44,9 @@ SECTIONS_001 = [
         commands=(
             "knotless run barrier --fabric flat,32 --rate 100 --delay 2.03 --networks 1,2 "
             "--hosts 8,15,16,32 --algorithms tree3,concurrent",
+            "sudo knotless run barrier --on emulation --fabric flat,32 --rate 100 --delay 2.03 "
+            "--networks 1,2 --hosts 15,16 --algorithms tree3,concurrent --barriers 30 "
+            "--computing 0 --slow-down 200 --repeats 5",
         ),
     ),
     Section(

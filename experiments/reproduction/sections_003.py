@@ -12,7 +12,8 @@ SECTIONS_003 = [
         MESSAGES,
         commands=(
             "knotless run pingpong --on simulation --fabric flat,2,rate=1300,delay=0.1",
-            "sudo knotless run pingpong",
+            "sudo knotless run pingpong --fabric flat,2,rate=1300,delay=0.1 --slow-down 50 "
+            "--repeats 5",
         ),
     ),
     Section(
@@ -28,7 +29,8 @@ SECTIONS_003 = [
         ),
         commands=(
             "knotless run primitives --on simulation --fabric flat,2,rate=1300,delay=0.1",
-            "sudo knotless run primitives",
+            "sudo knotless run primitives --fabric flat,2,rate=1300,delay=0.1 --slow-down 50 "
+            "--repeats 5",
         ),
     ),
     Section(

@@ -36,7 +36,11 @@ SECTIONS_004 = [
     Section(
         "Figure 9: what tags cost",
         TAGS,
-        commands=("sudo knotless run hops --repeats 5",),
+        commands=(
+            f"sudo knotless run hops {GIGABIT} --tagging switch,none --duration 0.005 "
+            "--slow-down 100 --repeats 3",
+            f"knotless run hops {GIGABIT} --on simulation",
+        ),
     ),
     *(
         Section(
@@ -52,8 +56,8 @@ SECTIONS_004 = [
             commands=(
                 f"sudo knotless run deadlock {TRANSFERS} {GIGABIT} --tagging {tagging} "
                 "--protocol udp --duration 0.1 --repeats 5",
-                f"sudo knotless run deadlock {TRANSFERS} --tagging {tagging} --protocol tcp "
-                "--repeats 5",
+                f"sudo knotless run deadlock {TRANSFERS} {GIGABIT} --tagging {tagging} "
+                "--protocol tcp --duration 0.1 --slow-down 20",
                 f"knotless run deadlock {TRANSFERS} {GIGABIT} --tagging {tagging} --duration 0.1 "
                 "--on simulation",
             ),
@@ -64,7 +68,6 @@ SECTIONS_004 = [
         "Tests of explanations: the rate of the links, a watchdog",
         TESTS,
         commands=(
-            f"sudo knotless run deadlock {TRANSFERS} --protocol udp --repeats 5",
             f"knotless run deadlock --on simulation {TRANSFERS}",
             f"knotless run deadlock --on simulation {TRANSFERS} {GIGABIT} --duration 0.5 "
             "--flow-control switch,pause --watchdog 1000",
@@ -74,7 +77,9 @@ SECTIONS_004 = [
         "Figure 12: NAS Parallel Benchmarks",
         FIGURE_12,
         commands=(
-            "sudo knotless run nas --fabric torus,4,4 --engines dor --kernels is,ft --repeats 5",
+            "sudo knotless run nas --fabric torus,4,4,rate=1000,delay=5 "
+            "--fabric mtree,4,4,rate=1000,delay=5 --fabric flat,16,rate=1000,delay=5 "
+            "--engines auto --kernels is,ft --slow-down 200",
             "knotless run nas --on simulation --fabric torus,4,4,rate=1000,delay=5 --processes 16",
         ),
         missing=("Mesh, fat-tree and Clos are only simulated, the paper's other kernels too.",),

@@ -46,25 +46,28 @@ def claimed(paper: str, place: str, what: str, on: str) -> float:
 
 
 @pytest.mark.parametrize(
-    ("engine", "what", "mean"), [("dl", "DL, 2 VCs", 1.020), ("sbp", "SBP", 1.006)]
+    ("engine", "what", "mean"), [("dl", "DL, 2 VCs", 1.0205), ("sbp", "SBP", 1.011)]
 )
 def test_path_selection_compares_an_engine_with_itself(engine: str, what: str, mean: float) -> None:
-    common = {"part": "acknowledged", "engine": engine, "message_bytes": 1792}
+    common = {"part": "acknowledged", "engine": engine, "message_bytes": 1792, "rate_mbps": 6000.0}
+    if engine == "dl":
+        common["vcs"] = 2
     low = stored_rows("traffic", "emulation", **common, select="low-port")
-    (case,) = {(row["fabric"], row["pattern"], row["vcs"]) for row in low}
-    spread = [
-        row
+    cases_of_low = [(row["fabric"], row["pattern"]) for row in low]
+    spread = {
+        (row["fabric"], row["pattern"]): row
         for row in stored_rows("traffic", "emulation", **common, select="spread")
-        if (row["fabric"], row["pattern"], row["vcs"]) == case
-    ]
-    assert fmean(by_repeat(spread, low, "mean_mbps")) == pytest.approx(mean, abs=5e-4)
+    }
+    assert len(cases_of_low) == len(set(cases_of_low)) == 4
+    paired = [spread[case] for case in cases_of_low]
+    assert fmean(by_repeat(paired, low, "mean_mbps")) == pytest.approx(mean, abs=5e-4)
     assert claimed("000", "Figure 9", f"{what}: spread", "emulation") == pytest.approx(
         mean, abs=5e-4
     )
 
 
 def nas(kernel: str, fabric: str, engine: str) -> Rows:
-    links = ",rate=5,delay=5000"
+    links = ",rate=1000,delay=5"
     return stored_rows("nas", "emulation", kernel=kernel, fabric=fabric + links, engine=engine)
 
 
@@ -72,7 +75,7 @@ def nas(kernel: str, fabric: str, engine: str) -> Rows:
     ("what", "numerator", "denominator", "mean"),
     [
         ("looped", ("flat,16", "updown"), ("torus,4,4", "dor"), 0.64),
-        ("M-tree", ("torus,4,4", "dor"), ("mtree,4,4", "updown"), 0.56),
+        ("M-tree", ("torus,4,4", "dor"), ("mtree,4,4", "updown"), 0.47),
     ],
 )
 def test_the_torus_counts_with_dimension_order_alone(
@@ -83,7 +86,7 @@ def test_the_torus_counts_with_dimension_order_alone(
         for kernel in ("ft", "is")
         for ratio in by_repeat(nas(kernel, *numerator), nas(kernel, *denominator), "seconds")
     ]
-    assert (len(speeds), round(fmean(speeds), 2)) == (10, mean)
+    assert (len(speeds), round(fmean(speeds), 2)) == (2, mean)
     assert claimed("004", "Figure 12", what, "emulation") == pytest.approx(fmean(speeds))
 
 
@@ -130,6 +133,7 @@ def test_the_largest_bandwidth_gain_is_that_of_one_fabric_pattern_and_size() -> 
         "rate_mbps": 6000.0,
         "select": "spread",
         "message_bytes": 1792,
+        "cut_through": 40,
     }
     tree = cases(stored_rows("traffic", "simulation", **common, engine="updown", vcs=1))
     layers = cases(stored_rows("traffic", "simulation", **common, engine="dl", vcs=2))

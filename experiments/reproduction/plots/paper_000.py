@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from experiments.framework.experiment import EMULATION, SIMULATION
 from experiments.reproduction.figures import where
-from experiments.reproduction.paper_000 import flooded
+from experiments.reproduction.paper_000 import flooded, papers_links
 from experiments.reproduction.plots import (
     COLOURS,
     EMULATED,
@@ -44,8 +44,9 @@ def _mean_mbytes(found: list[Row]) -> float:
 
 
 def _acknowledged(stored: Stored, fabric: str) -> list[Row]:
-    test = where(part="acknowledged", fabric=fabric, rate_mbps=6000.0)
-    return [row for row in rows(stored, "traffic", SIMULATION) if test(row)]
+    test = where(part="acknowledged", fabric=fabric)
+    known = rows(stored, "traffic", SIMULATION)
+    return [row for row in known if test(row) and papers_links(row)]
 
 
 def figures_4_to_7(fabric: str) -> Callable[[Stored], Figure]:
@@ -114,16 +115,18 @@ def figures_8_and_10(stored: Stored) -> Figure:
     """Draw what each switch costs two hosts."""
     figure = style.new_figure(8.6, 3.2)
     left, right = figure.subplots(1, 2)
-    known = rows(stored, "hops", SIMULATION)
     for axes, kind, value, by, slope, unit in (
         (left, {"measure": "messages", "message_bytes": 1792}, "bandwidth_mbps", 8, -7.5, "MB/s"),
         (right, {"measure": "barrier"}, "mean_us", 1, 0.7, "us"),
     ):
         test = where(**kind, tagging="switch", rate_mbps=6000.0)
-        points = sorted({(row["switches"], row[value] / by) for row in known if test(row)})
+        for on, mark, colour in ((EMULATION, "x", EMULATED), (SIMULATION, "o-", SIMULATED)):
+            known = rows(stored, "hops", on)
+            points = sorted({(row["switches"], row[value] / by) for row in known if test(row)})
+            if points:
+                axes.plot(*zip(*points, strict=True), mark, color=colour, label=on)
         if points:
             first, level = points[0]
-            axes.plot(*zip(*points, strict=True), "o-", color=SIMULATED, label="simulation")
             line = [(x, level + slope * (x - first)) for x, _ in points]
             axes.plot(
                 *zip(*line, strict=True), "--", color=PAPER, label=f"paper's slope, {slope} {unit}"
