@@ -26,6 +26,27 @@ def lines(stored: Stored) -> Iterator[str]:
         "figures. Runs that did not finish are not stored."
     )
     yield ""
+    yield from _emulated(stored)
+    yield ""
+    if invalid:
+        yield from _left_out(stored)
+    yield "## The runs"
+    yield ""
+    yield "| experiment | on | run | rows | left out | seed | commit | machine |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for run in stored.runs:
+        bad_rows = sum(not row["valid"] for row in run["rows"])
+        on = run["parameters"].get("on", EMULATION)
+        commit = (run["versions"].get("commit") or "-")[:10]
+        machine = f"{run['machine'].get('cores')} cores, {run['machine'].get('cpu')}"
+        yield (
+            f"| {run['experiment']} | {on} | {run['id']} | {len(run['rows'])} | {bad_rows} "
+            f"| {run['seed']} | {commit} | {machine} |"
+        )
+
+
+def _left_out(stored: Stored) -> Iterator[str]:
+    """Yield the rows that are not valid, and the figures that they would change."""
     yield "## Rows that were left out"
     yield ""
     yield "| experiment | rows | left out | deadlocked among them |"
@@ -42,8 +63,6 @@ def lines(stored: Stored) -> Iterator[str]:
         if bad:
             frozen = sum(bool(row.get("deadlock")) for row in bad)
             yield f"| {name} | {total[name]} | {len(bad)} | {frozen} |"
-    yield ""
-    yield from _emulated(stored)
     yield ""
     yield (
         "Emulated figures that would change by more than "
@@ -69,19 +88,6 @@ def lines(stored: Stored) -> Iterator[str]:
     yield ""
     yield f"The other {unchanged} of {compared} emulated figures would not."
     yield ""
-    yield "## The runs"
-    yield ""
-    yield "| experiment | on | run | rows | left out | seed | commit | machine |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for run in stored.runs:
-        bad_rows = sum(not row["valid"] for row in run["rows"])
-        on = run["parameters"].get("on", EMULATION)
-        commit = (run["versions"].get("commit") or "-")[:10]
-        machine = f"{run['machine'].get('cores')} cores, {run['machine'].get('cpu')}"
-        yield (
-            f"| {run['experiment']} | {on} | {run['id']} | {len(run['rows'])} | {bad_rows} "
-            f"| {run['seed']} | {commit} | {machine} |"
-        )
 
 
 def _emulated(stored: Stored) -> Iterator[str]:
