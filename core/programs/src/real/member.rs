@@ -131,8 +131,7 @@ fn pass(
     }
 }
 
-/// Take the next message that comes within `wait`.
-/// Wait for a message and process it; returns whether there was one.
+/// Process the next message that comes within `wait`; returns whether there was one.
 fn hear(process: &mut Process, networks: &mut Networks, wait: Duration) -> Result<bool, String> {
     let Some((rank, bytes)) = networks.receive(wait)? else { return Ok(false) };
     if let Ok(message) = Message::decode(&bytes) {
