@@ -10,7 +10,7 @@ from experiments.framework.experiment import EMULATION, SIMULATION, ExperimentEr
 from experiments.framework.routed import Measured, Routed, in_simulation, with_validity
 from experiments.studies.hops import barrier
 from experiments.workloads import open_loop
-from experiments.workloads.messages.exchange import Messenger
+from experiments.workloads.messages.exchange import Messenger, warm_up_s
 from topologies.fabric import Fabric
 from traffic import theory
 from traffic.flows import channels_of, lines, way_us
@@ -19,10 +19,8 @@ from traffic.patterns.pattern import pattern_of
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
 
-WARM_UP_S = 0.3
-WARM_UP_MESSAGES = 20
-"""The warm-up is as long as this many messages, at most WARM_UP_S."""
 BARRIERS_LIMITS = (20, 2000)
+"""Fewest and most barriers of an emulated case; in between, as many as fit into its duration."""
 MESSAGES = 200
 """Messages of a simulated case; all take the same time, because there is no other traffic."""
 UNTAGGED = "none"
@@ -163,12 +161,12 @@ def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float) -> Measured:
         fitting = round(duration_s * 1e6 / case.theory_us)
         times_us = barrier.emulated(lab, case.pair, min(max(fitting, fewest), most))
     else:
-        warm_up_s = min(WARM_UP_S, WARM_UP_MESSAGES * case.theory_us / 1e6)
+        begin_s = warm_up_s(case.theory_us)
         with Messenger(lab) as messenger:
             # Open vSwitch is slow with the first frame of a flow, which is not to be measured.
-            messenger.acknowledged(case.flows, case.message_bytes, 0.0, warm_up_s)
+            messenger.acknowledged(case.flows, case.message_bytes, 0.0, begin_s)
             problems += open_loop.settle(lab.daemon, "pause")
-            found = messenger.acknowledged(case.flows, case.message_bytes, duration_s, warm_up_s)
+            found = messenger.acknowledged(case.flows, case.message_bytes, duration_s, begin_s)
         times_us = [time_us for of_flow in found for time_us in of_flow]
     status, counters = lab.daemon.status(), lab.daemon.counters()
     if not times_us:

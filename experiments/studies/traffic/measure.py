@@ -12,7 +12,7 @@ from experiments.framework.routed import Measured, in_simulation, with_validity
 from experiments.studies.traffic.cases import ACKNOWLEDGED, Case
 from experiments.studies.traffic.row import Row
 from experiments.workloads import open_loop
-from experiments.workloads.messages.exchange import Messenger
+from experiments.workloads.messages.exchange import WARM_UP_MESSAGES, Messenger, warm_up_s
 from topologies.fabric import Fabric
 from traffic import theory
 from traffic.flows import Flow, exchange_us, fair_mbps, paths_on_channels
@@ -21,10 +21,6 @@ from traffic.patterns.pattern import pattern_of
 if TYPE_CHECKING:
     from emulation.network import EmulatedFabric
 
-WARM_UP_S = 0.5
-"""Longest warm-up of an emulated run."""
-WARM_UP_MESSAGES = 4
-"""Messages of the slowest flow on empty links before a measurement: the start must be over."""
 ENDLESS = 2**40
 
 
@@ -49,12 +45,12 @@ def _exchanged(lab: EmulatedFabric, case: Case, duration_s: float) -> Measured:
     problems = open_loop.settle(lab.daemon, case.routed.plan.flow_control)
     size = int(case.message_bytes or 0)
     slowest_us = max(exchange_us(case.routed.plan, flow, size) for flow in case.flows)
-    warm_up_s = min(WARM_UP_S, WARM_UP_MESSAGES * slowest_us / 1e6)
+    begin_s = warm_up_s(slowest_us)
     with Messenger(lab) as messenger:
         # Open vSwitch is slow with the first frame of each flow, which is not to be measured.
-        messenger.acknowledged(case.pairs, size, 0.0, warm_up_s)
+        messenger.acknowledged(case.pairs, size, 0.0, begin_s)
         problems += open_loop.settle(lab.daemon, case.routed.plan.flow_control)
-        found = messenger.acknowledged(case.pairs, size, duration_s, warm_up_s)
+        found = messenger.acknowledged(case.pairs, size, duration_s, begin_s)
         status = lab.daemon.status()
         problems += messenger.problems(status["stretch"])
     counters = lab.daemon.counters()

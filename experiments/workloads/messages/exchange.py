@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 START_LIMIT_S = 20.0
 SPARE_S = 15.0
 """Extra virtual time for an answer."""
+WARM_UP_MESSAGES = 4
+"""Messages on empty links before a measurement: the start must be over."""
+LONGEST_WARM_UP_S = 0.5
 BUSY = 0.5
 """A messenger that computed for more than this part of the time may have limited the hosts."""
 MOST_STRETCH = 50.0
@@ -30,11 +33,16 @@ class ExchangeError(KnotlessError):
     """A messenger that does not start, or has exited."""
 
 
+def warm_up_s(message_us: float) -> float:
+    """Return the time before a measurement of messages that take ``message_us`` on empty links."""
+    return min(LONGEST_WARM_UP_S, WARM_UP_MESSAGES * message_us / 1e6)
+
+
 def sender_problems(cpu_s: float, real_s: float) -> list[str]:
     """Return why a measurement may be one of the process that sends for all hosts.
 
     It computed for ``cpu_s`` of ``real_s`` seconds. The fabric cannot tell a host that is late from
-    one that has nothing to send.
+    one that has nothing to send. The slow-down that is asked for leaves it a tenth of the time.
     """
     busy = cpu_s / real_s if real_s else 0.0
     if busy <= BUSY:
