@@ -58,8 +58,8 @@ def one_switch(stored: Stored) -> Iterator[str]:
     yield _line("simulation", ours, ".1f")
     yield _line("simulation, 31 hosts", at_31, ".1f")
     yield _line("paper over simulation, same number of hosts", _over(paper, same), ".2f")
-    yield _line("formulas, emulation's parameters", due, ",.0f")
-    yield _line("emulation", seen, ",.0f")
+    yield _line("formulas, emulation's parameters", due, ".1f")
+    yield _line("emulation", seen, ".1f")
     yield _line("emulation over formula", _over(seen, due), ".3f")
 
 
@@ -95,14 +95,14 @@ def two_networks(stored: Stored) -> Iterator[str]:
     yield f"| us | {' | '.join(heads)} |"
     yield "|---|" + "---|---|" * len(cases)
     yield _line("paper 001, measured", [us for *_, times_us in cases for us in times_us], ".0f")
-    for on, form in ((SIMULATION, ".1f"), (EMULATION, ",.0f")):
+    for on in (SIMULATION, EMULATION):
         found = rows(stored, "barrier", on)
         times = [
             _mean(found, where(fabric="flat,32", algorithm=name, hosts=hosts, networks=networks))
             for name, hosts, _ in cases
             for networks in (1, 2)
         ]
-        yield _line(on, times, form)
+        yield _line(on, times, ".1f")
 
 
 ENGINES = (("prefix", 1), ("updown", 1), ("sbp", 6), ("dl", 2))
@@ -116,14 +116,14 @@ def routings(stored: Stored) -> Iterator[str]:
     for name, (fabric, times_us, updown_us) in TABLE_3.items():
         printed = [times_us.get(key, updown_us) for key in keys]
         yield _line(f"paper 000, its {name}, us", printed, ".2f")
-        for on, form in ((SIMULATION, ".2f"), (EMULATION, ",.0f")):
+        for on in (SIMULATION, EMULATION):
             found = [
                 row
                 for row in rows(stored, "barrier", on)
                 if row["fabric"].startswith(fabric) and cut_through(row)
             ]
             for words, value, kind in (
-                (f"{on}, {fabric}, us", "mean_us", form),
+                (f"{on}, {fabric}, us", "mean_us", ".2f"),
                 (f"switches on a path, {fabric}", "switches", ".3f"),
             ):
                 if value == "mean_us" or on == SIMULATION:
