@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests demo docs test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-datapath bench-priority bench-ibdmchk bench-repair bench-controller bench-failover fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove prove-changes coverage lab-image clean
+.PHONY: help setup setup-checks setup-tests demo docs test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-datapath bench-priority bench-processes bench-ibdmchk bench-repair bench-controller bench-failover fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove prove-changes coverage lab-image clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -84,6 +84,9 @@ bench-datapath: setup  ## compare the datapaths of Open vSwitch in pairs (needs 
 
 bench-priority: setup  ## compare real-time and ordinary priority of Open vSwitch in pairs
 	$(SUDO) $(BIN)/python -m bench.switch_priority
+
+bench-processes: setup  ## compare numbers of Open vSwitch processes in pairs
+	$(SUDO) $(BIN)/python -m bench.switch_processes
 
 bench-emulation: setup  ## compare emulator and simulator at several link speeds, next to busy loops
 	$(SUDO) $(BIN)/python -m bench.emulation_time

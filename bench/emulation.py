@@ -223,7 +223,7 @@ def _processes(lab: EmulatedFabric, traffic: Traffic) -> dict[str, list[int]]:
     """Return the processes whose CPU time is reported separately."""
     state = json.loads(lab.names.state_file.read_text(encoding="utf-8"))
     pids = {role: int(process["pid"]) for role, process in state["processes"].items()}
-    groups = {"ovs": [pids["ovs-vswitchd"]], "traffic": [p.pid for p in traffic.processes]}
+    groups = {"ovs": lab.ovs.pids, "traffic": [p.pid for p in traffic.processes]}
     if "emulator" in pids:
         groups["emulator"] = [pids["emulator"]]
     return groups

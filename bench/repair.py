@@ -79,14 +79,15 @@ class Watch:
 
     def follow(self, lab: EmulatedFabric) -> None:
         """Start to listen."""
-        with inside(f"/run/netns/{lab.names.switches_namespace}"):
-            link = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
-        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-        link.bind((0, _RTMGRP_LINK))
+        for space in lab.ovs.namespaces:
+            with inside(f"/run/netns/{space}"):
+                link = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+            link.bind((0, _RTMGRP_LINK))
+            threading.Thread(target=self._ports, args=(link,), daemon=True).start()
         url = f"http://127.0.0.1:{lab.rest_port}/events"
         stream = urllib.request.urlopen(url, timeout=60)  # noqa: S310 - our own controller
-        for target, source in ((self._ports, link), (self._events, stream)):
-            threading.Thread(target=target, args=(source,), daemon=True).start()
+        threading.Thread(target=self._events, args=(stream,), daemon=True).start()
 
     def _ports(self, link: socket.socket) -> None:
         while True:

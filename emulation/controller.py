@@ -216,7 +216,7 @@ def target(names: Names, number: int, *, tls: bool) -> str:
 
 def start_forwarder(runtime: Runtime, openflow_port: int, *, tls: bool, number: int = 0) -> None:
     """Start the forwarder from the switches to any controller on ``openflow_port``."""
-    namespace = NETNS_DIRECTORY / runtime.names.switches_namespace
+    namespace = NETNS_DIRECTORY / runtime.names.switches_namespace()
     socket_path = runtime.names.controller_socket(number)
     where = f"{namespace}:{OPENFLOW_PORT + number}" if tls else str(socket_path)
     role = role_of("forwarder", number)

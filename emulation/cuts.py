@@ -71,7 +71,8 @@ class Cables:
         """
         found = state.require_running(names)
         fabric = files.read(names.fabric_file)
-        return cls(names, wiring.wire(fabric), found.settings.get("links", "emulated"))
+        cables = wiring.divided(wiring.wire(fabric), found.settings.get("switch_processes", 1))
+        return cls(names, cables, found.settings.get("links", "emulated"))
 
     def find(self, text: str) -> list[Cable]:
         """Return the cables that ``text`` names: ``s1-s2``, ``s1:2-s2:3``, ``h1-s1`` or ``h1``.
@@ -135,8 +136,7 @@ class Cables:
 
     def cuts(self) -> list[Cut]:
         """Return all links that are cut, in the fabric's order; raises :class:`EmulationError`."""
-        names = self._names
-        spaces = {names.switches_namespace, *([names.links_namespace] if self._emulated else [])}
+        spaces = {part.namespace for cable in self._cables for part in self._parts(cable)}
         up = {space: namespaces.interfaces_up(space) for space in spaces}
         dropping: dict[str, list[str]] = {}
         if self._emulated:
@@ -161,14 +161,15 @@ class Cables:
 
     def _parts(self, cable: Cable) -> list[Part]:
         """Return the interfaces whose state is changed to cut this cable."""
-        names = self._names
-        switches = [end.interface for end in cable.ends if end.host is None]
-        if not self._emulated:
-            return [Part(names.switches_namespace, name, "up", "down") for name in switches]
-        hosts = [end.inner for end in cable.ends if end.host is not None]
+        names, (up, down) = self._names, (_LIVE, _DORMANT) if self._emulated else ("up", "down")
+        hosts = [end.inner for end in cable.ends if end.host is not None and self._emulated]
+        switches = [end for end in cable.ends if end.host is None]
         return [
             *(Part(names.links_namespace, name, "up", "down") for name in hosts),
-            *(Part(names.switches_namespace, name, _LIVE, _DORMANT) for name in switches),
+            *(
+                Part(names.switches_namespace(end.process), end.interface, up, down)
+                for end in switches
+            ),
         ]
 
 

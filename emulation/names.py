@@ -107,10 +107,12 @@ class Names:
         """The certificates of switches and controller, if they speak TLS."""
         return self.directory / "tls"
 
-    @property
-    def switches_namespace(self) -> str:
-        """Network namespace of Open vSwitch, its bridges and their ports."""
-        return f"kn-{self.name}"
+    def switches_namespace(self, process: int = 0) -> str:
+        """Network namespace of one of the fabric's Open vSwitch processes, its bridges and ports.
+
+        Names of hosts begin with a letter, so no host's namespace has the same name.
+        """
+        return f"kn-{self.name}" + (f".{process + 1}" if process else "")
 
     @property
     def links_namespace(self) -> str:

@@ -55,10 +55,12 @@ class EmulatedFabric:
     fabric. ``controller_settings`` are further keys of the controllers' configuration. ``links``
     plain omits the emulator: veth pairs without rates or flow control. ``datapath`` is Open
     vSwitch's; from the start on it is the one in use, ``user`` or ``kernel``. Open vSwitch has the
-    real-time priority ``switch_priority``, or none if that is 0. With ``static_arp`` hosts know all
-    addresses from the start; None enables it if hosts could not learn all of them. If hosts tag,
-    ``host_tags`` is the plan's ``host_tags()``, with which the emulator, as the hosts' network
-    interface, tags their frames. ``progress`` is called with one line for each step.
+    real-time priority ``switch_priority``, or none if that is 0. Its ``switch_processes`` share the
+    switches; None: as many as suit the fabric, which is a number from the start on. With
+    ``static_arp`` hosts know all addresses from the start; None enables it if hosts could not learn
+    all of them. If hosts tag, ``host_tags`` is the plan's ``host_tags()``, with which the emulator,
+    as the hosts' network interface, tags their frames. ``progress`` is called with one line for
+    each step.
     """
 
     fabric: Fabric
@@ -83,6 +85,7 @@ class EmulatedFabric:
     links: Literal["emulated", "plain"] = "emulated"
     datapath: Choice = "auto"
     switch_priority: int = PRIORITY
+    switch_processes: int | None = None
     static_arp: bool | None = None
     host_tags: wiring.HostTags | None = None
     progress: Callable[[str], None] = lambda _step: None
@@ -128,6 +131,10 @@ class EmulatedFabric:
         if self.controller == "remote":
             control.require_listening(self.openflow_port)
         self.datapath = in_use = chosen(self.datapath)
+        self.switch_processes = options.switch_processes(
+            self.switch_processes, self.fabric, links=self.links, datapath=in_use, tls=self.tls
+        )
+        cables = wiring.divided(cables, self.switch_processes)
         try:
             with uninterrupted():
                 self._runtime, was_dead = claim(self.names, self.fabric.name)
@@ -177,7 +184,8 @@ class EmulatedFabric:
     @property
     def cables(self) -> Cables:
         """The cables, to cut and mend."""
-        return Cables(self.names, wiring.wire(self.fabric), self.links)
+        cables = wiring.divided(wiring.wire(self.fabric), self.switch_processes or 1)
+        return Cables(self.names, cables, self.links)
 
     def set_flow_control(self, flow_control: str) -> None:
         """Change it on all links: empties all queues, resets all counters, keeps the rules."""
@@ -215,17 +223,19 @@ class EmulatedFabric:
         self._configure_controllers()
         if self.controller_clock == "real":
             self._start_controllers(runtime)
+        switches = wiring.switches_namespaces(cables, names)
         runtime.state.namespaces = [
-            names.switches_namespace,
+            *switches,
             names.links_namespace,
             *(names.host_namespace(host.name) for host in self.fabric.hosts),
         ]
         runtime.state.settings = self.settings()
         runtime.save()
         self.progress(f"namespaces and Open vSwitch, {TEXTS[in_use]}")
-        namespaces.add(names.switches_namespace)
-        namespaces.add(names.links_namespace)
-        self.ovs = PrivateOvs(runtime, in_use, self.switch_priority)
+        for space in (*switches, names.links_namespace):
+            namespaces.add(space)
+        processes = wiring.process_of_switches(cables)
+        self.ovs = PrivateOvs(runtime, in_use, processes, self.switch_priority)
         self.ovs.start()
         self.progress(f"{len(self.fabric.hosts)} hosts")
         self.net = nodes.make(
@@ -253,7 +263,7 @@ class EmulatedFabric:
                 settings={
                     "slow_down": self.slow_down,
                     "host_wait_us": self.host_wait_us,
-                    "switch_process": self.ovs.pid,
+                    "switch_processes": self.ovs.pids,
                     "datapath": in_use,
                     "controller_sends_on": self.controller == "remote",
                     "clock_page": str(names.clock_page),
@@ -287,7 +297,7 @@ class EmulatedFabric:
         """Return the options with which this fabric was started."""
         keys = ("allow_deadlock", "controller", "controller_clock", "openflow_port", "rest_port")
         paced = ("slow_down", "host_wait_us", "virtual_clock", "watchdog", "pause_share")
-        stored = (*keys, "tls", "links", "datapath", *paced)
+        stored = (*keys, "tls", "links", "datapath", "switch_processes", *paced)
         ports = [[at.openflow, at.rest] for at in self.controller_ports]
         own = {key: getattr(self, key) for key in stored} | {"controller_ports": ports}
         return self.request.model_dump() | own
@@ -331,9 +341,10 @@ class EmulatedFabric:
         if self.links == "emulated":
             pairs, where = wiring.emulated_pairs(cables, names), names.links_namespace
         else:
-            pairs, where = wiring.plain_pairs(cables, names), names.switches_namespace
+            pairs, where = wiring.plain_pairs(cables, names), names.switches_namespace()
         namespaces.ip_batch(pairs, namespace=where)
-        namespaces.ip_batch(wiring.switch_ends(cables), namespace=names.switches_namespace)
+        for process, commands in wiring.switch_ends(cables).items():
+            namespaces.ip_batch(commands, namespace=names.switches_namespace(process))
         for cable in cables:
             link = EmulatedLink(self.net[cable.a.owner], self.net[cable.b.owner], cable=cable)
             self.net.links.append(link)

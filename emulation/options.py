@@ -11,6 +11,11 @@ from routing.plan import make_plan
 from routing.request import PlanRequest
 from topologies.fabric import Fabric
 
+PORTS_OF_ONE = 256
+"""A fabric with more ports than this has several Open vSwitch processes."""
+PORTS_OF_EACH = 50
+MOST_PROCESSES = 32
+
 
 def with_flow_control(
     fabric: Fabric, request: PlanRequest, *, links: str, controller: str
@@ -28,6 +33,31 @@ def with_flow_control(
     elif chosen == AUTO and controller == "ryu":
         chosen = make_plan(fabric, request).flow_control
     return request.but(flow_control=resolved(chosen, 1))
+
+
+def switch_processes(
+    asked: int | None, fabric: Fabric, *, links: str, datapath: str, tls: bool
+) -> int:
+    """Return how many Open vSwitch processes share the switches; None: as its ports need.
+
+    On each wake-up the userspace datapath polls all ports of its process
+    (docs/decisions/switch-processes.md). Plain links and connections of TLS join the switches in
+    one network namespace, so they have one process. Raises :class:`EmulationError`.
+    """
+    one = {
+        "--links plain": links == "plain",
+        "--tls": tls,
+        "the kernel's datapath": datapath == "kernel",
+    }
+    why = next((option for option, given in one.items() if given), None)
+    if asked is not None:
+        if asked > 1 and why:
+            raise EmulationError(f"{why} needs --switch-processes 1: omit {asked}")
+        return asked
+    ports = 2 * len(fabric.links) + len(fabric.hosts)
+    if why or ports <= PORTS_OF_ONE:
+        return 1
+    return min(MOST_PROCESSES, -(-ports // PORTS_OF_EACH))
 
 
 def check_tagging(fabric: Fabric, *, links: str, tagged: Collection[str] | None) -> None:

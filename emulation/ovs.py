@@ -1,100 +1,73 @@
-"""A private Open vSwitch in its own network namespace.
+"""The private Open vSwitch of a running fabric: one process, or several that share the switches.
 
-Its run directory and database are its own too, so the machine's Open vSwitch is not affected. The
-kernel has a datapath ``ovs-system`` for each namespace; it vanishes with the namespace.
+Its run directory, databases and network namespaces are its own, so the machine's Open vSwitch is
+not affected.
 """
 
 from __future__ import annotations
 
-import ctypes.util
-import json
-import socket
-import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from common.errors import EmulationError
 from emulation.certificates import Pair
 from emulation.datapath import TYPES, Datapath
-from emulation.priority import PRIORITY, prioritise
+from emulation.ovs_process import OvsProcess
+from emulation.priority import PRIORITY
 from emulation.runtime import Runtime
 from topologies.fabric import Switch
-
-SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
-START_LIMIT_S = 15
-CHANGE_LIMIT_S = 60
-
-_ALLOCATOR = "libjemalloc.so.2"
-_ALLOCATOR_SETTINGS = (
-    "narenas:1,dirty_decay_ms:-1,muzzy_decay_ms:-1,"
-    "tcache_nslots_small_min:512,tcache_nslots_small_max:2048,tcache_nslots_large:512"
-)
-"""On each wake-up Open vSwitch allocates 32 aligned buffers per port and frees most unused.
-
-This is slow in glibc, and fast in jemalloc if its thread cache holds all of them.
-"""
-
-
-def _allocator() -> dict[str, str]:
-    """Return the environment that makes Open vSwitch use jemalloc, if it is installed."""
-    if ctypes.util.find_library("jemalloc") != _ALLOCATOR:
-        return {}
-    return {"LD_PRELOAD": _ALLOCATOR, "MALLOC_CONF": _ALLOCATOR_SETTINGS}
 
 
 class PrivateOvs:
     """The private Open vSwitch of one running fabric.
 
-    ``priority`` is the real-time priority of the switch daemon; 0: none.
+    ``process_of`` is the number of the process of each switch, from 0 on
+    (:func:`emulation.wiring.divided`). ``priority`` is the real-time priority of the processes;
+    0: none.
     """
 
-    def __init__(self, runtime: Runtime, datapath: Datapath, priority: int = PRIORITY) -> None:
-        self._runtime = runtime
+    def __init__(
+        self,
+        runtime: Runtime,
+        datapath: Datapath,
+        process_of: Mapping[str, int],
+        priority: int = PRIORITY,
+    ) -> None:
         self.datapath = datapath
+        self._process_of = process_of
         self._priority = priority
         self._directory = runtime.names.ovs_directory
-        self._socket = self._directory / "db.sock"
         self.environment = {
             "OVS_RUNDIR": str(self._directory),
             "OVS_DBDIR": str(self._directory),
             "OVS_LOGDIR": str(self._directory),
         }
+        self._processes = [
+            OvsProcess(runtime, number, self.environment)
+            for number in range(max(process_of.values(), default=0) + 1)
+        ]
 
     @property
-    def pid(self) -> int:
-        """The process id of the switch daemon."""
-        return self._runtime.children["ovs-vswitchd"].pid
+    def pids(self) -> list[int]:
+        """The process ids of the switch daemons."""
+        return [one.pid for one in self._processes]
+
+    @property
+    def namespaces(self) -> list[str]:
+        """Their network namespaces."""
+        return [one.namespace for one in self._processes]
 
     def start(self) -> None:
-        """Start the database and the switch daemon.
+        """Start all processes.
 
         Raises :class:`EmulationError` with the last log line of the one that fails.
         """
         self._directory.mkdir(mode=0o700)
-        database = self._directory / "conf.db"
-        if not SCHEMA.is_file():
-            raise EmulationError(
-                f"Open vSwitch is not installed ({SCHEMA} is missing): "
-                "apt-get install openvswitch-switch"
-            )
-        self._run(["ovsdb-tool", "create", str(database), str(SCHEMA)])
-        self._runtime.spawn(
-            "ovsdb-server",
-            ["ovsdb-server", f"--remote=punix:{self._socket}", "--pidfile", str(database)],
-            environment=self.environment,
-        )
-        self._await_database()
-        # One thread each, to leave the cores to packet processing.
-        threads = [f"other_config:n-{kind}-threads=1" for kind in ("handler", "revalidator")]
-        self.vsctl(["init"], ["set", "Open_vSwitch", ".", *threads], options=["--no-wait"])
-        self._runtime.spawn(
-            "ovs-vswitchd",
-            ["ovs-vswitchd", f"unix:{self._socket}", "--pidfile"],
-            namespace=self._runtime.names.switches_namespace,
-            environment={**self.environment, **_allocator()},
-        )
+        for one in self._processes:
+            one.start()
+
+    def of(self, switch: str) -> OvsProcess:
+        """Return the process that runs a switch."""
+        return self._processes[self._process_of.get(switch, 0)]
 
     def add_switches(
         self,
@@ -102,13 +75,27 @@ class PrivateOvs:
         ports: Mapping[str, Mapping[int, str]],
         controllers: Sequence[str],
     ) -> None:
-        """Create a bridge for each switch, with its ports at their numbers, in one transaction.
+        """Create a bridge for each switch, with its ports at their numbers.
 
-        ``controllers`` are Open vSwitch's names of its controllers, such as ``unix:PATH``.
-        A switch without a controller keeps its rules and forwards nothing else (fail mode
-        secure). Raises :class:`EmulationError` if a port could not be opened or did not get its
-        number.
+        Each process makes its own in one transaction. ``controllers`` are Open vSwitch's names of
+        its controllers, such as ``unix:PATH``. A switch without a controller keeps its rules and
+        forwards nothing else (fail mode secure). Raises :class:`EmulationError` if a port could not
+        be opened or did not get its number.
         """
+        for process in self._processes:
+            mine = [switch for switch in switches if self.of(switch.name) is process]
+            if not mine:
+                continue
+            process.vsctl(*self._commands(mine, ports, controllers))
+            process.check_ports({one.name: ports.get(one.name, {}) for one in mine})
+            process.prioritise(self._priority)
+
+    def _commands(
+        self,
+        switches: Sequence[Switch],
+        ports: Mapping[str, Mapping[int, str]],
+        controllers: Sequence[str],
+    ) -> list[list[str]]:
         commands: list[list[str]] = []
         for number, switch in enumerate(switches):
             commands += [
@@ -138,84 +125,17 @@ class PrivateOvs:
                     ["add-port", switch.name, interface],
                     ["set", "interface", interface, f"ofport_request={port}"],
                 ]
-        if commands:
-            self.vsctl(*commands)
-        self._check_ports(ports)
-        if self._priority:
-            prioritise(self.pid, self._priority)
+        return commands
 
     def use_tls(self, own: Pair, authority: Path) -> None:
         """Let the switches show a certificate, and accept controllers of a CA only."""
-        self.vsctl(["set-ssl", str(own.key), str(own.certificate), str(authority)])
-
-    def vsctl(self, *commands: Sequence[str], options: Sequence[str] = ()) -> str:
-        """Run ``ovs-vsctl`` commands as one transaction and return the output."""
-        argv = ["ovs-vsctl", f"--timeout={CHANGE_LIMIT_S}", *options]
-        for command in commands:
-            argv += ["--", *command]
-        return self._run(argv)
+        for process in self._processes:
+            process.vsctl(["set-ssl", str(own.key), str(own.certificate), str(authority)])
 
     def connected(self) -> dict[str, bool]:
         """Tell for each switch whether its controller is connected."""
-        rows = self._rows("Bridge", "name,controller")
-        links = {str(row[0]): row[1] for row in self._rows("Controller", "_uuid,is_connected")}
-        return {name: links.get(str(uuid)) is True for name, uuid in rows}
-
-    def _check_ports(self, ports: Mapping[str, Mapping[int, str]]) -> None:
-        numbers = {
-            name: (number, error)
-            for name, number, error in self._rows("Interface", "name,ofport,error")
+        return {
+            switch: there
+            for process in self._processes
+            for switch, there in process.connected().items()
         }
-        for owner, by_port in ports.items():
-            for port, interface in by_port.items():
-                number, error = numbers.get(interface, (None, "it is missing"))
-                if number != port:
-                    why = error if isinstance(error, str) else f"it got number {number}"
-                    raise EmulationError(f"{owner}: port {port} ({interface}) not opened: {why}")
-
-    def _rows(self, table: str, columns: str) -> list[list[Any]]:
-        text = self.vsctl([f"--columns={columns}", "list", table], options=["--format=json"])
-        rows: list[list[Any]] = json.loads(text)["data"]
-        return rows
-
-    def _run(self, argv: Sequence[str]) -> str:
-        try:
-            done = subprocess.run(
-                argv, env=self._full_environment(), capture_output=True, text=True, check=False
-            )
-        except FileNotFoundError as error:
-            raise EmulationError(
-                f"Open vSwitch is not installed ({error.filename} not found): "
-                "apt-get install openvswitch-switch"
-            ) from error
-        if done.returncode != 0:
-            lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-            for role in ("ovsdb-server", "ovs-vswitchd"):
-                if role in self._runtime.state.processes and not self._runs(role):
-                    lines.append(f"{role} has died: {self._runtime.last_words(role)}")
-            raise EmulationError(f"{argv[0]}: {lines[-1]}")
-        return done.stdout
-
-    def _runs(self, role: str) -> bool:
-        child = self._runtime.children.get(role)
-        return child is not None and child.poll() is None
-
-    def _full_environment(self) -> dict[str, str]:
-        return {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin", **self.environment}
-
-    def _await_database(self) -> None:
-        deadline = time.monotonic() + START_LIMIT_S
-        while True:
-            with socket.socket(socket.AF_UNIX) as probe:
-                try:
-                    probe.connect(str(self._socket))
-                except OSError:
-                    pass
-                else:
-                    return
-            if not self._runs("ovsdb-server") or time.monotonic() > deadline:
-                raise EmulationError(
-                    "Open vSwitch's ovsdb-server does not start: "
-                    + self._runtime.last_words("ovsdb-server")
-                )
-            time.sleep(0.01)

@@ -89,7 +89,7 @@ def existing_namespaces(names: Names) -> list[str]:
     """Return the existing network namespaces with this fabric's names."""
     if not NETNS_DIRECTORY.is_dir():
         return []
-    fixed = {names.switches_namespace, names.links_namespace}
+    fixed = {names.switches_namespace(), names.links_namespace}
     return sorted(
         entry.name
         for entry in NETNS_DIRECTORY.iterdir()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from common.errors import EmulationError
@@ -48,6 +48,7 @@ class End:
     """One end of a cable: the port of a switch, or the interface of a host (``port`` 0).
 
     ``interface`` is on the side of the switch or host, ``inner`` on that of the emulator.
+    ``process`` is the number of the Open vSwitch process that has the switch.
     """
 
     owner: str
@@ -55,6 +56,7 @@ class End:
     interface: str
     inner: str
     host: Host | None = None
+    process: int = 0
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,36 @@ def wire(fabric: Fabric) -> tuple[Cable, ...]:
     return tuple(cables)
 
 
+def divided(cables: Sequence[Cable], processes: int) -> tuple[Cable, ...]:
+    """Divide the switches, in order, among at most so many Open vSwitch processes.
+
+    Each gets about the same number of ports, and a switch at least.
+    """
+    of_switch = ports(cables)
+    each = sum(map(len, of_switch.values())) / processes
+    process, last, taken = {}, 0, 0
+    for switch, by_port in of_switch.items():
+        process[switch] = last
+        taken += len(by_port)
+        last += taken >= (last + 1) * each
+
+    def placed(end: End) -> End:
+        return replace(end, process=process.get(end.owner, 0))
+
+    return tuple(replace(one, a=placed(one.a), b=placed(one.b)) for one in cables)
+
+
+def switches_namespaces(cables: Sequence[Cable], names: Names) -> list[str]:
+    """Return the network namespace of each Open vSwitch process."""
+    last = max(process_of_switches(cables).values(), default=0)
+    return [names.switches_namespace(process) for process in range(last + 1)]
+
+
+def process_of_switches(cables: Sequence[Cable]) -> dict[str, int]:
+    """Switch -> the number of its Open vSwitch process."""
+    return {end.owner: end.process for one in cables for end in one.ends if end.host is None}
+
+
 def _check_names(fabric: Fabric) -> None:
     seen: set[str] = set()
     for name in [switch.name for switch in fabric.switches] + [host.name for host in fabric.hosts]:
@@ -173,17 +205,18 @@ def plain_pairs(cables: Sequence[Cable], names: Names) -> Iterator[str]:
         )
 
 
-def switch_ends(cables: Sequence[Cable]) -> Iterator[str]:
-    """Yield commands for ``ip -batch``, in the switches' namespace, that open switch ports."""
-    for by_port in ports(cables).values():
-        for interface in by_port.values():
-            yield f"link set {interface} up"
+def switch_ends(cables: Sequence[Cable]) -> dict[int, list[str]]:
+    """Return commands for ``ip -batch`` that open switch ports, by Open vSwitch process."""
+    found: dict[int, list[str]] = {}
+    for end in (end for cable in cables for end in cable.ends if end.host is None):
+        found.setdefault(end.process, []).append(f"link set {end.interface} up")
+    return found
 
 
 def _placed(end: End, names: Names, inner_mtu: int) -> str:
     """Return the rest of a ``link add``: MTU, address and namespace of a switch's or host's end."""
     if end.host is None:
-        return f"mtu {inner_mtu} netns {names.switches_namespace}"
+        return f"mtu {inner_mtu} netns {names.switches_namespace(end.process)}"
     return f"mtu {HOST_MTU} address {end.host.mac} netns {names.host_namespace(end.owner)}"
 
 
@@ -210,7 +243,7 @@ def emulator_config(
     buffer: Mapping[str, int] | None = None,
     watchdog: Mapping[str, Any] | None = None,
     pause_share: float | None = None,
-    settings: Mapping[str, float | str] | None = None,
+    settings: Mapping[str, Any] | None = None,
     tags: HostTags | None = None,
 ) -> dict[str, Any]:
     """Return the emulator's configuration (docs/emulator-protocol.md).

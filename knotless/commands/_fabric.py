@@ -9,6 +9,7 @@ import click
 
 from common.flow_control import AUTO
 from emulation.limits import require_limits
+from emulation.options import MOST_PROCESSES, PORTS_OF_EACH, PORTS_OF_ONE
 from experiments.framework.options import FiniteRange
 from knotless.commands._options import MAX_SLOW_DOWN, json_option
 from knotless.commands._plan_options import plan_options
@@ -78,6 +79,13 @@ _PARAMETERS = [
         show_default=True,
         help="Datapath of Open vSwitch: userspace, or that of the kernel, which is faster and needs"
         " the module openvswitch; auto: the kernel's where it works.",
+    ),
+    click.option(
+        "--switch-processes",
+        type=click.IntRange(1, MOST_PROCESSES),
+        metavar="N",
+        help="Open vSwitch processes that share the switches [default: 1, or one for each"
+        f" {PORTS_OF_EACH} ports of a fabric with more than {PORTS_OF_ONE}].",
     ),
     watchdog_options,
     click.option(

@@ -18,9 +18,9 @@ from topologies import load
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture
-def fabric(start: Start) -> EmulatedFabric:
-    return start("ring,4")
+@pytest.fixture(params=[1, 3], ids=["one Open vSwitch", "three"])
+def fabric(start: Start, request: pytest.FixtureRequest) -> EmulatedFabric:
+    return start("ring,4", switch_processes=request.param)
 
 
 def port_states(fabric: EmulatedFabric, switch: str) -> dict[int, str]:

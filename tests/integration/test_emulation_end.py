@@ -137,7 +137,7 @@ def test_ports_have_the_numbers_of_the_fabric(names: Names) -> None:
     with plain(names, "torus,2,3,hosts=2") as fabric:
         for switch, ports in wiring.ports(wiring.wire(fabric.fabric)).items():
             for number, interface in ports.items():
-                found = fabric.ovs.vsctl(["get", "interface", interface, "ofport"])
+                found = fabric.ovs.of(switch).vsctl(["get", "interface", interface, "ofport"])
                 assert found.strip() == str(number), (switch, interface)
 
 
@@ -146,7 +146,7 @@ def test_open_vswitch_has_the_priority_that_was_asked_for(
     names: Names, priority: int, policy: int
 ) -> None:
     with plain(names, "flat,2", switch_priority=priority) as fabric:
-        for task in Path(f"/proc/{fabric.ovs.pid}/task").iterdir():
+        for task in Path(f"/proc/{fabric.ovs.pids[0]}/task").iterdir():
             assert os.sched_getscheduler(int(task.name)) & ~os.SCHED_RESET_ON_FORK == policy
             assert os.sched_getparam(int(task.name)).sched_priority == priority
 
@@ -218,7 +218,7 @@ def test_a_second_start_is_refused_and_harms_nothing(names: Names) -> None:
 
 
 def test_a_namespace_that_is_not_ours_is_left_alone(names: Names) -> None:
-    space = names.switches_namespace
+    space = names.switches_namespace()
     namespaces.ip_batch([f"netns add {space}"])
     try:
         with pytest.raises(KnotlessError, match="not made by knotless"):

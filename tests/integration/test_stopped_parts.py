@@ -19,10 +19,13 @@ from tests.integration.conftest import Start
 STOPPED_S = 0.6
 
 
-@pytest.fixture
-def flooded(start: Start) -> Iterator[tuple[EmulatedFabric, subprocess.Popen[str]]]:
+@pytest.fixture(params=[1, 2], ids=["one Open vSwitch", "two"])
+def flooded(
+    start: Start, request: pytest.FixtureRequest
+) -> Iterator[tuple[EmulatedFabric, subprocess.Popen[str]]]:
     """Return a fabric, and the program that sends as fast as it can from h1 to h3."""
-    fabric = start("ring,4,rate=10,delay=500", PlanRequest.of(engine="updown"))
+    plan = PlanRequest.of(engine="updown")
+    fabric = start("ring,4,rate=10,delay=500", plan, switch_processes=request.param)
     there = fabric.fabric.hosts[2].ip
     code = (
         "import socket\n"
@@ -64,7 +67,7 @@ def test_virtual_time_waits_while_open_vswitch_is_stopped(
 ) -> None:
     fabric, _ = flooded
     runs_on(fabric)
-    stop_for_a_while(fabric.ovs.pid)
+    stop_for_a_while(fabric.ovs.pids[-1])
     runs_on(fabric)
     status = fabric.daemon.status()
     assert status["holds"]["switch"]["ms"] >= 1000 * STOPPED_S / 2
@@ -108,7 +111,7 @@ def test_frames_in_an_open_vswitch_that_ends_make_the_run_invalid(
 ) -> None:
     fabric, _ = flooded
     runs_on(fabric)
-    os.kill(fabric.ovs.pid, signal.SIGKILL)
+    os.kill(fabric.ovs.pids[-1], signal.SIGKILL)
     until("an invalid run", lambda: not fabric.daemon.status()["valid"])
     status = fabric.daemon.status()
     assert status["abandoned"] > 0

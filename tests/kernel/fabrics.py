@@ -94,8 +94,8 @@ def two(datapath: str) -> dict[str, Any]:
     other = EmulatedFabric(load("flat,2"), name="other", controller="none", **settings)
     with one:
         with other:
-            during = [datapaths(lab.names.switches_namespace) for lab in (one, other)]
-        after = datapaths(one.names.switches_namespace)
+            during = [datapaths(lab.names.switches_namespace()) for lab in (one, other)]
+        after = datapaths(one.names.switches_namespace())
         ping = one.host("h1").popen(["ping", "-c", "3", one.fabric.hosts[2].ip])
         found = {"during": during, "after": after, "ping": ping.wait(), "dropped": dropped(one)}
     return {**found, "left": left(one.names) + left(other.names)}

@@ -22,7 +22,8 @@ def test_names_of_two_fabrics_never_meet() -> None:
     for name in ("a", "a-h1", "a-h1-b", "b", "a" * 24):
         names = names_of(name)
         for space in (
-            names.switches_namespace,
+            names.switches_namespace(),
+            names.switches_namespace(1),
             names.links_namespace,
             names.host_namespace("h1"),
             names.host_namespace("links"),

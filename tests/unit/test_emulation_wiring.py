@@ -160,3 +160,39 @@ def test_watchdog_and_pause_limit_apply_to_all_links() -> None:
     for link in config["links"]:
         assert watchdog.items() <= link.items()
         assert link["pause_limit"] == {"share": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("spec", "processes"), [("torus,3,3,hosts=2", 4), ("ring,4", 4), ("ring,4", 1)]
+)
+def test_switches_are_divided_by_ports(spec: str, processes: int) -> None:
+    cables = wiring.divided(wiring.wire(load(spec)), processes)
+    of = wiring.process_of_switches(cables)
+    assert set(of.values()) == set(range(processes))
+    taken = [0] * processes
+    for switch, by_port in wiring.ports(cables).items():
+        taken[of[switch]] += len(by_port)
+    largest = max(len(by_port) for by_port in wiring.ports(cables).values())
+    assert max(taken) - min(taken) <= 2 * largest
+    spaces = wiring.switches_namespaces(cables, NAMES)
+    assert len(set(spaces)) == processes
+    for process, commands in wiring.switch_ends(cables).items():
+        ours = {
+            end.interface
+            for one in cables
+            for end in one.ends
+            if end.host is None and of[end.owner] == process
+        }
+        assert {command.split()[2] for command in commands} == ours
+        placed = "\n".join(wiring.emulated_pairs(cables, NAMES))
+        for name in ours:
+            assert f" {name} mtu {wiring.INNER_MTU} netns {spaces[process]}\n" in placed + "\n"
+
+
+def test_every_process_has_a_switch() -> None:
+    of = wiring.process_of_switches(wiring.divided(wiring.wire(load("fattree2,6")), 32))
+    assert set(of.values()) == set(range(max(of.values()) + 1))
+
+
+def test_without_ports_there_is_one_process() -> None:
+    assert wiring.switches_namespaces(wiring.divided((), 1), NAMES) == [NAMES.switches_namespace()]

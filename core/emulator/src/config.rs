@@ -33,8 +33,9 @@ pub struct Config {
     /// microseconds of real time.
     #[serde(default = "defaults::host_wait_us")]
     pub host_wait_us: u64,
-    /// Process id of ovs-vswitchd, to learn which frames it has dropped.
-    pub switch_process: Option<u32>,
+    /// Process ids of every ovs-vswitchd, to learn which frames they have dropped.
+    #[serde(default)]
+    pub switch_processes: Vec<u32>,
     /// What forwards the frames of its switches.
     #[serde(default)]
     pub datapath: Datapath,

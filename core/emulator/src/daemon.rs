@@ -55,7 +55,7 @@ pub struct Daemon {
     /// How much processor time the programs of a host get while virtual time waits for them.
     host_wait: Time,
     hosts: HostProbe,
-    probe: Option<SwitchProbe>,
+    probe: SwitchProbe,
     clock_page: Option<Writer>,
     held: Option<Held>,
     idle: bool,
@@ -90,9 +90,8 @@ impl Daemon {
         if let Err(error) = set_realtime_priority() {
             log.line(&format!("not real-time ({error}): virtual time may be slower"));
         }
-        let open = |process| SwitchProbe::open(process, config.datapath);
-        let probe = config.switch_process.map(open).transpose();
-        let probe = environment(probe, || "switch_process".into())?;
+        let probe = SwitchProbe::open(&config.switch_processes, config.datapath);
+        let probe = environment(probe, || "switch_processes".into())?;
         let is_host = |end: &End| matches!(end.owner, Owner::Host { .. });
         let hosts = fabric.ends.iter().filter(|end| is_host(end)).count();
         let start_ns = monotonic_ns();

@@ -6,7 +6,7 @@ use super::Daemon;
 use crate::engine::Hold;
 use crate::fabric::{EndId, Owner};
 use crate::sys::host_probe::HostActivity;
-use crate::sys::switch_probe::{Activity, SwitchProbe};
+use crate::sys::switch_probe::Activity;
 
 /// A frame that has been in a switch for this long may have been dropped; a host that has not
 /// handed over packets for this long may have none.
@@ -48,7 +48,7 @@ impl Daemon {
                 }
                 // All of them have been sent. What is received below may hand over more.
                 let handed = self.engine.in_switches();
-                match self.probe.as_mut().map_or(Activity::Busy, SwitchProbe::activity) {
+                match self.probe.activity() {
                     Activity::Busy if waited < ABANDON_AFTER => {}
                     Activity::Busy => self.engine.conclude(sequence, false),
                     Activity::Waiting => {

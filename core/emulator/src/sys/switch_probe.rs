@@ -1,6 +1,6 @@
 //! Whether Open vSwitch has finished with every frame that it has got.
 //!
-//! With the userspace datapath one thread receives the frames of all ports from packet sockets,
+//! A fabric may have several processes of it. With the userspace datapath one thread of each receives the frames of all ports from packet sockets,
 //! processes them and sends them, before it sleeps in poll(). With the datapath of the kernel most
 //! frames come out before the system call that hands them over returns. The first of each flow goes
 //! to a handler thread of Open vSwitch through a netlink socket; the thread sends it before it sleeps
@@ -25,49 +25,39 @@ const COLUMN_NETLINK_LOST: usize = 8;
 /// The name that the threads of Open vSwitch have that handle the first frames of flows.
 const HANDLER: &str = "handler";
 
-/// What Open vSwitch does.
+/// What the processes of Open vSwitch do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// It has finished with every frame.
+    /// They have finished with every frame.
     Waiting,
-    /// It has finished with every frame, but the kernel has lost frames since this was seen last,
+    /// They have finished with every frame, but the kernel has lost frames since this was seen last,
     /// perhaps some of them.
     Lossy,
-    /// It may have frames.
+    /// One may have frames.
     Busy,
-    /// It has ended.
+    /// One has ended.
     Ended,
 }
 
-/// The files of /proc that show what the process and the kernel do.
+/// The files of /proc that show what the processes and the kernel do.
 #[derive(Debug)]
 pub struct SwitchProbe {
-    datapath: Datapath,
-    process: u32,
-    /// The sockets from which the process receives frames.
-    sockets: File,
-    main: PollSleep,
+    processes: Vec<SwitchProcess>,
     deliverers: Deliverers,
-    /// Frames that the kernel had lost when the process was last seen to have finished.
+    /// Frames that the kernel had lost when the processes were last seen to have finished.
     lost: u64,
     text: String,
 }
 
 impl SwitchProbe {
-    /// Observe the process with this id.
+    /// Observe the processes with these ids.
     ///
     /// # Errors
     /// There is no such process, or it may not be observed.
-    pub fn open(process: u32, datapath: Datapath) -> io::Result<SwitchProbe> {
-        let sockets = match datapath {
-            Datapath::User => "packet",
-            Datapath::Kernel => "netlink",
-        };
+    pub fn open(processes: &[u32], datapath: Datapath) -> io::Result<SwitchProbe> {
+        let open = |process: &u32| SwitchProcess::open(*process, datapath);
         let mut probe = SwitchProbe {
-            datapath,
-            process,
-            sockets: open(&format!("/proc/{process}/net/{sockets}"))?,
-            main: PollSleep::open(process, process)?,
+            processes: processes.iter().map(open).collect::<io::Result<_>>()?,
             deliverers: Deliverers::find(),
             lost: 0,
             text: String::new(),
@@ -76,17 +66,18 @@ impl SwitchProbe {
         Ok(probe)
     }
 
-    /// What the process does now.
+    /// What the processes do now. Without any, something else may have the frames.
     pub fn activity(&mut self) -> Activity {
-        // In the order in which frames move on, so that none is overlooked.
-        let delivered = !self.deliverers.are_busy();
-        let empty = self.are_sockets_empty();
-        let Ok(main_sleeps) = self.main.lasts(&mut self.text) else { return Activity::Ended };
-        let finished = match self.datapath {
-            Datapath::User => main_sleeps,
-            Datapath::Kernel => handlers_sleep(self.process, &mut self.text),
-        };
-        if !(delivered && empty.unwrap_or(false) && finished) || self.deliverers.are_busy() {
+        // In the order in which frames move on, so that none is overlooked. From one process to
+        // another they get only through the emulator.
+        let mut finished = !self.processes.is_empty() && !self.deliverers.are_busy();
+        for process in &mut self.processes {
+            match process.has_finished(&mut self.text) {
+                Ok(has_finished) => finished &= has_finished,
+                Err(_) => return Activity::Ended,
+            }
+        }
+        if !finished || self.deliverers.are_busy() {
             return Activity::Busy;
         }
         match self.lost() {
@@ -98,25 +89,68 @@ impl SwitchProbe {
         }
     }
 
-    fn are_sockets_empty(&mut self) -> io::Result<bool> {
-        let text = read(&mut self.sockets, &mut self.text)?;
+    /// How many frames the kernel has lost so far: they found a backlog or the socket of a handler
+    /// full.
+    fn lost(&mut self) -> io::Result<u64> {
+        let mut lost = self.deliverers.lost();
+        for process in &mut self.processes {
+            lost += process.lost(&mut self.text)?;
+        }
+        Ok(lost)
+    }
+}
+
+/// One of the processes.
+#[derive(Debug)]
+struct SwitchProcess {
+    datapath: Datapath,
+    id: u32,
+    /// The sockets from which it receives frames.
+    sockets: File,
+    main: PollSleep,
+}
+
+impl SwitchProcess {
+    fn open(id: u32, datapath: Datapath) -> io::Result<SwitchProcess> {
+        let sockets = match datapath {
+            Datapath::User => "packet",
+            Datapath::Kernel => "netlink",
+        };
+        let sockets = open(&format!("/proc/{id}/net/{sockets}"))?;
+        Ok(SwitchProcess { datapath, id, sockets, main: PollSleep::open(id, id)? })
+    }
+
+    /// Whether it has finished with every frame that the kernel has delivered.
+    ///
+    /// # Errors
+    /// It has ended.
+    fn has_finished(&mut self, text: &mut String) -> io::Result<bool> {
+        let empty = self.are_sockets_empty(text);
+        let main_sleeps = self.main.lasts(text)?;
+        let finished = match self.datapath {
+            Datapath::User => main_sleeps,
+            Datapath::Kernel => handlers_sleep(self.id, text),
+        };
+        Ok(empty.unwrap_or(false) && finished)
+    }
+
+    fn are_sockets_empty(&mut self, text: &mut String) -> io::Result<bool> {
+        let text = read(&mut self.sockets, text)?;
         Ok(match self.datapath {
             Datapath::User => are_packet_sockets_empty(text),
             Datapath::Kernel => generic_sockets(text).all(|socket| socket.bytes == 0),
         })
     }
 
-    /// How many frames the kernel has lost so far: they found a backlog or the socket of a handler
-    /// full.
-    fn lost(&mut self) -> io::Result<u64> {
-        let of_sockets = match self.datapath {
-            Datapath::User => 0,
+    /// Frames that found a socket of a handler full.
+    fn lost(&mut self, text: &mut String) -> io::Result<u64> {
+        match self.datapath {
+            Datapath::User => Ok(0),
             Datapath::Kernel => {
-                let text = read(&mut self.sockets, &mut self.text)?;
-                generic_sockets(text).map(|socket| socket.lost).sum()
+                let text = read(&mut self.sockets, text)?;
+                Ok(generic_sockets(text).map(|socket| socket.lost).sum())
             }
-        };
-        Ok(of_sockets + self.deliverers.lost())
+        }
     }
 }
 
@@ -200,7 +234,7 @@ mod tests {
     fn a_process_that_has_ended_is_recognised() {
         for datapath in BOTH {
             let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-            let mut probe = SwitchProbe::open(child.id(), datapath).unwrap();
+            let mut probe = SwitchProbe::open(&[child.id()], datapath).unwrap();
             assert_ne!(probe.activity(), Activity::Ended);
             child.kill().unwrap();
             child.wait().unwrap();
@@ -208,12 +242,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn all_processes_must_have_finished() {
+        let python = |program: &str| {
+            std::process::Command::new("python3").args(["-c", program]).spawn().unwrap()
+        };
+        let [mut polls, mut spins] =
+            ["import select; select.poll().poll()", "while True: pass"].map(python);
+        let mut both = SwitchProbe::open(&[polls.id(), spins.id()], Datapath::User).unwrap();
+        assert!((0..100).all(|_| both.activity() == Activity::Busy));
+        spins.kill().unwrap();
+        spins.wait().unwrap();
+        assert_eq!(both.activity(), Activity::Ended);
+        polls.kill().unwrap();
+        polls.wait().unwrap();
+        assert_eq!(SwitchProbe::open(&[], Datapath::User).unwrap().activity(), Activity::Busy);
+    }
+
     /// The userspace datapath must sleep in poll(); threads that are no handlers do not matter to
     /// the datapath of the kernel.
     #[test]
     fn the_threads_that_count_are_those_of_the_datapath() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let mut user = SwitchProbe::open(child.id(), Datapath::User).unwrap();
+        let mut user = SwitchProbe::open(&[child.id()], Datapath::User).unwrap();
         assert_eq!(user.activity(), Activity::Busy, "it does not sleep in poll()");
         assert!(handlers_sleep(child.id(), &mut String::new()));
         child.kill().unwrap();
