@@ -28,6 +28,7 @@ from bench import (
     routing,
     simulation,
     switch_priority,
+    switch_processes,
 )
 from bench.entry import run_benchmark
 from common.files import read_text, write_all
@@ -38,6 +39,7 @@ PAGES = (
     "decisions/datapath.md",
     "decisions/real-time-switches.md",
     "decisions/repair.md",
+    "decisions/switch-processes.md",
     "emulation.md",
     "failures.md",
     "messages.md",
@@ -58,6 +60,7 @@ TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "routing": routing.table_of,
     "simulation": simulation.table_of,
     "switch-priority": switch_priority.table_of,
+    "switch-processes": switch_processes.table_of,
 }
 """Name of a stored run -> the lines of its table."""
 
