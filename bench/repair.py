@@ -241,6 +241,7 @@ def measure(
         "frames_per_s": round(frames_per_s * len(names)),
         "flow_control": plan.flow_control,
         **figures(plan, found, records),
+        "switch_processes": lab.switch_processes,
         "stretch": stretch,
         "cpu_percent": busy,
         "load_1min": round(psutil.getloadavg()[0], 1),

@@ -12,8 +12,9 @@ from routing.request import PlanRequest
 from topologies.fabric import Fabric
 
 PORTS_OF_ONE = 256
-"""A fabric with more ports than this has several Open vSwitch processes."""
+"""Unless a number is asked for, a fabric with more ports has several Open vSwitch processes."""
 PORTS_OF_EACH = 50
+"""Then each has about as many ports. Both are fitted; see docs/decisions/switch-processes.md."""
 MOST_PROCESSES = 32
 
 
