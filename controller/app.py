@@ -87,7 +87,12 @@ class KnotlessController(app_manager.RyuApp):
         switches = Switches(
             service.status,
             service,
-            pace=replace(DEFAULT_PACE, emulator=emulator, ahead=Background().call),
+            pace=replace(
+                DEFAULT_PACE,
+                emulator=emulator,
+                open_vswitch=config.open_vswitch_path(settings, path),
+                ahead=Background().call,
+            ),
             prober=probes,
             election=None if number is None else service.several.election(number),
             refresh=service.several.follow_operators,

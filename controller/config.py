@@ -97,6 +97,9 @@ class Config(PlanRequest):
         Empty: there is only this one.
     emulator : control socket of the link emulator, for events of pause storms and to see whether
         probes wait at a paused port; its path is relative to this file. None: there is no emulator.
+    open_vswitch : directory with the control sockets (`ovs-vswitchd.PID.ctl`) of the Open vSwitch
+        processes that are switches of the fabric on this machine; they tell when no cached entries
+        of older rules are left. Its path is relative to this file. None: they are not asked.
     discovery : what probes find out about links between switches: `verify` that they are wired as
         declared and lose no frames silently, or `none`: no probes are sent. With `learn` they also
         find the fabric, if its file does not exist; it is then written, and used.
@@ -118,6 +121,7 @@ class Config(PlanRequest):
         tuple[ControllerAddress, ...], Field(strict=False), AfterValidator(_different)
     ] = ()
     emulator: Annotated[str, Field(min_length=1)] | None = None
+    open_vswitch: Annotated[str, Field(min_length=1)] | None = None
     discovery: Literal["verify", "learn", "none"] = "verify"
     learn_quiet_s: Annotated[float, Field(gt=0, le=3600)] = 5.0
     hosts: Annotated[tuple[DeclaredHost, ...], Field(strict=False)] = ()
@@ -265,6 +269,11 @@ def own_number(config: Config, host: str, port: int) -> int | None:
 def emulator_path(config: Config, path: Path | None) -> Path | None:
     """Return the control socket that the configuration in ``path`` names, if it does."""
     return _beside(path, config.emulator)
+
+
+def open_vswitch_path(config: Config, path: Path | None) -> Path | None:
+    """Return the directory of control sockets that the configuration in ``path`` names."""
+    return _beside(path, config.open_vswitch)
 
 
 def _beside(path: Path | None, name: str | None) -> Path | None:

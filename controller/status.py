@@ -127,11 +127,8 @@ class Status:
             f"{name} is drained but still used: without it, some hosts could not reach each other"
             for name in self.transition.goal.avoided.needed
         ]
-        if late := self.transition.not_drained:
-            lines.append(
-                f"packets of older rules have not left {', '.join(late[:_SHOWN])}: a host may pause"
-                " its link, or load never lets the link become empty"
-            )
+        if self.transition.not_drained is not None:
+            lines.append(self.transition.not_drained)
         return lines + list(self.desired.verdict.problems)
 
     def unknown_dpid(self, dpid: int) -> str:

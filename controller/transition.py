@@ -49,8 +49,8 @@ class Transition:
     """Where the fabric is on its way to its goal.
 
     ``problem`` is why the goal cannot be reached, one line, or None. ``planned`` is the last way
-    that was taken. ``not_drained`` are the channels (``s1:2``) that packets of older rules have not
-    left for a long time. ``number`` counts the steps: it is that of the rules of :meth:`wanted`.
+    that was taken. ``not_drained`` is why packets of older rules have not left for a long time, one
+    line, or None. ``number`` counts the steps: it is that of the rules of :meth:`wanted`.
     ``flow_control`` is that of the links.
     """
 
@@ -60,7 +60,7 @@ class Transition:
         self.goal = self._reached = Goal(desired)
         self.existing = Existing(desired.fabric)
         self.problem: str | None = None
-        self.not_drained: list[str] = []
+        self.not_drained: str | None = None
         self.planned: Planned | None = None
         self.flow_control = desired.plan.flow_control
         self._held = Generation(dict(rules), tags)

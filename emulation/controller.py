@@ -77,6 +77,7 @@ def write_config(
     config = {
         "fabric": names.fabric_file.name,
         **{key: value for key, value in plan.items() if value is not None},
+        "open_vswitch": names.ovs_directory.name,
         "state_file": names.overrides_file.name,
         "rest": {"host": ADDRESS, "port": rest_ports[0], "token_file": names.token_file.name},
     }

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,7 +20,8 @@ from controller.draining import Counters, channels_between
 from controller.losses import Losses, counted
 from controller.observed import Observed
 from controller.planning import Planned, Task, planned
-from controller.southbound.drains import CountedDrain, Drain, EmulatedDrain
+from controller.southbound.caches import AfterCaches, unchecked
+from controller.southbound.drains import CountedDrain, Drain, EmulatedDrain, has_drained
 from controller.status import Status
 from controller.unfinished import Begun, Unfinished
 from topologies.failures import Failures
@@ -37,7 +39,8 @@ class Pace:
 
     ``execute`` calls a function that can take long, while green threads go on. Counters are read
     every ``drain_interval_s`` while packets of older rules leave; of a fabric of ours, the control
-    socket ``emulator`` is asked instead. ``ahead`` calls functions that plan ahead, as
+    socket ``emulator`` is asked instead. The Open vSwitch processes with control sockets in the
+    directory ``open_vswitch`` are asked before that. ``ahead`` calls functions that plan ahead, as
     :meth:`controller.background.Background.call` does; None: nothing is planned ahead. A takeover
     that lacks switches tries again after ``retry_s``.
     """
@@ -46,6 +49,7 @@ class Pace:
     drain_interval_s: float = 0.05
     ahead: Callable[..., bytes] | None = None
     emulator: Path | None = None
+    open_vswitch: Path | None = None
     retry_s: float = 0.5
 
 
@@ -247,19 +251,24 @@ class Conductor:
                 transition.drained()
                 return
             drain = self._drain_of_step()
-            while transition.number == number:
-                if drain.look():
-                    transition.drained()
+            while not has_drained(drain, lambda: transition.number == number):
+                if transition.number != number:
                     return
                 if time.monotonic() - began_s > DRAIN_REPORT_S:
-                    transition.not_drained = drain.late
+                    transition.not_drained = drain.problem
                 hub.sleep(drain.pause_s)
+            transition.drained()
         finally:
-            transition.not_drained = []
+            transition.not_drained = None
             self._is_draining = False
             self.wake()
 
     def _drain_of_step(self) -> Drain:
+        if self._pace.open_vswitch is None:
+            return self._begin_drain()
+        return AfterCaches(partial(unchecked, self._pace.open_vswitch), self._begin_drain)
+
+    def _begin_drain(self) -> Drain:
         if self._pace.emulator is not None:
             return EmulatedDrain(self._status, self._pace.emulator)
         read, interval_s = self._hands.port_counters, self._pace.drain_interval_s

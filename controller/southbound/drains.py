@@ -7,8 +7,7 @@ of hardware do, and all channels at one moment (:class:`EmulatedDrain`).
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Protocol
@@ -22,17 +21,26 @@ from topologies.failures import Failures, usable
 
 _SNAPSHOT_INTERVAL_S = 0.005
 """A round needs at least as long as a frame needs for a link."""
-CACHES_S = 0.1
-"""Open vSwitch confirms a change before it has checked its cached entries of older rules. OpenFlow
-does not show when that is done, so for this long no snapshot counts."""
+
+
+_SHOWN = 3
+
+
+def _not_left(ports: Sequence[str]) -> str | None:
+    if not ports:
+        return None
+    return (
+        f"packets of older rules have not left {', '.join(ports[:_SHOWN])}: a host may pause its"
+        " link, or load never lets the link become empty"
+    )
 
 
 class Drain(Protocol):
     """Waits for the packets of one step."""
 
     @property
-    def late(self) -> list[str]:
-        """The ports that packets of older rules may not have left, ``s1:2``."""
+    def problem(self) -> str | None:
+        """What it waits for, one line; None: nothing is known yet."""
 
     @property
     def pause_s(self) -> float:
@@ -40,6 +48,14 @@ class Drain(Protocol):
 
     def look(self) -> bool:
         """Look at the counters; return whether all packets of older rules have left."""
+
+
+def has_drained(drain: Drain, is_current: Callable[[], bool]) -> bool:
+    """Look; return whether all packets have left and the step is still the one that waits.
+
+    Another step can begin while switches or the emulator are asked.
+    """
+    return is_current() and drain.look() and is_current()
 
 
 class CountedDrain:
@@ -57,9 +73,10 @@ class CountedDrain:
         self._draining: Draining | None = None
 
     @property
-    def late(self) -> list[str]:
+    def problem(self) -> str | None:
         """See :class:`Drain`."""
-        return [port_text(sender) for sender, _ in self._draining.late] if self._draining else []
+        late = self._draining.late if self._draining else []
+        return _not_left([port_text(sender) for sender, _ in late])
 
     @property
     def pause_s(self) -> float:
@@ -98,20 +115,18 @@ class EmulatedDrain:
     pause_s = _SNAPSHOT_INTERVAL_S
 
     def __init__(self, status: Status, emulator: Path) -> None:
-        self._emulator, self._began_s = emulator, time.monotonic()
+        self._emulator = emulator
         rounds, _ = status.transition.drain_rounds()
         # Packets that old rules have let in can still be on the lines of hosts.
         self._draining = PriorityDraining(rounds + 1)
 
     @property
-    def late(self) -> list[str]:
+    def problem(self) -> str | None:
         """See :class:`Drain`."""
-        return sorted({channel for channel, _ in self._draining.late})
+        return _not_left(sorted({channel for channel, _ in self._draining.late}))
 
     def look(self) -> bool:
         """See :class:`Drain`."""
-        if time.monotonic() < self._began_s + CACHES_S:
-            return False
         try:
             channels = ask(self._emulator, "under-way")["channels"]
             counted = {
