@@ -8,7 +8,6 @@ it. Rules are never deleted on exit: a fabric keeps forwarding without its contr
 from __future__ import annotations
 
 import gc
-import logging
 import os
 import signal
 import sys
@@ -25,6 +24,7 @@ from common.files import write_whole
 from controller import config
 from controller.background import Background
 from controller.learning import Learning
+from controller.leaving import leave
 from controller.losses import Losses
 from controller.northbound.early import EarlyStatus
 from controller.service import Service
@@ -51,7 +51,7 @@ class KnotlessController(app_manager.RyuApp):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        signal.signal(signal.SIGTERM, _leave)
+        signal.signal(signal.SIGTERM, leave)
         self._counts = listener.CountedLater()
         try:
             self._path = path = config.find()
@@ -128,7 +128,8 @@ class KnotlessController(app_manager.RyuApp):
             self._begin()
         except KnotlessError as error:
             sys.stderr.write(f"knotless: {error}\n")
-            _exit(2)
+            sys.stderr.flush()
+            os._exit(2)
         for datapath in self._learner.datapaths:
             self.switches.connected(datapath)
 
@@ -185,14 +186,3 @@ class KnotlessController(app_manager.RyuApp):
 def _fail(error: KnotlessError) -> NoReturn:
     sys.stderr.write(f"knotless: {error}\n")
     raise SystemExit(2) from error
-
-
-def _leave(_signal: int, _frame: object) -> None:
-    """Exit at once: there is nothing to save, and the switches keep their rules."""
-    _exit(0)
-
-
-def _exit(status: int) -> NoReturn:
-    logging.shutdown()
-    sys.stderr.flush()
-    os._exit(status)
