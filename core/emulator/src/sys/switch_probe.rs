@@ -4,9 +4,10 @@
 //! receives the frames of all its ports from packet sockets, processes them and sends them, before it
 //! sleeps in poll(). With the datapath of the kernel most frames come out before the system call that
 //! hands them over returns. The first of each flow goes to a handler thread of Open vSwitch through a
-//! netlink socket; the thread sends it before it sleeps in poll(). So if the kernel has no frame left to deliver, then no such socket holds anything, then
-//! these threads sleep in poll(), and then the kernel has no frame left to deliver that they have
-//! sent, every frame that was handed over before has been sent, dropped, or given to a controller.
+//! netlink socket; the thread sends it before it sleeps in poll(). So if the kernel has no frame left
+//! to deliver, then no such socket holds anything, then these threads sleep in poll(), and then the
+//! kernel has no frame left to deliver that they have sent, every frame that was handed over before
+//! has been sent, dropped, or given to a controller.
 
 use std::fs::{self, File};
 use std::io;
