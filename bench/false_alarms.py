@@ -11,26 +11,24 @@ that the controller reports is a false alarm.
 
 from __future__ import annotations
 
-import json
 import random
 import secrets
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
-import psutil
 
-from bench.entry import run_benchmark
+from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
 from bench.pause_storms import LONGEST, PAUSE
 from bench.repair import Watch, traffic
 from emulation.network import EmulatedFabric
 from emulation.runtime import require_root
 from routing.plan import make_plan
 from routing.request import PlanRequest
-from runs.machine import machine, versions
 from topologies import load
 
 FABRIC = "torus,4,4"
@@ -76,8 +74,6 @@ def measure(minutes: float, seed: int) -> dict[str, Any]:
         if channel["from"].split(":")[0] in switches and channel["to"].split(":")[0] in switches
     ]
     return {
-        "machine": machine(),
-        "versions": versions(),
         "minutes": minutes,
         "seed": seed,
         "storms": storms,
@@ -87,8 +83,23 @@ def measure(minutes: float, seed: int) -> dict[str, Any]:
         "faults": faults_of(watch),
         "valid": status["valid"],
         "stretch": status["stretch"],
-        "load_average": round(psutil.getloadavg()[0], 1),
     }
+
+
+def table_of(run: Mapping[str, Any]) -> list[str]:
+    """Return the lines in docs/decisions/probes.md."""
+    return [line_of(run), "", machine_line(run)]
+
+
+def line_of(run: Mapping[str, Any]) -> str:
+    """Return one line about a run."""
+    validity = "valid" if run["valid"] else "NOT valid"
+    return (
+        f"{run['storms']} storms in {run['minutes']:g} min; {run['channels_paused']} of"
+        f" {run['channels']} channels between switches were paused, together for"
+        f" {run['paused_s']:,.0f} s of virtual time; stretch {run['stretch']:.2f}, {validity};"
+        f" {len(run['faults'])} faults reported."
+    )
 
 
 def storm(lab: EmulatedFabric, host: str, dice: random.Random) -> None:
@@ -115,18 +126,12 @@ def faults_of(watch: Watch) -> list[dict[str, Any]]:
 @click.option("--minutes", default=60.0, show_default=True, type=click.FloatRange(min=0.1))
 @click.option("--seed", default=1, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a line.")
+@table_option(table_of)
 def main(minutes: float, seed: int, as_json: bool) -> None:
     """Count the false alarms of probes during pause storms."""
     require_root()
-    found = measure(minutes, seed)
-    if as_json:
-        click.echo(json.dumps(found, indent=1))
-    else:
-        click.echo(
-            f"{found['storms']} storms in {minutes:g} min; {found['channels_paused']} of"
-            f" {found['channels']} channels between switches were paused, together for"
-            f" {found['paused_s']:g} s; {len(found['faults'])} faults reported"
-        )
+    begun, found = about(), measure(minutes, seed)
+    click.echo(as_stored(begun, **found) if as_json else line_of(found))
 
 
 if __name__ == "__main__":

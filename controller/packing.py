@@ -6,14 +6,14 @@ number, so a change is small, and what is read from its bytes refers to the read
 
 from __future__ import annotations
 
-import gc
 import io
 import pickle
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
+
+from common.gc_pause import collector_paused
 
 
 class Packing:
@@ -31,7 +31,7 @@ class Packing:
 
     def unpack(self, packed: bytes) -> Any:
         """Return the object that these bytes of our own describe."""
-        with _without_collection():
+        with collector_paused():
             return _Unpickler(io.BytesIO(zlib.decompress(packed)), self.shared).load()
 
 
@@ -72,15 +72,3 @@ def _cached(of: type) -> frozenset[str]:
         names = (name for name, value in values if isinstance(value, cached_property))
         _CACHED[of] = frozenset(names)
     return _CACHED[of]
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Collect no garbage: looking at every object takes longer than making the new ones."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()

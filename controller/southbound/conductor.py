@@ -17,6 +17,7 @@ from common.errors import KnotlessError
 from controller.ahead import plan_ahead
 from controller.background import BackgroundError
 from controller.draining import Counters, channels_between
+from controller.garbage import Garbage
 from controller.losses import Losses, counted
 from controller.observed import Observed
 from controller.planning import Planned, Task, planned
@@ -101,6 +102,7 @@ class Conductor:
         self._is_draining = self._is_looking_ahead = False
         self._found_ahead = False
         self._plan_ahead = pace.ahead
+        self._garbage = Garbage(hub.spawn_after)
 
     def start(self) -> None:
         """Begin to lead."""
@@ -190,6 +192,7 @@ class Conductor:
         _LOG.info(
             "all frames take the routes without %s after %.3f s", failed or "nothing", seconds
         )
+        self._garbage.collect()
 
     def _aim(self) -> None:
         """Make what is configured and what has failed now the goal."""
@@ -198,6 +201,7 @@ class Conductor:
         self._transition.aim(desired, failures_of(observed))
         if self._transition.goal != before and self._asked_s is None:
             self._asked_s = time.monotonic()
+            self._garbage.put_off()
 
     def _plan(self, task: Task) -> None:
         if mended := self._transition.mended(task):
