@@ -6,22 +6,28 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-PRIORITY = 1
-"""Real-time priority of switches, our controllers, and programs that measure; the emulator has 2.
+PRIORITY = 2
+"""Real-time priority of switches, our controllers, and programs that measure; the emulator has 3.
 
 Virtual time waits for switches, so it must not matter what else the machine does. The kernel also
 finds a processor for a real-time thread at once; it wakes others on the processor of the emulator,
 which goes on to send (docs/decisions/real-time-switches.md). And virtual time goes on while a
 program waits for a processor: one that measures times would measure the machine.
 """
+REVALIDATOR = "revalidator"
+"""How the names of the threads of Open vSwitch begin that check its cached entries. Each change of
+rules makes them check all, while others wait for the switches: they have one priority less."""
 
 
 def prioritise(pid: int = 0, priority: int = PRIORITY, *, inherited: bool = True) -> None:
     """Give all threads of a process (0: this one) real-time priority, if that is permitted.
 
     Unless ``inherited``, the threads and processes that they start later have ordinary priority.
+    Threads that are a :data:`REVALIDATOR` have one less.
     """
     policy = os.SCHED_RR | (0 if inherited else os.SCHED_RESET_ON_FORK)
     with suppress(PermissionError, ProcessLookupError, FileNotFoundError):
         for task in Path(f"/proc/{pid or 'self'}/task").iterdir():
-            os.sched_setscheduler(int(task.name), policy, os.sched_param(priority))
+            is_revalidator = (task / "comm").read_text().startswith(REVALIDATOR)
+            own = os.sched_param(priority - is_revalidator)
+            os.sched_setscheduler(int(task.name), policy, own)
