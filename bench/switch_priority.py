@@ -38,8 +38,8 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
     for spec in dict.fromkeys(row["spec"] for row in run["rows"]):
         rows = [row for row in run["rows"] if row["spec"] == spec]
         ordinary, prompt = (
-            [row["hops_per_s"] for row in rows if row["switch_priority"] == priority]
-            for priority in PRIORITIES
+            [row["hops_per_s"] for row in rows if bool(row["switch_priority"]) is is_prompt]
+            for is_prompt in (False, True)
         )
         lines.append(
             f"| `{spec}` | {rows[0]['ports']} | {variants.spread(ordinary)}"
