@@ -11,27 +11,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 
-from common.errors import RuleError
+from controller.adopted import adopted
 from controller.desired import Desired
 from controller.existing import Existing
 from controller.planning import Goal, Planned, Task
-from controller.steps import Changes, difference, normal
+from controller.steps import Changes, difference
 from controller.takeover import Found
 from forwarding.openflow.planes import (
     VLAN_BITS,
     Plane,
     plane_of,
-    planes_in,
     priorities_of,
-    rules_in,
-    tags_in,
 )
 from forwarding.openflow.reader import Generation
 from forwarding.openflow.rules import FabricRules, SwitchRules
-from routing.graphs.channels import PRIORITIES
 from routing.plan import Plan
 from topologies.failures import Failures
 from verification.changes.change import Step
@@ -40,18 +35,14 @@ from verification.dependencies import longest_chain
 _NO_RULES = SwitchRules(())
 
 
-def _keys(rules: SwitchRules) -> frozenset[object]:
-    """Return the rules of a switch in canonical form; groups are compared with the rules."""
-    return frozenset(normal(rule) for rule in rules.rules)
-
-
 class Transition:
     """Where the fabric is on its way to its goal.
 
     ``problem`` is why the goal cannot be reached, one line, or None. ``planned`` is the last way
     that was taken. ``not_drained`` is why packets of older rules have not left for a long time, one
     line, or None. ``number`` counts the steps: it is that of the rules of :meth:`wanted`.
-    ``flow_control`` is that of the links.
+    ``flow_control`` is that of the links. ``has_caches`` is whether switches tell when they have
+    checked the cached entries of older rules (:meth:`checked`).
     """
 
     def __init__(self, desired: Desired) -> None:
@@ -74,6 +65,7 @@ class Transition:
         self._first: Step | None = None
         self._waiting = set(rules)
         self._refused: tuple[Goal, Failures] | None = None
+        self.has_caches = self._is_unchecked = False
         self._is_fresh = True
         self._is_abandoned = False
         self._is_inherited = False
@@ -90,28 +82,15 @@ class Transition:
         self._first_plan, self._held, self._undrained = found.plan, found.held, (found.held,)
         self._steps.clear()
         self._step = self._first = None
+        self._is_unchecked = False
         self._waiting = set(found.held.rules)
         self._is_fresh, self._is_abandoned, self._is_inherited = False, found.plan is None, True
 
     def adopt(self, name: str, found: SwitchRules) -> None:
-        """Take the plane in which the first switch holds its rules already.
-
-        An earlier controller may have changed the routes and come back to them in another plane:
-        the rules are correct, and nothing is to be changed.
-        """
-        if not self._is_fresh:
-            return
-        self._is_fresh = False
-        held = _keys(found)
-        for number in planes_in({name: found}):
-            for first in range(PRIORITIES):
-                plane = Plane(number, first)
-                with suppress(RuleError):
-                    if _keys(rules_in({name: self.wanted(name)}, plane)[name]) == held:
-                        self._held = Generation(
-                            rules_in(dict(self._held.rules), plane), tags_in(self._held.tags, plane)
-                        )
-                        return
+        """Take the plane in which the first switch holds its rules already: see :func:`adopted`."""
+        if self._is_fresh:
+            self._is_fresh = False
+            self._held = adopted(self._held, name, found) or self._held
 
     def wanted(self, name: str) -> SwitchRules:
         """Return the rules that a switch shall hold now."""
@@ -190,9 +169,22 @@ class Transition:
         return must and not self.waiting
 
     @property
+    def is_checking(self) -> bool:
+        """Whether all switches have confirmed, and must check their cached entries next.
+
+        The next step of a change with two planes sends frames into VLANs that may have been in use
+        before. Entries of that time drop them, or forward them by rules of which no proof knows.
+        """
+        return self._is_unchecked and not self.waiting
+
+    def checked(self) -> None:
+        """Record that no cached entries are left that are older than the current step."""
+        self._is_unchecked = False
+
+    @property
     def is_due(self) -> bool:
         """Whether the next step can begin, or the way to another goal be planned."""
-        if self.waiting or (self.is_draining and not self._is_in_place):
+        if self.waiting or self.is_checking or (self.is_draining and not self._is_in_place):
             return False
         return (bool(self._steps) and not self.is_draining) or self._has_other_goal
 
@@ -344,6 +336,8 @@ class Transition:
         self._last = (before.rules, self._held.rules, changes)
         self._undrained = (*self._undrained, before)
         self.number += 1
+        is_prepared = bool(self._steps) and not (self._step.drain or self._is_in_place)
+        self._is_unchecked = self.has_caches and is_prepared
         rules = self._step.rules.items()
         changed = {name: of for name, of in rules if before.rules.get(name, _NO_RULES) != of}
         self._waiting = set(changed)

@@ -103,6 +103,8 @@ class Conductor:
         self._found_ahead = False
         self._plan_ahead = pace.ahead
         self._garbage = Garbage(hub.spawn_after)
+        self._transition.has_caches = pace.open_vswitch is not None
+        self._is_checking = False
 
     def start(self) -> None:
         """Begin to lead."""
@@ -145,6 +147,9 @@ class Conductor:
             self._hands.take_step(transition.begin())
         if transition.waiting:
             return
+        if transition.is_checking and self._pace.open_vswitch and not self._is_checking:
+            self._is_checking = True
+            hub.spawn(self._check, self._pace.open_vswitch)
         self._report_serving()
         if transition.undrained and not self._is_draining:
             self._is_draining = True
@@ -245,6 +250,22 @@ class Conductor:
             self._losses.add(counted(channels, readings))
         except KnotlessError as error:
             _LOG.error("a successor will not know what links have lost: %s", error)
+
+    def _check(self, open_vswitch: Path) -> None:
+        """Wait until switches have checked their cached entries, or another step begins."""
+        transition = self._transition
+        number = transition.number
+        try:
+            while late := unchecked(open_vswitch):
+                if transition.number != number:
+                    return
+                _LOG.warning("%s: no answer about cached entries", ", ".join(late))
+                hub.sleep(self._pace.retry_s)
+            if transition.number == number:
+                transition.checked()
+        finally:
+            self._is_checking = False
+            self.wake()
 
     def _drain(self) -> None:
         """Wait until the packets of older rules have left, or another step begins."""
