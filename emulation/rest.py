@@ -20,6 +20,11 @@ MAX_ANSWER_BYTES = 256 << 20
 CHANGE_LIMIT_S = 600.0
 """Time for the steps of a change to be planned and proven, on a large fabric."""
 
+
+class BusyError(EmulationError):
+    """The controller refuses a change for now: another goes on, or it is not the active one."""
+
+
 Address = tuple[str, int]
 """Host and port of a controller's REST interface."""
 
@@ -63,7 +68,10 @@ class Controller:
         return status_of(self._all)
 
     def post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
-        """Request a change; raises :class:`EmulationError` with the reason if it is refused."""
+        """Request a change; raises :class:`EmulationError` with the reason if it is refused.
+
+        :class:`BusyError`: it may be accepted later.
+        """
         token = read_text(self._names.token_file, EmulationError).strip()
         return post(self.at, path, body, token)
 
@@ -112,12 +120,15 @@ def exchange(
     headers: Mapping[str, str] | None = None,
     limit_s: float = REQUEST_LIMIT_S,
 ) -> dict[str, Any]:
-    """Return a controller's answer; raises :class:`EmulationError` for another one or none."""
+    """Return a controller's answer; raises :class:`EmulationError` for another one or none.
+
+    :class:`BusyError`: the request may be accepted later.
+    """
     connection = http.client.HTTPConnection(*at, timeout=limit_s)
     try:
         connection.request(method, path, body, dict(headers or {}))
-        answer = connection.getresponse()
-        found = json.loads(answer.read(MAX_ANSWER_BYTES))
+        with connection.getresponse() as answer:
+            found = json.loads(answer.read(MAX_ANSWER_BYTES))
     except (OSError, http.client.HTTPException, ValueError) as error:
         where = f"port {at[1]}" if at[0] == ADDRESS else f"{at[0]}:{at[1]}"
         raise EmulationError(f"the controller does not answer on {where}") from error
@@ -127,5 +138,6 @@ def exchange(
         raise EmulationError(f"the controller's answer to {method} {path} is no JSON object")
     if answer.status != http.HTTPStatus.OK:
         said = found.get("error", f"it answers {answer.status} to {method} {path}")
-        raise EmulationError(f"the controller: {said}")
+        is_busy = answer.status == http.HTTPStatus.CONFLICT
+        raise (BusyError if is_busy else EmulationError)(f"the controller: {said}")
     return found

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from common.errors import EmulationError, KnotlessError
 from emulation.names import names_of
-from emulation.rest import Controller
+from emulation.rest import BusyError, Controller
 from emulation.runtime import require_root
 from knotless.commands._options import json_option, name_option, print_json
 from verification.changes.folder import write_step_files
@@ -64,7 +64,7 @@ _OPTIONS = (
         default=120.0,
         show_default=True,
         metavar="S",
-        help="Time to wait until all frames follow the new routes.",
+        help="Time to wait for an earlier change, and until all frames follow the new routes.",
     ),
     name_option,
     json_option,
@@ -74,12 +74,13 @@ _OPTIONS = (
 def perform(path: str, body: Mapping[str, object], how: How) -> None:
     """Request a change of a running fabric, show its steps, and wait until it is done.
 
-    Raises :class:`EmulationError` if it is refused, or is not done in time.
+    A change that goes on already is waited for. Raises :class:`EmulationError` if it is refused, or
+    is not done in time.
     """
     require_root()
     controller = Controller(names_of(how.name))
     settings = {"dry_run": how.dry_run, "rules": how.out is not None}
-    answer = controller.post(path, {**body, **settings})
+    answer = _request(controller, path, {**body, **settings}, how)
     save(answer.pop("files", None), answer, how.out)
     if not how.as_json:
         show(answer)
@@ -90,6 +91,22 @@ def perform(path: str, body: Mapping[str, object], how: How) -> None:
             click.echo(f"done in {seconds:.2f} s: all frames follow the new routes")
     if how.as_json:
         print_json(answer)
+
+
+def _request(
+    controller: Controller, path: str, body: Mapping[str, object], how: How
+) -> dict[str, Any]:
+    """Request a change as soon as no other goes on; return the answer."""
+    until_s = time.monotonic() + how.timeout_s
+    with Console(stderr=True, quiet=how.as_json).status("planning the change") as shown:
+        while True:
+            try:
+                return controller.post(path, body)
+            except BusyError:
+                if time.monotonic() >= until_s:
+                    raise
+            shown.update("waiting until an earlier change is complete")
+            time.sleep(_POLL_S)
 
 
 def save(files: Any, answer: Mapping[str, Any], out: str | None) -> None:
