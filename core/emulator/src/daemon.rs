@@ -28,7 +28,9 @@ use resolve::Held;
 /// With no frame in the network for this long the daemon sleeps until one arrives.
 const IDLE_NS: u64 = 20_000_000;
 const IDLE_WAIT_MS: u32 = 1000;
-/// While virtual time is held, the daemon looks again after this time, even if no frame arrives.
+/// While virtual time is held, the daemon looks again after this time, even if no frame arrives, but
+/// not before it has slept for as long as the last look took: on one slow processor, looking would
+/// keep what it waits for from running.
 const HELD_WAIT_NS: u64 = 400_000;
 /// How long an end waits for the last frames of captures to be written.
 const CAPTURES_NS: u64 = 1_000_000_000;
@@ -58,6 +60,8 @@ pub struct Daemon {
     probe: SwitchProbe,
     clock_page: Option<Writer>,
     held: Option<Held>,
+    /// How long it took to look at what holds virtual time.
+    look_ns: u64,
     idle: bool,
     deadlocked: bool,
 }
@@ -117,6 +121,7 @@ impl Daemon {
             probe,
             clock_page,
             held: None,
+            look_ns: 0,
             idle: true,
             deadlocked: false,
         })
@@ -166,7 +171,7 @@ impl Daemon {
     /// while there are few frames.
     fn prompt_wait(&self) -> Option<u64> {
         if self.held.is_some() {
-            return Some(HELD_WAIT_NS);
+            return Some(HELD_WAIT_NS.max(self.look_ns));
         }
         let next = self.engine.next_wake()?;
         Some((next / 1000).min(self.tick_ns))
@@ -229,7 +234,9 @@ impl Daemon {
                 self.sockets.refill(end, &mut self.engine, &mut self.log);
                 self.exchange(real);
             }
+            let began_ns = monotonic_ns();
             self.resolve(found, real);
+            self.look_ns = monotonic_ns() - began_ns;
             hold = self.engine.advance();
             self.exchange(real);
             if hold == Some(found) {
