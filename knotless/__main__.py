@@ -10,11 +10,15 @@ import os
 import resource
 import signal
 import sys
+import threading
+import time
 from types import FrameType
 from typing import NoReturn
 
 ADDRESS_SPACE_BYTES = 256 << 20
 """What the libraries and their threads take."""
+AGAIN_S = 0.05
+"""Callbacks have ended by then, or Ctrl-C is lost and raised once more."""
 
 
 def start() -> None:
@@ -45,11 +49,21 @@ def _leave(_signal: int = signal.SIGINT, _frame: FrameType | None = None) -> NoR
 
 
 def _again(unraisable: sys.UnraisableHookArgs) -> None:
-    """Raise a KeyboardInterrupt again where it was raised in a callback, which lets none pass."""
+    """Repeat Ctrl-C where it was raised in a callback, which lets no exception pass.
+
+    Neither does this function, so a thread does it. One of :mod:`threading` would take locks that
+    the callback may hold.
+    """
     if isinstance(unraisable.exc_value, KeyboardInterrupt):
-        _thread.interrupt_main()
+        _thread.start_new_thread(_interrupt_later, ())
     else:
         sys.__unraisablehook__(unraisable)
+
+
+def _interrupt_later() -> None:
+    time.sleep(AGAIN_S)
+    if main := threading.main_thread().ident:
+        signal.pthread_kill(main, signal.SIGINT)
 
 
 def _need_address_space() -> None:
