@@ -22,7 +22,8 @@ def end_at_signal() -> None:
 
     Python runs a handler only between its own instructions. A signal that arrives just before a
     system call that blocks (the prompt's select(2), pause(2)) would therefore not be seen until
-    that returns. A timer interrupts such calls every :data:`WAKE_S` seconds.
+    that returns. A timer interrupts such calls every :data:`WAKE_S` seconds. Calls that can be
+    restarted go on: the prompt would lose a character of which the write(2) is interrupted.
     """
     last = float("-inf")
 
@@ -35,6 +36,7 @@ def end_at_signal() -> None:
     for number in ENDING:
         signal.signal(number, leave)
     signal.signal(signal.SIGALRM, lambda _number, _frame: None)
+    signal.siginterrupt(signal.SIGALRM, False)
     signal.setitimer(signal.ITIMER_REAL, WAKE_S, WAKE_S)
     # Python resets the handlers before it has ended: the timer would then kill it.
     atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -39,6 +40,16 @@ class Slow:
         sleep({3 * WAKE_S})
 slow = Slow()
 end_at_signal()
+"""
+PROMPT = "mininet> "
+PROMPTS = 3000
+PROMPTING = f"""
+import readline, signal
+from emulation.signals import end_at_signal
+end_at_signal()
+signal.setitimer(signal.ITIMER_REAL, 0.0002, 0.0002)
+for _ in range({PROMPTS}):
+    input("{PROMPT}")
 """
 
 
@@ -77,3 +88,21 @@ def test_signals_wait_for_the_end_of_an_uninterrupted_block() -> None:
 def test_a_process_that_takes_long_to_end_is_not_killed_by_the_timer() -> None:
     words = [sys.executable, "-c", SLOW_END]
     assert subprocess.run(words, timeout=LIMIT_S, check=False).returncode == 0
+
+
+def test_the_timer_takes_no_character_from_a_prompt() -> None:
+    terminal, far = pty.openpty()
+    words = [sys.executable, "-c", PROMPTING]
+    with subprocess.Popen(words, stdin=far, stdout=far, env={**os.environ, "TERM": "dumb"}) as one:
+        os.close(far)
+        try:
+            seen = ""
+            while seen.count(PROMPT) < PROMPTS:
+                assert select.select([terminal], [], [], LIMIT_S)[0], seen[-100:]
+                seen += os.read(terminal, 4096).decode()
+                if seen.endswith("> "):
+                    assert seen.endswith(PROMPT), seen[-100:]
+                    os.write(terminal, b"\n")
+            assert one.wait(LIMIT_S) == 0
+        finally:
+            os.close(terminal)
