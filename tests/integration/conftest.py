@@ -10,7 +10,7 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,9 @@ from topologies import load
 HERE = Path(__file__).parent
 _COUNT = itertools.count()
 
+SHOWN_LINES = 60
+"""How much of each log of a fabric is shown when its test has failed."""
+
 Knotless = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., EmulatedFabric]
 ANY_PLAN = PlanRequest()
@@ -42,6 +45,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.integration)
             if os.geteuid() != 0:
                 item.add_marker(pytest.mark.skip(reason="needs root"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Show what the programs of the fabric of a failed test have said, while it still exists."""
+    report = yield
+    names = getattr(item, "funcargs", {}).get("names")
+    if report.failed and names is not None:
+        for file in sorted(names.directory.glob("*.log")):
+            said = file.read_text(errors="replace").splitlines()[-SHOWN_LINES:]
+            report.sections.append((f"{file.name}, at its end", "\n".join(said)))
+    return report
 
 
 @pytest.fixture
