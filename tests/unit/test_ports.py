@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -24,3 +25,18 @@ def test_a_free_port_can_be_used_at_once() -> None:
     assert free_port(port) == port
     with socket.create_server(("127.0.0.1", port)):
         pass
+
+
+def test_no_client_gets_a_port_that_was_free() -> None:
+    first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    found = [free_port() for _ in range(200)]
+    assert len(set(found)) == 200, "who was given a port may not listen yet"
+    assert not [port for port in found if first <= port <= last]
+
+
+def test_where_clients_may_have_all_ports_one_of_theirs_is_returned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("common.ports._ports_of_clients", lambda: range(1024, 65536))
+    port = free_port()
+    assert free_port(port) == port
