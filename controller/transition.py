@@ -304,15 +304,20 @@ class Transition:
         of = (self._held, self._undrained, self.flow_control, self._held_plan)
         return Task(goal, *of, None if existing.staying is None else existing)
 
-    def refuse(self, task: Task, reason: str) -> None:
+    def refuse(self, task: Task, reason: str) -> bool:
         """Record that a task has no solution: switches keep what they hold.
 
-        A change in place goes on: after its first step, too many frames are dropped.
+        A change in place goes on: after its first step, too many frames are dropped. Returns False,
+        and records nothing, if packets of older rules have left since the task was planned: now
+        there may be a solution.
         """
+        if len(task.undrained) != self.undrained:
+            return False
         self.problem, self._refused = reason, (task.goal, task.failures)
         if self._steps and not self._is_in_place:
             self._steps.clear()
             self._is_abandoned = True
+        return True
 
     def accept(self, found: Planned) -> None:
         """Take the steps of a plan, in place of those that are left of the last one."""

@@ -216,9 +216,9 @@ class Conductor:
             known = self._status.ahead.find(task)
             way: Planned = known or self._pace.execute(planned, task)
         except KnotlessError as error:
-            if self._transition.number == number:
-                self._transition.refuse(task, str(error))
-            _LOG.error("the routes stay as they are: %s", error)
+            if self._transition.number == number and self._transition.refuse(task, str(error)):
+                left = " until packets of older rules have left" if task.undrained else ""
+                _LOG.error("the routes stay as they are%s: %s", left, error)
             return
         if self._transition.number != number:
             return  # what switches hold was read again meanwhile
