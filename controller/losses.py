@@ -55,10 +55,14 @@ def counted(channels: Iterable[Channel], readings: Sequence[Counters]) -> dict[C
 
 
 class Losses:
-    """What the channels of a fabric have lost; kept in the file ``path``, if there is one."""
+    """What the channels of a fabric have lost; kept in the file ``path``, if there is one.
+
+    ``times`` is how often it was counted.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
+        self.times = 0
         self._found: dict[str, Loss] = {}
 
     @staticmethod
@@ -81,6 +85,7 @@ class Losses:
 
     def add(self, found: Mapping[Channel, Loss]) -> None:
         """Keep what was counted, in place of what was counted before; raises KnotlessError."""
+        self.times += 1
         self._found.update({_name(channel): loss for channel, loss in found.items()})
         if self._path is not None and found:
             text = json.dumps({name: astuple(loss) for name, loss in self._found.items()})

@@ -127,8 +127,11 @@ class Transition:
         if not self._is_settled:
             names = {*failures.names, *self._reached.failures.names}
             failures = self.existing.failed(names).failures
+        before = self.goal, self.existing.failures
         self.existing = replace(self.existing, failures=failures)
         self.goal = Goal(desired, self._failures_in(desired, self.existing))
+        if (self.goal, failures) != before:
+            self._refused = None  # what has failed and returned may have lost frames: see mended
 
     def _failures_in(self, desired: Desired, existing: Existing) -> Failures:
         is_all = existing.staying is None

@@ -61,7 +61,8 @@ def has_drained(drain: Drain, is_current: Callable[[], bool]) -> bool:
 class CountedDrain:
     """By the port counters of switches; these are read every ``interval_s``.
 
-    What is on a link that fails meanwhile is lost, and is not waited for.
+    What is on a link that fails meanwhile is lost, and is not waited for. When the link is back it
+    begins again, and once more when the lost frames have been counted.
     """
 
     def __init__(
@@ -69,7 +70,8 @@ class CountedDrain:
     ) -> None:
         self._status, self._read, self._losses = status, read, losses
         self._interval_s = interval_s
-        self._failures: Failures | None = None
+        self._begun_for: tuple[Failures, int] | None = None
+        """The failures, and how often lost frames had been counted."""
         self._draining: Draining | None = None
 
     @property
@@ -91,9 +93,10 @@ class CountedDrain:
         counters = self._read()
         if transition.number != number:
             return False
-        if self._draining is None or self._failures != transition.existing.failures:
-            self._failures = transition.existing.failures
-            self._draining = self._begun(self._failures, counters)
+        known = transition.existing.failures, self._losses.times
+        if self._draining is None or self._begun_for != known:
+            self._begun_for = known
+            self._draining = self._begun(transition.existing.failures, counters)
         if self._draining is None or not self._draining.counted_in(counters):
             return False
         return self._draining.see(counters, earlier, observed.probed())
