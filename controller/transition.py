@@ -67,8 +67,7 @@ class Transition:
         self._refused: tuple[Goal, Failures] | None = None
         self.has_caches = self._is_unchecked = False
         self._is_fresh = True
-        self._is_abandoned = False
-        self._is_inherited = False
+        self._is_abandoned = self._is_inherited = False
         self._first_plan: Plan | None = desired.routed
 
     def inherit(self, found: Found) -> None:
@@ -310,9 +309,8 @@ class Transition:
     def refuse(self, task: Task, reason: str) -> bool:
         """Record that a task has no solution: switches keep what they hold.
 
-        A change in place goes on: after its first step, too many frames are dropped. Returns False,
-        and records nothing, if packets of older rules have left since the task was planned: now
-        there may be a solution.
+        A change in place goes on: after its first step, too many frames are dropped. Returns False
+        if packets of older rules have left since the task was planned: there may be one now.
         """
         if len(task.undrained) != self.undrained:
             return False

@@ -1,4 +1,4 @@
-"""Reloads with other fabrics, on the model of switches of :mod:`tests.property.test_switches`.
+"""Reloads with other fabrics, on the model of switches of :mod:`tests.model_switch`.
 
 All cables and switches exist all the time; the configuration has some of them. Whatever the
 switches hold at any moment has no loop and no cycle of channels, on everything that exists.
@@ -25,7 +25,7 @@ from controller.southbound.switches import Switches
 from controller.status import Status
 from controller.unfinished import Begun, Unfinished
 from forwarding.openflow.rules import SwitchRules
-from tests.property.test_switches import DOWN, PACE, UP, ModelSession, ModelSwitch, Reports
+from tests.model_switch import DOWN, PACE, UP, ModelSession, ModelSwitch, Reports
 from tests.random_fabrics import part_of, seeded, small_fabric
 from topologies.fabric import Fabric
 from verification.check import check

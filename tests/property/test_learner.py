@@ -16,8 +16,8 @@ from controller.southbound.learner import Learner
 from controller.southbound.probe_frames import Frames
 from controller.steps import PROBE_COOKIE
 from forwarding.openflow.rules import CONTROLLER, Output, Rule
+from tests.model_switch import DOWN, UP, ModelSession, ModelSwitch
 from tests.openflow_messages import packet_in
-from tests.property.test_switches import DOWN, UP, ModelSession, ModelSwitch
 from tests.random_fabrics import seeded, small_fabric
 from tests.unit.test_probe_frames import sent
 from topologies.fabric import Fabric
