@@ -6,6 +6,7 @@ from controller.config import Config
 from controller.desired import Desired
 from controller.planning import planned
 from controller.transition import Transition
+from tests.transitions import confirm_all
 from topologies import load
 from topologies.failures import NO_FAILURES
 
@@ -31,11 +32,6 @@ def prepared(*, has_caches: bool) -> Transition:
     assert not transition.is_checking  # switches are still at work
     confirm_all(transition)
     return transition
-
-
-def confirm_all(transition: Transition) -> None:
-    for name in transition.waiting:
-        transition.confirm(name)
 
 
 def test_the_next_step_waits_until_entries_are_checked() -> None:

@@ -11,6 +11,7 @@ from controller.planning import Goal, Planned, planned
 from controller.steps import difference
 from controller.transition import Transition
 from forwarding.openflow.rules import SwitchRules
+from tests.transitions import confirm_all
 from topologies import load
 from topologies.failures import Failures
 
@@ -23,11 +24,6 @@ def _ready() -> Transition:
     for switch in FABRIC.switches:
         transition.confirm(switch.name)
     return transition
-
-
-def _confirm_all(transition: Transition) -> None:
-    for name in transition.waiting:
-        transition.confirm(name)
 
 
 def _cut(transition: Transition, *links: str) -> Planned:
@@ -58,7 +54,7 @@ def _finish(transition: Transition) -> None:
     while not transition.is_there or transition.undrained:
         if transition.is_due:
             transition.begin()
-        _confirm_all(transition)
+        confirm_all(transition)
         transition.drained()
 
 
@@ -156,7 +152,7 @@ def test_what_a_step_changes_in_a_switch_depends_on_what_it_holds() -> None:
             assert transition.changes(name, held) is known[name]
             assert known[name] == difference(held, wanted)
             assert transition.changes(name, nothing) == difference(nothing, wanted)
-        _confirm_all(transition)
+        confirm_all(transition)
 
 
 def test_new_rules_are_installed_when_all_switches_drop_what_leads_to_the_link() -> None:
@@ -166,10 +162,10 @@ def test_new_rules_are_installed_when_all_switches_drop_what_leads_to_the_link()
     assert first
     assert not transition.is_due
     assert not transition.is_serving
-    _confirm_all(transition)
+    confirm_all(transition)
     assert transition.is_due, "nothing is to be waited for"
     transition.begin()
-    _confirm_all(transition)
+    confirm_all(transition)
     assert transition.is_serving
     assert transition.is_there == (len(way.change.steps) == 2)
 
@@ -179,7 +175,7 @@ def test_a_link_that_returns_during_the_first_step_ends_the_change() -> None:
     _cut(transition, LINK)
     transition.begin()
     transition.link_returned()
-    _confirm_all(transition)
+    confirm_all(transition)
     assert not transition.is_there
     assert transition.begin() == {}, "the steps that are left are not proven with the link"
     transition.aim(DESIRED, Failures())
@@ -191,7 +187,7 @@ def test_a_link_that_returns_during_the_first_step_ends_the_change() -> None:
     transition.accept(way)
     while not transition.is_there:
         transition.begin()
-        _confirm_all(transition)
+        confirm_all(transition)
         if transition.is_draining:
             transition.drained()
     assert transition.problem is None
@@ -201,7 +197,7 @@ def test_a_link_that_returns_later_does_not_matter() -> None:
     transition = _ready()
     _cut(transition, LINK)
     transition.begin()
-    _confirm_all(transition)
+    confirm_all(transition)
     transition.link_returned()
     assert transition.is_due
     assert transition.begin()

@@ -9,6 +9,7 @@ from controller.config import Config
 from controller.desired import Desired
 from controller.planning import Task, planned
 from controller.transition import Transition
+from tests.transitions import confirm_all
 from topologies import load
 from topologies.failures import NO_FAILURES, Failures
 
@@ -21,11 +22,6 @@ def task_of(transition: Transition) -> Task:
     task = transition.task()
     assert task is not None
     return task
-
-
-def confirm_all(transition: Transition) -> None:
-    for name in transition.waiting:
-        transition.confirm(name)
 
 
 @pytest.fixture
