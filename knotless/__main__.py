@@ -18,7 +18,7 @@ from typing import NoReturn
 ADDRESS_SPACE_BYTES = 256 << 20
 """What the libraries and their threads take."""
 AGAIN_S = 0.05
-"""Callbacks have ended by then, or Ctrl-C is lost and raised once more."""
+"""After this time Ctrl-C is repeated. If it is lost in a callback again, it is repeated again."""
 
 
 def start() -> None:
