@@ -31,6 +31,12 @@ LOG_INTERVAL_S = 10.0
 BACKLOG = 1024
 """Connections that the kernel holds until they are accepted: all switches may come at once."""
 ACCEPT_PAUSE_S = 0.1
+ACCEPT_GAP_S = 0.001
+"""Between two connections others are served. Those that came one after the other also time out one
+after the other."""
+GREETING_S = Limits.handshake_s + 0.01
+"""When a connection that says nothing is looked at: it then has exceeded the guard's limit. Each
+look would leave exceptions and frames to the garbage collector."""
 _CHUNK_BYTES = 1 << 16
 _LOG = logging.getLogger("knotless.southbound")
 
@@ -145,6 +151,17 @@ class GuardedSocket:
             return b""
         return part
 
+    def is_greeted(self) -> bool:
+        """Wait until the switch has said something, which :meth:`recv` returns; False: it ended."""
+        self._connection.settimeout(GREETING_S)
+        while True:
+            try:
+                first = self.recv(1)
+            except TimeoutError:
+                continue
+            self._passed.seek(0)
+            return bool(first)
+
     def _take_probes(self) -> bool:
         """Pass on what Ryu does not get; return whether there was anything."""
         taken, self._guard.probes = self._guard.probes, []
@@ -202,7 +219,12 @@ class GuardedConnections:
             if self._context is not None:
                 connection = tls.handshake(connection, self._context)
             guarded = GuardedSocket(connection, address, self._log, self._counts, self._take_probe)
-            _SERVE(guarded, address)
+            # Both sides greet at once. Ryu's datapath has three green threads and a hundred objects
+            # that only the garbage collector frees: who says nothing gets none.
+            if guarded.is_greeted():
+                _SERVE(guarded, address)
+            else:
+                guarded.close()
         except tls.HandshakeError as reason:
             self._counts.closed.inc()
             self._log.warn(address, f"is refused: {reason}")
@@ -223,6 +245,10 @@ class Listener:
         self._serve = serve
         self._log = LimitedLog()
 
+    def close(self) -> None:
+        """Accept no more connections, once nobody serves them; those that are open go on."""
+        self._server.close()
+
     def serve_forever(self) -> None:
         """Serve each connection in a green thread of its own."""
         while True:
@@ -234,6 +260,7 @@ class Listener:
                 hub.sleep(ACCEPT_PAUSE_S)
                 continue
             hub.spawn(self._serve, connection, address)
+            hub.sleep(ACCEPT_GAP_S)
 
 
 _SERVE = ryu_controller.datapath_connection_factory

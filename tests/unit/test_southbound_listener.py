@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import logging
+import socket
 import struct
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from ryu.lib import hub
 from ryu.ofproto import ofproto_v1_3 as ofp
 
+from common.ports import free_port
 from controller.config import Config
 from controller.desired import Desired
 from controller.northbound.metrics import Metrics
 from controller.southbound import listener
 from controller.southbound.guard import Limits
-from controller.southbound.listener import GuardedConnections, GuardedSocket, LimitedLog
+from controller.southbound.listener import (
+    GuardedConnections,
+    GuardedSocket,
+    LimitedLog,
+    Listener,
+)
 from controller.status import Status
 from controller.steps import PROBE_COOKIE
 from tests.openflow_messages import VALID, message, packet_in
@@ -38,6 +46,9 @@ class Connection:
 
     def sendall(self, _data: bytes) -> None:
         pass
+
+    def settimeout(self, seconds: float) -> None:
+        assert seconds > Limits.handshake_s
 
     def close(self) -> None:
         self.closed = True
@@ -117,14 +128,29 @@ def test_connections_beyond_the_limit_are_closed(
 
     monkeypatch.setattr(listener, "MAX_CONNECTIONS", 1)
     monkeypatch.setattr(listener, "_SERVE", while_one_is_open)
-    serve(Connection(), "here")
+    serve(Connection(VALID["hello"]), "here")
     assert refused.closed
     assert log.messages == ["the connection from there is closed: there are 1 connections already"]
     log.clear()
     served = []
     monkeypatch.setattr(listener, "_SERVE", lambda *of: served.append(of[1]))
-    serve(Connection(), "next")
+    serve(Connection(VALID["hello"]), "next")
     assert served == ["next"]
+
+
+def test_who_says_nothing_gets_no_datapath(monkeypatch: pytest.MonkeyPatch) -> None:
+    serve = GuardedConnections(counts(), lambda _dpid, _packet_in: None)
+    served: list[bytes] = []
+    monkeypatch.setattr(
+        listener, "_SERVE", lambda reader, _address: served.append(reader.recv(1 << 10))
+    )
+    silent, malformed = Connection(), Connection(message(77))
+    for connection in (silent, malformed):
+        serve(connection, "here")
+        assert connection.closed
+    hello = VALID["hello"]
+    serve(Connection(hello[:3], hello[3:]), "there")
+    assert served == [hello]
 
 
 def test_many_lines_become_one(log: pytest.LogCaptureFixture) -> None:
@@ -132,3 +158,34 @@ def test_many_lines_become_one(log: pytest.LogCaptureFixture) -> None:
     for number in range(100):
         limited.warn(number, "is closed")
     assert log.messages == ["the connection from 0 is closed"]
+
+
+def test_others_are_served_between_connections_that_come_at_once() -> None:
+    turns, served_in = 0, list[int]()
+    all_served = hub.Event()
+
+    def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            hub.sleep(0)
+
+    def serve(connection: Any, _address: object) -> None:
+        connection.close()
+        served_in.append(turns)
+        if len(served_in) == len(clients):
+            all_served.set()
+
+    port = free_port()
+    listening = Listener(("127.0.0.1", port), serve)
+    clients = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(20)]
+    threads = [hub.spawn(others), hub.spawn(listening.serve_forever)]
+    try:
+        assert all_served.wait(timeout=30)
+    finally:
+        for thread in threads:
+            hub.kill(thread)
+        listening.close()
+        for client in clients:
+            client.close()
+    assert len(set(served_in)) == len(served_in)
