@@ -15,7 +15,7 @@ that was read before, so a round begins with counters that were all read after t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from topologies.fabric import Link
 
@@ -107,10 +107,13 @@ class PriorityDraining:
     frames have arrived as had arrived or were under way, or when nothing is under way. A frame
     that has arrived is on its next channel at the same moment. Frames of other priorities, such as
     probes, are counted apart.
+
+    ``entries`` are the channels from hosts. What comes from them later meets the newer rules, so
+    only the first round waits for them: a host that floods its link does not hold up all rounds.
     """
 
-    def __init__(self, rounds: int) -> None:
-        self._left = rounds
+    def __init__(self, rounds: int, entries: Collection[str] = ()) -> None:
+        self._left, self._entries = rounds, frozenset(entries)
         self._late: dict[tuple[str, str], int] | None = None
 
     @property
@@ -129,11 +132,12 @@ class PriorityDraining:
             if not self._late:
                 self._left -= 1
         if not self._late:
-            if not any(coming for _, coming in counted.values()):
-                self._left = 0
+            ignored = frozenset[str]() if self._late is None else self._entries
             self._late = {
                 channel: arrived + coming
                 for channel, (arrived, coming) in counted.items()
-                if coming
+                if coming and channel[0] not in ignored
             }
+            if not self._late:
+                self._left = 0
         return self._left <= 0

@@ -121,7 +121,8 @@ class EmulatedDrain:
         self._emulator = emulator
         rounds, _ = status.transition.drain_rounds()
         # Packets that old rules have let in can still be on the lines of hosts.
-        self._draining = PriorityDraining(rounds + 1)
+        hosts = status.transition.existing.fabric.hosts
+        self._draining = PriorityDraining(rounds + 1, [host.name for host in hosts])
 
     @property
     def problem(self) -> str | None:

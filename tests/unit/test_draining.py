@@ -163,7 +163,7 @@ def test_no_old_frame_is_left_in_a_chain_of_queues(seed: int) -> None:
     assert not any("old" in queue for queue in queues)
 
 
-def left_in_a_chain(seed: int, rounds: int | None = None) -> int:
+def left_in_a_chain(seed: int, rounds: int | None = None, *, has_host: bool = False) -> int:
     """Return the old frames in a chain of channels when :class:`PriorityDraining` is done.
 
     Each channel has three queues, of which random ones stand still for a while, and a frame may
@@ -184,7 +184,7 @@ def left_in_a_chain(seed: int, rounds: int | None = None) -> int:
         if at + 1 < length:
             queues[at + 1][dice.randrange(3)].append(frame)
 
-    draining = PriorityDraining(rounds or length)
+    draining = PriorityDraining(rounds or length, ["s0:2"] if has_host else [])
     for _ in range(5000):
         counted = {
             (f"s{at}:2", str(priority)): (arrived[at][priority], len(queues[at][priority]))
@@ -202,6 +202,7 @@ def left_in_a_chain(seed: int, rounds: int | None = None) -> int:
 @pytest.mark.parametrize("seed", range(300))
 def test_no_old_frame_is_left_where_priorities_are_counted(seed: int) -> None:
     assert left_in_a_chain(seed) == 0
+    assert left_in_a_chain(seed, has_host=True) == 0
 
 
 def test_too_few_rounds_leave_old_frames() -> None:
@@ -215,3 +216,16 @@ def test_nothing_under_way_is_seen_at_once() -> None:
     assert draining.late == [("s1:2", "0")]
     # It was lost.
     assert draining.see({("s1:2", "0"): (5, 0), ("s1:2", "3"): (8, 0)})
+
+
+def test_a_host_that_floods_its_link_is_waited_for_once() -> None:
+    host, link = ("h1", "0"), ("s1:2", "0")
+    draining = PriorityDraining(3, ["h1"])
+    assert not draining.see({host: (0, 100), link: (0, 1)})
+    assert not draining.see({host: (99, 100), link: (7, 1)})
+    assert draining.late == [host]
+    # The second round and the third one do not wait for the frames that follow.
+    assert not draining.see({host: (100, 100), link: (8, 1)})
+    assert draining.late == [link]
+    assert not draining.see({host: (101, 100), link: (9, 1)})
+    assert draining.see({host: (102, 100), link: (10, 1)})
