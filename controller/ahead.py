@@ -15,10 +15,11 @@ from controller.packing import Packing
 from controller.planning import Goal, Planned, Task, planned
 from topologies.failures import Failures
 
-MOST_BYTES = 64 << 20
-"""Size of the ways of all bases together."""
-MOST_BASES = 4
-"""Rules of which the ways are kept: with two planes, those of the intact plan are two of them."""
+MOST_BYTES = 96 << 20
+"""Size of the ways of all bases together: of 100 switches, those of the intact plan take 60 MB."""
+MOST_BASES = 6
+"""Rules of which the ways are kept. Four are of the intact plan: a returning link puts it into the
+other plane, there with the same priorities or with others."""
 
 
 def plan_ahead(task: Task) -> Planned | None:
@@ -29,7 +30,7 @@ def plan_ahead(task: Task) -> Planned | None:
         return None
 
 
-@dataclass
+@dataclass(eq=False)
 class _Base:
     """Rules that all switches hold, and the ways from them, packed, by what has failed then."""
 
@@ -119,9 +120,12 @@ class Ahead:
                 base.ways = known.ways
                 self._bases.remove(known)
                 break
-        self._bases = [*self._bases[-MOST_BASES + 1 :], base]
-        while len(self._bases) > 1 and self._size > MOST_BYTES:
-            self._bases.pop(0)
+        self._bases.append(base)
+        while len(self._bases) > MOST_BASES or (len(self._bases) > 1 and self._size > MOST_BYTES):
+            earlier = self._bases[:-1]
+            # The next failure is seldom the same one again.
+            of_failures = [known for known in earlier if known.task.goal.failures]
+            self._bases.remove((of_failures or earlier)[0])
 
     def _starts_like(self, task: Task) -> bool:
         if not self._bases:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 from controller.ahead import Ahead, plan_ahead
@@ -10,6 +11,7 @@ from controller.desired import Desired
 from controller.planning import Goal, Planned, planned
 from controller.steps import difference
 from controller.transition import Transition
+from forwarding.openflow.reader import Generation
 from forwarding.openflow.rules import SwitchRules
 from tests.transitions import confirm_all
 from topologies import load
@@ -137,6 +139,32 @@ def test_ways_are_kept_until_switches_have_the_same_rules_again() -> None:
             left += 1
         # Routes change between two planes, so the second time is the first with other rules.
         assert left == (len(FABRIC.links) if round_ == 0 else 0)
+
+
+def test_the_intact_plan_is_recognised_in_each_plane_after_any_link() -> None:
+    fabric = load("torus,4,4,hosts=4")
+    desired = Desired.compute(Config(fabric="torus,4,4,hosts=4"), fabric)
+    ahead, transition = Ahead(), Transition(desired)
+    for switch in fabric.switches:
+        transition.confirm(switch.name)
+    dice, seen = random.Random(1), list[Generation]()  # noqa: S311 - repeatable, not secret
+    for _ in range(10):
+        task = ahead.next(transition.idle_task)
+        assert task is not None
+        is_known = bool(ahead.as_json(transition.idle_task)["ways"])
+        assert is_known == (task.held in seen)
+        if not is_known:
+            seen.append(task.held)
+            ahead.keep(task, b"a way")
+        for failures in (Failures.of(fabric, [dice.choice(fabric.links).name]), Failures()):
+            transition.aim(desired, failures)
+            task = transition.task()
+            assert task is not None
+            transition.accept(planned(task))
+            _finish(transition)
+            ahead.next(transition.idle_task)
+    # Two planes, each with the same priorities as the one before, or with others.
+    assert len(seen) == 4
 
 
 def test_what_a_step_changes_in_a_switch_depends_on_what_it_holds() -> None:
