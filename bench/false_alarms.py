@@ -24,7 +24,8 @@ import click
 
 from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
 from bench.pause_storms import LONGEST, PAUSE
-from bench.repair import Watch, traffic
+from bench.repair import traffic
+from bench.watch import Watch
 from emulation.network import EmulatedFabric
 from emulation.runtime import require_root
 from routing.plan import make_plan

@@ -5,7 +5,8 @@ flow control that the plan requires. Before each cut the controller has planned 
 when any link fails; with ``--soon`` the next cut comes half a second after the last change. The
 port is down when the kernel reports that the interface of a switch has lost its carrier. Measured
 from then on: the time to the last barrier reply of the new routes, to the first frame that arrives
-on a path that used the link, and to the end of the change.
+on a path that used the link, and to the end of the change. With ``--attack`` a host, other switches
+or HTTP clients attack the fabric's controller at the same time, see :mod:`bench.attack`.
 
 With ``--cut silent`` links keep their carrier and lose all frames, so that probes find that. Times
 count from the cut on then, and ``found_ms`` is the time until the controller knows.
@@ -16,16 +17,12 @@ from __future__ import annotations
 import json
 import random
 import secrets
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -35,6 +32,7 @@ import numpy as np
 import psutil
 
 from bench.all_to_all import RECORD
+from bench.attack import KINDS, attacked
 from bench.entry import (
     about,
     as_stored,
@@ -45,8 +43,8 @@ from bench.entry import (
     table_option,
 )
 from bench.repair_figures import Cut, figures
+from bench.watch import CHANGE_S, Watch
 from common.files import write_whole
-from emulation.namespaces import inside
 from emulation.network import EmulatedFabric
 from emulation.runtime import require_root
 from routing.plan import make_plan
@@ -59,62 +57,12 @@ CAPACITY = 100_000
 LOADS = {"idle": 0.05, "half": 0.5}
 """Of the capacity."""
 FABRICS = ("torus,4,4,hosts=4", "torus,10,10")
-CHANGE_S = 20.0
-"""Longest time to wait for a change."""
 PAUSE_S = 0.5
 """Pause before the next cut."""
 AHEAD_S = 300.0
 """Longest time to wait until repairs are planned ahead."""
-CASE = ("fabric", "cut", "load", "soon")
+CASE = ("fabric", "cut", "load", "soon", "attack")
 """What tells the rows of a stored run apart."""
-_RTMGRP_LINK = 1
-
-
-@dataclass
-class Watch:
-    """Events of the controller and of the switches' ports, each with its time (Unix, seconds)."""
-
-    events: list[tuple[float, str, dict[str, Any]]] = field(default_factory=list)
-    ports: list[float] = field(default_factory=list)
-
-    def follow(self, lab: EmulatedFabric) -> None:
-        """Start to listen."""
-        for space in lab.ovs.namespaces:
-            with inside(f"/run/netns/{space}"):
-                link = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
-            link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-            link.bind((0, _RTMGRP_LINK))
-            threading.Thread(target=self._ports, args=(link,), daemon=True).start()
-        url = f"http://127.0.0.1:{lab.rest_port}/events"
-        stream = urllib.request.urlopen(url, timeout=60)  # noqa: S310 - our own controller
-        threading.Thread(target=self._events, args=(stream,), daemon=True).start()
-
-    def _ports(self, link: socket.socket) -> None:
-        while True:
-            with suppress(OSError):  # messages that did not fit are lost
-                link.recv(1 << 16)
-            self.ports.append(time.time())
-
-    def _events(self, stream: Any) -> None:
-        kind = ""
-        with suppress(OSError, ValueError):
-            for line in stream:
-                name, _, value = line.decode().strip().partition(": ")
-                if name == "event":
-                    kind = value
-                elif name == "data":
-                    fields = json.loads(value)
-                    self.events.append((fields["time"], kind, fields))
-
-    def after(self, begin: float, kind: str, failed: Sequence[str]) -> tuple[float, Any] | None:
-        """Wait for an event about these failures; None if there is none in time."""
-        until = time.time() + CHANGE_S
-        while time.time() < until:
-            for at, of, fields in self.events:
-                if at >= begin and of == kind and fields.get("failed") == list(failed):
-                    return at, fields
-            time.sleep(0.002)
-        return None
 
 
 @contextmanager
@@ -203,6 +151,7 @@ def measure(
     *,
     silent: bool,
     soon: bool,
+    attack: str | None,
 ) -> dict[str, Any]:
     """Cut and mend links of a fabric under a load, and return the figures."""
     fabric = load(spec)
@@ -220,7 +169,7 @@ def measure(
     with tempfile.TemporaryDirectory() as folder, lab:
         log = Path(folder) / "log"
         watch.follow(lab)
-        with traffic(lab, frames_per_s, log):
+        with traffic(lab, frames_per_s, log), attacked(attack, target(lab)) as attackers_did:
             time.sleep(2.0)
             settle(lab, failed=False, soon=soon)
             began = time.monotonic()
@@ -231,6 +180,7 @@ def measure(
                     found.append(change(lab, watch, link, failed=failed, silent=silent))
                     settle(lab, failed=failed, soon=soon)
             busy = psutil.cpu_percent()
+            memory_mb = controller_peak_mb()
         stretch = lab.daemon.status()["stretch"]
         records = np.fromfile(log, dtype=RECORD)
     return {
@@ -238,34 +188,61 @@ def measure(
         "cut": "silent" if silent else "carrier",
         "load": load_name,
         "soon": soon,
+        "attack": attack,
+        "attackers_did": attackers_did,
         "frames_per_s": round(frames_per_s * len(names)),
         "flow_control": plan.flow_control,
         **figures(plan, found, records),
         "switch_processes": lab.switch_processes,
         "stretch": stretch,
+        "controller_peak_mb": memory_mb,
         "cpu_percent": busy,
         "load_1min": round(psutil.getloadavg()[0], 1),
         "commit": versions()["commit"],
     }
 
 
+def target(lab: EmulatedFabric) -> dict[str, Any]:
+    """Return what an attack needs to know: a host and the ports of the controller."""
+    host = lab.fabric.hosts[0]
+    return {
+        "namespace": f"/run/netns/{lab.names.host_namespace(host.name)}",
+        "interface": f"{host.name}-eth0",
+        "mac": host.mac,
+        "openflow": lab.openflow_port,
+        "rest": lab.rest_port,
+    }
+
+
+def controller_peak_mb() -> float:
+    """Return the most memory that the controller, a child of this process, has had, in MB."""
+    for process in psutil.Process().children(recursive=True):
+        if any(part.endswith("controller/app.py") for part in process.cmdline()):
+            for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
+                if line.startswith("VmHWM:"):
+                    return round(int(line.split()[1]) * 1024 / 1e6, 1)
+    raise RuntimeError("the fabric's controller does not run")
+
+
 def table_of(run: Mapping[str, Any]) -> list[str]:
     """Return the table in docs/performance.md."""
     lines = [
-        "| fabric | cut | load | frames/s | cuts (tier 1, planned ahead) | found, median | longest"
-        " | new routes, median | p99 | first frame, median | p99 | frames lost per cut"
-        " | CPU, load average |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "| fabric | cut | load | attack | frames/s | cuts (tier 1, planned ahead) | found, median"
+        " | longest | new routes, median | p99 | first frame, median | p99 | frames lost per cut"
+        " | controller, most memory | CPU, load average |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in run["rows"]:
         found, repaired, first = row["found_ms"], row["repaired_ms"], row["first_frame_ms"]
         lines.append(
-            f"| `{row['fabric']}` | {row['cut']} | {row['load']} | {row['frames_per_s']:,}"
+            f"| `{row['fabric']}` | {row['cut']} | {row['load']} | {row['attack'] or '-'}"
+            f" | {row['frames_per_s']:,}"
             f" | {row['cuts']} ({row['tiers'].get('1', 0)}, {row['planned_ahead']})"
             f" | {found['median']} ms | {found['max']} ms"
             f" | {repaired['median']} ms | {repaired['p99']} ms"
             f" | {first['median']} ms | {first['p99']} ms"
             f" | {row['lost_frames'] / max(1, row['cuts']):.1f}"
+            f" | {row['controller_peak_mb']:.0f} MB"
             f" | {row['cpu_percent']:.0f} %, {row['load_1min']} |"
         )
     return [*lines, "", machine_line(run)]
@@ -286,6 +263,15 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
     show_default=True,
     help="How links fail; silent: they lose all frames and keep their carrier.",
 )
+@click.option(
+    "--attack",
+    "attacks",
+    multiple=True,
+    type=click.Choice(["none", *KINDS]),
+    default=("none",),
+    show_default=True,
+    help="Who attacks: a host with frames, or switches or clients of the controller.",
+)
 @click.option("--soon", is_flag=True, help="Do not wait until repairs are planned ahead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @into_option
@@ -297,6 +283,7 @@ def main(
     longest_s: float,
     seed: int,
     kinds: tuple[str, ...],
+    attacks: tuple[str, ...],
     soon: bool,
     as_json: bool,
     into: Path | None,
@@ -307,9 +294,19 @@ def main(
     """
     require_root()
     begun, rows = about(), list[Mapping[str, Any]]()
-    for spec, kind, load_name in product(specs, kinds, loads):
-        silent = kind == "silent"
-        rows.append(measure(spec, load_name, cuts, longest_s, seed, silent=silent, soon=soon))
+    for spec, kind, load_name, attack in product(specs, kinds, loads, attacks):
+        rows.append(
+            measure(
+                spec,
+                load_name,
+                cuts,
+                longest_s,
+                seed,
+                silent=kind == "silent",
+                soon=soon,
+                attack=None if attack == "none" else attack,
+            )
+        )
         click.echo(json.dumps(rows[-1]), err=True)
         if into is not None:
             write_whole(into, as_stored(begun, rows=merged_into(into, rows[-1:], CASE)) + "\n")
