@@ -97,6 +97,8 @@ class Server:
             self._asking[thread] = None
             # A thread that is ended before it has begun runs nothing but this.
             thread.link(self._ended, connection)
+            # It reads what is there before others that come at once can take its place.
+            eventlet.sleep(0)
 
     def _make_room(self) -> None:
         oldest = next(iter(self._asking), None)
