@@ -29,6 +29,7 @@ from bench import (
     simulation,
     switch_priority,
     switch_processes,
+    takeover,
 )
 from bench.entry import run_benchmark
 from common.files import read_text, write_all
@@ -61,6 +62,7 @@ TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "simulation": simulation.table_of,
     "switch-priority": switch_priority.table_of,
     "switch-processes": switch_processes.table_of,
+    "takeover": takeover.table_of,
 }
 """Name of a stored run -> the lines of its table."""
 

@@ -59,6 +59,8 @@ LOADS = {"idle": 0.05, "half": 0.5}
 FABRICS = ("torus,4,4,hosts=4", "torus,10,10")
 PAUSE_S = 0.5
 """Pause before the next cut."""
+PROGRESS_S = 60.0
+"""Time between two lines about how far it is."""
 AHEAD_S = 300.0
 """Longest time to wait until repairs are planned ahead."""
 CASE = ("fabric", "cut", "load", "soon", "attack")
@@ -154,6 +156,7 @@ def measure(
     attack: str | None,
 ) -> dict[str, Any]:
     """Cut and mend links of a fabric under a load, and return the figures."""
+    commit = versions()["commit"]
     fabric = load(spec)
     plan = make_plan(fabric)
     names = [host.name for host in fabric.hosts]
@@ -172,13 +175,16 @@ def measure(
         with traffic(lab, frames_per_s, log), attacked(attack, target(lab)) as attackers_did:
             time.sleep(2.0)
             settle(lab, failed=False, soon=soon)
-            began = time.monotonic()
+            began = told = time.monotonic()
             psutil.cpu_percent()
             while len(found) < 2 * cuts and time.monotonic() - began < longest_s:
                 link = dice.choice(fabric.links)
                 for failed in (True, False):
                     found.append(change(lab, watch, link, failed=failed, silent=silent))
                     settle(lab, failed=failed, soon=soon)
+                if time.monotonic() - told > PROGRESS_S:
+                    told = time.monotonic()
+                    click.echo(f"{spec}: {len(found) // 2} of {cuts} cuts", err=True)
             busy = psutil.cpu_percent()
             memory_mb = controller_peak_mb()
         stretch = lab.daemon.status()["stretch"]
@@ -198,7 +204,7 @@ def measure(
         "controller_peak_mb": memory_mb,
         "cpu_percent": busy,
         "load_1min": round(psutil.getloadavg()[0], 1),
-        "commit": versions()["commit"],
+        "commit": commit,
     }
 
 

@@ -1,0 +1,143 @@
+"""How fast a standby controller takes over when the active one is killed, and what that costs.
+
+    sudo .venv/bin/python -m bench.takeover --times 25 --json
+
+A fabric with two controllers carries all-to-all traffic, with the flow control that its plan
+requires. Again and again the active controller gets SIGKILL. Measured is the time until the other
+one is active and has read the rules of all switches; the dead one is then started again. Frames
+that did not arrive although later ones of the same hosts did are lost.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import psutil
+
+from bench.all_to_all import RECORD
+from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
+from bench.repair import traffic
+from bench.repair_figures import losses, spread
+from common.errors import EmulationError
+from emulation import rest, state
+from emulation.controller import restart
+from emulation.names import role_of
+from emulation.network import EmulatedFabric
+from emulation.runtime import require_root
+from topologies import load
+
+FABRIC = "torus,4,4,hosts=4"
+FRAMES_PER_S = 1200.0
+"""Of all hosts together: a twentieth of what the emulator carries."""
+LONGEST_S = 60.0
+LOOK_S = 0.01
+SETTLE_S = 1.0
+
+
+def measure(spec: str, times: int) -> dict[str, Any]:
+    """Kill the active controller this often, and return the figures."""
+    fabric = load(spec)
+    lab = EmulatedFabric(
+        fabric,
+        name=f"bench-{secrets.token_hex(2)}",
+        openflow_port=0,
+        rest_port=0,
+        static_arp=True,
+        controllers=2,
+    )
+    seconds: list[float | None] = []
+    with tempfile.TemporaryDirectory() as folder, lab:
+        log = Path(folder) / "log"
+        with traffic(lab, FRAMES_PER_S / len(fabric.hosts), log):
+            for _ in range(times):
+                time.sleep(SETTLE_S)
+                first = next(number for number in (0, 1) if is_active(lab, number))
+                began_s = time.monotonic()
+                kill(lab, first)
+                done = wait(lambda other=1 - first: is_active(lab, other))  # type: ignore[misc]
+                seconds.append(time.monotonic() - began_s if done else None)
+                restart(lab.names)
+                wait(lambda again=first: role(lab, again) == "standby")  # type: ignore[misc]
+            time.sleep(SETTLE_S)
+        status = lab.daemon.status()
+        records = np.fromfile(log, dtype=RECORD)
+    return {
+        "fabric": spec,
+        "takeovers": times,
+        "frames": len(records),
+        "taken_over_ms": spread(seconds),
+        "lost_frames": losses(records),
+        "stretch": status["stretch"],
+        "valid": status["valid"],
+        "load_1min": round(psutil.getloadavg()[0], 1),
+    }
+
+
+def role(lab: EmulatedFabric, number: int) -> str | None:
+    """Return the role of a controller that is ready, else None."""
+    try:
+        found = rest.status(lab.controller_ports[number].rest)
+    except EmulationError:
+        return None
+    state_now: str = found["role"]["state"]
+    return state_now if found["ready"] or state_now == "standby" else None
+
+
+def is_active(lab: EmulatedFabric, number: int) -> bool:
+    """Whether a controller is active and has read the rules of all switches."""
+    return role(lab, number) == "active"
+
+
+def kill(lab: EmulatedFabric, number: int) -> None:
+    """Kill a controller."""
+    running = state.require_running(lab.names)
+    os.kill(running.processes[role_of("controller", number)].pid, signal.SIGKILL)
+
+
+def wait(reached: Callable[[], bool]) -> bool:
+    """Wait until this is so; return whether it was in time."""
+    until_s = time.monotonic() + LONGEST_S
+    while not reached():
+        if time.monotonic() > until_s:
+            return False
+        time.sleep(LOOK_S)
+    return True
+
+
+def table_of(run: Mapping[str, Any]) -> list[str]:
+    """Return the table in docs/performance.md."""
+    took = run["taken_over_ms"]
+    return [
+        "| fabric | takeovers | taken over, median | p99 | longest | frames | of them lost |",
+        "|---|---|---|---|---|---|---|",
+        f"| `{run['fabric']}` | {run['takeovers'] - took['none']} of {run['takeovers']}"
+        f" | {took['median']} ms | {took['p99']} ms | {took['max']} ms"
+        f" | {run['frames']:,} | {run['lost_frames']} |",
+        "",
+        machine_line({**run, "rows": [run]}),
+    ]
+
+
+@click.command(epilog="Example: sudo .venv/bin/python -m bench.takeover --times 25 --json")
+@click.option("--fabric", "spec", default=FABRIC, show_default=True)
+@click.option("--times", default=25, show_default=True, type=click.IntRange(1, 10_000))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@table_option(table_of)
+def main(spec: str, times: int, as_json: bool) -> None:
+    """Measure takeovers by a standby controller under traffic."""
+    require_root()
+    begun, found = about(), measure(spec, times)
+    click.echo(as_stored(begun, **found) if as_json else "\n".join(table_of({**begun, **found})))
+
+
+if __name__ == "__main__":
+    run_benchmark(main)
