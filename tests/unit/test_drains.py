@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from controller.southbound.drains import EmulatedDrain, has_drained
+from topologies import load
 
 
 @pytest.fixture
@@ -41,7 +42,8 @@ def emulator(tmp_path: Path) -> Iterator[tuple[Path, list[Any]]]:
 
 
 def drain(path: Path, rounds: int = 2) -> EmulatedDrain:
-    transition = SimpleNamespace(drain_rounds=lambda: (rounds, False))
+    existing = SimpleNamespace(fabric=load("ring,4"))
+    transition = SimpleNamespace(drain_rounds=lambda: (rounds, False), existing=existing)
     status: Any = SimpleNamespace(transition=transition)
     return EmulatedDrain(status, path)
 
@@ -69,6 +71,23 @@ def test_what_is_under_way_is_waited_for(emulator: tuple[Path, list[Any]]) -> No
     answers.append(under_way(10, 1))
     assert not waiting.look()
     assert waiting.look()
+
+
+def test_frames_that_follow_from_a_host_are_not_waited_for(
+    emulator: tuple[Path, list[Any]],
+) -> None:
+    path, answers = emulator
+    waiting = drain(path)
+
+    def flooded(arrived: int) -> dict[str, Any]:
+        return {"ok": True, "channels": {"h1": {"0": [arrived, 100]}, "s1:2": {"0": [arrived, 1]}}}
+
+    answers += [flooded(0), flooded(99), flooded(100), flooded(101), flooded(102)]
+    assert not waiting.look()
+    assert not waiting.look()
+    assert waiting.problem is not None
+    assert waiting.problem.startswith("packets of older rules have not left h1: ")
+    assert [waiting.look() for _ in range(3)] == [False, False, True]
 
 
 def test_another_step_that_begins_meanwhile_has_not_drained() -> None:
