@@ -20,6 +20,9 @@ ADDRESS_SPACE_BYTES = 256 << 20
 AGAIN_S = 0.05
 """After this time Ctrl-C is repeated. If it is lost in a callback again, it is repeated again."""
 
+_ended = threading.Event()
+"""The command has ended: Ctrl-C that is repeated now would end Python in another way."""
+
 
 def start() -> None:
     """Run the command."""
@@ -38,6 +41,7 @@ def start() -> None:
     except KeyboardInterrupt:
         _leave()
     finally:
+        _ended.set()
         if not ignored:
             signal.signal(signal.SIGINT, _leave)
 
@@ -62,7 +66,7 @@ def _again(unraisable: sys.UnraisableHookArgs) -> None:
 
 def _interrupt_later() -> None:
     time.sleep(AGAIN_S)
-    if main := threading.main_thread().ident:
+    if not _ended.is_set() and (main := threading.main_thread().ident):
         signal.pthread_kill(main, signal.SIGINT)
 
 
