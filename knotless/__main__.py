@@ -20,9 +20,6 @@ ADDRESS_SPACE_BYTES = 256 << 20
 AGAIN_S = 0.05
 """After this time Ctrl-C is repeated. If it is lost in a callback again, it is repeated again."""
 
-_ended = threading.Event()
-"""The command has ended: Ctrl-C that is repeated now would end Python in another way."""
-
 
 def start() -> None:
     """Run the command."""
@@ -41,7 +38,10 @@ def start() -> None:
     except KeyboardInterrupt:
         _leave()
     finally:
-        _ended.set()
+        # If Ctrl-C has interrupted an exec() of text, as dataclasses use it, Python remembers that
+        # and would end by the signal, though the command exits with 130. Any other exec() of text
+        # has Python forget it.
+        exec("")  # noqa: S102 - no input
         if not ignored:
             signal.signal(signal.SIGINT, _leave)
 
@@ -66,7 +66,7 @@ def _again(unraisable: sys.UnraisableHookArgs) -> None:
 
 def _interrupt_later() -> None:
     time.sleep(AGAIN_S)
-    if not _ended.is_set() and (main := threading.main_thread().ident):
+    if main := threading.main_thread().ident:
         signal.pthread_kill(main, signal.SIGINT)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 LIMIT_S = 60
+REPOSITORY = Path(__file__).resolve().parents[2]
 COMMAND = f"""
 import os
 import signal
@@ -40,3 +43,34 @@ def test_ctrl_c_in_a_finalizer_ends_the_command() -> None:
         timeout=2 * LIMIT_S,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "knotless: interrupted\n")
+
+
+IN_EXEC = """
+import sys
+
+import knotless.main
+from knotless.__main__ import start
+
+
+def command():
+    try:
+        exec("raise KeyboardInterrupt")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+knotless.main.main = command
+start()
+"""
+
+
+def test_ctrl_c_while_text_is_executed_gives_the_exit_status(tmp_path: Path) -> None:
+    # As a module: only then does Python end by the signal.
+    (tmp_path / "interrupted_exec.py").write_text(IN_EXEC)
+    done = subprocess.run(
+        [sys.executable, "-m", "interrupted_exec"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (tmp_path, REPOSITORY)))},
+        check=False,
+        timeout=LIMIT_S,
+    )
+    assert done.returncode == 130
