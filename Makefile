@@ -70,7 +70,7 @@ bench-ibdmchk: setup  ## compare verdicts on OpenSM's routes with those of ibdmc
 bench-repair: setup  ## time repairs of two running fabrics, a quarter of an hour
 	$(SUDO) $(BIN)/python -m bench.repair
 
-bench-takeover: setup  ## time takeovers by a second controller, five minutes
+bench-takeover: setup  ## time takeovers by a second controller, some minutes
 	$(SUDO) $(BIN)/python -m bench.takeover
 
 bench-controller: setup  ## time a controller that installs 614 fake switches, and starts again

@@ -50,19 +50,20 @@ def frames(task: Mapping[str, Any], stopped: Stopped) -> dict[str, int]:
     own = bytes.fromhex(task["mac"].replace(":", ""))
     with inside(task["namespace"]):
         out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-    out.bind((task["interface"], 0))
-    out.settimeout(1.0)
     sent, began = 0, time.monotonic()
-    while not stopped():
-        if sent > (time.monotonic() - began) * FRAMES_PER_S:
-            time.sleep(TICK_S)
-            continue
-        # Locally administered addresses, which no host of a fabric has.
-        unknown = bytes([0x0E, 0xFF]) + sent.to_bytes(4, "big")
-        source = own if sent % 2 else bytes([0x0E, 0xFE]) + unknown[2:]
-        with suppress(OSError):  # the queue of the port is full
-            out.send(unknown + source + b"\x08\x00" + bytes(46))
-            sent += 1
+    with out:
+        out.bind((task["interface"], 0))
+        out.settimeout(1.0)
+        while not stopped():
+            if sent > (time.monotonic() - began) * FRAMES_PER_S:
+                time.sleep(TICK_S)
+                continue
+            # Locally administered addresses, which no host of a fabric has.
+            unknown = bytes([0x0E, 0xFF]) + sent.to_bytes(4, "big")
+            source = own if sent % 2 else bytes([0x0E, 0xFE]) + unknown[2:]
+            with suppress(OSError):  # the queue of the port is full
+                out.send(unknown + source + b"\x08\x00" + bytes(46))
+                sent += 1
     return {"frames": sent}
 
 

@@ -15,13 +15,12 @@ import secrets
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
-import psutil
 
 from bench.all_to_all import RECORD
 from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
@@ -60,13 +59,14 @@ def measure(spec: str, times: int) -> dict[str, Any]:
         with traffic(lab, FRAMES_PER_S / len(fabric.hosts), log):
             for _ in range(times):
                 time.sleep(SETTLE_S)
-                first = next(number for number in (0, 1) if is_active(lab, number))
+                first = next(number for number in (0, 1) if role(lab, number) == "active")
                 began_s = time.monotonic()
                 kill(lab, first)
-                done = wait(lambda other=1 - first: is_active(lab, other))  # type: ignore[misc]
+                done = has_become(lab, 1 - first, "active")
                 seconds.append(time.monotonic() - began_s if done else None)
                 restart(lab.names)
-                wait(lambda again=first: role(lab, again) == "standby")  # type: ignore[misc]
+                if not has_become(lab, first, "standby"):
+                    raise RuntimeError(f"controller {first + 1} is not on standby again")
             time.sleep(SETTLE_S)
         status = lab.daemon.status()
         records = np.fromfile(log, dtype=RECORD)
@@ -78,23 +78,17 @@ def measure(spec: str, times: int) -> dict[str, Any]:
         "lost_frames": losses(records),
         "stretch": status["stretch"],
         "valid": status["valid"],
-        "load_1min": round(psutil.getloadavg()[0], 1),
     }
 
 
 def role(lab: EmulatedFabric, number: int) -> str | None:
-    """Return the role of a controller that is ready, else None."""
+    """Return a controller's role; None: it is dead, or active but has not read all rules yet."""
     try:
         found = rest.status(lab.controller_ports[number].rest)
     except EmulationError:
         return None
-    state_now: str = found["role"]["state"]
-    return state_now if found["ready"] or state_now == "standby" else None
-
-
-def is_active(lab: EmulatedFabric, number: int) -> bool:
-    """Whether a controller is active and has read the rules of all switches."""
-    return role(lab, number) == "active"
+    now: str = found["role"]["state"]
+    return None if now == "active" and not found["ready"] else now
 
 
 def kill(lab: EmulatedFabric, number: int) -> None:
@@ -103,10 +97,10 @@ def kill(lab: EmulatedFabric, number: int) -> None:
     os.kill(running.processes[role_of("controller", number)].pid, signal.SIGKILL)
 
 
-def wait(reached: Callable[[], bool]) -> bool:
-    """Wait until this is so; return whether it was in time."""
+def has_become(lab: EmulatedFabric, number: int, wanted: str) -> bool:
+    """Wait until a controller has a role; return whether it was in time."""
     until_s = time.monotonic() + LONGEST_S
-    while not reached():
+    while role(lab, number) != wanted:
         if time.monotonic() > until_s:
             return False
         time.sleep(LOOK_S)
@@ -123,7 +117,7 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
         f" | {took['median']} ms | {took['p99']} ms | {took['max']} ms"
         f" | {run['frames']:,} | {run['lost_frames']} |",
         "",
-        machine_line({**run, "rows": [run]}),
+        machine_line(run),
     ]
 
 
