@@ -131,6 +131,7 @@ def _serve(parent: int) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         return
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))  # the controller's may be real-time
     os.nice(19)
     with suppress(OSError):  # the kernel may not group processes by session
         _AUTOGROUP.write_text("19")

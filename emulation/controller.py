@@ -115,7 +115,7 @@ def start(
         },
         directory=REPOSITORY,
     )
-    prioritise(child.pid, inherited=False)
+    prioritise(child.pid)
 
 
 def restart(names: Names) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def start_forwarder(runtime: Runtime, openflow_port: int, *, tls: bool, number: 
         stdout=subprocess.PIPE,
     )
     runtime.await_ready(role, child)
-    prioritise(child.pid, inherited=False)
+    prioritise(child.pid)
 
 
 def await_ready(runtime: Runtime, at: Sequence[rest.Ports]) -> dict[str, Any]:

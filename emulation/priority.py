@@ -19,15 +19,13 @@ REVALIDATOR = "revalidator"
 rules makes them check all, while others wait for the switches: they have one priority less."""
 
 
-def prioritise(pid: int = 0, priority: int = PRIORITY, *, inherited: bool = True) -> None:
+def prioritise(pid: int = 0, priority: int = PRIORITY) -> None:
     """Give all threads of a process (0: this one) real-time priority, if that is permitted.
 
-    Unless ``inherited``, the threads and processes that they start later have ordinary priority.
-    Threads that are a :data:`REVALIDATOR` have one less.
+    What they start later inherits it. Threads that are a :data:`REVALIDATOR` have one less.
     """
-    policy = os.SCHED_RR | (0 if inherited else os.SCHED_RESET_ON_FORK)
     with suppress(PermissionError, ProcessLookupError, FileNotFoundError):
         for task in Path(f"/proc/{pid or 'self'}/task").iterdir():
             is_revalidator = (task / "comm").read_text().startswith(REVALIDATOR)
             own = os.sched_param(priority - is_revalidator)
-            os.sched_setscheduler(int(task.name), policy, own)
+            os.sched_setscheduler(int(task.name), os.SCHED_RR, own)

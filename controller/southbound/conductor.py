@@ -25,7 +25,6 @@ from controller.southbound.caches import AfterCaches, unchecked
 from controller.southbound.drains import CountedDrain, Drain, EmulatedDrain, has_drained
 from controller.status import Status
 from controller.unfinished import Begun, Unfinished
-from controller.urgent import with_own_priority
 from topologies.failures import Failures
 
 DRAIN_REPORT_S = 30.0
@@ -215,7 +214,7 @@ class Conductor:
         number = self._transition.number
         try:
             known = self._status.ahead.find(task)
-            way: Planned = known or self._pace.execute(with_own_priority, planned, task)
+            way: Planned = known or self._pace.execute(planned, task)
         except KnotlessError as error:
             if self._transition.number == number and self._transition.refuse(task, str(error)):
                 left = " until packets of older rules have left" if task.undrained else ""

@@ -20,7 +20,6 @@ from controller.status import Status
 from controller.steps import FoundGroup, FoundRule, own_rules
 from controller.takeover import Found, found_in
 from controller.unfinished import Unfinished
-from controller.urgent import with_own_priority
 from forwarding.openflow.rules import SwitchRules
 from topologies.failures import Failures
 
@@ -106,7 +105,7 @@ class Takeover:
                 fabric = observed.fabric
                 failures = Failures.of(fabric, observed.failures())
                 found: Found = self._pace.execute(
-                    with_own_priority, found_in, desired, failures, _own(read, observed), fabric
+                    found_in, desired, failures, _own(read, observed), fabric
                 )
             if number != self._number:
                 return None

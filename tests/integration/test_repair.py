@@ -6,6 +6,9 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -54,7 +57,11 @@ def pings(fabric: EmulatedFabric, source: str, target: str) -> bool:
     return bool(fabric.host(source).pexec("ping", "-c", "1", "-W", "2", address)[2] == 0)
 
 
-def test_controller_and_forwarder_have_the_priority_of_switches_but_not_the_planner(
+def have_ordinary_priority(processes: Iterable[psutil.Process]) -> bool:
+    return all(os.sched_getscheduler(of.pid) == os.SCHED_OTHER for of in processes)
+
+
+def test_all_threads_of_the_controller_have_the_priority_of_switches_but_not_the_planner(
     start: Start,
 ) -> None:
     fabric = start("ring,4", PlanRequest(engine="updown"))
@@ -62,10 +69,11 @@ def test_controller_and_forwarder_have_the_priority_of_switches_but_not_the_plan
     assert running is not None
     for role in ("controller", "forwarder"):
         pid = running.processes[role].pid
-        assert os.sched_getscheduler(pid) == os.SCHED_RR | os.SCHED_RESET_ON_FORK
-        assert os.sched_getparam(pid).sched_priority == PRIORITY
-        for child in psutil.Process(pid).children(recursive=True):
-            assert os.sched_getscheduler(child.pid) == os.SCHED_OTHER
+        assert os.sched_getscheduler(pid) == os.SCHED_RR
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            assert os.sched_getparam(int(task.name)).sched_priority == PRIORITY
+        children = psutil.Process(pid).children(recursive=True)
+        until("children have ordinary priority", partial(have_ordinary_priority, children), 20)
 
 
 def test_routes_avoid_a_link_that_is_down_and_come_back(
