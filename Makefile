@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests demo docs test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-datapath bench-priority bench-processes bench-ibdmchk bench-repair bench-takeover bench-controller bench-failover fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove prove-changes coverage lab-image clean
+.PHONY: help setup setup-checks setup-tests demo docs test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-datapath bench-priority bench-processes bench-ibdmchk bench-repair bench-large bench-takeover bench-controller bench-failover fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove prove-changes coverage lab-image clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -69,6 +69,9 @@ bench-ibdmchk: setup  ## compare verdicts on OpenSM's routes with those of ibdmc
 
 bench-repair: setup  ## time repairs of two running fabrics, a quarter of an hour
 	$(SUDO) $(BIN)/python -m bench.repair
+
+bench-large: setup  ## time the computation of repairs of a thousand switches, some minutes
+	$(BIN)/python -m bench.large_repairs
 
 bench-takeover: setup  ## time takeovers by a second controller, some minutes
 	$(SUDO) $(BIN)/python -m bench.takeover

@@ -23,8 +23,8 @@ from typing import Any
 import click
 
 from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
+from bench.offered import traffic
 from bench.pause_storms import LONGEST, PAUSE
-from bench.repair import traffic
 from bench.watch import Watch
 from emulation.network import EmulatedFabric
 from emulation.runtime import require_root

@@ -21,6 +21,8 @@ from bench import (
     emulation_time,
     endpoint,
     failover,
+    false_alarms,
+    large_repairs,
     page,
     plan,
     repair,
@@ -38,6 +40,7 @@ from experiments.framework.page_parts import PartError, rewritten
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (
     "decisions/datapath.md",
+    "decisions/probes.md",
     "decisions/real-time-switches.md",
     "decisions/repair.md",
     "decisions/switch-processes.md",
@@ -53,6 +56,8 @@ TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "emulation-time": emulation_time.table_of,
     "endpoint": endpoint.table_of,
     "failover": failover.table_of,
+    "false-alarms": false_alarms.table_of,
+    "large-repairs": large_repairs.table_of,
     "page": page.table_of,
     "page-browser": browser_table.table_of,
     "plan": plan.table_of,

@@ -5,8 +5,10 @@ flow control that the plan requires. Before each cut the controller has planned 
 when any link fails; with ``--soon`` the next cut comes half a second after the last change. The
 port is down when the kernel reports that the interface of a switch has lost its carrier. Measured
 from then on: the time to the last barrier reply of the new routes, to the first frame that arrives
-on a path that used the link, and to the end of the change. With ``--attack`` a host, other switches
-or HTTP clients attack the fabric's controller at the same time, see :mod:`bench.attack`.
+on a path that used the link, and to the end of the change. At ``half`` load, hosts send half of
+what the emulator carries if they send all they can, which is measured first. With ``--attack`` a
+host, other switches or HTTP clients attack the fabric's controller at the same time, see
+:mod:`bench.attack`.
 
 With ``--cut silent`` links keep their carrier and lose all frames, so that probes find that. Times
 count from the cut on then, and ``found_ms`` is the time until the controller knows.
@@ -16,13 +18,10 @@ from __future__ import annotations
 
 import json
 import random
-import secrets
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -42,56 +41,31 @@ from bench.entry import (
     run_benchmark,
     table_option,
 )
-from bench.repair_figures import Cut, figures
+from bench.offered import carried, channels_per_frame, lab_of, traffic
+from bench.repair_figures import PHASES, Cut, figures
 from bench.watch import CHANGE_S, Watch
 from common.files import write_whole
 from emulation.network import EmulatedFabric
 from emulation.runtime import require_root
 from routing.plan import make_plan
+from routing.request import PROTECTIONS, PlanRequest, Protection
 from runs.machine import versions
 from topologies import load
 from topologies.fabric import Link
 
-CAPACITY = 100_000
-"""Channel-hops per second that the emulator carries at least, see docs/performance.md."""
-LOADS = {"idle": 0.05, "half": 0.5}
-"""Of the capacity."""
+IDLE, HALF = "idle", "half"
+IDLE_HOPS_PER_S = 5_000.0
+"""Channel-hops per second: frames to see repairs by."""
+LOADS = (IDLE, HALF)
 FABRICS = ("torus,4,4,hosts=4", "torus,10,10")
 PAUSE_S = 0.5
 """Pause before the next cut."""
 PROGRESS_S = 60.0
 """Time between two lines about how far it is."""
-AHEAD_S = 300.0
+AHEAD_S = 900.0
 """Longest time to wait until repairs are planned ahead."""
-CASE = ("fabric", "cut", "load", "soon", "attack")
+CASE = ("fabric", "cut", "load", "soon", "attack", "protection")
 """What tells the rows of a stored run apart."""
-
-
-@contextmanager
-def traffic(lab: EmulatedFabric, frames_per_s: float, log: Path) -> Iterator[None]:
-    """Have all hosts send to all others, and log what arrives."""
-    hosts = [
-        {"namespace": f"/run/netns/{lab.names.host_namespace(host.name)}", "ip": host.ip}
-        for host in lab.fabric.hosts
-    ]
-    task = json.dumps({"hosts": hosts, "frames_per_s": frames_per_s, "log": str(log)}).encode()
-    running = []
-    try:
-        for what in ("receive", "send"):
-            command = [sys.executable, "-m", "bench.all_to_all", what]
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            running.append(process)
-            assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018
-            process.stdin.write(task)
-            process.stdin.close()
-            if not process.stdout.readline():
-                raise RuntimeError(f"python -m bench.all_to_all {what} did not start")
-        yield
-    finally:
-        for process in reversed(running):
-            process.kill()
-            process.wait()
-            time.sleep(0.5)  # what is under way arrives
 
 
 def change(lab: EmulatedFabric, watch: Watch, link: Link, *, failed: bool, silent: bool) -> Cut:
@@ -154,19 +128,17 @@ def measure(
     silent: bool,
     soon: bool,
     attack: str | None,
+    protection: Protection,
 ) -> dict[str, Any]:
     """Cut and mend links of a fabric under a load, and return the figures."""
     commit = versions()["commit"]
     fabric = load(spec)
-    plan = make_plan(fabric)
-    names = [host.name for host in fabric.hosts]
+    plan = make_plan(fabric, PlanRequest(protection=protection))
+    most = carried(plan) if load_name == HALF else None
+    hops_per_s = IDLE_HOPS_PER_S if most is None else most / 2
+    frames_per_s = hops_per_s / channels_per_frame(plan) / len(fabric.hosts)
     dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
-    some = [(dice.choice(names), dice.choice(names)) for _ in range(400)]
-    hops = [len(plan.path(a, b)) + 1 for a, b in some if a != b]
-    frames_per_s = LOADS[load_name] * CAPACITY / (sum(hops) / len(hops)) / len(names)
-    lab = EmulatedFabric(
-        fabric, name=f"bench-{secrets.token_hex(2)}", openflow_port=0, rest_port=0, static_arp=True
-    )
+    lab = lab_of(plan)
     found: list[Cut] = []
     watch = Watch()
     with tempfile.TemporaryDirectory() as folder, lab:
@@ -187,7 +159,7 @@ def measure(
                     click.echo(f"{spec}: {len(found) // 2} of {cuts} cuts", err=True)
             busy = psutil.cpu_percent()
             memory_mb = controller_peak_mb()
-        stretch = lab.daemon.status()["stretch"]
+        stretch, dropped = lab.daemon.status()["stretch"], drops(lab)
         records = np.fromfile(log, dtype=RECORD)
     return {
         "fabric": spec,
@@ -196,9 +168,12 @@ def measure(
         "soon": soon,
         "attack": attack,
         "attackers_did": attackers_did,
-        "frames_per_s": round(frames_per_s * len(names)),
+        "protection": protection,
+        "carried_hops_per_s": None if most is None else round(most),
+        "frames_per_s": round(frames_per_s * len(fabric.hosts)),
         "flow_control": plan.flow_control,
         **figures(plan, found, records),
+        "dropped": dropped,
         "switch_processes": lab.switch_processes,
         "stretch": stretch,
         "controller_peak_mb": memory_mb,
@@ -206,6 +181,14 @@ def measure(
         "load_1min": round(psutil.getloadavg()[0], 1),
         "commit": commit,
     }
+
+
+def drops(lab: EmulatedFabric) -> dict[str, int]:
+    """Return the frames that the emulator has dropped or that switches have, by reason."""
+    found = Counter[str]()
+    for channel in lab.daemon.counters()["channels"]:
+        found.update(channel["drops"])
+    return {reason: count for reason, count in found.items() if count}
 
 
 def target(lab: EmulatedFabric) -> dict[str, Any]:
@@ -231,32 +214,46 @@ def controller_peak_mb() -> float:
 
 
 def table_of(run: Mapping[str, Any]) -> list[str]:
-    """Return the table in docs/performance.md."""
+    """Return the tables in docs/performance.md: times, and lost frames."""
     lines = [
-        "| fabric | cut | load | attack | frames/s | cuts (tier 1, planned ahead) | found, median"
-        " | longest | new routes, median | p99 | first frame, median | p99 | frames lost per cut"
+        "| fabric | cut | load | attack | protection | cuts (tier 1, planned ahead) | found, median"
+        " | longest | new routes, median | p99 | first frame, median | p99"
         " | controller, most memory | CPU, load average |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "|" + "---|" * 14,
     ]
     for row in run["rows"]:
         found, repaired, first = row["found_ms"], row["repaired_ms"], row["first_frame_ms"]
         lines.append(
             f"| `{row['fabric']}` | {row['cut']} | {row['load']} | {row['attack'] or '-'}"
-            f" | {row['frames_per_s']:,}"
+            f" | {row['protection']}"
             f" | {row['cuts']} ({row['tiers'].get('1', 0)}, {row['planned_ahead']})"
             f" | {found['median']} ms | {found['max']} ms"
             f" | {repaired['median']} ms | {repaired['p99']} ms"
             f" | {first['median']} ms | {first['p99']} ms"
-            f" | {row['lost_frames'] / max(1, row['cuts']):.1f}"
             f" | {row['controller_peak_mb']:.0f} MB"
             f" | {row['cpu_percent']:.0f} %, {row['load_1min']} |"
+        )
+    lines += [
+        "",
+        "| fabric | cut | load | attack | protection | carried, hops/s | sent, frames/s"
+        " | lost per cut | sent before the cut | until found | until repaired | at other times |",
+        "|" + "---|" * 12,
+    ]
+    for row in run["rows"]:
+        most, lost = row.get("carried_hops_per_s"), row.get("lost")
+        phases = [f"{lost[name] / max(1, row['cuts']):.2f}" if lost else "-" for name in PHASES]
+        lines.append(
+            f"| `{row['fabric']}` | {row['cut']} | {row['load']} | {row['attack'] or '-'}"
+            f" | {row['protection']} | {'-' if most is None else f'{most:,}'}"
+            f" | {row['frames_per_s']:,} | {row['lost_frames'] / max(1, row['cuts']):.2f}"
+            f" | {' | '.join(phases)} |"
         )
     return [*lines, "", machine_line(run)]
 
 
 @click.command()
 @click.option("--fabric", "specs", multiple=True, default=FABRICS, show_default=True)
-@click.option("--load", "loads", multiple=True, type=click.Choice(list(LOADS)), default=list(LOADS))
+@click.option("--load", "loads", multiple=True, type=click.Choice(LOADS), default=LOADS)
 @click.option("--cuts", type=click.IntRange(1, 10_000), default=25, show_default=True)
 @click.option("--longest-s", default=240.0, show_default=True, help="Time for the cuts of a case.")
 @click.option("--seed", default=1, show_default=True)
@@ -278,6 +275,15 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
     show_default=True,
     help="Who attacks: a host with frames, or switches or clients of the controller.",
 )
+@click.option(
+    "--protection",
+    "protections",
+    multiple=True,
+    type=click.Choice(PROTECTIONS),
+    default=("none",),
+    show_default=True,
+    help="Whether switches have backup paths.",
+)
 @click.option("--soon", is_flag=True, help="Do not wait until repairs are planned ahead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @into_option
@@ -290,6 +296,7 @@ def main(
     seed: int,
     kinds: tuple[str, ...],
     attacks: tuple[str, ...],
+    protections: tuple[Protection, ...],
     soon: bool,
     as_json: bool,
     into: Path | None,
@@ -300,7 +307,8 @@ def main(
     """
     require_root()
     begun, rows = about(), list[Mapping[str, Any]]()
-    for spec, kind, load_name, attack in product(specs, kinds, loads, attacks):
+    cases = product(specs, kinds, loads, attacks, protections)
+    for spec, kind, load_name, attack, protection in cases:
         rows.append(
             measure(
                 spec,
@@ -311,6 +319,7 @@ def main(
                 silent=kind == "silent",
                 soon=soon,
                 attack=None if attack == "none" else attack,
+                protection=protection,
             )
         )
         click.echo(json.dumps(rows[-1]), err=True)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from routing.plan import Plan
+
+PHASES = ("under_way", "until_found", "until_repaired", "otherwise")
+UNDER_WAY_S = 0.5
+"""Longest time that a frame can be under way, or held up by the emulator, before it is lost."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ def figures(plan: Plan, found: Sequence[Cut], records: Any) -> dict[str, Any]:
         "mends_planned_ahead": sum(cut.planned_ahead for cut in mends),
         "mended_ms": spread([cut.served and cut.served - cut.port for cut in mends]),
         "lost_frames": losses(records),
+        "lost": losses_by_phase(cuts, records, len(plan.fabric.hosts)),
     }
 
 
@@ -67,11 +72,67 @@ def spread(seconds: Sequence[float | None]) -> dict[str, float | int | None]:
 
 def losses(records: Any) -> int:
     """Return the frames that did not arrive although a later one of the same pair of hosts did."""
+    return len(_lost(records)[0])
+
+
+def losses_by_phase(cuts: Sequence[Cut], records: Any, hosts: int) -> dict[str, int]:
+    """Return how many frames were lost that were sent in each phase of a cut.
+
+    ``under_way`` were sent before the port was down, ``until_found`` before the controller knew it,
+    ``until_repaired`` before all switches had new routes, ``otherwise`` at any other time. A host
+    sends to all others in turn, so a lost frame was sent between the two others around it; one that
+    may have been sent at other times counts for the cut.
+    """
+    found = dict.fromkeys(PHASES, 0)
+    ends = [(cut.port, cut.found or np.inf, cut.served or np.inf) for cut in cuts]
+    for after, sent, before in _sending_times(records, hosts):
+        for port, known, served in ends:
+            if after <= served and before > port - UNDER_WAY_S:
+                first = (sent <= port, sent <= known, True)
+                found[PHASES[first.index(True)]] += 1
+                break
+        else:
+            found["otherwise"] += 1
+    return found
+
+
+def _sending_times(records: Any, hosts: int) -> Iterator[tuple[float, float, float]]:
+    """Yield for each lost frame the times after, about, and before which it was sent."""
+    turns = _turns(records["source"], records["to"], records["number"], hosts)
+    sources, to, numbers = _lost(records)
+    lost_turns = _turns(sources, to, numbers, hosts)
+    for source in np.unique(sources):
+        mine, lost = records["source"] == source, lost_turns[sources == source]
+        order = np.argsort(turns[mine])
+        arrived, sent = turns[mine][order], records["sent"][mine][order]
+        places = np.searchsorted(arrived, lost)
+        first, last = np.maximum(places - 1, 0), np.minimum(places, len(sent) - 1)
+        yield from zip(
+            sent[first].tolist(),
+            np.interp(lost, arrived, sent).tolist(),
+            sent[last].tolist(),
+            strict=True,
+        )
+
+
+def _turns(sources: Any, to: Any, numbers: Any, hosts: int) -> Any:
+    """Return the numbers of frames among all of the same source."""
+    to_next = sources.astype(np.int64) + 1
+    return numbers.astype(np.int64) * (hosts - 1) + (to.astype(np.int64) - to_next) % hosts
+
+
+def _lost(records: Any) -> tuple[Any, Any, Any]:
+    """Return source, destination and number of the lost frames."""
     order = np.lexsort((records["number"], records["to"], records["source"]))
     rows = records[order]
     same = (rows["source"][1:] == rows["source"][:-1]) & (rows["to"][1:] == rows["to"][:-1])
     missing = rows["number"][1:].astype(np.int64) - rows["number"][:-1] - 1
-    return int(missing[same & (missing > 0)].sum())
+    gaps = np.flatnonzero(same & (missing > 0))
+    counts = missing[gaps]
+    before = np.repeat(gaps, counts)
+    offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    numbers = rows["number"][before].astype(np.int64) + 1 + offsets
+    return rows["source"][before], rows["to"][before], numbers
 
 
 def users_of_links(plan: Plan, links: set[str]) -> Mapping[str, Any]:

@@ -20,7 +20,7 @@ import psutil
 
 from bench import variants
 from bench.entry import about, machine_line, run_benchmark, table_option
-from bench.repair import traffic
+from bench.offered import traffic
 from emulation.network import EmulatedFabric
 from emulation.runtime import require_root
 from topologies import load

@@ -24,7 +24,7 @@ import numpy as np
 
 from bench.all_to_all import RECORD
 from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
-from bench.repair import traffic
+from bench.offered import traffic
 from bench.repair_figures import losses, spread
 from common.errors import EmulationError
 from emulation import rest, state
