@@ -46,6 +46,7 @@ from bench.repair_figures import PHASES, Cut, figures
 from bench.watch import CHANGE_S, Watch
 from common.files import write_whole
 from emulation.network import EmulatedFabric
+from emulation.priority import prioritise
 from emulation.runtime import require_root
 from routing.plan import make_plan
 from routing.request import PROTECTIONS, PlanRequest, Protection
@@ -145,6 +146,7 @@ def measure(
         log = Path(folder) / "log"
         watch.follow(lab)
         with traffic(lab, frames_per_s, log), attacked(attack, target(lab)) as attackers_did:
+            prioritise()  # so that it takes times when things happen; not what sends and attacks
             time.sleep(2.0)
             settle(lab, failed=False, soon=soon)
             began = told = time.monotonic()
