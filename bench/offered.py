@@ -19,8 +19,8 @@ from bench.all_to_all import RECORD
 from emulation.network import EmulatedFabric
 from routing.plan import Plan
 
-MORE_THAN_ANY = 200_000.0
-"""Channel-hops per second that hosts try to send: more than two cores carry."""
+OFFERED_HOPS_PER_S = 200_000.0
+"""Channel-hops per second that hosts try to send to find out how many are carried."""
 WARM_S, WINDOW_S = 5.0, 10.0
 
 
@@ -71,7 +71,7 @@ def carried(plan: Plan) -> float:
     hosts, channels = len(plan.fabric.hosts), channels_per_frame(plan)
     with tempfile.TemporaryDirectory() as folder, lab_of(plan) as lab:
         log = Path(folder) / "log"
-        with traffic(lab, MORE_THAN_ANY / channels / hosts, log):
+        with traffic(lab, OFFERED_HOPS_PER_S / channels / hosts, log):
             time.sleep(WARM_S)
             begin = time.time()
             time.sleep(WINDOW_S)
