@@ -17,11 +17,13 @@ count from the cut on then, and ``found_ms`` is the time until the controller kn
 from __future__ import annotations
 
 import json
+import os
 import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -67,6 +69,18 @@ AHEAD_S = 900.0
 """Longest time to wait until repairs are planned ahead."""
 CASE = ("fabric", "cut", "load", "soon", "attack", "protection")
 """What tells the rows of a stored run apart."""
+
+
+@contextmanager
+def prioritised() -> Iterator[None]:
+    """Take times when things happen; what was started before, and is later, keeps its priority."""
+    prioritise()
+    try:
+        yield
+    finally:
+        for task in Path("/proc/self/task").iterdir():
+            with suppress(ProcessLookupError):
+                os.sched_setscheduler(int(task.name), os.SCHED_OTHER, os.sched_param(0))
 
 
 def change(lab: EmulatedFabric, watch: Watch, link: Link, *, failed: bool, silent: bool) -> Cut:
@@ -145,8 +159,8 @@ def measure(
     with tempfile.TemporaryDirectory() as folder, lab:
         log = Path(folder) / "log"
         watch.follow(lab)
-        with traffic(lab, frames_per_s, log), attacked(attack, target(lab)) as attackers_did:
-            prioritise()  # so that it takes times when things happen; not what sends and attacks
+        attackers = attacked(attack, target(lab))
+        with traffic(lab, frames_per_s, log), attackers as attackers_did, prioritised():
             time.sleep(2.0)
             settle(lab, failed=False, soon=soon)
             began = told = time.monotonic()
