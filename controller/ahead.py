@@ -42,9 +42,11 @@ class _Base:
     def of(cls, task: Task) -> _Base:
         """Return a base without ways; ``task`` is one of which all steps are done."""
         desired, held = task.goal.desired, task.held
-        rules = (held.rules[name] for name in sorted(held.rules))
+        switches = [held.rules[name] for name in sorted(held.rules)]
+        rules = (rule for of in switches for rule in of.rules)
         whole = (desired, desired.fabric, desired.plan, desired.routed)
-        return cls(task, Packing((*whole, task.plan, held, held.rules, held.tags, *rules)))
+        shared = (*whole, task.plan, held, held.rules, held.tags, *switches, *rules)
+        return cls(task, Packing(shared))
 
     def equals(self, task: Task) -> bool:
         """Whether the ways are also those from the rules of a task."""

@@ -19,7 +19,7 @@ group. A barrier separates the steps. A correct rule is in no step, so its frame
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from forwarding.openflow.rules import COOKIE, Field, Group, Rule, SwitchRules, match_order
@@ -131,8 +131,11 @@ def reconcile(
 
 def difference(before: SwitchRules, after: SwitchRules) -> Changes:
     """Return the changes of a switch that holds exactly the rules ``before``."""
-    found = [FoundRule(*rule.key, COOKIE, rule) for rule in map(normal, before.rules)]
-    return reconcile(after, found, [FoundGroup(group.group_id, group) for group in before.groups])
+    kept = {id(rule) for rule in before.rules} & {id(rule) for rule in after.rules}
+    old, new = ([rule for rule in of.rules if id(rule) not in kept] for of in (before, after))
+    found = [FoundRule(*rule.key, COOKIE, rule) for rule in map(normal, old)]
+    groups = [FoundGroup(group.group_id, group) for group in before.groups]
+    return reconcile(SwitchRules(tuple(new), after.groups), found, groups)
 
 
 def own_rules(found: Sequence[FoundRule]) -> SwitchRules:
@@ -142,7 +145,10 @@ def own_rules(found: Sequence[FoundRule]) -> SwitchRules:
 
 def normal(rule: Rule) -> Rule:
     """Return ``rule`` with our cookie and its match in canonical order."""
-    return replace(rule, match=match_order(rule.match), cookie=COOKIE)
+    match = match_order(rule.match)
+    if rule.cookie == COOKIE and rule.match == match:
+        return rule
+    return rule._replace(match=match, cookie=COOKIE)
 
 
 def _how(found: FoundRule | None) -> Command:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import repeat
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +22,14 @@ from forwarding.openflow.rules import (
     SetField,
     SwitchRules,
     ToGroup,
-    match_order,
 )
 from knotless_core import forwarding as core
 
 _VLAN_PRESENT = 0x1000
 _ALL_BITS = {"eth_dst": (1 << 48) - 1, "eth_src": (1 << 48) - 1, "vlan_vid": 0x1FFF}
-_EXACT = ("in_port", "metadata", "eth_type", "vlan_pcp")
+"""The fields that may have a mask, with that which counts as none."""
+_FIELDS = ("eth_dst", "eth_src", "eth_type", "in_port", "metadata", "vlan_pcp", "vlan_vid")
+"""The fields of matches in canonical order, see :func:`forwarding.openflow.rules.match_order`."""
 
 
 class CompiledRules(Mapping[str, SwitchRules]):
@@ -53,16 +56,34 @@ class CompiledRules(Mapping[str, SwitchRules]):
     def __getitem__(self, name: str) -> SwitchRules:
         """Return the rules of a switch."""
         switch = self._index[name]
-        first, end = _part(self._columns["rule_ends"], switch)
-        columns = {
-            key: self._columns[key][first:end].tolist()
-            for key in (
-                *("table", "priority", "actions", "write_metadata", "goto", *_EXACT, *_ALL_BITS),
-                *(f"{key}_mask" for key in _ALL_BITS),
-            )
-        }
-        rules = [self._rule(columns, i) for i in range(end - first)]
-        rules.sort(key=lambda rule: rule.order)
+        part = slice(*_part(self._columns["rule_ends"], switch))
+
+        def column(name: str) -> list[int]:
+            values: list[int] = self._columns[name][part].tolist()
+            return values
+
+        def known(name: str) -> list[int | None]:
+            return [of if of >= 0 else None for of in column(name)]
+
+        def fields(name: str) -> list[Field | None]:
+            if name not in _ALL_BITS:
+                return [None if of is None else Field(name, of) for of in known(name)]
+            full, masks = _ALL_BITS[name], column(f"{name}_mask")
+            both = zip(column(name), masks, strict=True)
+            return [Field(name, of, None if m == full else m) if m else None for of, m in both]
+
+        by_field = [fields(name) for name in _FIELDS]
+        every = zip(
+            column("table"),
+            column("priority"),
+            (tuple(filter(None, of)) for of in zip(*by_field, strict=True)),
+            (self._lists[number] for number in column("actions")),
+            known("write_metadata"),
+            known("goto"),
+            repeat(COOKIE),
+            strict=False,
+        )
+        rules = sorted(map(Rule._make, every), key=attrgetter("order"))
         return SwitchRules(tuple(rules), self._groups(switch))
 
     @cached_property
@@ -94,23 +115,6 @@ class CompiledRules(Mapping[str, SwitchRules]):
     def groups(self) -> int:
         """The number of groups of all switches."""
         return len(self._columns["bucket_ends"])
-
-    def _rule(self, columns: Mapping[str, list[int]], i: int) -> Rule:
-        match = [Field(key, columns[key][i]) for key in _EXACT if columns[key][i] >= 0]
-        for key, all_bits in _ALL_BITS.items():
-            mask = columns[f"{key}_mask"][i]
-            if mask:
-                match.append(Field(key, columns[key][i], None if mask == all_bits else mask))
-        metadata, goto = columns["write_metadata"][i], columns["goto"][i]
-        return Rule(
-            columns["table"][i],
-            columns["priority"][i],
-            match_order(match),
-            self._lists[columns["actions"][i]],
-            metadata if metadata >= 0 else None,
-            goto if goto >= 0 else None,
-            COOKIE,
-        )
 
     @cached_property
     def _lists(self) -> list[tuple[Action, ...]]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from common.errors import RuleError
 from forwarding.openflow.compiled import CompiledRules
@@ -67,14 +66,8 @@ def priorities_of(rules: FabricRules) -> frozenset[int]:
 
 def _set_values(rules: FabricRules, name: str, bits: int) -> set[int]:
     """Return the ``bits`` of the values to which rules and groups set the field ``name``."""
-    found: set[int] = set()
-    for switch in rules.values():
-        lists = {rule.actions for rule in switch.rules}
-        lists |= {bucket for group in switch.groups for bucket in group.buckets}
-        for action in chain.from_iterable(lists):
-            if isinstance(action, SetField) and action.name == name:
-                found.add(action.value & bits)
-    return found
+    values = set[tuple[str, int]]().union(*(switch.values_set for switch in rules.values()))
+    return {value & bits for field, value in values if field == name}
 
 
 def plane_of(rules: FabricRules, tags: HostTags | None = None) -> Plane:
@@ -122,6 +115,7 @@ def rules_in(rules: FabricRules, plane: Plane) -> FabricRules:
     """
     if plane == Plane():
         return rules
+    rules = dict(rules)  # decoded once
     if plane.number and max(vlans_of(rules), default=0) >> VLAN_BITS:
         raise RuleError(f"the rules use more than the {1 << VLAN_BITS} VLANs of a plane")
     if max(priorities_of(rules), default=0) + plane.first_priority >= PRIORITIES:
@@ -154,11 +148,12 @@ def _rule_in(rule: Rule, plane: Plane) -> Iterable[Rule]:
             return
     match = _match_in(rule, plane)
     if match is not None:
-        yield replace(
-            rule,
-            priority=rule.priority + plane.number * _PRIORITIES,
-            match=match,
-            actions=_actions_in(rule.actions, plane),
+        yield Rule(
+            rule.table,
+            rule.priority + plane.number * _PRIORITIES,
+            match,
+            _actions_in(rule.actions, plane),
+            *rule[4:],
         )
 
 
@@ -167,7 +162,7 @@ def _match_in(rule: Rule, plane: Plane) -> tuple[Field, ...] | None:
     vlan = fields.get("vlan_vid")
     if "vlan_pcp" in fields:
         pcp = fields["vlan_pcp"]
-        fields["vlan_pcp"] = replace(pcp, value=pcp.value + plane.first_priority)
+        fields["vlan_pcp"] = pcp._replace(value=pcp.value + plane.first_priority)
     tagged = rule.table != ADMISSION or (vlan is not None and vlan.value & _PRESENT)
     if plane.number and tagged:
         value = _PRESENT if vlan is None else vlan.value

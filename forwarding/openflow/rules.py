@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
+from itertools import chain
+from operator import itemgetter
+from typing import NamedTuple
 
 from knotless_core import forwarding as core
 
@@ -20,8 +22,7 @@ CONTROLLER = 0xFFFFFFFD
 ADMISSION, FORWARD, VIRTUAL_CHANNEL, OUTPUT = range(4)
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """A matched field: its OpenFlow name, its value, and its mask unless all bits count.
 
     ``name`` is one of in_port, metadata, eth_type, eth_dst, eth_src, vlan_vid, vlan_pcp,
@@ -41,9 +42,15 @@ class Field:
         return (self.name, self.value, -1 if self.mask is None else self.mask)
 
 
+_NAME_AND_VALUE = itemgetter(0, 1)
+
+
 def match_order(fields: Iterable[Field]) -> tuple[Field, ...]:
-    """Return ``fields`` in the canonical order, in which matches are written and compared."""
-    return tuple(sorted(fields, key=attrgetter("order")))
+    """Return ``fields`` in the canonical order, in which matches are written and compared.
+
+    A match has a field once.
+    """
+    return tuple(sorted(fields, key=_NAME_AND_VALUE))
 
 
 @dataclass(frozen=True, order=True)
@@ -81,8 +88,7 @@ class ToGroup:
 Action = Output | PushVlan | PopVlan | SetField | ToGroup
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """A flow entry: apply ``actions`` in order, write ``metadata``, go to table ``goto``.
 
     No actions and no ``goto`` is a drop. ``cookie`` marks entries as ours: it is
@@ -105,7 +111,8 @@ class Rule:
     @property
     def order(self) -> tuple[int, int, list[tuple[str, int, int]]]:
         """The sort key: table, priority from high to low, match."""
-        return (self.table, -self.priority, [field.order for field in self.match])
+        fields = [(name, value, -1 if mask is None else mask) for name, value, mask in self.match]
+        return (self.table, -self.priority, fields)
 
 
 @dataclass(frozen=True)
@@ -142,6 +149,14 @@ class SwitchRules:
         Raises OverflowError if a number is out of range.
         """
         return core.Switch(self.live())
+
+    @cached_property
+    def values_set(self) -> frozenset[tuple[str, int]]:
+        """The fields that rules and groups set, each with a value that it is set to."""
+        lists = [rule.actions for rule in self.rules]
+        lists += [bucket for group in self.groups for bucket in group.buckets]
+        every = chain.from_iterable({id(actions): actions for actions in lists}.values())
+        return frozenset((of.name, of.value) for of in every if isinstance(of, SetField))
 
     def live(self, down: Collection[int] = ()) -> SwitchRules:
         """Return what the switch does while some ports are down, with groups of type 'all'."""

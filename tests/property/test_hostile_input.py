@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from forwarding.openflow.ofctl_parser import parse
 from forwarding.openflow.ofctl_writer import write
 from forwarding.openflow.rules import (
+    COOKIE,
     Field,
     Group,
     Output,
@@ -116,13 +117,15 @@ def test_flow_text(flows: str, groups: str) -> None:
 
 PORT = st.integers(0, 5) | st.sampled_from([0xFFFFFFF8, 0xFFFFFFFD])
 FIELD = st.one_of(
-    st.builds(Field, st.just("in_port"), PORT),
-    st.builds(Field, st.just("metadata"), st.integers(0, 5)),
-    st.builds(Field, st.just("eth_dst"), st.sampled_from([0x020000000101, 0x020000000201])),
+    st.builds(Field, st.just("in_port"), PORT, st.none()),
+    st.builds(Field, st.just("metadata"), st.integers(0, 5), st.none()),
+    st.builds(
+        Field, st.just("eth_dst"), st.sampled_from([0x020000000101, 0x020000000201]), st.none()
+    ),
     st.just(Field("eth_dst", 0x010000000000, 0x010000000000)),
     st.just(Field("vlan_vid", 0x1000, 0x1000)),
-    st.builds(Field, st.just("vlan_vid"), st.sampled_from([0, 0x1002])),
-    st.builds(Field, st.just("vlan_pcp"), st.integers(0, 7)),
+    st.builds(Field, st.just("vlan_vid"), st.sampled_from([0, 0x1002]), st.none()),
+    st.builds(Field, st.just("vlan_pcp"), st.integers(0, 7), st.none()),
     st.just(Field("tcp_dst", 80)),
 )
 ACTION = st.one_of(
@@ -143,6 +146,7 @@ RULE = st.builds(
     actions=ACTIONS,
     metadata=st.none() | st.integers(0, 5),
     goto=st.none() | st.integers(0, 4),
+    cookie=st.just(COOKIE),
 )
 RULES = st.builds(
     SwitchRules,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -176,9 +175,9 @@ def wounded(draw: st.DrawFn, rules: FabricRules) -> FabricRules:
             "group": ToGroup(number),
         }
         kind = draw(wounds)
-        healed = replace(rule, priority=100 * number) if kind == "priority" else rule
+        healed = rule._replace(priority=100 * number) if kind == "priority" else rule
         if kind in extra:
-            healed = replace(rule, actions=(*rule.actions, extra[kind]))
+            healed = rule._replace(actions=(*rule.actions, extra[kind]))
         kept = () if kind == "lose" else (healed,)
         changed = (*of_switch[:place], *kept, *of_switch[place + 1 :])
         rules = {**rules, name: SwitchRules(changed, rules[name].groups)}

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from forwarding.openflow.reader import Generation
-from forwarding.openflow.rules import FabricRules
+from forwarding.openflow.rules import FabricRules, SwitchRules
 from verification.changes.change import Change, Step
 
 
 def compact(change: Change) -> Change:
-    """Return a change with the same steps, which share the rules of switches that stay the same.
+    """Return a change with the same steps, which share all rules that stay the same.
 
-    So it is small, and what a step changes is found without comparing rule by rule.
+    So it is small, and what a step changes is found without comparing rules.
     """
     held: FabricRules = change.before.rules
     kept = {id(held): held}
     steps: list[Step] = []
     for step in change.steps:
         rules = {
-            name: was if (was := held.get(name, of)) == of else of
+            name: _sharing(held[name], of) if name in held else of
             for name, of in step.rules.items()
         }
         kept[id(step.rules)] = held = rules
@@ -28,3 +28,12 @@ def compact(change: Change) -> Change:
         ]
         steps.append(replace(step, rules=rules, proof=step.proof.without_cache(generations)))
     return replace(change, steps=tuple(steps))
+
+
+def _sharing(was: SwitchRules, of: SwitchRules) -> SwitchRules:
+    """Return the rules ``of`` a switch, with those that it held before if these are equal."""
+    known = {rule.key: rule for rule in was.rules}
+    rules = tuple(old if (old := known.get(rule.key)) == rule else rule for rule in of.rules)
+    if rules == was.rules and of.groups == was.groups:
+        return was
+    return SwitchRules(rules, of.groups)
