@@ -192,4 +192,4 @@ def _is_safe_if_links_return(change: Change, fabric: Fabric, older: tuple[Genera
     circumstances = Circumstances(fabric, change.before.flow_control, change.before.multicast)
     steps = change.steps[:1] if change.in_place else change.steps
     generations = ((*older, *step.proof.generations) for step in steps)
-    return all(circumstances.judge(of).verdict.acyclic for of in generations)
+    return all(circumstances.judge(of).outcome.acyclic for of in generations)

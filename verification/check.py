@@ -20,8 +20,8 @@ from verification.unreachable import dropped_pairs, unreachable_pairs
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The result of a check.
+class Outcome:
+    """The figures of a check, and a cycle.
 
     ``pairs`` ordered pairs of different hosts were traced; ``undelivered`` of them failed: not
     exactly one copy, at the right host only, untagged and unchanged. ``broadcasts`` counts
@@ -49,7 +49,6 @@ class Verdict:
     acyclic: bool
     cycle: list[str]
     witnesses: tuple[Witness, ...]
-    problems: list[str]
 
     @property
     def failed(self) -> int:
@@ -67,8 +66,15 @@ class Verdict:
         return verdict_text(self.flow_control, self.cycle)
 
     def as_json(self) -> dict[str, object]:
-        """Return the verdict as plain values."""
+        """Return the figures as plain values."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class Verdict(Outcome):
+    """The result of a check; ``problems`` are lines for people, see :func:`problems_of`."""
+
+    problems: list[str]
 
 
 def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
@@ -82,6 +88,11 @@ def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
         The flow control does not exist.
 
     """
+    return Verdict(**vars(outcome_of(state, flow_control)), problems=problems_of(state))
+
+
+def outcome_of(state: ForwardingState, flow_control: str = AUTO) -> Outcome:
+    """Return the figures of :func:`verdict_of`, without the time that descriptions take."""
     flow_control = resolved(flow_control, priorities_of(state))
     cycle = cycle_of(state, flow_control)
     hosts, pairs, found = len(state.fabric.hosts), state.pairs, state.core
@@ -89,7 +100,7 @@ def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
     receivers = sum(len(group.members) for group in state.groups)
     dropped = dropped_pairs(state)
     floods = [n - due for n, due in zip(found.floods_undelivered, dropped, strict=True)]
-    return Verdict(
+    return Outcome(
         fabric=state.fabric.name,
         flow_control=flow_control,
         pairs=pairs,
@@ -105,7 +116,6 @@ def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
         acyclic=not cycle,
         cycle=cycle_names(state.channels, cycle),
         witnesses=witnesses(state, cycle, flow_control),
-        problems=problems_of(state),
     )
 
 

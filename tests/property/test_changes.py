@@ -92,7 +92,7 @@ def test_a_change_of_all_switches_at_once_is_not_proven_if_it_can_deadlock() -> 
     assert not proof.safe
     assert not proof.acyclic
     assert proof.lost > 0
-    assert len(proof.mixed.verdict.witnesses) == len(proof.mixed.verdict.cycle)
+    assert len(proof.mixed.outcome.witnesses) == len(proof.mixed.outcome.cycle)
 
 
 def test_the_new_plane_and_its_priorities_are_free() -> None:
@@ -146,10 +146,10 @@ def test_a_cut_path_may_lose_packets_but_no_other() -> None:
     assert broken > 0
     change = plan_change(before, make_plan(cut, **ROOT_1))
     assert change.proven
-    last = change.steps[-1].proof.after.verdict
+    last = change.steps[-1].proof.after.outcome
     assert (last.undelivered, last.broadcasts_undelivered) == (0, 0)
     for step in change.steps:
-        assert step.proof.mixed.verdict.undelivered <= broken + len(step.stopped)
+        assert step.proof.mixed.outcome.undelivered <= broken + len(step.stopped)
 
 
 def test_the_folders_can_be_checked_by_anyone(tmp_path: Path) -> None:

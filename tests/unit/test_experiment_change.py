@@ -32,7 +32,7 @@ def test_both_plans_are_safe_and_their_mixture_is_not(swap: str) -> None:
     case = Case(swap, "pause", NAIVE)
     for rules in naive_rules(*case.key):
         assert verdict_of(state_of_rules(case.routed.fabric, rules), "pause").acyclic
-    assert naive_verdict(*case.key).verdict.cycle
+    assert naive_verdict(*case.key).outcome.cycle
 
 
 def test_naive_changes_deadlock_where_the_check_says_and_proven_ones_never() -> None:

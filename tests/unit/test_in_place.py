@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from forwarding.openflow.compiler import compile_rules
+from forwarding.openflow.reader import Generation
 from forwarding.openflow.rules import VIRTUAL_CHANNEL
 from routing.common_routes import common_routes
 from routing.plan import Plan, make_plan
@@ -20,6 +21,7 @@ from topologies.failures import NO_FAILURES, Failures, parts, usable
 from verification.changes.change import Change, Installed
 from verification.changes.folder import write_steps
 from verification.changes.in_place import PRIORITY, common_rules
+from verification.changes.proof import Circumstances
 from verification.changes.tiers import plan_change
 from verification.check import check
 
@@ -43,7 +45,7 @@ def test_a_cut_of_a_torus_is_repaired_in_place() -> None:
         assert (change.tier, change.proven) == (1, True), link.name
         lost = check(change.before.fabric, change.before.rules).undelivered
         for step in change.steps:
-            assert step.proof.mixed.verdict.undelivered <= lost, link.name
+            assert step.proof.mixed.outcome.undelivered <= lost, link.name
         assert change.steps[-1].rules == compile_rules(_repaired(plan, link.name))
         guards = [
             rule
@@ -54,6 +56,22 @@ def test_a_cut_of_a_torus_is_repaired_in_place() -> None:
         ]
         assert bool(guards) == any(step.drain for step in change.steps)
         assert all((of.table, of.actions, of.goto) == (VIRTUAL_CHANNEL, (), None) for of in guards)
+
+
+def test_turns_are_guarded_only_if_a_mixture_has_a_cycle() -> None:
+    plan = make_plan(load("torus,10,10"))
+    kinds = set()
+    for link in plan.fabric.links[:12]:
+        change, repaired = _change(plan, link.name), _repaired(plan, link.name)
+        common = common_rules(plan, repaired)
+        assert common is not None
+        every = (compile_rules(plan), common, compile_rules(repaired))
+        about = Circumstances(change.before.fabric, plan.flow_control)
+        has_cycle = not about.judge([Generation(rules) for rules in every]).outcome.acyclic
+        assert change.in_place
+        assert (len(change.steps) == 3) == has_cycle, link.name
+        kinds.add(has_cycle)
+    assert kinds == {True, False}
 
 
 def test_without_the_plan_of_the_installed_rules_two_planes_are_used() -> None:

@@ -65,8 +65,8 @@ def _head(change: Change) -> dict[str, object]:
 
 
 def _of_step(number: int, step: Step) -> dict[str, object]:
-    proof, after = step.proof, step.proof.after.verdict
-    mixed = proof.mixed.verdict
+    proof, after = step.proof, step.proof.after.outcome
+    mixed = proof.mixed.outcome
     return {
         "step": number,
         "action": step.action,
@@ -84,7 +84,7 @@ def _of_step(number: int, step: Step) -> dict[str, object]:
         "acyclic": proof.acyclic,
         "cycle": mixed.cycle,
         "witnesses": [witness.as_json() for witness in mixed.witnesses],
-        "problems": mixed.problems,
+        "problems": proof.problems(),
     }
 
 

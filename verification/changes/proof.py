@@ -25,31 +25,33 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from forwarding.openflow.reader import Generation, state_of_generations
+from forwarding.state import ForwardingState
 from routing.flow_control import Edges
 from routing.multicast import MulticastGroup
 from topologies.fabric import Fabric
 from verification.changes.admission import refused_frames
-from verification.check import Verdict, verdict_of
+from verification.check import Outcome, outcome_of
 from verification.dependencies import edges_of
+from verification.explain import problems_of
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The verdict on generations, and what they lose.
+    """The outcome of generations, and what they lose.
 
     ``dependencies`` (dependencies, 2) are those of each priority for itself. ``lost`` are the
     pairs of hosts, and then for all hosts and each group the receivers of floods, that fail
     although the switch of the source sends the packet on, to no port behind which nothing is.
     """
 
-    verdict: Verdict
+    outcome: Outcome
     dependencies: Edges
     lost: tuple[int, ...]
 
     @property
     def failed(self) -> tuple[int, int, int]:
         """The receivers of unicasts, broadcasts and multicasts that fail, whatever the reason."""
-        of = self.verdict
+        of = self.outcome
         return (of.undelivered, of.broadcasts_undelivered, of.multicasts_undelivered)
 
 
@@ -62,7 +64,7 @@ class Circumstances:
     multicast: tuple[MulticastGroup, ...] = ()
 
     def judge(self, generations: Sequence[Generation]) -> Judged:
-        """Return the verdict on all mixtures of the generations, and what they lose.
+        """Return the outcome of all mixtures of the generations, and what they lose.
 
         Raises
         ------
@@ -70,16 +72,20 @@ class Circumstances:
             See :func:`forwarding.openflow.reader.state_of_generations`.
 
         """
-        state = state_of_generations(self.fabric, generations, self.multicast)
+        state = self.state(generations)
         lost = (state.core.lost, *state.core.floods_lost)
-        return Judged(verdict_of(state, self.flow_control), edges_of(state), lost)
+        return Judged(outcome_of(state, self.flow_control), edges_of(state), lost)
+
+    def state(self, generations: Sequence[Generation]) -> ForwardingState:
+        """Return the state of all mixtures of the generations; raises RuleError."""
+        return state_of_generations(self.fabric, generations, self.multicast)
 
 
 @dataclass(frozen=True)
 class Proof:
-    """The verdict on all mixtures of some generations, installed one after the other.
+    """The outcome of all mixtures of some generations, installed one after the other.
 
-    ``judge_alone`` returns the verdict on one generation; each is computed when it is needed.
+    ``judge_alone`` returns the outcome of one generation; each is computed when it is needed.
     ``refused`` are frames with tags that are not admitted, see
     :func:`verification.changes.admission.refused_frames`.
     """
@@ -87,15 +93,13 @@ class Proof:
     generations: tuple[Generation, ...]
     mixed: Judged
     judge_alone: Callable[[Generation], Judged]
+    circumstances: Circumstances
     refused: int = 0
-    circumstances: Circumstances | None = None
     staying: Proof | None = None
     """What is lost, if only what some of the hosts send to each other must be delivered."""
 
     def without_cache(self, generations: Sequence[Generation]) -> Proof:
-        """Return the same proof, of equal ``generations``, which keeps no verdicts on one alone."""
-        if self.circumstances is None:
-            return self
+        """Return the same proof, of equal ``generations``, which keeps no outcome of one alone."""
         fresh = Prover(self.circumstances)
         staying = self.staying and self.staying.without_cache(generations)
         return replace(
@@ -105,12 +109,16 @@ class Proof:
     @property
     def acyclic(self) -> bool:
         """Whether no deadlock is possible in any mixture."""
-        return self.mixed.verdict.acyclic
+        return self.mixed.outcome.acyclic
 
     @property
     def after(self) -> Judged:
-        """The verdict on the last generation alone."""
+        """The outcome of the last generation alone."""
         return self.judge_alone(self.generations[-1])
+
+    def problems(self) -> list[str]:
+        """Describe what mixtures fail, and problems of rules."""
+        return problems_of(self.circumstances.state(self.generations))
 
     @cached_property
     def lost(self) -> int:
@@ -141,7 +149,7 @@ class Proof:
 
 
 class Prover:
-    """Proofs in the same circumstances; each generation alone is judged once.
+    """Proofs in the same circumstances; the same generations are judged once.
 
     If ``staying`` names hosts, only what they send to each other must be delivered. No packet of
     any host may loop in a lossless priority or deadlock.
@@ -154,21 +162,23 @@ class Prover:
             whole = circumstances.fabric
             hosts = tuple(host for host in whole.hosts if host.name in staying)
             self._staying = Prover(replace(circumstances, fabric=replace(whole, hosts=hosts)))
-        self._alone: dict[tuple[int, int], tuple[Generation, Judged]] = {}
+        self._known: dict[tuple[int, ...], tuple[tuple[Generation, ...], Judged]] = {}
 
     def alone(self, generation: Generation) -> Judged:
-        """Return the verdict on one generation."""
-        key = (id(generation.rules), id(generation.tags))
-        known = self._alone.get(key)
-        if known is None:  # the generation is kept, so that its ids stay its own
-            known = (generation, self.circumstances.judge([generation]))
-            self._alone[key] = known
-        return known[1]
+        """Return the outcome of one generation."""
+        return self.judge([generation])
+
+    def judge(self, generations: Sequence[Generation]) -> Judged:
+        """Return the outcome of all mixtures of some generations; raises RuleError."""
+        key = tuple(id(part) for of in generations for part in (of.rules, of.tags))
+        if key not in self._known:  # the generations are kept, so that their ids stay their own
+            self._known[key] = tuple(generations), self.circumstances.judge(generations)
+        return self._known[key][1]
 
     def prove(self, generations: Sequence[Generation]) -> Proof:
         """Return the proof for generations that are installed one after the other."""
         about = self.circumstances
         refused = refused_frames(about.fabric, generations, about.multicast)
         staying = None if self._staying is None else self._staying.prove(generations)
-        mixed = about.judge(generations)
-        return Proof(tuple(generations), mixed, self.alone, refused, about, staying)
+        mixed = self.judge(generations)
+        return Proof(tuple(generations), mixed, self.alone, about, refused, staying)

@@ -115,6 +115,7 @@ class _Planner:
         self.priorities = new_plan.vcs
         if isinstance(self.compiled, ProtectedRules):
             self.priorities = max(self.priorities, self.compiled.backups.priority + 1)
+        self._in_planes: dict[Plane, tuple[FabricRules, HostTags | None]] = {}
 
     def change(self) -> Change:
         steps = self.at_once()
@@ -146,14 +147,11 @@ class _Planner:
         return steps.change(3)
 
     def in_plane(self, plane: Plane) -> tuple[FabricRules, HostTags | None]:
-        """Return the new rules and tags in a plane."""
-        if plane == Plane():
-            return self.compiled, self.tags
-        return rules_in(self._decoded, plane), tags_in(self.tags, plane)
-
-    @cached_property
-    def _decoded(self) -> FabricRules:
-        return dict(self.compiled)
+        """Return the new rules and tags in a plane; again the same ones for the same plane."""
+        if plane not in self._in_planes:
+            found = rules_in(self.compiled, plane), tags_in(self.tags, plane)
+            self._in_planes[plane] = found
+        return self._in_planes[plane]
 
     @cached_property
     def _old(self) -> FabricRules:
@@ -203,21 +201,22 @@ class _Planner:
             return None
         rules, tags = self.in_plane(self._plane_in_place())
         before, fabric = Generation(self.before.rules, self.before.tags), self.before.fabric
-        about = self.prover.circumstances
         if self.before.whole is not None:
-            whole = replace(about, fabric=self.before.whole)
-            early = whole.judge([before, Generation(common_here, tags)]).dependencies
-            allowed = [whole.judge([before]).dependencies]
-            common_here = guarded(common_here, whole.fabric, early, allowed)
+            whole = replace(self.prover.circumstances, fabric=self.before.whole)
+            early = whole.judge([before, Generation(common_here, tags)])
+            if not early.outcome.acyclic:
+                allowed = [whole.judge([before]).dependencies]
+                common_here = guarded(common_here, whole.fabric, early.dependencies, allowed)
         trial = Steps(self.prover, self.before)
         trial.add("drop", common_here, tags)
-        mixed = trial.proof(rules, tags).mixed.dependencies
-        allowed = [self.prover.alone(of).dependencies for of in (before, Generation(rules, tags))]
-        guarded_rules = guarded(rules, fabric, mixed, allowed)
+        mixed, guarded_rules = trial.proof(rules, tags).mixed, rules
+        if not mixed.outcome.acyclic:
+            after = Generation(rules, tags)
+            allowed = [self.prover.alone(of).dependencies for of in (before, after)]
+            common_here = guarded(common_here, fabric, mixed.dependencies, allowed)
+            guarded_rules = guarded(rules, fabric, mixed.dependencies, allowed)
         steps = Steps(self.prover, self.before)
-        steps.add(
-            "drop what leads to failed parts", guarded(common_here, fabric, mixed, allowed), tags
-        )
+        steps.add("drop what leads to failed parts", common_here, tags)
         is_guarded = guarded_rules is not rules
         steps.add("install the new rules", guarded_rules, tags, drain=is_guarded)
         if not (steps.proven and all(step.proof.fails_no_more for step in steps.taken)):
@@ -288,9 +287,9 @@ class _Planner:
             ("what is installed", Generation(self.before.rules, self.before.tags)),
             ("the new plan", Generation(self.compiled, self.tags)),
         ):
-            verdict = self.prover.alone(generation).verdict
-            if not verdict.acyclic:
+            outcome = self.prover.alone(generation).outcome
+            if not outcome.acyclic:
                 raise PlanError(
-                    f"{what} {verdict_text(about.flow_control, verdict.cycle)}; no change between"
+                    f"{what} {verdict_text(about.flow_control, outcome.cycle)}; no change between"
                     " rules of which either can deadlock can be proven"
                 )

@@ -48,7 +48,7 @@ def predicted(case: Case) -> dict[str, Any]:
     """Return what is known before the run: ``tier``, ``steps`` and ``predicted_cycle``."""
     key = (case.swap, case.flow_control, case.rate_mbps)
     if case.way == NAIVE:
-        return {"tier": None, "steps": 1, "predicted_cycle": naive_verdict(*key).verdict.cycle}
+        return {"tier": None, "steps": 1, "predicted_cycle": naive_verdict(*key).outcome.cycle}
     change = proven_change(*key)
-    cycles = [channel for step in change.steps for channel in step.proof.mixed.verdict.cycle]
+    cycles = [channel for step in change.steps for channel in step.proof.mixed.outcome.cycle]
     return {"tier": change.tier, "steps": len(change.steps), "predicted_cycle": cycles}
