@@ -36,11 +36,6 @@ class Field(NamedTuple):
     value: int
     mask: int | None = None
 
-    @property
-    def order(self) -> tuple[str, int, int]:
-        """The sort key: name, value and mask, no mask first."""
-        return (self.name, self.value, -1 if self.mask is None else self.mask)
-
 
 _NAME_AND_VALUE = itemgetter(0, 1)
 
@@ -110,7 +105,7 @@ class Rule(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int, list[tuple[str, int, int]]]:
-        """The sort key: table, priority from high to low, match."""
+        """The sort key: table, priority from high to low, match; no mask before any mask."""
         fields = [(name, value, -1 if mask is None else mask) for name, value, mask in self.match]
         return (self.table, -self.priority, fields)
 
