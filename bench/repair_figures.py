@@ -13,7 +13,7 @@ from routing.plan import Plan
 
 PHASES = ("under_way", "until_found", "until_repaired", "otherwise")
 UNDER_WAY_S = 0.5
-"""Longest time that a frame can be under way, or held up by the emulator, before it is lost."""
+"""Longest time that a frame is under way for longer than the others of its host."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,15 @@ def losses_by_phase(cuts: Sequence[Cut], records: Any, hosts: int) -> dict[str, 
 
     ``under_way`` were sent before the port was down, ``until_found`` before the controller knew it,
     ``until_repaired`` before all switches had new routes, ``otherwise`` at any other time. A host
-    sends to all others in turn, so a lost frame was sent between the two others around it; one that
-    may have been sent at other times counts for the cut.
+    sends to all others in turn, so a lost frame was sent between the two others around it, and was
+    under way for about as long: seconds, if the fabric is busy. One that may have been lost at
+    another time counts for the cut.
     """
     found = dict.fromkeys(PHASES, 0)
     ends = [(cut.port, cut.found or np.inf, cut.served or np.inf) for cut in cuts]
-    for after, sent, before in _sending_times(records, hosts):
+    for after, sent, due in _times(records, hosts):
         for port, known, served in ends:
-            if after <= served and before > port - UNDER_WAY_S:
+            if after <= served and due > port - UNDER_WAY_S:
                 first = (sent <= port, sent <= known, True)
                 found[PHASES[first.index(True)]] += 1
                 break
@@ -96,21 +97,25 @@ def losses_by_phase(cuts: Sequence[Cut], records: Any, hosts: int) -> dict[str, 
     return found
 
 
-def _sending_times(records: Any, hosts: int) -> Iterator[tuple[float, float, float]]:
-    """Yield for each lost frame the times after, about, and before which it was sent."""
+def _times(records: Any, hosts: int) -> Iterator[tuple[float, float, float]]:
+    """Yield for each lost frame when it was sent, at the earliest and about, and when it was due.
+
+    It was due when both frames around it had arrived.
+    """
     turns = _turns(records["source"], records["to"], records["number"], hosts)
     sources, to, numbers = _lost(records)
     lost_turns = _turns(sources, to, numbers, hosts)
     for source in np.unique(sources):
         mine, lost = records["source"] == source, lost_turns[sources == source]
         order = np.argsort(turns[mine])
-        arrived, sent = turns[mine][order], records["sent"][mine][order]
+        arrived = turns[mine][order]
+        sent, at = (records[name][mine][order] for name in ("sent", "at"))
         places = np.searchsorted(arrived, lost)
         first, last = np.maximum(places - 1, 0), np.minimum(places, len(sent) - 1)
         yield from zip(
             sent[first].tolist(),
             np.interp(lost, arrived, sent).tolist(),
-            sent[last].tolist(),
+            np.maximum(at[first], at[last]).tolist(),
             strict=True,
         )
 

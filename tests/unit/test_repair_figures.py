@@ -13,7 +13,7 @@ HOSTS = 4
 PERIOD_S = 0.1
 
 
-def all_to_all(frames: int, lost: set[tuple[int, int]]) -> Any:
+def all_to_all(frames: int, lost: set[tuple[int, int]], latency_s: float = 0.001) -> Any:
     """Return what arrives if each host sends to the next ones in turn, without ``lost``.
 
     These are (source, how many frames it had sent before).
@@ -24,7 +24,7 @@ def all_to_all(frames: int, lost: set[tuple[int, int]]) -> Any:
             if (source, turn) not in lost:
                 number, after = divmod(turn, HOSTS - 1)
                 sent = source / 100 + turn * PERIOD_S
-                rows.append((source, (source + 1 + after) % HOSTS, number, sent, sent + 0.001))
+                rows.append((source, (source + 1 + after) % HOSTS, number, sent, sent + latency_s))
     return np.array(rows, dtype=RECORD)
 
 
@@ -47,6 +47,12 @@ def test_lost_frames_are_counted_by_the_phase_in_which_they_were_sent() -> None:
         "until_repaired": 3,
         "otherwise": 1,
     }
+
+
+def test_a_frame_that_was_sent_long_before_can_be_under_way() -> None:
+    for latency_s, phase in ((0.001, "otherwise"), (1.5, "under_way")):
+        records = all_to_all(60, {(0, 20)}, latency_s)
+        assert losses_by_phase([cut(3.05, 3.25, 3.45)], records, HOSTS)[phase] == 1
 
 
 def test_a_cut_that_is_never_repaired_has_no_end() -> None:
