@@ -36,6 +36,8 @@ class ObservedSwitch:
     ports: Mapping[int, bool] | None = None
     refused: tuple[str, ...] = ()
     foreign: tuple[FoundRule, ...] = ()
+    _known_down: tuple[object, object, frozenset[int]] = (None, None, frozenset())
+    """The ports, and needs, of which the ports that are down were found last, and these."""
 
     def connect(self, ports: Mapping[int, bool]) -> None:
         """Record that the switch has connected with ``ports``; its rules are not known yet."""
@@ -56,6 +58,17 @@ class ObservedSwitch:
         if not self.connected or self.ports is None:
             return ()
         return tuple(sorted(self.needs.keys() - self.ports.keys()))
+
+    @property
+    def ports_down(self) -> frozenset[int]:
+        """The ports of the fabric that are not up by the last report; none if there was none."""
+        if self.ports is None:
+            return frozenset()
+        known, needs, down = self._known_down
+        if known is not self.ports or needs is not self.needs:
+            down = frozenset(port for port in self.needs if not self.ports.get(port))
+            self._known_down = (self.ports, self.needs, down)
+        return down
 
     def is_up(self, port: int) -> bool | None:
         """Whether a port is up; None if the switch has never reported its ports."""
@@ -128,7 +141,13 @@ class Observed:
 
         They have no carrier, or probes have found a fault.
         """
-        return tuple(link.name for link in self.fabric.links if self._is_down(link))
+        down = ((of.name, port) for of in self.switches.values() for port in of.ports_down)
+        suspects = {self._link_at[end] for end in down if end in self._link_at}
+        suspects |= self.link_faults.keys()
+        if not suspects:
+            return ()  # with thousands of links, that is asked at each event
+        links = (link for link in self.fabric.links if link.name in suspects)
+        return tuple(link.name for link in links if self._is_down(link))
 
     def hosts_down(self) -> tuple[str, ...]:
         """Return the names of hosts whose link is down; they are not reachable."""

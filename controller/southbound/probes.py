@@ -197,11 +197,15 @@ class Probes:
     # --- probes ------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        ticked_s = 0.0
         while True:
             self._woken.wait(timeout=self._probing.tick_s)
+            # Hundreds of switches may come at once: one look at all paths is for many of them.
+            hub.sleep(max(0.0, ticked_s + self._probing.tick_s / 4 - time.monotonic()))
             self._woken.clear()
+            ticked_s = time.monotonic()
             try:
-                self._tick(time.monotonic())
+                self._tick(ticked_s)
             except Exception:  # noqa: BLE001 - probes must go on in any case
                 _LOG.exception("probing failed")
 
