@@ -16,7 +16,7 @@ from controller.planning import Goal, Planned, Task, planned
 from topologies.failures import Failures
 
 MOST_BYTES = 96 << 20
-"""Size of the ways of all bases together: of 100 switches, those of the intact plan take 60 MB."""
+"""Size of the ways of all bases together: of 100 switches, those of the intact plan take 40 MB."""
 MOST_BASES = 6
 """Rules of which the ways are kept. Four are of the intact plan: a returning link puts it into the
 other plane, there with the same priorities or with others."""
