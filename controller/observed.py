@@ -36,8 +36,10 @@ class ObservedSwitch:
     ports: Mapping[int, bool] | None = None
     refused: tuple[str, ...] = ()
     foreign: tuple[FoundRule, ...] = ()
-    _known_down: tuple[object, object, frozenset[int]] = (None, None, frozenset())
-    """The ports, and needs, of which the ports that are down were found last, and these."""
+    _known_down: tuple[object, object, frozenset[int]] = field(
+        default=(None, None, frozenset()), repr=False, compare=False
+    )
+    """The ports and needs of which :attr:`ports_down` was found last, and what it was."""
 
     def connect(self, ports: Mapping[int, bool]) -> None:
         """Record that the switch has connected with ``ports``; its rules are not known yet."""
@@ -145,7 +147,7 @@ class Observed:
         suspects = {self._link_at[end] for end in down if end in self._link_at}
         suspects |= self.link_faults.keys()
         if not suspects:
-            return ()  # with thousands of links, that is asked at each event
+            return ()  # this is asked at each event, and there can be thousands of links
         links = (link for link in self.fabric.links if link.name in suspects)
         return tuple(link.name for link in links if self._is_down(link))
 
