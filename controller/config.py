@@ -98,8 +98,9 @@ class Config(PlanRequest):
     emulator : control socket of the link emulator, for events of pause storms and to see whether
         probes wait at a paused port; its path is relative to this file. None: there is no emulator.
     open_vswitch : directory with the control sockets (`ovs-vswitchd.PID.ctl`) of the Open vSwitch
-        processes that are switches of the fabric on this machine; they tell when no cached entries
-        of older rules are left. Its path is relative to this file. None: they are not asked.
+        processes that are switches of the fabric on this machine; when routes change they are
+        asked to remove their cached entries, also those of other bridges. Its path is relative to
+        this file. None: they are not asked.
     discovery : what probes find out about links between switches: `verify` that they are wired as
         declared and lose no frames silently, or `none`: no probes are sent. With `learn` they also
         find the fabric, if its file does not exist; it is then written, and used.

@@ -1,10 +1,13 @@
-"""When Open vSwitch has no cached entries of older rules left.
+"""How Open vSwitch forgets its cached entries of older rules.
 
 Open vSwitch confirms a change of rules before it has checked the entries by which it forwards, and
-OpenFlow does not show when that is done. Its ``revalidator/wait`` (``ovs-appctl``) answers when a
-check of all entries has ended. The first one that ends may have begun before the change; so may
-the second one, as Open vSwitch starts a check for the change only in the next turn of its main
-loop. The third one has seen the change.
+OpenFlow does not show when that is done. Nor do its checks correct all entries: Open vSwitch 3.1
+can take an entry for corrected whose correction has failed, and then keeps it for as long as frames
+use it. So ``revalidator/purge`` (``ovs-appctl``) removes them all; frames make new ones, by the
+rules of now. A thread may still be about to add one that it made before the change. Checks do
+correct those; ``revalidator/wait`` answers when one has ended. The first one that ends may have
+begun before Open vSwitch knew of the change, in the next turn of its main loop. The second one has
+seen it.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from ovs.unixctl.client import UnixctlClient
 
 from controller.southbound.drains import Drain
 
-_CHECKS = 3
+_COMMANDS = ("revalidator/purge", "revalidator/wait", "revalidator/wait")
 _TIMEOUT_S = 10.0
 """Without a change, a check begins every half second."""
 _RETRY_S = 0.1
@@ -27,7 +30,7 @@ _HAS_ENDED = (errno.ECONNREFUSED, errno.ENOENT)
 
 
 def unchecked(directory: Path) -> list[str]:
-    """Wait until each Open vSwitch has checked all its cached entries after now.
+    """Wait until no Open vSwitch has a cached entry that is older than now.
 
     ``directory`` is that of their control sockets, ``ovs-vswitchd.PID.ctl``. Returns those that
     have not answered in time.
@@ -43,8 +46,8 @@ def _has_checked(path: Path) -> bool:
         if error:
             return error in _HAS_ENDED
         try:
-            for _ in range(_CHECKS):
-                error, refused, _ = client.transact("revalidator/wait", [])
+            for command in _COMMANDS:
+                error, refused, _ = client.transact(command, [])
                 if error or refused:
                     return False
             return True

@@ -59,14 +59,14 @@ def hung_up(_: dict[str, Any]) -> None:
     return None
 
 
-def test_each_process_ends_three_checks(tmp_path: Path) -> None:
+def test_each_process_removes_its_entries_and_ends_two_checks(tmp_path: Path) -> None:
     with (
         switch_daemon(tmp_path, 7, checked) as first,
         switch_daemon(tmp_path, 8, checked) as second,
     ):
         assert unchecked(tmp_path) == []
     for requests in (first, second):
-        assert [of["method"] for of in requests] == ["revalidator/wait"] * 3
+        assert [of["method"] for of in requests] == ["revalidator/purge", *["revalidator/wait"] * 2]
 
 
 @pytest.mark.parametrize("reply", [refused, hung_up])
