@@ -22,6 +22,7 @@ from bench import (
     endpoint,
     failover,
     false_alarms,
+    how_long,
     large_repairs,
     page,
     plan,
@@ -39,6 +40,7 @@ from experiments.framework.page_parts import PartError, rewritten
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (
+    "controller.md",
     "decisions/datapath.md",
     "decisions/probes.md",
     "decisions/real-time-switches.md",
@@ -70,16 +72,29 @@ TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "takeover": takeover.table_of,
 }
 """Name of a stored run -> the lines of its table."""
+HOW_LONG = "how-long"
+"""The name of the table of two runs."""
 
 
 def lines_of(name: str) -> Sequence[str]:
     """Return the lines of a stored run. Raises PartError if it cannot be read."""
-    return TABLES[name](json.loads(read_text(DOCS / "benchmarks" / f"{name}.json", PartError)))
+    return TABLES[name](stored(name))
+
+
+def how_long_lines() -> Sequence[str]:
+    """Return the lines of the table of :mod:`bench.how_long`; raises PartError likewise."""
+    return how_long.table_of({name: stored(name) for name in ("repair", "takeover")})
+
+
+def stored(name: str) -> Any:
+    """Return a stored run. Raises PartError if it cannot be read."""
+    return json.loads(read_text(DOCS / "benchmarks" / f"{name}.json", PartError))
 
 
 def written(text: str) -> str:
     """Return a page with the tables of all stored runs that it names."""
-    return rewritten(text, {name: partial(lines_of, name) for name in TABLES})
+    tables = {name: partial(lines_of, name) for name in TABLES}
+    return rewritten(text, {**tables, HOW_LONG: how_long_lines})
 
 
 @click.command()

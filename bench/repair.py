@@ -164,12 +164,14 @@ def measure(
             time.sleep(2.0)
             settle(lab, failed=False, soon=soon)
             began = told = time.monotonic()
+            deadlocks = 0
             psutil.cpu_percent()
             while len(found) < 2 * cuts and time.monotonic() - began < longest_s:
                 link = dice.choice(fabric.links)
                 for failed in (True, False):
                     found.append(change(lab, watch, link, failed=failed, silent=silent))
                     settle(lab, failed=failed, soon=soon)
+                    deadlocks += lab.daemon.deadlock() is not None
                 if time.monotonic() - told > PROGRESS_S:
                     told = time.monotonic()
                     click.echo(f"{spec}: {len(found) // 2} of {cuts} cuts", err=True)
@@ -190,6 +192,7 @@ def measure(
         "flow_control": plan.flow_control,
         **figures(plan, found, records),
         "dropped": dropped,
+        "deadlocks": deadlocks,
         "switch_processes": lab.switch_processes,
         "stretch": stretch,
         "controller_peak_mb": memory_mb,

@@ -32,8 +32,9 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
     lines += [
         "",
         "| fabric | cut | load | attack | protection | carried, hops/s | sent, frames/s"
-        " | lost per cut | sent before the cut | until found | until repaired | at other times |",
-        "|" + "---|" * 12,
+        " | lost per cut | sent before the cut | until found | until repaired | at other times"
+        " | deadlocks |",
+        "|" + "---|" * 13,
     ]
     for row in run["rows"]:
         most, lost = row.get("carried_hops_per_s"), row.get("lost")
@@ -42,7 +43,7 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
             f"| `{row['fabric']}` | {row['cut']} | {_load(row)} | {row['attack'] or '-'}"
             f" | {row['protection']} | {'-' if most is None else f'{most:,}'}"
             f" | {row['frames_per_s']:,} | {row['lost_frames'] / max(1, row['cuts']):.2f}"
-            f" | {' | '.join(phases)} |"
+            f" | {' | '.join(phases)} | {row.get('deadlocks', '-')} |"
         )
     return [*lines, "", machine_line(run)]
 
