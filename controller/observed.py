@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from controller.draining import Probed
 from controller.steps import FoundRule
 from topologies.fabric import Fabric, Link
+from topologies.failures import Failures, hosts_by_part
 
 DUPLICATE_MEMORY_S = 30.0
 """A refused switch retries within seconds; if it has not by this time, it is gone."""
@@ -170,6 +171,12 @@ class Observed:
     def dead_dpids(self) -> set[int]:
         """Return the dpids of switches that carry no frames: dead ones, and those yet to come."""
         return {dpid for dpid, switch in self.switches.items() if self._is_cut_off(switch.name)}
+
+    def separated(self) -> list[list[str]]:
+        """Return the hosts of each part into which failures divide the fabric, if they do."""
+        down = {*self.links_down(), *self.switches_down()}
+        found = hosts_by_part(self.fabric, Failures.of(self.fabric, down)) if down else []
+        return found if len(found) > 1 else []
 
     def ends_missing(self) -> frozenset[str]:
         """Return the names of links, and of hosts, for which a switch does not have the port."""

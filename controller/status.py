@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from controller.observed import DUPLICATE_MEMORY_S, Observed, ObservedSwitch
 from controller.planning import Goal
 from controller.transition import Transition
 from controller.unfinished import Begun
+from topologies.failures import pairs_apart
 
 _SHOWN = 3
 
@@ -106,6 +107,8 @@ class Status:
         lines += [f"link {name} is down" for name in down]
         down = [name for name in observed.hosts_down() if name not in explained]
         lines += [f"the link of host {name} is down" for name in down]
+        if separated := observed.separated():
+            lines.append(separation(separated))
         lines += [self.unknown_dpid(dpid) for dpid in sorted(observed.unknown)]
         recent = now_s - DUPLICATE_MEMORY_S
         lines += [
@@ -148,6 +151,7 @@ class Status:
     def as_json(self, now_s: float) -> dict[str, Any]:
         """Return the answer to ``GET /status``."""
         desired, observed = self.desired, self.observed
+        separated = observed.separated()
         return {
             "pid": os.getpid(),
             "fabric": desired.fabric.name,
@@ -169,6 +173,8 @@ class Status:
             "link_faults": dict(observed.link_faults),
             "hosts_down": list(observed.hosts_down()),
             "switches_down": list(observed.switches_down()),
+            "unreachable": pairs_apart(separated),
+            "separated": separated,
             "routes": self._routes(),
             "drained": list(desired.drained),
             "request": desired.config.plan_request.model_dump(mode="json"),
@@ -193,6 +199,22 @@ def missing_switch(switch: ObservedSwitch, *, dead: bool, observed: Observed) ->
     if switch.name in observed.reflecting:
         return f"{switch} is not connected, but forwards: probes of its neighbours come back"
     return f"{switch} is not connected"
+
+
+def separation(by_part: Sequence[Sequence[str]]) -> str:
+    """Describe the parts into which failures divide the fabric, by their hosts."""
+    first, *others = [_some(names) for names in by_part]
+    more = len(others) - _SHOWN
+    parts = [*others[:_SHOWN], *([f"{more} more parts"] if more > 0 else [])]
+    return (
+        f"failures separate {first} from {', and from '.join(parts)}:"
+        f" {pairs_apart(by_part)} pairs of hosts cannot reach each other"
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def switch_problems(switch: ObservedSwitch) -> list[str]:

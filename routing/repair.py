@@ -26,7 +26,7 @@ from routing.plan import Plan, with_broadcast_vlans
 from routing.plan_of_parts import Counts, new_plan, path_changes
 from routing.routes import ExplicitRoutes, Routes, TableRoutes
 from routing.vlans.assignment import FIRST_VLAN
-from topologies.failures import Failures, hosts_by_part, parts
+from topologies.failures import Failures, hosts_by_part, pairs_apart, parts
 
 Kind = Literal["none", "repaired", "extended", "replanned", "updown"]
 
@@ -76,7 +76,7 @@ class Repair:
     def summary(self) -> dict[str, object]:
         """Return the figures that ``knotless plan --without`` adds."""
         separated = hosts_by_part(self.plan.fabric, self.plan.failures)
-        pairs = sum(map(len, separated)) ** 2 - sum(len(names) ** 2 for names in separated)
+        pairs = pairs_apart(separated)
         return {
             "failed": list(self.plan.failures.names),
             "repair": self.kind,

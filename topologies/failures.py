@@ -139,6 +139,11 @@ def hosts_by_part(fabric: Fabric, failures: Failures) -> list[list[str]]:
     return list(names.values())
 
 
+def pairs_apart(by_part: Sequence[Sequence[str]]) -> int:
+    """Return the number of ordered pairs of hosts that are in different parts."""
+    return sum(map(len, by_part)) ** 2 - sum(len(names) ** 2 for names in by_part)
+
+
 def components(fabric: Fabric, failures: Failures) -> Iterator[Fabric]:
     """Yield the connected fabrics with hosts that remain, in the order of their first switches."""
     part = dict(zip(fabric.switch_index, parts(fabric, failures), strict=True))

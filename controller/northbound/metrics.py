@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 from controller.northbound.message import Response
 from controller.probing import Fault
 from controller.status import Status
+from topologies.failures import pairs_apart
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 DEAD_SWITCH = "dead switch"
@@ -100,6 +101,11 @@ class _Gauges(Collector):
             "Links with a carrier that probes have found faulty, and dead switches, by kind.",
             {kind: kinds.count(kind) for kind in FAULTS},
             label="kind",
+        )
+        yield GaugeMetricFamily(
+            "knotless_unreachable_pairs",
+            "Ordered pairs of hosts that cannot reach each other because of failures.",
+            pairs_apart(observed.separated()),
         )
         yield GaugeMetricFamily(
             "knotless_rules", "Rules wanted on all switches.", desired.rule_count

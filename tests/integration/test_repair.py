@@ -132,6 +132,26 @@ def test_a_cut_is_repaired_in_place(fabric: EmulatedFabric, knotless: Knotless) 
 
 
 @pytest.mark.parametrize("fabric", ["ring,4"], indirect=True)
+def test_both_parts_of_a_divided_fabric_work_and_the_pairs_between_them_are_reported(
+    fabric: EmulatedFabric, knotless: Knotless
+) -> None:
+    assert knotless("cut", "s1-s2", "--name", fabric.name).returncode == 0
+    assert knotless("cut", "s3-s4", "--name", fabric.name).returncode == 0
+    until_routes_avoid(fabric, knotless, [LINK, "s3:2-s4:3"])
+    found = status(fabric, knotless)
+    assert (found["unreachable"], found["separated"]) == (8, [["h1", "h4"], ["h2", "h3"]])
+    line = "failures separate h1, h4 from h2, h3: 8 pairs of hosts cannot reach each other"
+    assert line in found["problems"]
+    assert pings(fabric, "h1", "h4")
+    assert pings(fabric, "h2", "h3")
+    assert not pings(fabric, "h1", "h2")
+    assert knotless("mend", "s1-s2", "--name", fabric.name).returncode == 0
+    until_routes_avoid(fabric, knotless, ["s3:2-s4:3"])
+    assert pings(fabric, "h1", "h2")
+    assert status(fabric, knotless)["separated"] == []
+
+
+@pytest.mark.parametrize("fabric", ["ring,4"], indirect=True)
 def test_a_controller_that_starts_again_changes_no_rule(
     fabric: EmulatedFabric, knotless: Knotless, names: Names
 ) -> None:

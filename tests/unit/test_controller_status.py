@@ -10,7 +10,7 @@ import pytest
 from controller.config import Config
 from controller.desired import Desired, Difference
 from controller.observed import DUPLICATE_MEMORY_S, Observed
-from controller.status import Status
+from controller.status import Status, separation
 from controller.steps import FoundRule
 from topologies import KnotlessError, load
 
@@ -154,6 +154,40 @@ def test_a_switch_is_dead_if_all_of_its_neighbours_lost_their_carrier(status: St
     assert observed.failures() == {"s1:2-s2:3", "s2:2-s3:3"}
 
 
+def test_hosts_that_failures_separate_are_reported_until_a_link_returns(status: Status) -> None:
+    connect_all(status)
+    set_port(status.observed, 1, 2, up=False)
+    assert status.observed.separated() == [], "one link of a ring"
+    set_port(status.observed, 3, 2, up=False)
+    found = status.as_json(LATER_S)
+    assert found["separated"] == [["h1", "h4"], ["h2", "h3"]]
+    assert found["unreachable"] == 8
+    line = "failures separate h1, h4 from h2, h3: 8 pairs of hosts cannot reach each other"
+    assert line in found["problems"]
+    set_port(status.observed, 1, 2, up=True)
+    found = status.as_json(LATER_S)
+    assert (found["separated"], found["unreachable"]) == ([], 0)
+    assert line not in found["problems"]
+
+
+def test_the_hosts_of_a_dead_switch_are_separated_from_all_others(status: Status) -> None:
+    connect_all(status)
+    status.observed.switches[2].disconnect()
+    for dpid, port in ((1, 2), (3, 3)):
+        set_port(status.observed, dpid, port, up=False)
+    line = "failures separate h1, h3, h4 from h2: 6 pairs of hosts cannot reach each other"
+    assert line in status.problems(LATER_S)
+
+
+def test_many_hosts_in_many_parts_make_one_short_line() -> None:
+    by_part = [[f"h{5 * part + i}" for i in range(1, 6)] for part in range(6)]
+    assert separation(by_part) == (
+        "failures separate h1, h2, h3 and 2 more from h6, h7, h8 and 2 more, and from h11, h12, h13"
+        " and 2 more, and from h16, h17, h18 and 2 more, and from 2 more parts: 750 pairs of hosts"
+        " cannot reach each other"
+    )
+
+
 def test_the_order_of_reports_does_not_matter(desired: Desired) -> None:
     found = []
     for order in ((1, 2, 3, 4), (4, 3, 2, 1)):
@@ -190,9 +224,10 @@ def test_missing_ports_are_named_with_their_far_ends(status: Status) -> None:
     switch = status.observed.switches[1]
     switch.see_ports({1: True, 99: True})
     assert switch.missing_ports == (2, 3)
-    first, second = status.problems(LATER_S)
+    first, second, third = status.problems(LATER_S)
     assert first.startswith("s1 (dpid 1) has no port 2, which the fabric declares to s")
     assert second.startswith("s1 (dpid 1) has no port 3, which the fabric declares to s")
+    assert third.startswith("failures separate h1 from h2, h3, h4:")
     assert status.observed.links_down() == ("s1:2-s2:3", "s4:2-s1:3")
     switch.see_ports({1: True, 2: True, 3: True})
     assert status.problems(LATER_S) == []
