@@ -90,7 +90,7 @@ def test_an_entry_that_open_vswitch_takes_for_correct_goes_too(switch: DummyFabr
     _forward(switch, second)
     _fill(switch)
     text = switch.appctl("dpctl/dump-flows", "-m")
-    (entry,) = re.findall(rf"ufid:\S+, (.*{SOURCES[0]}.*), packets:", text)
+    (entry,) = re.findall(rf"(ufid:\S+, .*{SOURCES[0]}.*), packets:", text)
     switch.appctl("dpctl/mod-flow", re.sub(r"packet_type\([^)]*\),", "", entry), "drop")
     assert "drop" in _entries(switch)
     for _ in range(3):
