@@ -34,12 +34,15 @@ def machine_line(run: Mapping[str, Any]) -> str:
     load = f"{of['load_1min']:.1f} after the run"
     if "load_1min_after" in run:
         load = f"{of['load_1min']:.1f} before the run and {run['load_1min_after']:.1f} after it"
-    loads = [row["load_1min"] for row in run.get("rows", ()) if "load_1min" in row]
+    rows = run.get("rows", ())
+    loads = [row["load_1min"] for row in rows if "load_1min" in row]
     if loads:
         load = f"{min(loads):.1f} to {max(loads):.1f} when the rows were measured"
+    processors = dict.fromkeys([row.get("cpu", of["cpu"]) for row in rows] or [of["cpu"]])
     return (
-        f"Machine: {of['cores']} cores ({of['cpu']}), {of['memory_mib'] / 1024:.1f} GiB,"
-        f" {of['system']} {of['kernel'].split('-')[0]}; load {load}."
+        f"Machine: {of['cores']} cores ({' or '.join(processors)}),"
+        f" {of['memory_mib'] / 1024:.1f} GiB, {of['system']} {of['kernel'].split('-')[0]};"
+        f" load {load}."
     )
 
 
@@ -81,8 +84,14 @@ def merged(stored: Sequence[Row], new: Sequence[Row], keys: Sequence[str]) -> li
 
 
 def merged_into(path: Path, new: Sequence[Row], keys: Sequence[str]) -> list[Row]:
-    """Return the rows of a stored run, if there is one, merged with new ones."""
-    return merged(json.loads(read_text(path))["rows"] if path.exists() else [], new, keys)
+    """Return the rows of a stored run, if there is one, merged with new ones.
+
+    Each row names the processor on which it was measured (``cpu``).
+    """
+    stored = json.loads(read_text(path)) if path.exists() else {"rows": []}
+    rows = [{"cpu": stored["machine"]["cpu"], **row} for row in stored["rows"]]
+    here = machine()["cpu"]
+    return merged(rows, [{**row, "cpu": here} for row in new], keys)
 
 
 def run_benchmark(benchmark: click.Command) -> None:

@@ -14,8 +14,8 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
     lines = [
         "| fabric | cut | load | attack | protection | cuts (tier 1, planned ahead) | found, median"
         " | longest | new routes, median | p99 | first frame, median | p99"
-        " | controller, most memory | CPU, load average |",
-        "|" + "---|" * 14,
+        " | controller, most memory | CPU, load average | processor |",
+        "|" + "---|" * 15,
     ]
     for row in run["rows"]:
         found, repaired, first = row["found_ms"], row["repaired_ms"], row["first_frame_ms"]
@@ -27,7 +27,8 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
             f" | {repaired['median']} ms | {repaired['p99']} ms"
             f" | {first['median']} ms | {first['p99']} ms"
             f" | {row['controller_peak_mb']:.0f} MB"
-            f" | {row['cpu_percent']:.0f} %, {row['load_1min']} |"
+            f" | {row['cpu_percent']:.0f} %, {row['load_1min']}"
+            f" | {row.get('cpu', run['machine']['cpu'])} |"
         )
     lines += [
         "",

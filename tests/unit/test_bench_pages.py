@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from bench import failover, pages, plan, repairs_table, routing, simulation
-from bench.entry import machine_line, merged
+from bench.entry import machine_line, merged, merged_into
 from experiments.framework import page_parts
 from experiments.framework.page_parts import PartError
 from experiments.reproduction import inserts
+from runs.machine import machine
 from tests import measure_page
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -64,6 +65,17 @@ def test_the_load_of_the_machine_is_shown_as_it_was_stored() -> None:
     assert machine_line(run).endswith("load 0.2 before the run and 1.5 after it.")
     run["rows"] = [{"load_1min": 2.0}, {"load_1min": 0.1}]
     assert machine_line(run).endswith("load 0.1 to 2.0 when the rows were measured.")
+    run["rows"] = [{"cpu": "B"}, {}, {"cpu": "B"}]
+    assert machine_line(run).startswith("Machine: 2 cores (B or A), 2.0 GiB")
+
+
+def test_rows_keep_the_processor_on_which_they_were_measured(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps({"machine": {"cpu": "A"}, "rows": [{"case": 1}, {"case": 2}]}))
+    here = machine()["cpu"]
+    rows = [{"case": 1, "cpu": "A"}, {"case": 2, "cpu": here}]
+    assert merged_into(file, [{"case": 2}], ["case"]) == rows
+    assert merged_into(tmp_path / "none", [{"case": 2}], ["case"]) == rows[1:]
 
 
 def routed(ours_ms: float | None, opensm_ms: float | None, failure: str = "") -> dict[str, Any]:
