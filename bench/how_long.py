@@ -16,8 +16,8 @@ def table_of(runs: Mapping[str, Any]) -> list[str]:
     """
     lines = [
         "| what happens | fabric | load | known after, median | longest"
-        " | over after, median | p99 |",
-        "|---" * 7 + "|",
+        " | over after, median | p99 | processor |",
+        "|---" * 8 + "|",
     ]
     for row in runs["repair"]["rows"]:
         if row["attack"] or row["protection"] != "none":
@@ -27,12 +27,12 @@ def table_of(runs: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"| {_FAILURES[row['cut']]} | `{row['fabric']}` | {_LOADS[row['load']]}{soon}"
             f" | {found['median']:.0f} ms | {found['max']:.0f} ms"
-            f" | {over['median']:,.0f} ms | {over['p99']:,.0f} ms |"
+            f" | {over['median']:,.0f} ms | {over['p99']:,.0f} ms | {row['cpu']} |"
         )
     run = runs["takeover"]
     over = run["taken_over_ms"]
     lines.append(
         f"| the active controller is killed | `{run['fabric']}` | little | | |"
-        f" {over['median']:,.0f} ms | {over['p99']:,.0f} ms |"
+        f" {over['median']:,.0f} ms | {over['p99']:,.0f} ms | {run['machine']['cpu']} |"
     )
     return lines

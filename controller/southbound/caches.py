@@ -1,13 +1,12 @@
 """How Open vSwitch forgets its cached entries of older rules.
 
 Open vSwitch confirms a change of rules before it has checked the entries by which it forwards, and
-OpenFlow does not show when that is done. Nor do its checks correct all entries: Open vSwitch 3.1
-can take an entry for corrected whose correction has failed, and then keeps it for as long as frames
-use it. So ``revalidator/purge`` (``ovs-appctl``) removes them all; frames make new ones, by the
-rules of now. A thread may still be about to add one that it made before the change. Checks do
-correct those; ``revalidator/wait`` answers when one has ended. The first one that ends may have
-begun before Open vSwitch knew of the change, in the next turn of its main loop. The second one has
-seen it.
+OpenFlow does not show when that is done. Nor do its checks correct all entries: in Open vSwitch 3.1
+under load, some have stayed wrong through many checks, for as long as frames used them. So
+``revalidator/purge`` (``ovs-appctl``) removes them all; frames make new ones, by the rules of now.
+A thread may still be about to add one that it made before the change. Checks do correct those;
+``revalidator/wait`` answers when one has ended. The first one that ends may have begun before Open
+vSwitch knew of the change, in the next turn of its main loop. The second one has seen it.
 """
 
 from __future__ import annotations

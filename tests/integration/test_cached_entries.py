@@ -85,7 +85,7 @@ def test_no_entry_is_older_than_the_rules(switch: DummyFabric) -> None:
 
 
 def test_an_entry_that_open_vswitch_takes_for_correct_goes_too(switch: DummyFabric) -> None:
-    """Open vSwitch 3.1 takes an entry for corrected although its correction has failed."""
+    """As some do in Open vSwitch 3.1 under load: they stay wrong through all checks."""
     _, second, _ = (host.port for host in switch.fabric.hosts)
     _forward(switch, second)
     _fill(switch)
