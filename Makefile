@@ -101,7 +101,7 @@ fuzz: setup-tests  ## send a million forged messages, of hosts and of switches (
 	PROPTEST_CASES=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --lib
 	KNOTLESS_FORGED=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test forged \
 	    --test protocol
-	KNOTLESS_FORGED=1000000 $(BIN)/pytest -q tests/unit/test_southbound_guard.py
+	KNOTLESS_FORGED=1000000 $(BIN)/pytest -q tests/unit/controller/test_guard.py
 
 fuzz-long: setup  ## search for input that breaks frames, control lines, configurations, messages
 	tools/fuzz.sh $(or $(FUZZ_INPUTS),2500000)
@@ -135,7 +135,7 @@ lab-image: setup  ## make one archive with all packages, for classrooms without 
 	tools/lab-image.sh
 
 page:  ## rebuild the bundle of the live page (needs Node.js and npm)
-	cd web/page && npm ci --ignore-scripts --no-audit --no-fund && npm run check && npm run build
+	cd knotless/web/page && npm ci --ignore-scripts --no-audit --no-fund && npm run check && npm run build
 
 clean:  ## remove what setup and tests created here (not results/, not Debian packages)
 	rm -rf .venv build core/target *.egg-info \

@@ -19,9 +19,9 @@ from bench.emulation import (
     torus,
 )
 from bench.entry import run_benchmark
-from common.errors import EmulationError
-from emulation.runtime import require_root
-from runs import machine
+from knotless.base.errors import EmulationError
+from knotless.emulation.runtime import require_root
+from knotless.results import machine
 
 RATES_MBPS = (5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0)
 PLAIN_STEPS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)

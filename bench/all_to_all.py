@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from emulation.namespaces import inside
+from knotless.emulation.namespaces import inside
 
 PORT = 9001
 TICK_S = 0.001

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from emulation.namespaces import inside
+from knotless.emulation.namespaces import inside
 
 KINDS = ("frames", "switches", "clients")
 SILENT = 1500

@@ -13,8 +13,8 @@ import sys
 from functools import cached_property
 from pathlib import Path
 
-from tests.router_dumps import End, RouterNet
-from tests.router_nets import clos
+from tests.support.router_dumps import End, RouterNet
+from tests.support.router_nets import clos
 
 
 class _Net(RouterNet):

@@ -28,9 +28,9 @@ import psutil
 
 from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
 from bench.fake_switches import FakeSwitch
-from common.ports import free_port
-from topologies import load
-from topologies.fabric import Fabric
+from knotless.base.ports import free_port
+from knotless.topologies import load
+from knotless.topologies.fabric import Fabric
 
 LONGEST_S = 300.0
 _POLL_S = 0.1

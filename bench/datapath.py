@@ -14,8 +14,8 @@ import click
 
 from bench import variants
 from bench.entry import about, machine_line, run_benchmark, table_option
-from emulation.datapath import chosen
-from emulation.runtime import require_root
+from knotless.emulation.datapath import chosen
+from knotless.emulation.runtime import require_root
 
 FABRICS = (
     ("ring,4,rate=1000,delay=50", "shift:2"),

@@ -19,12 +19,12 @@ from typing import Any
 
 import psutil
 
-from emulation.network import EmulatedFabric
-from routing.plan import make_plan
-from routing.request import PlanRequest
-from topologies import load
-from topologies.fabric import Fabric
-from traffic import theory
+from knotless.emulation.network import EmulatedFabric
+from knotless.routing.plan import make_plan
+from knotless.routing.request import PlanRequest
+from knotless.topologies import load
+from knotless.topologies.fabric import Fabric
+from knotless.traffic import theory
 
 ROUTING = PlanRequest(engine="dor", vcs=2)
 WARM_UP_S = 1.5

@@ -18,13 +18,13 @@ from typing import Any
 import click
 
 from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
-from emulation.priority import PRIORITY
-from emulation.runtime import require_root
-from experiments.framework.routed import Routed
-from experiments.studies.agreement import measure
-from experiments.studies.agreement.cases import Case
-from routing.request import PlanRequest
-from simulation import simulate
+from knotless.emulation.priority import PRIORITY
+from knotless.emulation.runtime import require_root
+from knotless.experiments.framework.routed import Routed
+from knotless.experiments.studies.agreement import measure
+from knotless.experiments.studies.agreement.cases import Case
+from knotless.routing.request import PlanRequest
+from knotless.simulation import simulate
 
 MOST_FRAMES = 25_000
 """Frames of one host in a window: what a small machine carries in seconds."""

@@ -20,11 +20,11 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
-from common.errors import EmulationError
-from emulation import namespaces
-from emulation.names import REPOSITORY
+from knotless.base.errors import EmulationError
+from knotless.base.package import native
+from knotless.emulation import namespaces
 
-PINGPONG = REPOSITORY / "core" / "target" / "release" / "knotless-pingpong"
+PINGPONG = native("knotless-pingpong")
 POLL_US = 100
 """The polling time of messages before they sleep (their default), also used for UDP."""
 LIMIT_S = 60

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 import click
 
-from common.errors import KnotlessError
-from common.files import read_text
-from emulation.signals import end_at_signal
-from runs.machine import machine, versions
+from knotless.base.errors import KnotlessError
+from knotless.base.files import read_text
+from knotless.emulation.signals import end_at_signal
+from knotless.results.machine import machine, versions
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

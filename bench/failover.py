@@ -14,9 +14,9 @@ from typing import Any
 import click
 
 from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
-from routing.plan import make_plan
-from topologies import load
-from verification.checked_plan import CheckedPlan
+from knotless.routing.plan import make_plan
+from knotless.topologies import load
+from knotless.verification.checked_plan import CheckedPlan
 
 FABRICS = (
     "ring,4",

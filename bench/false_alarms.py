@@ -26,11 +26,11 @@ from bench.entry import about, as_stored, machine_line, run_benchmark, table_opt
 from bench.offered import traffic
 from bench.pause_storms import LONGEST, PAUSE
 from bench.watch import Watch
-from emulation.network import EmulatedFabric
-from emulation.runtime import require_root
-from routing.plan import make_plan
-from routing.request import PlanRequest
-from topologies import load
+from knotless.emulation.network import EmulatedFabric
+from knotless.emulation.runtime import require_root
+from knotless.routing.plan import make_plan
+from knotless.routing.request import PlanRequest
+from knotless.topologies import load
 
 FABRIC = "torus,4,4"
 FRAMES_PER_S = 10_000.0

@@ -22,14 +22,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from bench import opensm
-from common.errors import FabricError
-from forwarding.imported.paths import read_paths
-from topologies import Fabric, load
-from topologies.formats.ibnetdiscover import discovered
-from topologies.validate import validate
-from verification.imported import verdict_of_imported
-from verification.remedies import remedies_of
-from verification.remedy_engine import ROOTS
+from knotless.base.errors import FabricError
+from knotless.importers.paths import read_paths
+from knotless.topologies import Fabric, load
+from knotless.topologies.formats.ibnetdiscover import discovered
+from knotless.topologies.validate import validate
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.remedies import remedies_of
+from knotless.verification.remedy_engine import ROOTS
 
 PROGRAMS = ("opensm", "ibsim", "ibnetdiscover", "saquery", "ibdmchk")
 WHOLE = {

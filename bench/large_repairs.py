@@ -18,13 +18,13 @@ from typing import Any
 import click
 
 from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
-from controller.config import Config
-from controller.desired import Desired
-from controller.planning import Goal, Task, planned
-from forwarding.openflow.reader import Generation
-from routing.repair import repair
-from topologies import load
-from topologies.failures import Failures
+from knotless.controller.config import Config
+from knotless.controller.desired import Desired
+from knotless.controller.planning import Goal, Task, planned
+from knotless.forwarding.openflow.reader import Generation
+from knotless.routing.repair import repair
+from knotless.topologies import load
+from knotless.topologies.failures import Failures
 
 CASES = (
     ("torus,10,10", "dor", 2),

@@ -16,15 +16,15 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-import controller.background
 from bench.all_to_all import RECORD
-from emulation.network import EmulatedFabric
-from routing.plan import Plan
+from knotless.controller import background
+from knotless.emulation.network import EmulatedFabric
+from knotless.routing.plan import Plan
 
 OFFERED_HOPS_PER_S = 200_000.0
 """Channel-hops per second that hosts try to send to find out how many are carried."""
 WARM_S, WINDOW_S = 5.0, 10.0
-PLANNER = controller.background.__name__
+PLANNER = background.__name__
 """On the command line of the process that plans ahead."""
 
 

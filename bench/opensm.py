@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
-from topologies import Fabric
+from knotless.topologies import Fabric
 
 PRELOAD = "umad2sim/libumad2sim.so"
 _FIRST_SWITCH_GUID = 0x200000

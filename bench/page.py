@@ -26,10 +26,10 @@ import psutil
 
 from bench.emulation import DELAY_US, Measurement, hops, measure, running
 from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
-from emulation.names import Names
-from emulation.network import EmulatedFabric
-from emulation.runtime import require_root
-from traffic import theory
+from knotless.emulation.names import Names
+from knotless.emulation.network import EmulatedFabric
+from knotless.emulation.runtime import require_root
+from knotless.traffic import theory
 
 PAIRS = 6
 RATE_MBPS = 60.0

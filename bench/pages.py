@@ -35,8 +35,8 @@ from bench import (
     takeover,
 )
 from bench.entry import run_benchmark
-from common.files import read_text, write_all
-from experiments.framework.page_parts import PartError, rewritten
+from knotless.base.files import read_text, write_all
+from knotless.experiments.framework.page_parts import PartError, rewritten
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (

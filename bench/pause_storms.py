@@ -22,12 +22,12 @@ from typing import Any
 import click
 
 from bench.entry import run_benchmark
-from common.pause_storms import too_long
-from emulation.network import EmulatedFabric
-from emulation.runtime import require_root
-from routing.plan import Plan, make_plan
-from routing.request import PlanRequest
-from topologies import load
+from knotless.base.pause_storms import too_long
+from knotless.emulation.network import EmulatedFabric
+from knotless.emulation.runtime import require_root
+from knotless.routing.plan import Plan, make_plan
+from knotless.routing.request import PlanRequest
+from knotless.topologies import load
 
 HOST = "h1"
 PINGING = ("h6", "h11", "h16")

@@ -21,11 +21,11 @@ from typing import Any
 import click
 
 from bench.entry import about, as_stored, machine_line, table_option
-from forwarding.openflow.rules import FabricRules
-from routing.plan import Plan, make_plan
-from topologies import load
-from verification.check import check
-from verification.checked_plan import CheckedPlan
+from knotless.forwarding.openflow.rules import FabricRules
+from knotless.routing.plan import Plan, make_plan
+from knotless.topologies import load
+from knotless.verification.check import check
+from knotless.verification.checked_plan import CheckedPlan
 
 
 @dataclass(frozen=True)

@@ -46,15 +46,15 @@ from bench.offered import carried, channels_per_frame, lab_of, traffic
 from bench.repair_figures import Cut, figures
 from bench.repair_rows import table_of
 from bench.watch import CHANGE_S, Watch
-from common.files import write_whole
-from emulation.network import EmulatedFabric
-from emulation.priority import prioritise
-from emulation.runtime import require_root
-from routing.plan import make_plan
-from routing.request import PROTECTIONS, PlanRequest, Protection
-from runs.machine import versions
-from topologies import load
-from topologies.fabric import Link
+from knotless.base.files import write_whole
+from knotless.emulation.network import EmulatedFabric
+from knotless.emulation.priority import prioritise
+from knotless.emulation.runtime import require_root
+from knotless.results.machine import versions
+from knotless.routing.plan import make_plan
+from knotless.routing.request import PROTECTIONS, PlanRequest, Protection
+from knotless.topologies import load
+from knotless.topologies.fabric import Link
 
 IDLE, HALF = "idle", "half"
 IDLE_HOPS_PER_S = 5_000.0
@@ -225,7 +225,7 @@ def target(lab: EmulatedFabric) -> dict[str, Any]:
 def controller_peak_mb() -> float:
     """Return the most memory that the controller, a child of this process, has had, in MB."""
     for process in psutil.Process().children(recursive=True):
-        if any(part.endswith("controller/app.py") for part in process.cmdline()):
+        if any(part == "knotless.controller.app" for part in process.cmdline()):
             for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
                 if line.startswith("VmHWM:"):
                     return round(int(line.split()[1]) * 1024 / 1e6, 1)

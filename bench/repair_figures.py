@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from routing.plan import Plan
+from knotless.routing.plan import Plan
 
 PHASES = ("under_way", "until_found", "until_repaired", "otherwise")
 UNDER_WAY_S = 0.5

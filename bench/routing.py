@@ -35,14 +35,14 @@ from bench.opensm import (
     roots_file,
     torus_file,
 )
-from common.errors import KnotlessError
-from common.files import write_whole
-from routing.engine import engine_named
-from routing.graphs.channels import channels_of
-from routing.graphs.task import MAX_VCS, Task
-from routing.plan import make_plan
-from topologies import Fabric, load
-from verification.checked_plan import CheckedPlan
+from knotless.base.errors import KnotlessError
+from knotless.base.files import write_whole
+from knotless.routing.engine import engine_named
+from knotless.routing.graphs.channels import channels_of
+from knotless.routing.graphs.task import MAX_VCS, Task
+from knotless.routing.plan import make_plan
+from knotless.topologies import Fabric, load
+from knotless.verification.checked_plan import CheckedPlan
 
 LIMIT_S = 100.0
 """Time limit of OpenSM, including discovery and programming of tables."""

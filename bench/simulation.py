@@ -18,9 +18,9 @@ from typing import Any
 import click
 
 from bench.entry import about, as_stored, machine_line, table_option
-from routing.plan import make_plan
-from simulation import Load, Scenario, simulate
-from topologies import load
+from knotless.routing.plan import make_plan
+from knotless.simulation import Load, Scenario, simulate
+from knotless.topologies import load
 
 LINKS = "rate=10000,delay=1"
 """10 Gbit/s and 1 us, as in a data centre."""

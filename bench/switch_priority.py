@@ -12,8 +12,8 @@ import click
 
 from bench import variants
 from bench.entry import about, machine_line, run_benchmark, table_option
-from emulation.priority import PRIORITY
-from emulation.runtime import require_root
+from knotless.emulation.priority import PRIORITY
+from knotless.emulation.runtime import require_root
 
 FABRICS = (
     ("ring,4,rate=10000,delay=5", "shift:2"),

@@ -21,9 +21,9 @@ import psutil
 from bench import variants
 from bench.entry import about, machine_line, run_benchmark, table_option
 from bench.offered import traffic
-from emulation.network import EmulatedFabric
-from emulation.runtime import require_root
-from topologies import load
+from knotless.emulation.network import EmulatedFabric
+from knotless.emulation.runtime import require_root
+from knotless.topologies import load
 
 FABRICS: Mapping[str, Sequence[int]] = {"torus,4,4,hosts=4": (1, 3), "torus,10,10": (1, 4, 10)}
 """Spec -> numbers of processes."""

@@ -26,13 +26,13 @@ from bench.all_to_all import RECORD
 from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
 from bench.offered import traffic
 from bench.repair_figures import losses, spread
-from common.errors import EmulationError
-from emulation import rest, state
-from emulation.controller import restart
-from emulation.names import role_of
-from emulation.network import EmulatedFabric
-from emulation.runtime import require_root
-from topologies import load
+from knotless.base.errors import EmulationError
+from knotless.emulation import rest, state
+from knotless.emulation.controller import restart
+from knotless.emulation.names import role_of
+from knotless.emulation.network import EmulatedFabric
+from knotless.emulation.runtime import require_root
+from knotless.topologies import load
 
 FABRIC = "torus,4,4,hosts=4"
 FRAMES_PER_S = 1200.0

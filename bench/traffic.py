@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from emulation.namespaces import inside
+from knotless.emulation.namespaces import inside
 
 PORT = 9000
 PAYLOAD_BYTES = 1472

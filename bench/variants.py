@@ -16,9 +16,9 @@ from rich.console import Console
 
 from bench import emulation_time
 from bench.entry import as_stored
-from experiments.framework.routed import Routed
-from experiments.studies.agreement.cases import Case
-from routing.request import PlanRequest
+from knotless.experiments.framework.routed import Routed
+from knotless.experiments.studies.agreement.cases import Case
+from knotless.routing.request import PlanRequest
 
 
 def measure(
@@ -30,8 +30,8 @@ def measure(
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each pair, fabric (spec and pattern) and value of a setting.
 
-    Settings are those of :class:`emulation.network.EmulatedFabric`. The value that comes first
-    changes with each pair. ``window_s`` is virtual time.
+    Settings are those of :class:`knotless.emulation.network.EmulatedFabric`. The value that comes
+    first changes with each pair. ``window_s`` is virtual time.
     """
     for pair in range(pairs):
         for spec, pattern in fabrics:

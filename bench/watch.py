@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from emulation.namespaces import inside
-from emulation.network import EmulatedFabric
+from knotless.emulation.namespaces import inside
+from knotless.emulation.network import EmulatedFabric
 
 CHANGE_S = 20.0
 """Longest time to wait for a change."""

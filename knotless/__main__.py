@@ -32,7 +32,7 @@ def start() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     _need_address_space()
     try:
-        from knotless.main import main
+        from knotless.cli.main import main
 
         main()
     except KeyboardInterrupt:

@@ -14,9 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from runs.plots import RED, STYLE, check_format, svg_text, write_figure
-from topologies.fabric import Fabric
-from topologies.layout import Point, fan, place_switches
+from knotless.results.plots import RED, STYLE, check_format, svg_text, write_figure
+from knotless.topologies.fabric import Fabric
+from knotless.topologies.layout import Point, fan, place_switches
 
 SWITCH, HOST, LINK, TEXT = "#2f5d8a", "#e8b04a", "#8a949e", "#1d2733"
 

@@ -8,7 +8,8 @@
 
 Wherever a fabric is expected, its spec or file may be given instead, and wherever a plan is
 expected, a fabric with the options of a plan (the fields of
-:class:`routing.request.PlanRequest`). Wrong input raises a :class:`common.errors.KnotlessError`.
+:class:`knotless.routing.request.PlanRequest`). Wrong input raises a
+:class:`knotless.base.errors.KnotlessError`.
 """
 
 from __future__ import annotations
@@ -19,26 +20,26 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from common.errors import PlanError
-from common.flow_control import AUTO
-from forwarding.openflow.compiled import CompiledRules
-from forwarding.openflow.directory import write_dir
+from knotless.base.errors import PlanError
+from knotless.base.flow_control import AUTO
+from knotless.forwarding.openflow.compiled import CompiledRules
+from knotless.forwarding.openflow.directory import write_dir
+from knotless.routing.plan import Hop, make_plan
+from knotless.routing.plan import Plan as RoutedPlan
+from knotless.routing.request import PlanRequest
 from knotless.shown import Comparison, Drawing, Figures
-from routing.plan import Hop, make_plan
-from routing.plan import Plan as RoutedPlan
-from routing.request import PlanRequest
-from simulation.run import simulate as run_scenario
-from simulation.scenario import Scenario
-from simulation.traffic import Load
-from topologies import load
-from topologies.fabric import Fabric, with_lines
-from traffic.analysis import analyse as analyse_plan
-from traffic.patterns import pattern_named
-from verification.advice import advise as advice_of
-from verification.check import check as check_rules
-from verification.checked_plan import CheckedPlan
-from verification.comparison import ALL, compare
-from verification.explanation import explain
+from knotless.simulation.run import simulate as run_scenario
+from knotless.simulation.scenario import Scenario
+from knotless.simulation.traffic import Load
+from knotless.topologies import load
+from knotless.topologies.fabric import Fabric, with_lines
+from knotless.traffic.analysis import analyse as analyse_plan
+from knotless.traffic.patterns import pattern_named
+from knotless.verification.advice import advise as advice_of
+from knotless.verification.check import check as check_rules
+from knotless.verification.checked_plan import CheckedPlan
+from knotless.verification.comparison import ALL, compare
+from knotless.verification.explanation import explain
 
 __all__ = ["Plan", "Rules", "advise", "analyse", "check", "compile", "draw", "load", "plan"]
 __all__ += ["simulate"]
@@ -165,7 +166,7 @@ def compile(fabric: Plan | Fabric | str, **options: Any) -> Rules:
 def check(fabric: Rules | Plan | Fabric | str, flow_control: str = AUTO, **options: Any) -> Figures:
     """Read the rules back as switches would, and return the verdict on them.
 
-    ``source`` of the result is the :class:`verification.check.Verdict`.
+    ``source`` of the result is the :class:`knotless.verification.check.Verdict`.
     """
     rules = fabric if isinstance(fabric, Rules) else compile(fabric, **options)
     of = rules.plan
@@ -215,8 +216,8 @@ def simulate(
     """Simulate a pattern packet by packet; one seed gives one result.
 
     ``rate_mbps`` and ``delay_us`` replace those of all links, which needs a fabric, not a plan.
-    ``settings`` are further fields of :class:`simulation.scenario.Scenario`. ``source`` of the
-    result is the :class:`simulation.result.Result`.
+    ``settings`` are further fields of :class:`knotless.simulation.scenario.Scenario`. ``source`` of
+    the result is the :class:`knotless.simulation.result.Result`.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from common.files import write_whole
+from knotless.base.files import write_whole
 
 
 @dataclass(frozen=True, repr=False)

@@ -34,9 +34,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 from unittest import mock
 
-from common.errors import EmulationError, KnotlessError
-from knotless.main import main
-from tests import forged_inputs
+from knotless.base.errors import EmulationError, KnotlessError
+from knotless.cli.main import main
+from tests.support import forged_inputs
 
 CPU_LIMIT_S = 20
 BLOCKED_S = 120.0
@@ -133,7 +133,7 @@ def _prepare(folder: Path) -> None:
     for target, instead in INSTEAD.items():
         mock.patch(target, instead).start()
     # A fabric that runs on this machine may be of another version of the program.
-    mock.patch("emulation.names.RUN_DIRECTORY", folder / "run").start()
+    mock.patch("knotless.emulation.names.RUN_DIRECTORY", folder / "run").start()
 
 
 def _allow_more_cpu() -> None:
@@ -151,8 +151,8 @@ def _not_run(*_: Any) -> NoReturn:
 
 def _points_here(folder: Any, _client: Any, left: Sequence[int], watch: Any) -> None:
     """Run the points of a sweep without a cluster of processes."""
-    from sweeps.figures import run_point
-    from sweeps.settings import settings_of
+    from knotless.experiments.sweeps.figures import run_point
+    from knotless.experiments.sweeps.settings import settings_of
 
     grid = folder.grid
     for number in left:
@@ -187,11 +187,11 @@ def _judged(words: Sequence[str], place: Path) -> tuple[int, str | None]:
 
 
 INSTEAD: Mapping[str, Any] = {
-    "emulation.runtime.require_root": _no_root,
-    "knotless.commands.run.execute": _not_run,
-    "sweeps.cluster.local": contextlib.nullcontext,
-    "sweeps.cluster.remote": contextlib.nullcontext,
-    "sweeps.run._run": _points_here,
+    "knotless.emulation.runtime.require_root": _no_root,
+    "knotless.cli.commands.run.execute": _not_run,
+    "knotless.experiments.sweeps.cluster.local": contextlib.nullcontext,
+    "knotless.experiments.sweeps.cluster.remote": contextlib.nullcontext,
+    "knotless.experiments.sweeps.run._run": _points_here,
 }
 """What commands call to start processes, and what they are to call instead."""
 

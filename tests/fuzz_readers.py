@@ -26,12 +26,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from common.errors import KnotlessError
-from forwarding.file_kinds import FoundFile
-from forwarding.imported.paths import assembled, read_paths, read_source
-from forwarding.imported.sources import Source
-from tests.readable_fabrics import fabrics
-from verification.imported import verdict_of_imported
+from knotless.base.errors import KnotlessError
+from knotless.importers.file_kinds import FoundFile
+from knotless.importers.paths import assembled, read_paths, read_source
+from knotless.importers.sources import Source
+from knotless.verification.imported import verdict_of_imported
+from tests.support.readable_fabrics import fabrics
 
 CPU_LIMIT_S = 10
 LIMIT_BYTES = 2 << 30

@@ -25,23 +25,23 @@ from playwright.sync_api import Page, sync_playwright
 
 from bench.browser_table import REPEATS, table_of
 from bench.entry import about, as_stored, run_benchmark, table_option
-from emulation import names as names_module
-from emulation import processes, state
-from emulation.cuts import Cables
-from emulation.names import Names
-from emulation.state import State
-from routing.plan import make_plan
-from routing.request import PlanRequest
-from runs import recording
-from simulation import Load, Scenario, simulate
-from simulation.recorder import Recorder
-from tests.fake_fabric import FakeFabric
-from tests.page_server import CHROMIUM, FLAGS, served
-from topologies import load
-from topologies.formats import files
-from web.live import LiveFabric
-from web.replay import replay
-from web.serve import serve
+from knotless.emulation import names as names_module
+from knotless.emulation import processes, state
+from knotless.emulation.cuts import Cables
+from knotless.emulation.names import Names
+from knotless.emulation.state import State
+from knotless.results import recording
+from knotless.routing.plan import make_plan
+from knotless.routing.request import PlanRequest
+from knotless.simulation import Load, Scenario, simulate
+from knotless.simulation.recorder import Recorder
+from knotless.topologies import load
+from knotless.topologies.formats import files
+from knotless.web.live import LiveFabric
+from knotless.web.replay import replay
+from knotless.web.serve import serve
+from tests.support.fake_fabric import FakeFabric
+from tests.support.page_server import CHROMIUM, FLAGS, served
 
 PLAY_S = 4.0
 WARM_UP_S = 1.5

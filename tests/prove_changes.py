@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import random_fabrics
+from tests.support import random_fabrics
 
 PROPERTIES = Path(__file__).parent / "property"
 FILES = ("test_changes.py", "test_other_fabrics.py", "test_fabric_reloads.py")

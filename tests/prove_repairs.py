@@ -19,15 +19,15 @@ from hypothesis import strategies as st
 
 from bench.entry import about, as_stored, run_benchmark, table_option
 from bench.repairs_table import table_of
-from common.errors import PlanError
-from routing.plan import make_plan
-from routing.plan_of_parts import new_plan, path_changes
-from routing.vlans.assignment import ASSIGNMENTS
+from knotless.base.errors import PlanError
+from knotless.routing.plan import make_plan
+from knotless.routing.plan_of_parts import new_plan, path_changes
+from knotless.routing.vlans.assignment import ASSIGNMENTS
+from knotless.topologies import load
+from knotless.verification.checked_plan import CheckedPlan
 from tests.property.test_every_engine import PROMISES, Promise
 from tests.property.test_repair import repairs_hold
-from tests.repairs import Outcome, check_repair, single_links
-from topologies import load
-from verification.checked_plan import CheckedPlan
+from tests.support.repairs import Outcome, check_repair, single_links
 
 KNOWN = [
     "mesh,4,4,hosts=2",

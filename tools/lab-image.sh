@@ -5,8 +5,8 @@
 #   tools/lab-image.sh --without-debs  the same without Debian packages, where they are installed
 #   tools/lab-image.sh --out FOLDER    write it there instead of to build
 #
-# It has the last commit of this repository, its Python packages as wheels, the Rust programs, the
-# Debian packages with all they depend on, and tools/lab-install.sh as install.sh. It is for
+# It has the last commit of this repository, Knotless and the packages of Python that it needs as
+# wheels, the Debian packages with all they depend on, and tools/lab-install.sh as install.sh. It is for
 # machines with the Debian release and the architecture of this one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -30,11 +30,11 @@ system=$(. /etc/os-release && echo "$ID-$VERSION_ID")-$(dpkg --print-architectur
 name=knotless-labs-$system
 image=$out/$name
 rm -rf "$image"
-mkdir -p "$image/wheels" "$image/programs"
+mkdir -p "$image/wheels"
 
 add_debs() {
     local packages
-    # The Rust programs are there already, so nothing is compiled.
+    # The wheel has the Rust programs, so nothing is compiled.
     packages=$(tools/setup.sh --packages | grep -vx -e rustc-web -e cargo-web -e gcc -e make)
     echo "$packages" >"$image/packages"
     mkdir -p "$image/debs/partial"
@@ -62,17 +62,12 @@ git archive --prefix=knotless/ HEAD | tar -x -C "$image"
 mv "$image/knotless/tools/lab-install.sh" "$image/install.sh"
 
 say "Python packages"
-# wheel: setuptools needs it to install this repository.
-PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=compat/build-constraints.txt \
+PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt \
     .venv/bin/pip wheel --quiet --use-pep517 --wheel-dir "$image/wheels" \
-    ./compat -r requirements.txt -c constraints.txt setuptools wheel </dev/null
-log=$(cd core/python && ../../.venv/bin/maturin build --quiet --release --locked \
-    --interpreter ../../.venv/bin/python --out "$image/wheels" </dev/null 2>&1) || die "$log"
+    ./tools/compat -r requirements.txt -c constraints.txt </dev/null
+PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/pip wheel --quiet --use-pep517 --no-deps \
+    --wheel-dir "$image/wheels" . </dev/null
 echo "$system" >"$image/system"
-
-say "Rust programs"
-find core/target/release -maxdepth 1 -type f \( -perm -u+x -name 'knotless-*' \
-    -o -name 'libknotless_*.so' \) -exec cp -t "$image/programs" {} +
 
 [ -z "$debs" ] || { say "Debian packages"; add_debs; }
 

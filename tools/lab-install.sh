@@ -33,9 +33,7 @@ fi
 say "Python packages"
 /usr/bin/python3 -m venv --system-site-packages knotless/.venv
 PIP_DISABLE_PIP_VERSION_CHECK=1 knotless/.venv/bin/pip install --quiet --no-index \
-    --find-links wheels --use-pep517 knotless-ryu-compat knotless-core \
-    -r knotless/requirements.txt -c knotless/constraints.txt -e knotless </dev/null
+    --find-links wheels knotless-ryu-compat knotless \
+    -r knotless/requirements.txt -c knotless/constraints.txt </dev/null
 
-mkdir -p knotless/core/target/release
-cp programs/* knotless/core/target/release/
 say "ready: export PATH=\"$PWD/knotless/.venv/bin:\$PATH\", then read knotless/labs/README.md"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install whatever Knotless needs and is missing: Debian packages, the Python environment in
-# .venv, the Rust programs in core/target, and their Python package.
+# .venv, and the Rust programs and libraries in the package.
 #
 #   tools/setup.sh             what running needs
 #   tools/setup.sh --checks    what format, lint and type checks need; builds nothing
@@ -113,8 +113,8 @@ install_packages() {
 python_inputs() {
     # The path counts: the scripts of an environment that was moved do not run.
     { pwd; /usr/bin/python3 --version
-      cat requirements.txt constraints.txt pyproject.toml core/python/pyproject.toml
-      cat tools/setup.sh compat/*.* ${checking:+requirements-dev.txt}; } | sha256sum
+      cat requirements.txt constraints.txt tools/setup.sh tools/compat/*.* knotless/controller/ryu_compat.py \
+          ${checking:+requirements-dev.txt}; } | sha256sum
 }
 
 # What was installed, for running alone or for testing too.
@@ -122,10 +122,13 @@ python_stamp() { echo ".venv/setup-stamp${checking:+-tests}"; }
 
 python_works() {
     [ "$(cat "$(python_stamp)" 2>/dev/null)" = "$(python_inputs)" ] &&
-        [ -x .venv/bin/ryu-manager ] && [ -x .venv/bin/knotless ] && [ -x .venv/bin/maturin ] &&
-        { [ -z "$checking" ] || [ -x .venv/bin/pytest ]; } &&
-        .venv/bin/python -c 'import eventlet.wsgi, ryu.base.app_manager, mininet
+        [ -x .venv/bin/ryu-manager ] && { [ -z "$checking" ] || [ -x .venv/bin/pytest ]; } &&
+        .venv/bin/python -P -c 'import eventlet.wsgi, ryu.base.app_manager, mininet
 eventlet.wsgi.ALREADY_HANDLED' 2>/dev/null
+}
+
+pip_install() {
+    PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/pip install --quiet --use-pep517 "$@" </dev/null
 }
 
 make_python() {
@@ -133,42 +136,26 @@ make_python() {
     .venv/bin/python -c '' 2>/dev/null || rm -rf .venv
     # Debian's own interpreter with its packages: Mininet is one of them.
     /usr/bin/python3 -m venv --system-site-packages .venv
-    # maturin builds core/python, whose pyproject.toml says which.
-    PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=compat/build-constraints.txt \
-        .venv/bin/pip install --quiet --use-pep517 ./compat -e . -r requirements.txt \
-        ${checking:+-r requirements-dev.txt} -c constraints.txt \
-        "$(sed -n 's/^requires = \["\(.*\)"\]$/\1/p' core/python/pyproject.toml)" </dev/null
+    PIP_CONSTRAINT=constraints.txt pip_install ./tools/compat \
+        -r requirements.txt ${checking:+-r requirements-dev.txt} -c constraints.txt
     python_inputs >"$(python_stamp)"
     # Tests need all that running needs.
     [ -z "$checking" ] || (checking='' && python_inputs >"$(python_stamp)")
 }
 
-# --- the Python package of the Rust core ------------------------------------------------------
+# --- this package ----------------------------------------------------------------------------
 
-# Its own source and whatever it is built of; asking cargo would take longer than reading them.
-core_inputs() {
-    { pwd; rustc --version
-      find core -path core/target -prune -o -name fuzz -prune -o \
-          \( -name '*.rs' -o -name 'Cargo.*' -o -path 'core/python/*.toml' \) -print0 |
-          LC_ALL=C sort -z | xargs -0 cat; } | sha256sum
+package_inputs() {
+    { pwd; cat pyproject.toml setup.py bin/knotless core/Cargo.toml; } | sha256sum
 }
 
-core_is_current() {
-    [ "$(cat .venv/core-stamp 2>/dev/null)" = "$(core_inputs)" ]
-}
-
-core_loads() {
-    .venv/bin/python -c 'import knotless_core' 2>/dev/null
-}
-
-make_core() {
-    say "building the Python package of the Rust core"
-    local inputs told
-    inputs=$(core_inputs)
-    # maturin finds the environment to install into by VIRTUAL_ENV alone.
-    told=$(cd core/python && VIRTUAL_ENV=$OLDPWD/.venv ../../.venv/bin/maturin develop --release \
-        --locked --quiet </dev/null 2>&1) || die "$told"
-    echo "$inputs" >.venv/core-stamp
+# Installed from here: its modules are those of the checkout.
+install_package() {
+    local stamp=.venv/package-stamp
+    [ "$(cat $stamp 2>/dev/null)" = "$(package_inputs)" ] && [ -x .venv/bin/knotless ] && return
+    say "building and installing Knotless"
+    pip_install --no-deps -e .
+    package_inputs >$stamp
 }
 
 # --- what coverage of the Rust code is read with -----------------------------------------------
@@ -211,9 +198,8 @@ if ! python_works; then
 fi
 [ "$building" ] || exit 0
 
-cargo build --release --locked --quiet --manifest-path core/Cargo.toml </dev/null
-if ! { core_is_current && core_loads; }; then
-    make_core
-    core_loads || die "the Rust core does not load in Python: remove .venv and run this again"
-fi
+install_package
+tools/native.sh
+.venv/bin/python -P -c 'import knotless._core' ||
+    die "the Rust core does not load in Python: remove core/target and run this again"
 say "ready"

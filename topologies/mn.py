@@ -22,10 +22,10 @@ _REPOSITORY = str(Path(_here.__code__.co_filename).resolve().parent.parent)
 if _REPOSITORY not in sys.path:
     sys.path.insert(0, _REPOSITORY)
 
-from common.errors import KnotlessError  # noqa: E402 - needs the path set above
-from topologies.fabric import Fabric  # noqa: E402 - likewise
-from topologies.registry import families  # noqa: E402 - likewise
-from topologies.spec import build  # noqa: E402 - likewise
+from knotless.base.errors import KnotlessError  # noqa: E402 - needs the path set above
+from knotless.topologies.fabric import Fabric  # noqa: E402 - likewise
+from knotless.topologies.registry import families  # noqa: E402 - likewise
+from knotless.topologies.spec import build  # noqa: E402 - likewise
 
 
 class FabricTopo(Topo):  # type: ignore[misc] # Mininet has no types

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from knotless.main import main
+from knotless.cli.main import main
 
 HEAD = """# Commands
 

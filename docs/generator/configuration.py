@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.config_reference import table
+from knotless.controller.config_reference import table
 
 HEAD = """# Configuration
 

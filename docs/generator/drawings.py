@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from knotless.drawing import fabric_svg
-from routing.plan import make_plan
-from runs.plots import AMBER, BLUE, GREEN, RED
-from topologies import load
+from knotless.results.plots import AMBER, BLUE, GREEN, RED
+from knotless.routing.plan import make_plan
+from knotless.topologies import load
 
 COLOURS = (BLUE, AMBER, GREEN, RED, "#7b4fa3", "#20929e", "#8c6d31", "#c2559d")
 """The colour of each virtual channel."""

@@ -7,11 +7,11 @@ from functools import cache, partial
 from typing import Any
 
 from docs.generator import drawings as draw
-from routing.engine import Engine, engines
-from routing.request import PlanRequest
-from topologies import load
-from verification.advice import Advice, advise
-from verification.comparison import ALL, compare
+from knotless.routing.engine import Engine, engines
+from knotless.routing.request import PlanRequest
+from knotless.topologies import load
+from knotless.verification.advice import Advice, advise
+from knotless.verification.comparison import ALL, compare
 
 FABRICS = (
     "mesh,4,4",

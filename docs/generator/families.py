@@ -9,10 +9,10 @@ from functools import partial
 
 from docs.generator import drawings as draw
 from docs.generator.commands import escaped
-from routing.default_engine import default_engine
-from topologies import load
-from topologies.family import Family
-from topologies.registry import families
+from knotless.routing.default_engine import default_engine
+from knotless.topologies import load
+from knotless.topologies.family import Family
+from knotless.topologies.registry import families
 
 HEAD = """# Fabric specs
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from docs.generator import drawings as draw
 from docs.generator.families import EXAMPLES
-from topologies.registry import families
+from knotless.topologies.registry import families
 
 HEAD = """# Gallery
 

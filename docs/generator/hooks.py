@@ -15,6 +15,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from docs.generator import pages, shell
+from knotless.results import stored
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,12 +29,19 @@ COPIED = {
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
     **{name: name for name in ("labs/README.md", *sheets())},
+    "sweeps/torus-load.yaml": "experiments/sweeps/torus-load.yaml",
+    "monitoring/alerts.yaml": "controller/monitoring/alerts.yaml",
+    "monitoring/grafana-controller.json": "controller/monitoring/grafana-controller.json",
+    **{f"runs/{path.name}": str(path.relative_to(ROOT)) for path in stored.files()},
 }
-"""Pages of the site that are files elsewhere in the repository."""
+"""Files of the site that are elsewhere in the repository."""
 LINKS = {
-    "agreement.md": [("](runs)", "](runs/index.md)")],
-    "reproduction.md": [("](runs)", "](runs/index.md)")],
-    "reproduction/runs.md": [("](../runs)", "](../runs/index.md)")],
+    "agreement.md": [("](../experiments)", "](runs/index.md)")],
+    "reproduction.md": [("](../experiments)", "](runs/index.md)")],
+    "reproduction/runs.md": [("](../../experiments)", "](../runs/index.md)")],
+    "runbook.md": [("](../controller/monitoring/", "](monitoring/")],
+    "web.md": [("](../controller/monitoring/", "](monitoring/")],
+    "sweeps.md": [("](../experiments/sweeps/", "](sweeps/")],
     "contributing.md": [("](docs/", "](")],
     "changelog.md": [("](docs/", "](")],
     "teaching.md": [("](../labs/", "](labs/")],

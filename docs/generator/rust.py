@@ -30,7 +30,8 @@ def page() -> str:
 
 def crates() -> list[Path]:
     """Return the folders of all crates that are libraries."""
-    return sorted(path.parents[1] for path in CORE.glob("*/src/lib.rs"))
+    files = [*CORE.glob("*/src/lib.rs"), *CORE.glob("messages/*/src/lib.rs")]
+    return sorted(path.parents[1] for path in files)
 
 
 def _section(crate: Path) -> Iterator[str]:

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from common.errors import KnotlessError
-from knotless.main import main
+from knotless.base.errors import KnotlessError
+from knotless.cli.main import main
 
 BLOCK = re.compile(r"^```(\w+)((?: \w+(?:=\S+)?)+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COLUMNS = "96"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from knotless.results import stored
 
-FOLDER = Path(__file__).resolve().parents[1] / "runs"
 HEAD = """# Stored runs
 
 Each file has the parameters, seed, versions, machine and results of one run. `knotless
@@ -18,7 +17,7 @@ reproduction` computes the figures on [the reproduction pages](../reproduction.m
 def page() -> str:
     """Return the page: the files of each experiment."""
     kinds: dict[str, list[str]] = {}
-    for path in sorted(FOLDER.glob("*.json")):
+    for path in stored.files():
         kinds.setdefault(path.stem.rsplit("-", 2)[0], []).append(path.name)
     rows = [
         f"| {kind} | {', '.join(f'[{i}]({name})' for i, name in enumerate(names, 1))} |"

@@ -14,18 +14,18 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
-from emulation import names as names_module
-from emulation import processes, state
-from emulation.cuts import Cables
-from emulation.names import Names
-from emulation.state import State
-from tests.fake_fabric import FakeFabric
-from tests.page_server import CHROMIUM, FLAGS, served
-from topologies import load
-from topologies.formats import files
-from web import controller as controller_module
-from web import live
-from web.live import LiveFabric
+from knotless.emulation import names as names_module
+from knotless.emulation import processes, state
+from knotless.emulation.cuts import Cables
+from knotless.emulation.names import Names
+from knotless.emulation.state import State
+from knotless.topologies import load
+from knotless.topologies.formats import files
+from knotless.web import controller as controller_module
+from knotless.web import live
+from knotless.web.live import LiveFabric
+from tests.support.fake_fabric import FakeFabric
+from tests.support.page_server import CHROMIUM, FLAGS, served
 
 HERE = Path(__file__).parent
 WIDTHS = (1400, 400)

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from routing.plan import make_plan
-from routing.request import PlanRequest
-from runs import recording
-from simulation import Load, Scenario, simulate
-from simulation.recorder import Recorder
+from knotless.results import recording
+from knotless.routing.plan import make_plan
+from knotless.routing.request import PlanRequest
+from knotless.simulation import Load, Scenario, simulate
+from knotless.simulation.recorder import Recorder
+from knotless.topologies import load
+from knotless.topologies.fabric import Fabric, Host, Link, Switch
+from knotless.web.live import LiveFabric
+from knotless.web.replay import replay, verdict
 from tests.browser.conftest import TOKEN, WIDTHS, Open, Scene
-from tests.fake_fabric import CYCLE
-from tests.page_server import served
-from topologies import load
-from topologies.fabric import Fabric, Host, Link, Switch
-from web.live import LiveFabric
-from web.replay import replay, verdict
+from tests.support.fake_fabric import CYCLE
+from tests.support.page_server import served
 
 Screenshot = Callable[[Page, str], None]
 

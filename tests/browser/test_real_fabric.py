@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from emulation.names import Names
+from knotless.emulation.names import Names
 from tests.browser.conftest import Open
 from tests.integration.conftest import FREE_PORTS, Knotless, Remains, knotless, names, remains
 

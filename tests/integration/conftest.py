@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from emulation import processes, runtime, state
-from emulation.names import Names, names_of
-from emulation.network import EmulatedFabric
-from routing.request import PlanRequest
-from tests.integration.lab_terminal import Lab
-from topologies import load
+from knotless.emulation import processes, runtime, state
+from knotless.emulation.names import Names, names_of
+from knotless.emulation.network import EmulatedFabric
+from knotless.routing.request import PlanRequest
+from knotless.topologies import load
+from tests.support.lab_terminal import Lab
 
 HERE = Path(__file__).parent
 _COUNT = itertools.count()

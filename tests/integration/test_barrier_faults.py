@@ -1,8 +1,8 @@
 """Barriers between real processes with lost, duplicate and late messages, delays and crashes.
 
 The processes are on a plain network, a bridge and a namespace for each; the faults happen at the
-receiver (``core/programs/src/real/faults.rs``). ``make test-barriers`` runs 10,000 barriers with
-each fault, ``make test`` fewer.
+receiver (``core/messages/programs/src/real/faults.rs``). ``make test-barriers`` runs 10,000
+barriers with each fault, ``make test`` fewer.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from emulation import namespaces
-from emulation.names import MARK, NETNS_DIRECTORY
-from experiments.workloads.barriers.processes import outcomes, running
-from tests.integration.barrier_jobs import barrier_jobs, rounds_of
+from knotless.emulation import namespaces
+from knotless.emulation.names import MARK, NETNS_DIRECTORY
+from knotless.experiments.workloads.barriers.processes import outcomes, running
+from tests.support.barrier_jobs import barrier_jobs, rounds_of
 
 BARRIERS = int(os.environ.get("KNOTLESS_BARRIERS", "300"))
 """With each fault, over all algorithms."""

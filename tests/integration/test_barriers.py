@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from emulation.names import Names, names_of
-from emulation.network import EmulatedFabric
-from emulation.ovs_dump import live_multicast, read_live
-from experiments.workloads.barriers.processes import BINARY, outcomes, running
-from routing.plan import make_plan
-from routing.request import PlanRequest
-from tests.integration.barrier_jobs import barrier_jobs, rounds_of
-from topologies import load
-from topologies.numbering import group_mac, mac_text
-from verification.check import check
+from knotless.emulation.names import Names, names_of
+from knotless.emulation.network import EmulatedFabric
+from knotless.emulation.ovs_dump import live_multicast, read_live
+from knotless.experiments.workloads.barriers.processes import BINARY, outcomes, running
+from knotless.routing.plan import make_plan
+from knotless.routing.request import PlanRequest
+from knotless.topologies import load
+from knotless.topologies.numbering import group_mac, mac_text
+from knotless.verification.check import check
+from tests.support.barrier_jobs import barrier_jobs, rounds_of
 
 SPEC = "mesh,2,2"
 GROUP = 3

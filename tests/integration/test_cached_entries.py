@@ -1,6 +1,6 @@
 """A real Open vSwitch has no cached entries of older rules after :func:`unchecked`.
 
-It runs on dummy devices, see :mod:`tests.integration.dummy_fabric`.
+It runs on dummy devices, see :mod:`tests.support.dummy_fabric`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller.southbound.caches import unchecked
-from forwarding.openflow.compiler import compile_rules
-from routing.plan import make_plan
-from tests.integration.bare_fabric import until
-from tests.integration.dummy_fabric import DEADLINE_S, DummyFabric
-from topologies import load
-from topologies.numbering import mac_text
+from knotless.controller.southbound.caches import unchecked
+from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.routing.plan import make_plan
+from knotless.topologies import load
+from knotless.topologies.numbering import mac_text
+from tests.support.bare_fabric import until
+from tests.support.dummy_fabric import DEADLINE_S, DummyFabric
 
 pytestmark = pytest.mark.skipif(shutil.which("ovs-vswitchd") is None, reason="needs Open vSwitch")
 

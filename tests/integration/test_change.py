@@ -12,11 +12,11 @@ from urllib.request import urlopen
 
 import pytest
 
-from emulation.network import EmulatedFabric
-from routing.request import PlanRequest
-from tests.integration.bare_fabric import until
+from knotless.emulation.network import EmulatedFabric
+from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Knotless, Start
-from tests.integration.pings import every_echo_arrives
+from tests.support.bare_fabric import until
+from tests.support.pings import every_echo_arrives
 
 pytestmark = pytest.mark.integration
 

@@ -7,7 +7,7 @@ import os
 import subprocess
 from collections.abc import Callable
 
-from emulation.names import Names
+from knotless.emulation.names import Names
 
 Knotless = Callable[..., subprocess.CompletedProcess[str]]
 FREE_PORTS = ("--port", "0", "--rest-port", "0")

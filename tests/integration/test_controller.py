@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.bare_fabric import REPOSITORY, BareFabric, until
-from topologies import load
+from knotless.topologies import load
+from tests.support import REPOSITORY
+from tests.support.bare_fabric import BareFabric, until
 
 COOKIE = "0x6b6e6f74"
 CONFIG = "fabric: ring,4\nengine: updown\nconnect_timeout_s: 2\n"
@@ -264,7 +265,7 @@ for number in range(60):
 DUPLICATE = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from tests.fake_switch import FakeSwitch
+from tests.support.fake_switch import FakeSwitch
 switch = FakeSwitch(6653, dpid=3, ports=3)
 try:
     while True:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from emulation.network import EmulatedFabric
-from routing.request import PlanRequest
-from tests.integration.bare_fabric import until
+from knotless.emulation.network import EmulatedFabric
+from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Knotless, Start
 from tests.integration.test_change import changes
 from tests.integration.test_several_controllers import settled
+from tests.support.bare_fabric import until
 
 pytestmark = pytest.mark.integration
 

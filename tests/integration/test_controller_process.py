@@ -14,9 +14,10 @@ from urllib.request import urlopen
 import psutil
 import pytest
 
-from common.ports import free_port
-from tests.integration.bare_fabric import REPOSITORY, RYU_MANAGER, until
-from tests.integration.lone_controller import lone_controller
+from knotless.base.ports import free_port
+from tests.support import REPOSITORY
+from tests.support.bare_fabric import RYU_MANAGER, until
+from tests.support.lone_controller import lone_controller
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from emulation import processes, state
-from emulation.names import REPOSITORY, Names
-from tests.integration.bare_fabric import until
+from knotless.emulation import processes, state
+from knotless.emulation.names import Names
 from tests.integration.conftest import FREE_PORTS, Knotless, Remains
+from tests.support import REPOSITORY
+from tests.support.bare_fabric import until
 
 pytestmark = pytest.mark.integration
 

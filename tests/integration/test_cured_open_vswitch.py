@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from forwarding.openflow.compiler import compile_rules
-from routing.plan import make_plan
-from tests.integration.dummy_fabric import DEADLINE_S, DummyFabric
-from tests.one_switch import Frame
-from topologies import load
-from topologies.numbering import mac_value
+from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.routing.plan import make_plan
+from knotless.topologies import load
+from knotless.topologies.numbering import mac_value
+from tests.support.dummy_fabric import DEADLINE_S, DummyFabric
+from tests.support.one_switch import Frame
 
 pytestmark = pytest.mark.skipif(shutil.which("ovs-vswitchd") is None, reason="needs Open vSwitch")
 

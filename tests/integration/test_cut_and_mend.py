@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from emulation.names import Names
-from emulation.network import EmulatedFabric
-from tests.integration.bare_fabric import until
+from knotless.emulation.names import Names
+from knotless.emulation.network import EmulatedFabric
+from knotless.topologies import load
 from tests.integration.conftest import Knotless, Start
-from topologies import load
+from tests.support.bare_fabric import until
 
 pytestmark = pytest.mark.integration
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from emulation import state
-from emulation.names import Names
-from tests.integration.bare_fabric import until
+from knotless.emulation import state
+from knotless.emulation.names import Names
+from knotless.topologies import load
 from tests.integration.conftest import FREE_PORTS, Knotless, Remains
-from topologies import load
+from tests.support.bare_fabric import until
 
 pytestmark = pytest.mark.integration
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from scapy.utils import RawPcapReader
 
-from emulation.daemon import ChannelCounters
-from emulation.names import Names
-from emulation.network import EmulatedFabric
-from tests.integration.bare_fabric import until
+from knotless.emulation.daemon import ChannelCounters
+from knotless.emulation.names import Names
+from knotless.emulation.network import EmulatedFabric
+from knotless.topologies import load
 from tests.integration.conftest import Start
-from topologies import load
+from tests.support.bare_fabric import until
 
 pytestmark = pytest.mark.integration
 

@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 
-from common.errors import KnotlessError
-from emulation import namespaces, processes, runtime, state, wiring
-from emulation.names import Names
-from emulation.network import EmulatedFabric
-from emulation.priority import PRIORITY, REVALIDATOR
-from tests.integration.bare_fabric import until
+from knotless.base.errors import KnotlessError
+from knotless.emulation import namespaces, processes, runtime, state, wiring
+from knotless.emulation.names import Names
+from knotless.emulation.network import EmulatedFabric
+from knotless.emulation.priority import PRIORITY, REVALIDATOR
+from knotless.topologies import load
 from tests.integration.conftest import Remains
-from topologies import load
+from tests.support.bare_fabric import until
 
 pytestmark = pytest.mark.integration
 
@@ -63,8 +63,9 @@ def inside(inodes: set[int]) -> list[str]:
 def other_process(names: Names) -> Iterator[Callable[[], subprocess.Popen[str]]]:
     """Return a function that runs a fabric in its own process, which the test may kill."""
     code = (
-        "import sys; from emulation.network import EmulatedFabric; from topologies import load\n"
-        "from emulation.signals import end_at_signal; end_at_signal()\n"
+        "import sys; from knotless.emulation.network import EmulatedFabric\n"
+        "from knotless.topologies import load\n"
+        "from knotless.emulation.signals import end_at_signal; end_at_signal()\n"
         "with EmulatedFabric(load('ring,4'), name=sys.argv[1], controller='none',\n"
         "                    links='plain') as fabric:\n"
         "    fabric.host('h1').popen(['sleep', '1000'])\n"
@@ -275,8 +276,8 @@ def test_a_start_that_is_killed_at_any_step_is_removed(
     step: str, names: Names, remains: Remains
 ) -> None:
     code = (
-        "import os, sys; from topologies import load\n"
-        "from emulation.network import EmulatedFabric\n"
+        "import os, sys; from knotless.topologies import load\n"
+        "from knotless.emulation.network import EmulatedFabric\n"
         "def progress(line):\n"
         "    if sys.argv[2] in line: os.kill(os.getpid(), 9)\n"
         "EmulatedFabric(load('ring,4'), name=sys.argv[1], openflow_port=0, rest_port=0,\n"

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from emulation.daemon import BINARY, ChannelCounters, Counters
-from emulation.names import Names
-from emulation.network import EmulatedFabric
-from topologies import Fabric, load
+from knotless.emulation.daemon import BINARY, ChannelCounters, Counters
+from knotless.emulation.names import Names
+from knotless.emulation.network import EmulatedFabric
+from knotless.topologies import Fabric, load
 
 pytestmark = pytest.mark.integration
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.integration.bare_fabric import BareFabric, until
-from tests.integration.pings import every_echo_arrives
-from topologies import Fabric, Host, Link, Switch, load
-from topologies.formats.files import to_json
+from knotless.topologies import Fabric, Host, Link, Switch, load
+from knotless.topologies.formats.files import to_json
+from tests.support.bare_fabric import BareFabric, until
+from tests.support.pings import every_echo_arrives
 
 pytestmark = pytest.mark.integration
 

@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from emulation import state
-from emulation.network import EmulatedFabric
-from routing.request import PlanRequest
-from tests.integration.bare_fabric import until
+from knotless.emulation import state
+from knotless.emulation.network import EmulatedFabric
+from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Knotless, Start
 from tests.integration.test_cut_and_mend import pings
+from tests.support.bare_fabric import until
 
 pytestmark = pytest.mark.integration
 
@@ -61,7 +61,7 @@ def test_switches_recover_without_a_controller(start: Start, knotless: Knotless)
     until("the routes have returned", lambda: repaired(fabric, []), 30)
     fabric.restart_controller()
     log = (fabric.names.directory / "controller.log").read_text(encoding="utf-8")
-    since = log.rpartition("loading app controller/app.py")[2]
+    since = log.rpartition("loading app knotless.controller.app")[2]
     assert since.count("0 added, 0 modified, 0 deleted") == 4, log[-2000:]
     assert fabric.daemon.status()["kernel_lost"] == 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulation.names import Names
+from knotless.emulation.names import Names
 from tests.integration.conftest import FREE_PORTS, Knotless, Remains
 from tests.integration.test_up_down import status, up
 

@@ -6,10 +6,10 @@ import json
 import subprocess
 from collections.abc import Callable
 
-from emulation.names import Names
-from routing.plan import make_plan
-from tests.integration.all_pairs import missing_pairs
-from topologies import load
+from knotless.emulation.names import Names
+from knotless.routing.plan import make_plan
+from knotless.topologies import load
+from tests.support.all_pairs import missing_pairs
 
 Knotless = Callable[..., subprocess.CompletedProcess[str]]
 SPEC, ENGINE = "ring,4,hosts=2", "updown"

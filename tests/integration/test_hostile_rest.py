@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.lone_controller import LoneController, lone_controller
+from tests.support.lone_controller import LoneController, lone_controller
 
 pytestmark = pytest.mark.integration
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fake_switch import FLOW_STATS, FakeSwitch
-from tests.integration.bare_fabric import until
-from tests.integration.lone_controller import LoneController, lone_controller
-from tests.openflow_messages import flow_entry, message, multipart
+from tests.support.bare_fabric import until
+from tests.support.fake_switch import FLOW_STATS, FakeSwitch
+from tests.support.lone_controller import LoneController, lone_controller
+from tests.support.openflow_messages import flow_entry, message, multipart
 
 MAX_RSS_BYTES = 300 << 20
 HOSTILE_DPID, HONEST_DPID = 1, 2

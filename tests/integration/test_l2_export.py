@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from knotless.main import main
-from tests.dumb_switch import flows_of
-from tests.integration.all_pairs import missing_pairs
-from tests.integration.bare_fabric import BareFabric
-from topologies.formats.files import read
+from knotless.cli.main import main
+from knotless.topologies.formats.files import read
+from tests.support.all_pairs import missing_pairs
+from tests.support.bare_fabric import BareFabric
+from tests.support.dumb_switch import flows_of
 
 DEADLINE_S = 60.0
 # 16 hosts each; four VLANs, and one for each leaf.

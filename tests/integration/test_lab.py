@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from emulation.names import Names
+from knotless.emulation.names import Names
 from tests.integration.conftest import Knotless, Remains
-from tests.integration.lab_terminal import Lab
+from tests.support.lab_terminal import Lab
 
 pytestmark = pytest.mark.integration
 

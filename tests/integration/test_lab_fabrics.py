@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from emulation.names import Names
-from labs.lab import labs
-from tests.integration.bare_fabric import until
+from knotless.emulation.names import Names
+from knotless.lab_checks.lab import labs
 from tests.integration.conftest import FREE_PORTS, Knotless
-from tests.integration.lab_terminal import PROMPT, Lab
+from tests.support.bare_fabric import until
+from tests.support.lab_terminal import PROMPT, Lab
 
 pytestmark = pytest.mark.integration
 

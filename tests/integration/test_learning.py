@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.bare_fabric import BareFabric, until
+from knotless.topologies import Host, Link, Switch, load
+from knotless.topologies.formats.files import read, to_text
+from knotless.topologies.union import removed
 from tests.integration.test_fabric_reload import pinging, settle
-from topologies import Host, Link, Switch, load
-from topologies.formats.files import read, to_text
-from topologies.union import removed
+from tests.support.bare_fabric import BareFabric, until
 
 pytestmark = pytest.mark.integration
 

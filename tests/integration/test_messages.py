@@ -14,17 +14,18 @@ from typing import Any
 
 import pytest
 
-from emulation import namespaces, state
-from emulation.names import REPOSITORY, Names
-from emulation.network import EmulatedFabric
-from topologies import load
+from knotless.emulation import namespaces, state
+from knotless.emulation.names import Names
+from knotless.emulation.network import EmulatedFabric
+from knotless.topologies import load
+from tests.support import REPOSITORY
 
 PORT = 9
 LIMIT_S = 60
 
 SEND = """
 import json, sys
-from knotless_core.endpoint import Endpoint
+from knotless._core.endpoint import Endpoint
 interface, to, count, bytes_, acknowledged = sys.argv[1:]
 here = Endpoint(interface, 8, give_up_s=30)
 for number in range(int(count)):
@@ -39,7 +40,7 @@ print(json.dumps({"failed": failed, "held": here.held_back_by_emulator, **here.c
 
 RECEIVE = """
 import json, sys
-from knotless_core.endpoint import Endpoint
+from knotless._core.endpoint import Endpoint
 interface, count, group = sys.argv[1:]
 here = Endpoint(interface, 9, receive_buffers=8000)
 if group:
@@ -59,7 +60,7 @@ print(json.dumps({"numbers": numbers, "counters": here.counters()}))
 
 SEND_ON = """
 import sys
-from knotless_core.endpoint import Endpoint
+from knotless._core.endpoint import Endpoint
 interface, to = sys.argv[1:]
 here = Endpoint(interface, 8)
 for count, report in ((100, "sending"), (1000, "sent")):
@@ -73,7 +74,7 @@ for count, report in ((100, "sending"), (1000, "sent")):
 
 KEEP = """
 import sys
-from knotless_core.endpoint import Endpoint
+from knotless._core.endpoint import Endpoint
 here = Endpoint(sys.argv[1], 1)
 here.register(4, 32)
 here.write_area(4, 0, b"0123456789")
@@ -86,7 +87,7 @@ here.flush()
 
 USE = """
 import sys
-from knotless_core.endpoint import Endpoint, Shape, Twin
+from knotless._core.endpoint import Endpoint, Shape, Twin
 here, there = Endpoint(sys.argv[1], 1), ("02:00:00:00:00:02", 1)
 
 def end(operation):
@@ -181,7 +182,7 @@ def test_a_group_is_a_destination(veth: tuple[list[str], list[str]]) -> None:
     ],
 )
 def test_mistakes_are_reported(veth: tuple[list[str], list[str]], script: str, words: str) -> None:
-    done = start(veth[0], f"from knotless_core.endpoint import Endpoint; {script}")
+    done = start(veth[0], f"from knotless._core.endpoint import Endpoint; {script}")
     _, error = done.communicate(timeout=LIMIT_S)
     assert done.returncode == 1
     assert words in error.splitlines()[-1]

@@ -7,9 +7,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from emulation.network import EmulatedFabric
-from tests.integration.bare_fabric import until
+from knotless.emulation.network import EmulatedFabric
 from tests.integration.conftest import Start
+from tests.support.bare_fabric import until
 
 pytestmark = pytest.mark.integration
 

@@ -1,6 +1,6 @@
 """Open vSwitch accepts our rule files, dumps the same rules, and forwards as the check predicts.
 
-It runs on dummy devices, see :mod:`tests.integration.dummy_fabric`.
+It runs on dummy devices, see :mod:`tests.support.dummy_fabric`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from forwarding.openflow.compiler import compile_rules
-from forwarding.openflow.ofctl_parser import parse
-from forwarding.openflow.rules import FabricRules
-from routing.plan import make_plan
-from tests.integration.dummy_fabric import DummyFabric
-from tests.one_switch import Frame, Pipeline
-from topologies import Fabric, load
-from topologies.numbering import mac_value
+from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.forwarding.openflow.ofctl_parser import parse
+from knotless.forwarding.openflow.rules import FabricRules
+from knotless.routing.plan import make_plan
+from knotless.topologies import Fabric, load
+from knotless.topologies.numbering import mac_value
+from tests.support.dummy_fabric import DummyFabric
+from tests.support.one_switch import Frame, Pipeline
 
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("torus,4,4,hosts=2", "dor", {}),

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from bench.pause_storms import LONGEST, PAUSE
-from emulation.names import Names
-from emulation.network import EmulatedFabric
-from emulation.report import report
-from tests.integration.bare_fabric import until
+from knotless.emulation.names import Names
+from knotless.emulation.network import EmulatedFabric
+from knotless.emulation.report import report
 from tests.integration.conftest import Start
+from tests.support.bare_fabric import until
 
 pytestmark = pytest.mark.integration
 

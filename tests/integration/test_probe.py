@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from emulation.names import Names
-from knotless.probes import named
-from knotless.probes._target import Target, target
+from knotless.cli.probes import named
+from knotless.cli.probes._target import Target, target
+from knotless.emulation.names import Names
 from tests.integration.conftest import Knotless
 
 

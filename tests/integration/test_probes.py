@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from emulation import wiring
-from emulation.network import EmulatedFabric
-from tests.integration.bare_fabric import until
+from knotless.emulation import wiring
+from knotless.emulation.network import EmulatedFabric
+from knotless.topologies import load
+from knotless.topologies.formats import files
 from tests.integration.conftest import Knotless, Start
-from topologies import load
-from topologies.formats import files
+from tests.support.bare_fabric import until
 
 pytestmark = pytest.mark.integration
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from emulation import processes, state
-from emulation.names import CREDIT_DIRECTORY, NETNS_DIRECTORY, Names
+from knotless.emulation import processes, state
+from knotless.emulation.names import CREDIT_DIRECTORY, NETNS_DIRECTORY, Names
 from tests.integration.conftest import FREE_PORTS, Knotless, Remains
 
 KILLS = int(os.environ.get("KNOTLESS_KILLS", "3"))

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.fake_switch import FakeSwitch
-from tests.integration.bare_fabric import until
-from tests.integration.lone_controller import LoneController, lone_controller
-from tests.openflow_messages import VALID
+from tests.support.bare_fabric import until
+from tests.support.fake_switch import FakeSwitch
+from tests.support.lone_controller import LoneController, lone_controller
+from tests.support.openflow_messages import VALID
 
 pytestmark = pytest.mark.integration
 

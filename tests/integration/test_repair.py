@@ -14,13 +14,13 @@ from typing import Any
 import psutil
 import pytest
 
-from emulation import rest, state
-from emulation.names import Names
-from emulation.network import EmulatedFabric
-from emulation.priority import PRIORITY
-from routing.request import PlanRequest
-from tests.integration.bare_fabric import until
+from knotless.emulation import rest, state
+from knotless.emulation.names import Names
+from knotless.emulation.network import EmulatedFabric
+from knotless.emulation.priority import PRIORITY
+from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Knotless, Start
+from tests.support.bare_fabric import until
 
 pytestmark = pytest.mark.integration
 
@@ -96,7 +96,9 @@ def test_repairs_are_planned_ahead_and_without_the_planner_when_needed(
 ) -> None:
     def planner() -> psutil.Process:
         controller = psutil.Process(status(fabric, knotless)["pid"])
-        (found,) = (of for of in controller.children() if "controller.background" in of.cmdline())
+        (found,) = (
+            of for of in controller.children() if "knotless.controller.background" in of.cmdline()
+        )
         return found
 
     def all_planned() -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from runs import results
+from knotless.results import results
 
 pytestmark = [
     pytest.mark.integration,

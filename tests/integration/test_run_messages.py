@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from experiments.studies.primitives.stages import STAGES
+from knotless.experiments.studies.primitives.stages import STAGES
 
 
 def rows_of(knotless: Any, out: Path, name: str) -> list[dict[str, Any]]:

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from common.errors import EmulationError
-from emulation import rest, state
-from emulation.names import role_of
-from emulation.network import EmulatedFabric
-from routing.request import PlanRequest
-from tests.integration.bare_fabric import until
+from knotless.base.errors import EmulationError
+from knotless.emulation import rest, state
+from knotless.emulation.names import role_of
+from knotless.emulation.network import EmulatedFabric
+from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Knotless, Start
 from tests.integration.test_change import pinging
+from tests.support.bare_fabric import until
 
 pytestmark = pytest.mark.integration
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from emulation import state
-from emulation.network import EmulatedFabric
-from routing.request import PlanRequest
-from tests.integration.bare_fabric import until
+from knotless.emulation import state
+from knotless.emulation.network import EmulatedFabric
+from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Start
+from tests.support.bare_fabric import until
 
 STOPPED_S = 0.6
 

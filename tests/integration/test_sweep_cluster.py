@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from tests.sweep_grid import SMALL
+from tests.support.sweep_grid import SMALL
 
 LIMIT_S = 120
 

@@ -14,16 +14,16 @@ from dataclasses import replace
 
 import pytest
 
-from emulation import rest, state
-from emulation.names import role_of
-from emulation.network import EmulatedFabric
-from routing.request import PlanRequest
-from tests.integration.bare_fabric import until
+from knotless.emulation import rest, state
+from knotless.emulation.names import role_of
+from knotless.emulation.network import EmulatedFabric
+from knotless.routing.request import PlanRequest
+from knotless.topologies import load
+from knotless.topologies.formats.files import to_text
 from tests.integration.conftest import Knotless, Start
 from tests.integration.test_change import pinging
 from tests.integration.test_several_controllers import active, await_takeover, kill, roles, settled
-from topologies import load
-from topologies.formats.files import to_text
+from tests.support.bare_fabric import until
 
 pytestmark = pytest.mark.integration
 

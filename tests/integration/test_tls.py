@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from emulation import certificates
-from emulation.certificates import Certificates, Pair
-from emulation.names import Names
-from tests.fake_switch import FakeSwitch
-from tests.integration.bare_fabric import until
+from knotless.emulation import certificates
+from knotless.emulation.certificates import Certificates, Pair
+from knotless.emulation.names import Names
 from tests.integration.conftest import FREE_PORTS, Knotless
-from tests.integration.lone_controller import LoneController, lone_controller
-from tests.openflow_messages import VALID
+from tests.support.bare_fabric import until
+from tests.support.fake_switch import FakeSwitch
+from tests.support.lone_controller import LoneController, lone_controller
+from tests.support.openflow_messages import VALID
 
 pytestmark = pytest.mark.integration
 

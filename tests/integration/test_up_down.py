@@ -17,15 +17,16 @@ from typing import Any
 
 import pytest
 
-from emulation import datapath, processes, state
-from emulation.names import REPOSITORY, Names
-from emulation.processes import Process
-from routing.plan import make_plan
-from routing.vlans.assignment import ASSIGNMENTS
-from tests.integration.all_pairs import missing_pairs
+from knotless.emulation import datapath, processes, state
+from knotless.emulation.names import Names
+from knotless.emulation.processes import Process
+from knotless.routing.plan import make_plan
+from knotless.routing.vlans.assignment import ASSIGNMENTS
+from knotless.topologies import load
 from tests.integration.conftest import FREE_PORTS, Knotless, Remains
-from tests.scarcity import limited, refused
-from topologies import load
+from tests.support import REPOSITORY
+from tests.support.all_pairs import missing_pairs
+from tests.support.scarcity import limited, refused
 
 pytestmark = pytest.mark.integration
 

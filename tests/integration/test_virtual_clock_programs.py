@@ -16,17 +16,17 @@ from pathlib import Path
 
 import pytest
 
-from emulation import namespaces
-from emulation.host import TCP_RTO_MS
-from emulation.network import EmulatedFabric
-from emulation.priority import prioritise
-from experiments.workloads import iperf
-from experiments.workloads.messages.pair import Pair
-from experiments.workloads.programs import openmpi
-from routing.request import PlanRequest
-from topologies import load
-from topologies.fabric import Fabric
-from traffic import theory
+from knotless.emulation import namespaces
+from knotless.emulation.host import TCP_RTO_MS
+from knotless.emulation.network import EmulatedFabric
+from knotless.emulation.priority import prioritise
+from knotless.experiments.workloads import iperf
+from knotless.experiments.workloads.messages.pair import Pair
+from knotless.messages.programs import openmpi
+from knotless.routing.request import PlanRequest
+from knotless.topologies import load
+from knotless.topologies.fabric import Fabric
+from knotless.traffic import theory
 
 SLOW_DOWNS = (1.0, 50.0)
 RATE_MBPS, DELAY_US, LONG_DELAY_US = 10.0, 500.0, 10_000.0

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 import pytest
 from scapy.utils import rdpcap
 
-from emulation import processes
-from emulation.names import Names
-from tests.integration.bare_fabric import until
+from knotless.emulation import processes
+from knotless.emulation.names import Names
 from tests.integration.conftest import FREE_PORTS, Knotless, Remains
+from tests.support.bare_fabric import until
 
 pytestmark = pytest.mark.integration
 

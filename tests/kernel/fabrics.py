@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from bench import emulation_time
-from emulation import namespaces, processes, state
-from emulation.names import Names
-from emulation.network import EmulatedFabric
-from experiments.framework.routed import Routed
-from experiments.studies.agreement.cases import Case
-from routing.request import PlanRequest
-from topologies import load
+from knotless.emulation import namespaces, processes, state
+from knotless.emulation.names import Names
+from knotless.emulation.network import EmulatedFabric
+from knotless.experiments.framework.routed import Routed
+from knotless.experiments.studies.agreement.cases import Case
+from knotless.routing.request import PlanRequest
+from knotless.topologies import load
 
 FOREIGN = "ovs-system"
 """A datapath in the first network namespace, with the name that the machine's own would have."""

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from forwarding.dot1q.reader import read_folder
-from tests.dot1q_exports import EXPORTS, export_to, verdicts_of
+from knotless.forwarding.dot1q.reader import read_folder
 from tests.kernel import machine
+from tests.support.dot1q_exports import EXPORTS, export_to, verdicts_of
 
 pytestmark = pytest.mark.skipif(
     not machine.installed(), reason="needs user-mode-linux: Debian has it for x86-64 alone"

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from common.errors import PlanError
-from forwarding.openflow.compiler import compile_rules
-from forwarding.openflow.directory import read_dir, write_dir
-from forwarding.openflow.planes import (
+from knotless.base.errors import PlanError
+from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.forwarding.openflow.directory import read_dir, write_dir
+from knotless.forwarding.openflow.planes import (
     Plane,
     joined,
     plane_of,
@@ -22,21 +22,21 @@ from forwarding.openflow.planes import (
     rules_in,
     without_admission,
 )
-from forwarding.openflow.reader import Generation
-from forwarding.openflow.rules import FabricRules
-from routing.plan import Plan, make_plan
-from tests.independent import RuleTracer
-from tests.mixture_walker import CUT, MixtureWalker
-from tests.random_fabrics import seeded, small_fabric
-from topologies import load
-from topologies.fabric import Fabric
-from topologies.failures import NO_FAILURES, parts
-from verification.changes.certificate import digest
-from verification.changes.change import Change, Installed
-from verification.changes.folder import CERTIFICATE, write_steps
-from verification.changes.proof import Circumstances, Prover
-from verification.changes.tiers import plan_change
-from verification.check import check
+from knotless.forwarding.openflow.reader import Generation
+from knotless.forwarding.openflow.rules import FabricRules
+from knotless.routing.plan import Plan, make_plan
+from knotless.topologies import load
+from knotless.topologies.fabric import Fabric
+from knotless.topologies.failures import NO_FAILURES, parts
+from knotless.verification.changes.certificate import digest
+from knotless.verification.changes.change import Change, Installed
+from knotless.verification.changes.folder import CERTIFICATE, write_steps
+from knotless.verification.changes.proof import Circumstances, Prover
+from knotless.verification.changes.tiers import plan_change
+from knotless.verification.check import check
+from tests.support.independent import RuleTracer
+from tests.support.mixture_walker import CUT, MixtureWalker
+from tests.support.random_fabrics import seeded, small_fabric
 
 
 def _installed(plan: Plan, flow_control: str = "pause") -> Installed:

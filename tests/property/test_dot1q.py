@@ -9,21 +9,21 @@ from pathlib import Path
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from common.errors import PlanError
-from forwarding.dot1q.folder import files_of
-from forwarding.dot1q.from_plan import export
-from forwarding.dot1q.model import L2Fabric
-from forwarding.dot1q.reader import read_files
-from forwarding.dot1q.state import state_of_dot1q
-from forwarding.dot1q.target import targets
-from forwarding.from_plan import state_of_plan
-from forwarding.openflow.ofctl_parser import parse
-from routing.plan import Plan, make_plan
-from tests.dot1q_exports import verdicts_of
-from tests.dumb_switch import flows_of
-from tests.property.fabrics import graphs, grids
-from topologies import Fabric
-from verification.check import Verdict, check, verdict_of
+from knotless.base.errors import PlanError
+from knotless.forwarding.dot1q.folder import files_of
+from knotless.forwarding.dot1q.from_plan import export
+from knotless.forwarding.dot1q.model import L2Fabric
+from knotless.forwarding.dot1q.reader import read_files
+from knotless.forwarding.dot1q.state import state_of_dot1q
+from knotless.forwarding.dot1q.target import targets
+from knotless.forwarding.from_plan import state_of_plan
+from knotless.forwarding.openflow.ofctl_parser import parse
+from knotless.routing.plan import Plan, make_plan
+from knotless.topologies import Fabric
+from knotless.verification.check import Verdict, check, verdict_of
+from tests.support.dot1q_exports import verdicts_of
+from tests.support.dumb_switch import flows_of
+from tests.support.fabric_strategies import graphs, grids
 
 FABRICS = st.one_of(graphs(), grids())
 ENGINES = ["updown", "prefix", "lturn", "rturn", "lash --vcs 1", "dl --vcs 1", "minimal"]

@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import FabricError, PlanError
-from forwarding.openflow.compiler import compile_rules
-from forwarding.openflow.reader import state_of_rules
-from routing.engine import engines
-from routing.graphs.channels import channels_of
-from routing.graphs.state_graph import plain_graph
-from routing.graphs.task import MAX_VCS
-from routing.plan import make_plan
-from routing.vlans.assignment import TAGGINGS
-from tests.property.fabrics import graphs, grids, shuffled
-from topologies import Fabric, load
-from topologies.validate import validate
-from verification.check import check, verdict_of
-from verification.checked_plan import CheckedPlan
+from knotless.base.errors import FabricError, PlanError
+from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.forwarding.openflow.reader import state_of_rules
+from knotless.routing.engine import engines
+from knotless.routing.graphs.channels import channels_of
+from knotless.routing.graphs.state_graph import plain_graph
+from knotless.routing.graphs.task import MAX_VCS
+from knotless.routing.plan import make_plan
+from knotless.routing.vlans.assignment import TAGGINGS
+from knotless.topologies import Fabric, load
+from knotless.topologies.validate import validate
+from knotless.verification.check import check, verdict_of
+from knotless.verification.checked_plan import CheckedPlan
+from tests.support.fabric_strategies import graphs, grids, shuffled
 
 
 @dataclass(frozen=True)

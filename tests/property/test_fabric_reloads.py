@@ -1,4 +1,4 @@
-"""Reloads with other fabrics, on the model of switches of :mod:`tests.model_switch`.
+"""Reloads with other fabrics, on the model of switches of :mod:`tests.support.model_switch`.
 
 All cables and switches exist all the time; the configuration has some of them. Whatever the
 switches hold at any moment has no loop and no cycle of channels, on everything that exists.
@@ -17,18 +17,18 @@ import pytest
 from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
 from ryu.lib import hub
 
-from common.errors import KnotlessError
-from controller.config import Config
-from controller.desired import Desired
-from controller.planning import planned
-from controller.southbound.switches import Switches
-from controller.status import Status
-from controller.unfinished import Begun, Unfinished
-from forwarding.openflow.rules import SwitchRules
-from tests.model_switch import DOWN, PACE, UP, ModelSession, ModelSwitch, Reports
-from tests.random_fabrics import part_of, seeded, small_fabric
-from topologies.fabric import Fabric
-from verification.check import check
+from knotless.base.errors import KnotlessError
+from knotless.controller.config import Config
+from knotless.controller.desired import Desired
+from knotless.controller.planning import planned
+from knotless.controller.southbound.switches import Switches
+from knotless.controller.status import Status
+from knotless.controller.unfinished import Begun, Unfinished
+from knotless.forwarding.openflow.rules import SwitchRules
+from knotless.topologies.fabric import Fabric
+from knotless.verification.check import check
+from tests.support.model_switch import DOWN, PACE, UP, ModelSession, ModelSwitch, Reports
+from tests.support.random_fabrics import part_of, seeded, small_fabric
 
 CASES = 72
 BLOCKS = 4
@@ -123,7 +123,7 @@ class Case:
             self.controller.ports_changed(self.connections[name])
 
     def reload(self) -> str:
-        """Reload as :class:`controller.service.Service` does; return why not."""
+        """Reload as :class:`knotless.controller.service.Service` does; return why not."""
         new = self.desired(self.pick.choice(self.fabrics))
         try:
             task = self.status.transition.task_to(new)

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from forwarding.openflow.compiler import compile_rules
-from forwarding.openflow.directory import write_dir
-from forwarding.openflow.rules import SwitchRules
-from routing.plan import make_plan
-from tests.coverage_by_exploration import coverage_by_exploration
-from tests.failover_walker import End, links_of, rules_during, without_links
-from tests.mixture_walker import MixtureWalker
-from topologies import load
-from verification.failover import coverage
+from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.forwarding.openflow.directory import write_dir
+from knotless.forwarding.openflow.rules import SwitchRules
+from knotless.routing.plan import make_plan
+from knotless.topologies import load
+from knotless.verification.failover import coverage
+from tests.support.coverage_by_exploration import coverage_by_exploration
+from tests.support.failover_walker import End, links_of, rules_during, without_links
+from tests.support.mixture_walker import MixtureWalker
 
 CASES = [
     ("ring,4", {"request": "dl", "vcs": 2}),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topologies import load
-from topologies.math.field import field, prime_power
+from knotless.topologies import load
+from knotless.topologies.math.field import field, prime_power
 
 SMALL_ORDERS = [order for order in range(2, 33) if prime_power(order)]
 

@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forwarding.openflow.ofctl_parser import parse
-from forwarding.openflow.ofctl_writer import write
-from forwarding.openflow.rules import (
+from knotless.forwarding.openflow.ofctl_parser import parse
+from knotless.forwarding.openflow.ofctl_writer import write
+from knotless.forwarding.openflow.rules import (
     COOKIE,
     Field,
     Group,
@@ -24,10 +24,10 @@ from forwarding.openflow.rules import (
     ToGroup,
     match_order,
 )
-from topologies import Fabric, KnotlessError, load
-from topologies.formats.files import from_json, from_text, to_json
-from topologies.spec import build
-from verification.check import check
+from knotless.topologies import Fabric, KnotlessError, load
+from knotless.topologies.formats.files import from_json, from_text, to_json
+from knotless.topologies.spec import build
+from knotless.verification.check import check
 
 FABRIC = load("torus,3,2,hosts=2")
 JSON = st.recursive(

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import FabricError
-from controller.desired import Desired
-from controller.unfinished import Unfinished
+from knotless.base.errors import FabricError
+from knotless.controller.desired import Desired
+from knotless.controller.unfinished import Unfinished
 from tests.property.test_fabric_reloads import Case
-from tests.random_fabrics import seeded
+from tests.support.random_fabrics import seeded
 
 CASES = 96
 BLOCKS = 4

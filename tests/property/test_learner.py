@@ -10,19 +10,19 @@ import pytest
 from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
 from ryu.lib import hub
 
-from controller.cables import At
-from controller.learning import Learning
-from controller.southbound.learner import Learner
-from controller.southbound.probe_frames import Frames
-from controller.steps import PROBE_COOKIE
-from forwarding.openflow.rules import CONTROLLER, Output, Rule
-from tests.model_switch import DOWN, UP, ModelSession, ModelSwitch
-from tests.openflow_messages import packet_in
-from tests.random_fabrics import seeded, small_fabric
-from tests.unit.test_probe_frames import sent
-from topologies.fabric import Fabric
-from topologies.numbering import mac_value
-from topologies.union import removed
+from knotless.controller.cables import At
+from knotless.controller.learning import Learning
+from knotless.controller.southbound.learner import Learner
+from knotless.controller.southbound.probe_frames import Frames
+from knotless.controller.steps import PROBE_COOKIE
+from knotless.forwarding.openflow.rules import CONTROLLER, Output, Rule
+from knotless.topologies.fabric import Fabric
+from knotless.topologies.numbering import mac_value
+from knotless.topologies.union import removed
+from tests.support.model_switch import DOWN, UP, ModelSession, ModelSwitch
+from tests.support.openflow_messages import packet_in
+from tests.support.random_fabrics import seeded, small_fabric
+from tests.unit.controller.test_probe_frames import sent
 
 CASES = 40
 TURNS = 4000

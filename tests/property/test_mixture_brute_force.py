@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forwarding.openflow.compiler import compile_rules
-from forwarding.openflow.directory import write_dir
-from forwarding.openflow.reader import Generation, state_of_generations
-from forwarding.openflow.rules import FabricRules, SwitchRules
-from routing.graphs.channels import VCS_PER_CHANNEL
-from routing.plan import make_plan
-from tests.mixture_walker import MixtureWalker
-from tests.random_fabrics import seeded, small_fabric
-from topologies.fabric import Fabric
-from verification.check import Verdict, check, verdict_of
-from verification.dependencies import edges_of
+from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.forwarding.openflow.directory import write_dir
+from knotless.forwarding.openflow.reader import Generation, state_of_generations
+from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
+from knotless.routing.graphs.channels import VCS_PER_CHANNEL
+from knotless.routing.plan import make_plan
+from knotless.topologies.fabric import Fabric
+from knotless.verification.check import Verdict, check, verdict_of
+from knotless.verification.dependencies import edges_of
+from tests.support.mixture_walker import MixtureWalker
+from tests.support.random_fabrics import seeded, small_fabric
 
 ENGINES = ("updown", "updown", "updown", "lturn", "rturn", "minimal", "dl", "lash", "prefix")
 

@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import PlanError
-from forwarding.openflow.compiler import compile_rules
-from forwarding.openflow.directory import write_dir
-from routing.engine import engines
-from routing.plan import make_plan
-from tests.independent import RuleTracer
-from tests.one_switch import OneByOne
-from tests.property.fabrics import graphs, grids
-from topologies import Fabric
-from topologies.numbering import mac_text
-from verification.check import check
-from verification.checked_plan import CheckedPlan
-from verification.dependencies import edges_of
+from knotless.base.errors import PlanError
+from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.forwarding.openflow.directory import write_dir
+from knotless.routing.engine import engines
+from knotless.routing.plan import make_plan
+from knotless.topologies import Fabric
+from knotless.topologies.numbering import mac_text
+from knotless.verification.check import check
+from knotless.verification.checked_plan import CheckedPlan
+from knotless.verification.dependencies import edges_of
+from tests.support.fabric_strategies import graphs, grids
+from tests.support.independent import RuleTracer
+from tests.support.one_switch import OneByOne
 
 FABRICS = st.one_of(graphs(), grids())
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.observed import Observed
-from topologies import load
-from topologies.fabric import Fabric
+from knotless.controller.observed import Observed
+from knotless.topologies import load
+from knotless.topologies.fabric import Fabric
 
 FABRICS = tuple(map(load, ("ring,4", "torus,3,3", "lsft,2", "random,12,degree=3,seed=5")))
 

@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-from common.errors import FabricError, PlanError
-from controller.config import Config
-from controller.desired import Desired
-from controller.existing import Existing
-from controller.planning import Goal, Planned, Task, planned
-from forwarding.openflow.reader import Generation
-from forwarding.openflow.rules import SwitchRules
-from tests.mixture_walker import LOOP, MixtureWalker
-from tests.random_fabrics import seeded, two_fabrics
-from topologies import load
-from topologies.fabric import Fabric, Host, Link
-from topologies.failures import Failures
-from topologies.union import parts_of
-from verification.changes.change import EVERYTHING
-from verification.changes.folder import write_steps
+from knotless.base.errors import FabricError, PlanError
+from knotless.controller.config import Config
+from knotless.controller.desired import Desired
+from knotless.controller.existing import Existing
+from knotless.controller.planning import Goal, Planned, Task, planned
+from knotless.forwarding.openflow.reader import Generation
+from knotless.forwarding.openflow.rules import SwitchRules
+from knotless.topologies import load
+from knotless.topologies.fabric import Fabric, Host, Link
+from knotless.topologies.failures import Failures
+from knotless.topologies.union import parts_of
+from knotless.verification.changes.change import EVERYTHING
+from knotless.verification.changes.folder import write_steps
+from tests.support.mixture_walker import LOOP, MixtureWalker
+from tests.support.random_fabrics import seeded, two_fabrics
 
 CASES = 240
 BLOCKS = 6

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import FabricError
-from tests.unit.test_other_files import GRAPHML, IBNETDISCOVER
-from topologies.fabric import Fabric
-from topologies.formats.graphml import from_graphml
-from topologies.formats.ibnetdiscover import from_ibnetdiscover
-from topologies.validate import validate
+from knotless.base.errors import FabricError
+from knotless.topologies.fabric import Fabric
+from knotless.topologies.formats.graphml import from_graphml
+from knotless.topologies.formats.ibnetdiscover import from_ibnetdiscover
+from knotless.topologies.validate import validate
+from tests.unit.topologies.test_other_files import GRAPHML, IBNETDISCOVER
 
 PIECES = st.text(max_size=12) | st.sampled_from(
     ["<node>", "</node>", '"', "<edge/>", "&lt;", "[1]", "0", "-1", "S-", "99999999999", "\n", "\t"]

@@ -8,11 +8,11 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import FabricError
-from forwarding.openflow.compiler import compile_rules
-from forwarding.openflow.directory import read_dir, write_dir
-from forwarding.openflow.reader import state_of_rules
-from forwarding.openflow.rules import (
+from knotless.base.errors import FabricError
+from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.forwarding.openflow.directory import read_dir, write_dir
+from knotless.forwarding.openflow.reader import state_of_rules
+from knotless.forwarding.openflow.rules import (
     Action,
     FabricRules,
     Output,
@@ -22,16 +22,16 @@ from forwarding.openflow.rules import (
     SwitchRules,
     ToGroup,
 )
-from routing.plan import Plan, make_plan
-from tests.independent import RuleTracer
-from tests.one_switch import OneByOne
-from tests.property.fabrics import graphs, grids, shuffled
-from topologies import Fabric
-from topologies.formats.files import from_json, to_json
-from topologies.validate import validate
-from verification.check import check
-from verification.checked_plan import CheckedPlan
-from verification.dependencies import edges_of
+from knotless.routing.plan import Plan, make_plan
+from knotless.topologies import Fabric
+from knotless.topologies.formats.files import from_json, to_json
+from knotless.topologies.validate import validate
+from knotless.verification.check import check
+from knotless.verification.checked_plan import CheckedPlan
+from knotless.verification.dependencies import edges_of
+from tests.support.fabric_strategies import graphs, grids, shuffled
+from tests.support.independent import RuleTracer
+from tests.support.one_switch import OneByOne
 
 SELECT = st.sampled_from(["spread", "low-port"])
 FABRICS = st.one_of(graphs(), grids())

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import PlanError
-from routing.plan import make_plan
-from routing.vlans.assignment import TAGGINGS
+from knotless.base.errors import PlanError
+from knotless.routing.plan import make_plan
+from knotless.routing.vlans.assignment import TAGGINGS
+from knotless.topologies import Fabric
+from knotless.verification.checked_plan import CheckedPlan
 from tests.property.test_every_engine import FABRICS, PROMISES, Promise
-from tests.repairs import Outcome, check_repair, sampled, single_links
-from topologies import Fabric
-from verification.checked_plan import CheckedPlan
+from tests.support.repairs import Outcome, check_repair, sampled, single_links
 
 SINGLE_LINKS = 5
 """Links of a fabric that fail in turn; ``python -m tests.prove_repairs`` cuts each."""

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from forwarding.imported.paths import read_paths
-from tests.router_dumps import RouterNet
-from tests.router_nets import random_net
-from verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.importers.paths import read_paths
+from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from tests.support.router_dumps import RouterNet
+from tests.support.router_nets import random_net
 
 FORMS = ("sonic", "flat", "redis", "frr", "older", "text")
 

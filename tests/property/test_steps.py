@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.steps import (
+from knotless.controller.steps import (
     Changes,
     FoundGroup,
     FoundRule,
@@ -14,7 +14,7 @@ from controller.steps import (
     normal,
     reconcile,
 )
-from forwarding.openflow.rules import (
+from knotless.forwarding.openflow.rules import (
     COOKIE,
     Field,
     Group,

@@ -17,19 +17,19 @@ import pytest
 from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
 from ryu.lib import hub
 
-from controller.config import Config
-from controller.desired import Desired
-from controller.losses import Losses
-from controller.southbound.conductor import failures_of
-from controller.southbound.switches import Switches
-from controller.status import Status
-from controller.steps import normal
-from forwarding.openflow.rules import SwitchRules
-from tests.model_switch import DOWN, PACE, UP, ModelSession, ModelSwitch, Reports
-from topologies import load
-from topologies.fabric import Link
-from topologies.failures import Failures, host_parts, usable
-from verification.check import check
+from knotless.controller.config import Config
+from knotless.controller.desired import Desired
+from knotless.controller.losses import Losses
+from knotless.controller.southbound.conductor import failures_of
+from knotless.controller.southbound.switches import Switches
+from knotless.controller.status import Status
+from knotless.controller.steps import normal
+from knotless.forwarding.openflow.rules import SwitchRules
+from knotless.topologies import load
+from knotless.topologies.fabric import Link
+from knotless.topologies.failures import Failures, host_parts, usable
+from knotless.verification.check import check
+from tests.support.model_switch import DOWN, PACE, UP, ModelSession, ModelSwitch, Reports
 
 CASES = 200
 FABRIC = load("ring,4")
@@ -68,8 +68,8 @@ def _slow_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         turns(dice)
         return {"channels": {}}
 
-    monkeypatch.setattr("controller.southbound.conductor.unchecked", unchecked)
-    monkeypatch.setattr("controller.southbound.drains.ask", ask)
+    monkeypatch.setattr("knotless.controller.southbound.conductor.unchecked", unchecked)
+    monkeypatch.setattr("knotless.controller.southbound.drains.ask", ask)
 
 
 def separated_pairs(failures: Failures) -> int:

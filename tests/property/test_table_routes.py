@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from common.errors import PlanError
-from forwarding.from_plan import state_of_plan
-from routing import path_memory
-from routing.graphs.channels import Channels
-from routing.graphs.state_graph import plain_graph
-from routing.path_memory import BYTES_A_HOP
-from routing.plan import Plan, make_plan
-from routing.routes import ExplicitRoutes, TableRoutes
-from routing.vlans.assignment import assign_table_vlans, assign_vlans
-from tests.property.fabrics import graphs, grids
-from topologies import Fabric, load
-from verification.checked_plan import CheckedPlan
+from knotless.base.errors import PlanError
+from knotless.forwarding.from_plan import state_of_plan
+from knotless.routing import path_memory
+from knotless.routing.graphs.channels import Channels
+from knotless.routing.graphs.state_graph import plain_graph
+from knotless.routing.path_memory import BYTES_A_HOP
+from knotless.routing.plan import Plan, make_plan
+from knotless.routing.routes import ExplicitRoutes, TableRoutes
+from knotless.routing.vlans.assignment import assign_table_vlans, assign_vlans
+from knotless.topologies import Fabric, load
+from knotless.verification.checked_plan import CheckedPlan
+from tests.support.fabric_strategies import graphs, grids
 
 Path = list[tuple[int, int]]
 

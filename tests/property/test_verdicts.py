@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from common.errors import PlanError
-from forwarding.from_plan import state_of_plan
-from routing.engine import engines
-from routing.plan import Plan, make_plan
-from routing.request import PlanRequest
-from simulation import Buffers, Load, Result, Scenario, simulate
-from topologies import load
-from verification.check import check, verdict_of
-from verification.checked_plan import CheckedPlan
+from knotless.base.errors import PlanError
+from knotless.forwarding.from_plan import state_of_plan
+from knotless.routing.engine import engines
+from knotless.routing.plan import Plan, make_plan
+from knotless.routing.request import PlanRequest
+from knotless.simulation import Buffers, Load, Result, Scenario, simulate
+from knotless.topologies import load
+from knotless.verification.check import check, verdict_of
+from knotless.verification.checked_plan import CheckedPlan
 
 LINKS = "rate=1000,delay=1"
 PAUSING = ("pause", "pfc", "switch")

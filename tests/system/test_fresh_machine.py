@@ -15,10 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import minimal_debian
+from tests.support import REPOSITORY, minimal_debian
 
-ROOT = Path(__file__).resolve().parents[2]
-VAGRANTFILE = ROOT / "Vagrantfile"
+VAGRANTFILE = REPOSITORY / "Vagrantfile"
 RELEASE = Path("/etc/os-release")
 SET_UP_LIMIT_S = 3600.0
 LIMIT_S = 300.0
@@ -56,7 +55,7 @@ def test_the_script_of_the_vagrantfile_sets_up_a_fresh_debian(folder_of_root: Pa
     assert excluded
     fresh = minimal_debian.make(folder_of_root, suite)
     fresh.add_user("vagrant")
-    fresh.copy_in(ROOT, folder, "vagrant", without=excluded)
+    fresh.copy_in(REPOSITORY, folder, "vagrant", without=excluded)
     for name in excluded:
         assert not (fresh.root / folder.lstrip("/") / name).exists()
 
@@ -78,7 +77,7 @@ def test_the_archive_for_classrooms_installs_without_network(
     folder_of_root: Path, tmp_path: Path
 ) -> None:
     values = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', RELEASE.read_text(), re.MULTILINE))
-    subprocess.run([ROOT / "tools/lab-image.sh", "--out", tmp_path], check=True)
+    subprocess.run([REPOSITORY / "tools/lab-image.sh", "--out", tmp_path], check=True)
     (archive,) = tmp_path.glob("knotless-labs-*.tar")
     made = minimal_debian.make(folder_of_root, values["VERSION_CODENAME"])
     made.add_user("ada")
@@ -101,4 +100,5 @@ def test_the_archive_for_classrooms_installs_without_network(
         run(f"mkdir {work} && cp -r {sheet}/skeleton/. {sheet}/solution/. {work}")
         assert run(f"{command} lab-check {lab} --work {work}").endswith(": all right\n")
     run(f"which iperf3 mn tcpdump && {SWITCHES}")
-    run(f"test -x {folder}/knotless/core/target/release/knotless-emulator")
+    packages = f"{folder}/knotless/.venv/lib/python3*/site-packages"
+    run(f"test -x {packages}/knotless/_native/knotless-emulator")

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import forged_inputs, fuzz_commands
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests import fuzz_commands
+from tests.support import REPOSITORY, forged_inputs
 
 
 def test_forged_command_lines_end_as_they_should() -> None:
@@ -20,7 +19,7 @@ def test_forged_command_lines_end_as_they_should() -> None:
         [sys.executable, "-m", "tests.fuzz_commands", *words],
         capture_output=True,
         text=True,
-        cwd=ROOT,
+        cwd=REPOSITORY,
         timeout=500,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from knotless.main import main
-from labs.lab import FOLDER, Lab, labs
+from knotless.cli.main import main
+from knotless.lab_checks.lab import FOLDER, Lab, labs
 
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LIVE = ("--live", "knotless lab ", *(f"knotless {word}" for word in ("up", "cut", "mend", "down")))

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from experiments.workloads.nas_kernels import find, kernels, navier_stokes
-from experiments.workloads.nas_kernels.kernel import KernelError, Verification
-from experiments.workloads.nas_kernels.randoms import jump, uniform
-from experiments.workloads.nas_kernels.wavefront import LOWER, UPPER, Wavefront
-from experiments.workloads.programs.communicator import Communicator, CommunicatorError
-from experiments.workloads.programs.local import LocalCommunicator, run_local
+from knotless.messages.nas_kernels import find, kernels, navier_stokes
+from knotless.messages.nas_kernels.kernel import KernelError, Verification
+from knotless.messages.nas_kernels.randoms import jump, uniform
+from knotless.messages.nas_kernels.wavefront import LOWER, UPPER, Wavefront
+from knotless.messages.programs.communicator import Communicator, CommunicatorError
+from knotless.messages.programs.local import LocalCommunicator, run_local
 
 
 def work_of(name: str, problem_class: str = "S") -> Callable[[Communicator], Verification]:

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from docs.generator.shell import BLOCK, Shell
-from tests.unit.test_pages import ROOT
+from tests.support import REPOSITORY
 
-LIST = yaml.safe_load((ROOT / "tests" / "data" / "page_commands.yaml").read_text())
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LIST = yaml.safe_load((REPOSITORY / "tests" / "data" / "page_commands.yaml").read_text())
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 COMMAND = re.compile(r"(?:sudo )?(?:\S*/)?knotless [a-z].*")
 STATUSES = {"check": {0, 1}, "simulate": {0, 3}}
 """Exit statuses of commands that work: a cycle or deadlock may be what a page shows."""
@@ -70,6 +70,6 @@ def test_commands_on_pages_run(command: str, shell: Shell) -> None:
 def test_the_list_names_tests_that_exist_and_commands_on_pages() -> None:
     assert len(EVERY) > 60
     for row in LIST:
-        assert (ROOT / row["test"]).is_file(), row
+        assert (REPOSITORY / row["test"]).is_file(), row
         used = [command for command in EVERY if re.fullmatch(row["commands"], command)]
         assert used, row

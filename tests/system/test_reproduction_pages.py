@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiments.reproduction import page
-from knotless.commands.reproduction import DEFAULT_PAGE
-from runs import stored
-from runs.stored import FOLDER
+from knotless.cli.commands.reproduction import DEFAULT_PAGE
+from knotless.experiments.reproduction import page
+from knotless.results import stored
+from knotless.results.stored import FOLDER
 
 KNOWN = stored.read(FOLDER)
 

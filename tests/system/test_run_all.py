@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from experiments.framework import experiment as catalogue
-from experiments.framework.experiment import SIMULATION, Experiment, ExperimentError
-from experiments.studies.hops import EXPERIMENT as HOPS
-from knotless.main import main
+from knotless.cli.main import main
+from knotless.experiments.framework import experiment as catalogue
+from knotless.experiments.framework.experiment import SIMULATION, Experiment, ExperimentError
+from knotless.experiments.studies.hops import EXPERIMENT as HOPS
 
 
 def rows(tmp_path: Path, *args: str) -> tuple[int, list[dict[str, Any]]]:

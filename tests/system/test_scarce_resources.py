@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from emulation.limits import require_limits
-from knotless.main import main
-from routing import path_memory
-from tests.scarcity import KNOTLESS, ROOT, limited, refused
-from topologies import KnotlessError, load
+from knotless.cli.main import main
+from knotless.emulation.limits import require_limits
+from knotless.routing import path_memory
+from knotless.topologies import KnotlessError, load
+from tests.support import REPOSITORY
+from tests.support.scarcity import KNOTLESS, limited, refused
 
 GIB = 1 << 30
 
@@ -91,12 +92,15 @@ def test_a_fabric_too_large_for_memory_is_refused(words: list[str]) -> None:
 
 def test_memory_that_runs_out_all_the_same_ends_in_one_line() -> None:
     code = (
-        "import resource; from routing import path_memory; from knotless.main import main\n"
+        "import resource; from knotless.routing import path_memory\n"
+        "from knotless.cli.main import main\n"
         "resource.setrlimit(resource.RLIMIT_DATA, (400 << 20,) * 2)\n"
         "path_memory.most_hops = lambda _: 1 << 60\n"
         "main(['plan', 'ring,500', '--engine', 'updown'])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY
+    )
     assert done.returncode == 2
     assert done.stderr.startswith("knotless: not enough memory")
     assert done.stderr.count("\n") == 1

@@ -12,7 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support import REPOSITORY
+
 LOADING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 """Elements whose address a browser loads by itself, unlike that of a plain link."""
 
@@ -41,7 +42,7 @@ class Addresses(HTMLParser):
 def build(config: Path, site: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "-f", config, "-d", site],
-        cwd=ROOT,
+        cwd=REPOSITORY,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
         text=True,
@@ -53,13 +54,13 @@ def build(config: Path, site: Path) -> subprocess.CompletedProcess[str]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Addresses]:
     """Build the site, which runs the commands on its pages; return what each page refers to."""
     folder = tmp_path_factory.mktemp("site")
-    done = build(ROOT / "mkdocs.yml", folder)
+    done = build(REPOSITORY / "mkdocs.yml", folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return {path: Addresses(path.read_text()) for path in folder.rglob("*.html")}
 
 
 def test_every_page_of_the_repository_is_on_the_site(site: dict[Path, Addresses]) -> None:
-    written = len(list((ROOT / "docs").rglob("*.md")))
+    written = len(list((REPOSITORY / "docs").rglob("*.md")))
     assert len(site) > written
 
 

@@ -14,12 +14,13 @@ from typing import Any
 import psutil
 import pyarrow.parquet as pq
 
-from sweeps import grid
-from sweeps.figures import ERROR
-from sweeps.plot import axes_of, lines_of
-from tests.sweep_grid import SMALL, invoke, write
+from knotless.experiments.sweeps import grid
+from knotless.experiments.sweeps.figures import ERROR
+from knotless.experiments.sweeps.plot import axes_of, lines_of
+from tests.support import REPOSITORY
+from tests.support.sweep_grid import SMALL, invoke, write
 
-EXAMPLE = Path(__file__).parents[2] / "docs" / "sweeps" / "torus-load.yaml"
+EXAMPLE = REPOSITORY / "experiments" / "sweeps" / "torus-load.yaml"
 LIMIT_S = 120
 
 
@@ -128,7 +129,7 @@ def test_a_point_that_fails_is_a_row_and_the_exit_status(tmp_path: Path) -> None
 
 
 def test_an_absent_scheduler_is_reported_in_one_line(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("sweeps.cluster.CONNECT_LIMIT_S", 1)
+    monkeypatch.setattr("knotless.experiments.sweeps.cluster.CONNECT_LIMIT_S", 1)
     file = write(tmp_path, SMALL)
     done = invoke(file, "--out", tmp_path / "out", "--scheduler", "tcp://127.0.0.1:9")
     assert done.exit_code == 2
@@ -151,4 +152,4 @@ def test_the_example_of_the_documentation_runs_and_draws(tmp_path: Path) -> None
         assert all(spread.count == 2 for spread in by_load.values())
     assert "<svg" in plot.read_text()
     _, _, shown = EXAMPLE.read_text().partition("\n")
-    assert f"```yaml\n{shown}```" in (EXAMPLE.parents[1] / "sweeps.md").read_text()
+    assert f"```yaml\n{shown}```" in (REPOSITORY / "docs" / "sweeps.md").read_text()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from emulation.virtual_clock import LIBRARY
+from knotless.emulation.virtual_clock import LIBRARY
 
 SLOW_DOWN = 10.0
 MAGIC = int.from_bytes(b"knclock1", "big")

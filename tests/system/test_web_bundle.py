@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[2]
-PAGE, STATIC = REPOSITORY / "web" / "page", REPOSITORY / "web" / "static"
+from tests.support import REPOSITORY
+
+WEB = REPOSITORY / "knotless" / "web"
+PAGE, STATIC = WEB / "page", WEB / "static"
 BUILT = ("app.js", "licences.txt", "sources.sha256")
 
 
@@ -22,7 +24,7 @@ def test_the_bundle_was_built_from_these_sources() -> None:
     for file in ["build.mjs", "package-lock.json", "package.json", *sources]:
         digest.update(f"{file}\0".encode() + (PAGE / file).read_bytes())
     recorded = (STATIC / "sources.sha256").read_text().strip()
-    assert digest.hexdigest() == recorded, "run 'make page' and commit web/static"
+    assert digest.hexdigest() == recorded, "run 'make page' and commit knotless/web/static"
 
 
 def test_every_package_is_locked_with_a_hash_and_an_allowed_licence() -> None:

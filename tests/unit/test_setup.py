@@ -4,11 +4,13 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from tests.support import REPOSITORY
+
 SCRIPTS = [
     *("tools/setup.sh", "tools/test.sh", "tools/coverage.sh", "tools/make", ".ci/run"),
     *("tools/lab-image.sh", "tools/lab-install.sh"),
@@ -58,21 +60,45 @@ def test_an_unknown_stage_is_refused_before_anything_is_installed() -> None:
     assert done.stderr.startswith("setup: unknown option --test: ")
 
 
+NAME = re.compile(r"[\w.-]+")
+
+
+def lines(file: str) -> list[str]:
+    """Return the lines of a file of requirements that name a package."""
+    return [line for line in (REPOSITORY / file).read_text().splitlines() if line[:1] not in "#"]
+
+
+def required(file: str) -> set[str]:
+    """Return the names of a file of requirements; versions are in constraints.txt alone."""
+    assert all(NAME.fullmatch(line) for line in lines(file))
+    return set(lines(file))
+
+
 def test_what_users_run_imports_no_package_that_only_tests_need() -> None:
-    names = {
-        line.split("==")[0].replace("-", "_")
-        for line in (REPOSITORY / "requirements-dev.txt").read_text().splitlines()
-        if "==" in line
-    }
+    names = {name.replace("-", "_") for name in required("requirements-dev.txt")}
     assert {"pytest", "hypothesis", "coverage"} <= names
-    packages = [path.parent for path in REPOSITORY.glob("*/__init__.py")]
-    assert REPOSITORY / "knotless" in packages
-    for package in packages:
-        if package.name == "tests":
-            continue
-        for path in package.rglob("*.py"):
-            imported = re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
-            assert not names.intersection(imported), path
+    paths = [path for part in ("knotless", "bench") for path in (REPOSITORY / part).rglob("*.py")]
+    assert REPOSITORY / "knotless" / "__init__.py" in paths
+    for path in paths:
+        imported = re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
+        assert not names.intersection(imported), path
+
+
+def test_the_requirements_are_the_dependencies_of_the_package() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    for_running = [name for name in extras if name != "notebooks"]
+    wanted = {
+        NAME.match(line)[0]  # type: ignore[index]
+        for line in (*project["dependencies"], *(line for n in for_running for line in extras[n]))
+    }
+    assert wanted - {"knotless"} == required("requirements.txt")
+
+
+@pytest.mark.parametrize("file", ["requirements.txt", "requirements-dev.txt"])
+def test_constraints_pin_every_requirement(file: str) -> None:
+    pinned = {line.split("==")[0] for line in lines("constraints.txt") if "==" in line}
+    assert required(file) <= pinned
 
 
 def test_the_packages_that_running_needs_are_listed_without_installing_any() -> None:

@@ -12,8 +12,19 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[2]
+from tests.support import REPOSITORY
+
+PACKAGE = REPOSITORY / "knotless"
 MAX_LINES = 350
+TOP_LEVEL = {
+    *("controller", "topologies", "experiments", "knotless", "core", "tests"),
+    *("labs", "docs", "bench", "tools", "bin", ".ci", ".github"),
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "LICENSE"),
+    *("Makefile", "Vagrantfile", "Dockerfile", "pyproject.toml", "setup.py", "MANIFEST.in"),
+    *("requirements.txt", "requirements-dev.txt", "constraints.txt", "mkdocs.yml"),
+    *(".gitignore", ".dockerignore", ".pre-commit-config.yaml"),
+}
+"""Names at the top level: a folder of code belongs into the package."""
 GENERATED = {"target", "build", "results", "node_modules"}
 COMMENT = re.compile(r"//.*")
 REFERENCE = re.compile(r"\b(crate|(?:super::)*super)((?:::\w+)+|::(?=\{))")
@@ -33,14 +44,22 @@ def sources() -> list[Path]:
     return sorted(found)
 
 
+@cache
+def crate_folders() -> dict[str, Path]:
+    """Return the folder of each crate by its name."""
+    core = REPOSITORY / "core"
+    files = [*core.glob("*/Cargo.toml"), *core.glob("messages/*/Cargo.toml")]
+    return {path.parent.name: path.parent for path in files}
+
+
 def crates() -> list[str]:
     """Return the folder names of all crates."""
-    return sorted(path.parent.name for path in (REPOSITORY / "core").glob("*/Cargo.toml"))
+    return sorted(crate_folders())
 
 
 def modules(crate: str) -> dict[Module, str]:
     """Return the text of each module of a crate, by its path below `crate`."""
-    folder = REPOSITORY / "core" / crate / "src"
+    folder = crate_folders()[crate] / "src"
     found: dict[Module, str] = {}
     for path in sources():
         if path.suffix != ".rs" or not path.is_relative_to(folder):
@@ -103,6 +122,12 @@ def cycles(texts: Mapping[Module, str]) -> set[frozenset[str]]:
     }
 
 
+def test_the_top_level_has_what_users_run_and_the_package() -> None:
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    done = subprocess.run(listed, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert {path.partition("/")[0] for path in done.stdout.splitlines()} <= TOP_LEVEL
+
+
 def test_imports_of_python_run_downwards_only() -> None:
     lint_imports = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run(
@@ -126,11 +151,11 @@ def test_a_circle_is_found() -> None:
 
 def test_only_the_application_and_southbound_import_ryu() -> None:
     ryu = re.compile(r"^\s*(?:from|import) ryu\b", re.MULTILINE)
-    allowed = {REPOSITORY / "controller" / "app.py"}
+    allowed = {PACKAGE / "controller" / "app.py"}
     for path in sources():
-        if path.is_relative_to(REPOSITORY / "controller") and path not in allowed:
+        if path.is_relative_to(PACKAGE) and path not in allowed:
             found = ryu.search(path.read_text(encoding="utf-8")) is not None
-            assert not found or path.parent.name == "southbound", path
+            assert not found or path.parent == PACKAGE / "controller" / "southbound", path
 
 
 def test_no_source_file_is_too_long() -> None:

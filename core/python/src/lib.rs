@@ -1,7 +1,7 @@
-//! The Python package `knotless_core`: what Python may use of the core, one module a file.
+//! The Python module `knotless._core`: what Python may use of the core, one module a file.
 //!
 //! A border module converts values and errors, lets go of the interpreter's lock while the core
-//! works, and holds no logic of its own. Its types for Python are in `knotless_core/NAME.pyi`.
+//! works, and holds no logic of its own. Its types for Python are in `knotless/_core/NAME.pyi`.
 
 use pyo3::prelude::*;
 
@@ -16,23 +16,23 @@ mod simulator;
 #[global_allocator]
 static MEMORY: memory::ExitOnFailure = memory::ExitOnFailure;
 
-/// Makes the submodule `name` and registers it, so that `import knotless_core.NAME` finds it.
+/// Makes the submodule `name` and registers it, so that `import knotless._core.NAME` finds it.
 fn add(
     parent: &Bound<'_, PyModule>,
     name: &str,
     fill: fn(&Bound<'_, PyModule>) -> PyResult<()>,
 ) -> PyResult<()> {
     let py = parent.py();
-    let full = format!("knotless_core.{name}");
+    let full = format!("knotless._core.{name}");
     let module = PyModule::new(py, &full)?;
     fill(&module)?;
     py.import("sys")?.getattr("modules")?.set_item(&full, &module)?;
-    py.import("knotless_core")?.add(name, &module)
+    parent.add(name, &module)
 }
 
 /// The extension itself; a row for each border module.
 #[pymodule]
-fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(module, "endpoint", endpoint::fill)?;
     add(module, "forwarding", forwarding::fill)?;
     add(module, "graph", graph::fill)?;

@@ -1,7 +1,7 @@
 //! Ends the process with one line if an allocation fails, where Rust would abort it.
 //!
 //! No exception is raised and no clean-up runs, in the command or in any other process that imports
-//! this package: what needs much memory must be checked before (`common/memory.py`). `try_reserve`
+//! this package: what needs much memory must be checked before (`knotless/base/memory.py`). `try_reserve`
 //! ends the process, too.
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,4 +1,4 @@
-//! `knotless_core.programs`: programs of hosts as the traffic of a simulation.
+//! `knotless._core.programs`: programs of hosts as the traffic of a simulation.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -18,7 +18,7 @@ fn wrong(error: Error) -> PyErr {
 }
 
 /// What came of the barriers; see the `.pyi`.
-#[pyclass(frozen, module = "knotless_core.programs")]
+#[pyclass(frozen, module = "knotless._core.programs")]
 struct Outcome(Arc<Mutex<programs::Outcome>>);
 
 impl Outcome {

@@ -1,4 +1,4 @@
-//! `knotless_core.replay`: recorded programs as the traffic of a simulation.
+//! `knotless._core.replay`: recorded programs as the traffic of a simulation.
 
 use numpy::PyReadonlyArray1;
 use programs::{replay, Ends, Step};
@@ -15,7 +15,7 @@ const COMPUTE: u8 = 2;
 type Column<'py, T> = PyReadonlyArray1<'py, T>;
 
 /// When the processes ended; see the `.pyi`.
-#[pyclass(frozen, name = "Ends", module = "knotless_core.replay")]
+#[pyclass(frozen, name = "Ends", module = "knotless._core.replay")]
 struct PyEnds(Ends);
 
 #[pymethods]

@@ -2,9 +2,9 @@
 
 from collections import deque
 
-from routing.engine import Engine
-from routing.graphs.spanning_tree import spanning_tree
-from routing.path_function import routes_of_paths
+from knotless.routing.engine import Engine
+from knotless.routing.graphs.spanning_tree import spanning_tree
+from knotless.routing.path_function import routes_of_paths
 
 ROOT = 0  # the switch s1
 

@@ -1,7 +1,7 @@
 """My engine for meshes."""
 
-from routing.engine import Engine
-from routing.path_function import routes_of_paths
+from knotless.routing.engine import Engine
+from knotless.routing.path_function import routes_of_paths
 
 
 def route(task):

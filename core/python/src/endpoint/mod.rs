@@ -1,4 +1,4 @@
-//! `knotless_core.endpoint`.
+//! `knotless._core.endpoint`.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use values::{
 const SLICE: Duration = Duration::from_millis(100);
 
 /// An endpoint; see the class of that name in `endpoint.pyi`.
-#[pyclass(name = "Endpoint", module = "knotless_core.endpoint")]
+#[pyclass(name = "Endpoint", module = "knotless._core.endpoint")]
 struct PyEndpoint(Endpoint);
 
 impl PyEndpoint {

@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyException, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-pyo3::create_exception!(knotless_core.endpoint, EndpointError, PyException);
+pyo3::create_exception!(knotless._core.endpoint, EndpointError, PyException);
 
 pub type PyAddress = (String, u8);
 
@@ -42,7 +42,7 @@ pub fn seconds(value: f64) -> PyResult<Duration> {
 }
 
 /// A message; see the class of that name in `endpoint.pyi`.
-#[pyclass(frozen, get_all, name = "Message", module = "knotless_core.endpoint")]
+#[pyclass(frozen, get_all, name = "Message", module = "knotless._core.endpoint")]
 pub struct PyMessage {
     from_address: PyAddress,
     to_address: PyAddress,
@@ -62,7 +62,7 @@ impl PyMessage {
 }
 
 /// Bytes of an area; see the class of that name in `endpoint.pyi`.
-#[pyclass(frozen, name = "Shape", module = "knotless_core.endpoint")]
+#[pyclass(frozen, name = "Shape", module = "knotless._core.endpoint")]
 pub struct PyShape(pub Shape);
 
 #[pymethods]
@@ -89,7 +89,7 @@ impl PyShape {
 }
 
 /// A copy to compare with; see the class of that name in `endpoint.pyi`.
-#[pyclass(name = "Twin", module = "knotless_core.endpoint")]
+#[pyclass(name = "Twin", module = "knotless._core.endpoint")]
 pub struct PyTwin(pub Twin);
 
 #[pymethods]
@@ -101,7 +101,7 @@ impl PyTwin {
 }
 
 /// How an operation ended; see the class of that name in `endpoint.pyi`.
-#[pyclass(frozen, get_all, name = "Outcome", module = "knotless_core.endpoint")]
+#[pyclass(frozen, get_all, name = "Outcome", module = "knotless._core.endpoint")]
 pub struct PyOutcome {
     done: bool,
     status: String,

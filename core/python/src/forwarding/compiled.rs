@@ -22,7 +22,7 @@ fn encoded(action: Action) -> (u8, u32) {
 }
 
 /// Compiled rules; see the class of that name in `forwarding.pyi`.
-#[pyclass(frozen, name = "Compiled", module = "knotless_core.forwarding")]
+#[pyclass(frozen, name = "Compiled", module = "knotless._core.forwarding")]
 pub struct PyCompiled(pub Rules);
 
 #[pymethods]

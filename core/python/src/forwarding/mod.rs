@@ -1,4 +1,4 @@
-//! `knotless_core.forwarding`.
+//! `knotless._core.forwarding`.
 
 mod arrays;
 mod compile;

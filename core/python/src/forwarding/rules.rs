@@ -111,7 +111,7 @@ pub fn switch(value: &Bound<'_, PyAny>) -> PyResult<(Switch, BTreeSet<Unfollowed
 type Copies = Vec<(u32, Vec<u16>)>;
 
 /// One switch's rules, for single frames; see the class of that name in `forwarding.pyi`.
-#[pyclass(frozen, name = "Switch", module = "knotless_core.forwarding")]
+#[pyclass(frozen, name = "Switch", module = "knotless._core.forwarding")]
 pub struct PySwitch {
     /// The rules.
     pub switch: Arc<Switch>,

@@ -25,7 +25,7 @@ type TraceTuple = (Vec<HopTuple>, Vec<(u32, u16)>, Vec<u32>, Vec<u32>, bool);
 const TRACED_HOPS: usize = 1_000_000;
 
 /// A state, explored; see the class of that name in `forwarding.pyi`.
-#[pyclass(frozen, name = "State", module = "knotless_core.forwarding")]
+#[pyclass(frozen, name = "State", module = "knotless._core.forwarding")]
 pub struct PyState {
     state: State,
     found: Found,

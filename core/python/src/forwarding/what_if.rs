@@ -15,7 +15,7 @@ use super::tables::{tables, Ends};
 type AnswerTuple = (Vec<u32>, Vec<Packet>, u64, bool);
 
 /// See the class of that name in `forwarding.pyi`.
-#[pyclass(name = "WhatIf", module = "knotless_core.forwarding")]
+#[pyclass(name = "WhatIf", module = "knotless._core.forwarding")]
 pub struct PyWhatIf {
     what_if: WhatIf,
     channels: usize,

@@ -1,4 +1,4 @@
-//! `knotless_core.graph.Channels`.
+//! `knotless._core.graph.Channels`.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::shortest::PyShortestPaths;
 use super::states::PyStateGraph;
 
 /// The channels of a fabric; see the class of that name in `graph.pyi`.
-#[pyclass(frozen, name = "Channels", module = "knotless_core.graph")]
+#[pyclass(frozen, name = "Channels", module = "knotless._core.graph")]
 pub struct PyChannels(pub(super) Arc<Channels>);
 
 impl PyChannels {

@@ -1,4 +1,4 @@
-//! `knotless_core.graph`.
+//! `knotless._core.graph`.
 
 use graph::{acyclic, cycle, trees, HostRows};
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray3};

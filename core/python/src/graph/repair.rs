@@ -1,4 +1,4 @@
-//! `knotless_core.graph.repair`.
+//! `knotless._core.graph.repair`.
 
 use graph::repair::{Promise, Repaired, Routes, Task, Trees};
 use numpy::{IntoPyArray, PyReadonlyArray2, PyReadonlyArray3};

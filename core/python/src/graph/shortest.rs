@@ -1,4 +1,4 @@
-//! `knotless_core.graph.ShortestPaths`.
+//! `knotless._core.graph.ShortestPaths`.
 
 use graph::shortest::ShortestPaths;
 use numpy::{IntoPyArray, PyArrayMethods};
@@ -9,7 +9,7 @@ use super::arrays::{refused, square, tree, Ints, Mask, Matrix, Vector};
 use super::states::PyStateGraph;
 
 /// The shortest paths of a fabric; see the class of that name in `graph.pyi`.
-#[pyclass(frozen, name = "ShortestPaths", module = "knotless_core.graph")]
+#[pyclass(frozen, name = "ShortestPaths", module = "knotless._core.graph")]
 pub struct PyShortestPaths(pub ShortestPaths);
 
 #[pymethods]

@@ -1,4 +1,4 @@
-//! `knotless_core.graph.StateGraph`.
+//! `knotless._core.graph.StateGraph`.
 
 use graph::states::{Search, StateGraph};
 use graph::{balance, counted, Rows};
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use super::arrays::{as_paths, refused, square, Ints, Mask, Matrix, PathArrays, Vector};
 
 /// Which walks are legal; see the class of that name in `graph.pyi`.
-#[pyclass(frozen, name = "StateGraph", module = "knotless_core.graph")]
+#[pyclass(frozen, name = "StateGraph", module = "knotless._core.graph")]
 pub struct PyStateGraph(pub StateGraph);
 
 #[pymethods]

@@ -1,4 +1,4 @@
-//! `knotless_core.graph.Tables`.
+//! `knotless._core.graph.Tables`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::arrays::{as_paths, matrix, refused, Mask, Matrix, PathArrays, Vector}
 use super::channels::PyChannels;
 
 /// Next-hop tables; see the class of that name in `graph.pyi`.
-#[pyclass(frozen, name = "Tables", module = "knotless_core.graph")]
+#[pyclass(frozen, name = "Tables", module = "knotless._core.graph")]
 pub struct PyTables {
     channels: Arc<Channels>,
     next_hop: Py<PyArray3<i32>>,

@@ -1,4 +1,4 @@
-//! `knotless_core.graph.assign_vlans` and `first_loop`.
+//! `knotless._core.graph.assign_vlans` and `first_loop`.
 
 use graph::forest;
 use graph::vlans::{self, PathTable, Refusal, Sharing};

@@ -1,4 +1,4 @@
-//! `knotless_core.simulator`: arrays in, a simulation that runs in slices, arrays out.
+//! `knotless._core.simulator`: arrays in, a simulation that runs in slices, arrays out.
 
 use std::sync::Mutex;
 
@@ -25,7 +25,7 @@ type Sample<'py> =
     (Counted<'py>, Counted<'py>, Counted<'py>, Counted<'py>, Counted<'py>, Py<PyArray1<u64>>);
 
 /// What switches do with unicasts; see the `.pyi`.
-#[pyclass(frozen, name = "Tables", module = "knotless_core.simulator")]
+#[pyclass(frozen, name = "Tables", module = "knotless._core.simulator")]
 struct PyTables(Tables);
 
 #[pymethods]
@@ -46,7 +46,7 @@ impl PyTables {
 }
 
 /// A simulation; see the `.pyi`.
-#[pyclass(module = "knotless_core.simulator")]
+#[pyclass(module = "knotless._core.simulator")]
 struct Simulation(Mutex<simulator::Simulation>);
 
 impl Simulation {

@@ -9,7 +9,7 @@ use super::convert::array;
 type Numbers = Py<PyArray1<u64>>;
 
 /// See the `.pyi`.
-#[pyclass(name = "Report", module = "knotless_core.simulator", get_all)]
+#[pyclass(name = "Report", module = "knotless._core.simulator", get_all)]
 pub struct PyReport {
     now_ps: u64,
     measured_ps: u64,
@@ -44,7 +44,7 @@ pub struct PyReport {
 }
 
 /// See the `.pyi`.
-#[pyclass(name = "Histogram", module = "knotless_core.simulator", get_all)]
+#[pyclass(name = "Histogram", module = "knotless._core.simulator", get_all)]
 pub struct PyHistogram {
     total: u64,
     mean_ps: f64,
@@ -76,7 +76,7 @@ impl PyHistogram {
 type Pair = (u32, u8);
 
 /// See the `.pyi`.
-#[pyclass(name = "Deadlock", module = "knotless_core.simulator", get_all)]
+#[pyclass(name = "Deadlock", module = "knotless._core.simulator", get_all)]
 #[derive(Clone)]
 pub struct PyDeadlock {
     since_ps: u64,

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use simulator::{Arrivals, Flow, Sending, Target, Time, Traffic};
 
 /// The traffic of one simulation, which takes it.
-#[pyclass(name = "Traffic", module = "knotless_core.simulator")]
+#[pyclass(name = "Traffic", module = "knotless._core.simulator")]
 pub(crate) struct PyTraffic(Mutex<Option<Traffic>>);
 
 impl PyTraffic {

@@ -1,1 +1,0 @@
-"""The extension: it only registers the other modules of this package."""

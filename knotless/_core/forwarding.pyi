@@ -1,0 +1,259 @@
+"""Forwarding states: construction from plans and rules, exploration, comparison."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+End = tuple[int, int]
+"""A switch (its index) and a port."""
+Hop = tuple[int, int, int]
+"""A link (channels, then hosts' links), and the packet's label and priority on it."""
+Trace = tuple[list[Hop], list[tuple[int, int]], list[int], list[int], bool]
+"""See :class:`knotless.forwarding.state.Trace`."""
+
+class State:
+    """The forwarding state of a fabric, with the results of exploring it from all hosts.
+
+    Made by :func:`of_plan`, :func:`of_rules`, :func:`of_dot1q` or :func:`of_tables`. Destinations
+    are the hosts, then the floods.
+    """
+
+    undelivered: int
+    """Ordered pairs of hosts whose packets are not delivered exactly once and without a label."""
+    floods_undelivered: list[int]
+    """By group (group 0 is all hosts): receivers with missing, duplicate or unwanted copies."""
+    lost: int
+    """Undelivered pairs of which some packet is lost after its first switch, see of_rules."""
+    lost_pairs: list[tuple[int, int]]
+    """Some of them, (source, destination)."""
+    floods_lost: list[int]
+    """As ``floods_undelivered``, without floods that the switch of their source drops."""
+    loads: NDArray[np.float64]
+    """(channels,) the number of delivered pairs that use each."""
+    switches_passed: float
+    """The switches on the paths of all delivered pairs, summed."""
+    max_switches: int
+    """The most switches on a path of a delivered pair."""
+    edges: NDArray[np.int64]
+    """(edges, 6) dependencies: held channel and priority, requested ones, source, destination."""
+    failed: list[tuple[int, int]]
+    """Some of the undelivered pairs, (source, destination)."""
+    failed_floods: list[tuple[int, int]]
+    """Some of the floods that fail, (source, destination)."""
+    problems: list[tuple[int, str]]
+    """(switch, text): problems in the rules that packets use, sorted."""
+    floods: list[tuple[int, list[int]]]
+    """The destinations after the hosts: (group, sources); group 0 is all hosts."""
+
+    def flood_of(self, source: int, group: int) -> int:
+        """Return the destination of a host's floods to a group; ValueError if there is none."""
+
+    def trace(self, source: int, destination: int) -> Trace:
+        """Trace a packet from a host; ValueError for an unknown host or destination."""
+
+    def difference(self, other: State) -> tuple[int, int, Hop] | None:
+        """Return a packet (source, destination, hop) that the states treat differently, or None."""
+
+class Switch:
+    """One switch's rules (:class:`forwarding.openflow.rules.SwitchRules`), to apply to frames.
+
+    Numbers out of range raise OverflowError.
+    """
+
+    def __new__(cls, rules: object) -> Switch: ...
+    def outputs(
+        self, in_port: int, eth_dst: int, eth_src: int, eth_type: int, tags: Sequence[int]
+    ) -> tuple[list[tuple[int, list[int]]], list[str]]:
+        """Return the copies that leave as (port, tags), and problems in the rules used."""
+
+def of_plan(
+    switches: int,
+    leaves: Sequence[End],
+    enters: Sequence[End],
+    hosts: Sequence[End],
+    members: Sequence[Sequence[bool]],
+    host_tags: bool,
+    arrays: Mapping[str, Any],
+    also_for: Sequence[State],
+) -> State:
+    """Return the explored state of a plan.
+
+    ``members`` are the receivers of broadcasts, then those of each group. The state says also what
+    the plan does with the packets of the states ``also_for``. ``arrays``:
+
+    row : (hosts,) uint32, the row of each host.
+    vlan : (rows,) or (rows * switches,) uint16, the VLAN to all switches or to each switch.
+    flood_vlan : (rows,) uint16, the VLAN of floods.
+    tree, tree_priority : (switches, switches) int32 and uint8, the channel through which a flood
+        from one switch enters another (-1: none), and its priority.
+    channels, priorities, longest : (rows, switches, longest) int32 and uint8, explicit paths; or
+    table_vlan, next_hop : (tables,) uint16 and (tables, switches, switches) int32;
+    first, first_priority : (rows,) uint32 and (distinct rows, switches) uint8;
+    changes : (changes, 4) int32, channel before, channel after, priority before and after.
+
+    Raises
+    ------
+    ValueError
+        The shapes of the arrays do not match.
+    LookupError
+        ``("next hop", switch, VLAN, destination switch, two channels)`` or ``("priority", channel
+        before, channel after, priority, two priorities)``: a switch cannot implement both.
+
+    """
+
+def of_rules(
+    generations: Sequence[Sequence[Switch]],
+    leaves: Sequence[End],
+    enters: Sequence[End],
+    hosts: Sequence[End],
+    macs: Sequence[int],
+    groups: Sequence[tuple[int, int, Sequence[bool]]],
+    tags: Sequence[NDArray[np.uint16]],
+    cut_links: bool,
+    replayed: bool,
+) -> State:
+    """Return the explored state of rules.
+
+    Each of ``generations`` has the rules of every switch; ``groups`` are the flooded addresses,
+    each with EtherType and receivers; ``tags`` are empty, or for each generation an array (hosts,
+    hosts + groups) of the VLAN with which a host tags, 0 for none. A packet may meet rules of
+    several generations, but none older than the one before the newest that it has met. With
+    ``cut_links``, what is sent to a port behind which nothing is does not count as lost. If
+    ``replayed``, a packet may meet any generation after any other, and the state has what a switch
+    does by each of them, for a simulation that knows which one it holds. Numbers out of range
+    raise OverflowError, arguments that do not match ValueError.
+    """
+
+def of_dot1q(
+    switches: Sequence[object],
+    leaves: Sequence[End],
+    enters: Sequence[End],
+    hosts: Sequence[End],
+    macs: Sequence[str],
+    tags: NDArray[np.uint16] | None,
+) -> State:
+    """Return the explored state of the tables of 802.1Q switches.
+
+    ``switches`` are :class:`knotless.forwarding.dot1q.model.L2Switch`; ``macs`` the addresses of
+    the hosts as in the switches' tables; ``tags`` (hosts, hosts + 1 for broadcasts) is the VLAN
+    with which a host tags. Numbers out of range raise OverflowError, arguments that do not match
+    ValueError.
+    """
+
+def of_tables(
+    switches: int,
+    leaves: Sequence[End],
+    enters: Sequence[End],
+    hosts: Sequence[End],
+    arrays: Mapping[str, Any],
+) -> State:
+    """Return the state that next-hop tables make, explored. See core/forwarding/src/tables.rs.
+
+    The state's problems are what packets met that is not known: ``class N`` (of destinations),
+    ``port N`` (what it leads to), ``ports IN OUT`` (the virtual channel). ``arrays``:
+
+    class : (hosts, switches) uint16, the class of each destination at each switch.
+    first_class : (switches,) uint32, the place of a switch's class 0 in ``action_of``.
+    action_of : (classes of all switches,) uint32, the number of each class's action.
+    action_kind, port_end : (actions,) uint8 and uint32, what an action does with its part of
+        ``ports`` (uint32), which ends at ``port_end``: 0 sends out of all ports, 1 out of any one
+        (port 0xffffffff: to the destination, which is attached here), 2 relabels by the map of this
+        number, 3 is unknown.
+    towards : (labels,) int64, the destination that tables are asked for; -1: the packet's own.
+    relabelled : (maps, labels) uint16, the new labels.
+    vc_in, vc_out, vc_row : uint32, the row for each link in and channel out.
+    vcs : (rows, labels) uint8, virtual channels; 254: dropped, 255: unknown.
+    vc_labels : (rows, labels) uint16, the label on the channel out; or (0, labels): it stays.
+    stands_for : (hosts,) uint32, the host whose unicasts are treated alike.
+    first_labels : (hosts, hosts) uint16, the label at the start, 65535: nothing is sent; or
+        (0, hosts): label 0.
+
+    Raises
+    ------
+    ValueError
+        Arrays that do not fit.
+
+    """
+
+FailureAnswer = tuple[list[int], list[tuple[int, int, int]], int, bool]
+"""A cycle of nodes (channel * 16 + virtual channel), or []; for each of its steps the source, the
+destination and the label of a packet that takes it; the pairs between which some packet may not
+arrive; whether packets meet something unknown."""
+
+class WhatIf:
+    """A fabric with next-hop tables and a model of how its routing reacts to failures."""
+
+    def __init__(
+        self,
+        switches: int,
+        leaves: Sequence[End],
+        enters: Sequence[End],
+        hosts: Sequence[End],
+        arrays: Mapping[str, Any],
+        sent: Sequence[tuple[NDArray[np.uint16], int, bool]],
+        reaction: str,
+    ) -> None:
+        """Follow everything without failures; ValueError for arrays that do not fit.
+
+        ``arrays`` are those of :func:`of_tables` without ``stands_for`` and ``first_labels``, and:
+
+        fallbacks : (layers, hosts, switches) int32, actions by shorter prefixes, -1: none.
+        pausing : (channels, 8, 16) bool, whether a priority group stops a queue; or (0, 8, 16):
+            every virtual channel is lossless.
+        rises : (channels,) int8, 1 for channels up, -1 down, 0 neither.
+
+        ``sent`` are first labels, what is added to them, and whether the pairs are counted.
+        ``reaction`` is static, local, shortest or valley-free.
+        """
+
+    def intact(self) -> FailureAnswer:
+        """Return the verdict without failures."""
+
+    def differences(self) -> list[tuple[int, int]]:
+        """Return (destination, switch) at which the routes without failures are not those read."""
+
+    def causes(self, held: int, wanted: int) -> list[int]:
+        """Return the destinations whose packets hold a node while they wait for another."""
+
+    def evaluate(self, channels: Sequence[int], switches: Sequence[int]) -> FailureAnswer:
+        """Return the verdict if these have failed; both directions of a link must be listed."""
+
+    def copy(self) -> WhatIf:
+        """Return a copy, which another thread can use."""
+
+class Compiled:
+    """The OpenFlow rules of all switches, made by :func:`compile_rules`."""
+
+    def switches(self) -> list[Switch]:
+        """Return the rules of each switch, in the order of the state."""
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the rules as columns, one entry per rule; -1 if a field is not matched or set.
+
+        table, priority, in_port, metadata, eth_type, vlan_pcp, write_metadata, goto
+        eth_dst, eth_src, vlan_vid, each with NAME_mask: the bits that are matched, 0 for none
+        actions : the number of an action list
+
+        Further columns: ``rule_ends`` and ``group_ends`` (switches,) are where the rules and groups
+        of each switch end; ``bucket_ends`` (groups,) where those of each group end in ``buckets``,
+        which are numbers of action lists; ``list_ends`` (lists,) where each list ends in
+        ``action_kind`` and ``action_argument``. Kinds: 0 output to a port, 1 push a tag, 2 pop it,
+        3 set the VLAN, 4 set the priority, 5 apply a group of the switch, numbered from 1.
+        """
+
+def compile_rules(
+    state: State, macs: Sequence[int], groups: Sequence[int], host_tags: bool
+) -> Compiled:
+    """Return the OpenFlow rules of all switches.
+
+    ``macs`` are the addresses of the hosts, ``groups`` those of the multicast groups, in the order
+    of the state.
+
+    Raises
+    ------
+    LookupError
+        ``(switch, reason)``: the tables of this switch cannot express the state.
+
+    """

@@ -1,0 +1,341 @@
+"""The packet-level simulator: arrays as input, a simulation that runs in slices, arrays as result.
+
+Times are picoseconds. Invalid arguments raise a ValueError of one line.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless._core.forwarding import State
+
+DROP_CAUSES: tuple[str, ...]
+"""Names of the causes of frame loss."""
+
+GAP_BYTES: int
+"""Bytes on the wire of preamble, start delimiter and inter-frame gap."""
+
+_Numbers = NDArray[np.uint64]
+
+def wire_bytes(frame_bytes: int) -> int:
+    """Return the bytes that a frame occupies on the wire, gap included.
+
+    ``frame_bytes`` is its length with FCS; shorter frames are padded to 64 bytes.
+    """
+
+def link_flow_control(fabric: str, is_host_link: bool) -> int:
+    """Return the flow control of a link as in ``_Channels.flow_control``.
+
+    ``fabric`` is the flow control of the fabric: none, host, switch, pause or pfc; others raise
+    ValueError.
+    """
+
+def headroom_bytes(rate_bps: int, delay_ps: int, longest_frame_bytes: int) -> int:
+    """Return the headroom: bytes that an input buffer needs above XOFF to lose no frame."""
+
+def number_channels(
+    links: NDArray[np.uint32], hosts: NDArray[np.uint32]
+) -> tuple[
+    NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]
+]:
+    """Number the channels of a fabric, in the same order as the emulator.
+
+    Channels that leave switches come first, by (switch, port), then those that leave hosts.
+    ``links`` (links, 4) are the links between switches: switch and port of both ends. ``hosts``
+    (hosts, 2) are switch and port of each host. Returns columns with an entry for each channel:
+    ``leaves``, the port there (0 for a host), ``enters``, ``back``, and the link, numbered through
+    ``links`` and then ``hosts``. Two links at one port raise ValueError.
+    """
+
+def channel_settings(
+    rate_bps: NDArray[np.uint64],
+    delay_ps: NDArray[np.uint64],
+    modes: NDArray[np.uint8],
+    *,
+    packet_bytes: int,
+    queue: int | None,
+    xoff: int | None,
+    xon: int | None,
+    headroom: int | None,
+) -> tuple[
+    NDArray[np.uint64],
+    NDArray[np.uint64],
+    NDArray[np.uint64],
+    NDArray[np.uint64],
+    NDArray[np.uint64],
+]:
+    """Return queue limit, XOFF, XON, headroom and jitter of each channel.
+
+    ``modes`` are flow controls as in ``_Channels.flow_control``. A limit of None gets a default
+    that loses no packets of ``packet_bytes`` bytes. XON not below XOFF raises ValueError.
+    """
+
+class _Channels(Protocol):
+    """The channels of a fabric, one entry per channel.
+
+    Channels that leave switch 0 come first, then those of the other switches in order, then those
+    of hosts.
+    """
+
+    @property
+    def leaves(self) -> NDArray[np.int64]:
+        """The switch that the channel leaves; -1 - H for host H."""
+    @property
+    def enters(self) -> NDArray[np.int64]:
+        """The switch that the channel enters; -1 - H for host H."""
+    @property
+    def back(self) -> NDArray[np.uint32]:
+        """The channel in the other direction of its link."""
+    @property
+    def rate_bps(self) -> NDArray[np.uint64]: ...
+    @property
+    def delay_ps(self) -> NDArray[np.uint64]: ...
+    @property
+    def flow_control(self) -> NDArray[np.uint8]:
+        """0 none, 1 PAUSE (802.3x), 2 PFC (802.1Qbb)."""
+    @property
+    def queue_bytes(self) -> NDArray[np.uint64]:
+        """Limit of an egress queue without flow control, in bytes."""
+    @property
+    def xoff_bytes(self) -> NDArray[np.uint64]: ...
+    @property
+    def xon_bytes(self) -> NDArray[np.uint64]: ...
+    @property
+    def headroom_bytes(self) -> NDArray[np.uint64]: ...
+    @property
+    def watchdog_ps(self) -> NDArray[np.uint64]:
+        """Detection time of the watchdog of the sender; 0 means that it has none."""
+    @property
+    def restoration_ps(self) -> NDArray[np.uint64]:
+        """Restoration time of that watchdog."""
+    @property
+    def forward_in_storms(self) -> bool:
+        """Whether watchdogs ignore pauses in a storm; else they drop the frames."""
+    @property
+    def jitter_ps(self) -> NDArray[np.uint64]:
+        """Frames arrive up to this much later, at random, in order."""
+    @property
+    def hubs(self) -> bool:
+        """Whether the switches are repeater hubs: half duplex, with collisions."""
+
+class Tables:
+    """The forwarding of unicasts: a forwarding state in the form of the simulator."""
+
+    def __new__(cls, state: State, ports: NDArray[np.uint16]) -> Tables:
+        """Convert a state, without the interpreter's lock.
+
+        ``ports`` (state's channels,) is the index of each channel among those that leave its
+        switch, in the simulator's order. ValueError if a switch copies unicasts, or if its
+        behaviour is unknown.
+        """
+
+    def repeated(self, copies: int) -> Tables:
+        """Return the tables of several unconnected copies of the fabric.
+
+        The switches and hosts of each copy follow those of the one before.
+        """
+
+class Traffic:
+    """The traffic; it can be used by one simulation only."""
+
+    @staticmethod
+    def flows(
+        sources: NDArray[np.uint32],
+        targets: NDArray[np.int64],
+        arrivals: str,
+        mean_ps: float,
+        count: int,
+        message_bytes: int,
+    ) -> Traffic:
+        """Flows with the same arrivals.
+
+        ``arrivals`` is ``saturate``, ``poisson`` or ``constant`` (``mean_ps`` apart), or
+        ``acknowledged`` (each message is sent when the previous one is acknowledged, ``count`` per
+        flow). A target is a host, or -1 for a random other host for each message, or -2 - T for
+        multicast tree T.
+        """
+
+    @staticmethod
+    def phases(destinations: NDArray[np.uint32], message_bytes: int, barrier: bool) -> Traffic:
+        """(phases, hosts): the destination of each host in each phase; 2**32 - 1 for none."""
+
+    @staticmethod
+    def trace(
+        at_ps: NDArray[np.uint64],
+        sources: NDArray[np.uint32],
+        targets: NDArray[np.uint32],
+        message_bytes: NDArray[np.uint64],
+    ) -> Traffic:
+        """Messages at given times, in order."""
+
+class Deadlock:
+    """A deadlock: channels that can never resume; a channel is (number, priority class)."""
+
+    @property
+    def since_ps(self) -> int:
+        """The time at which the last channel of the cycle stopped."""
+    @property
+    def members(self) -> list[tuple[int, int]]: ...
+    @property
+    def cycle(self) -> list[tuple[int, int]]: ...
+    @property
+    def frames(self) -> list[list[tuple[int, int]]]:
+        """For each channel of the cycle, (source, destination) of the frames that wait there."""
+    @property
+    def broken_ps(self) -> int | None:
+        """The time at which a watchdog or a link change ended it; None if it has not ended."""
+
+class Histogram:
+    """A histogram of times with buckets 3 % wide; mean, minimum and maximum are exact."""
+
+    @property
+    def total(self) -> int: ...
+    @property
+    def mean_ps(self) -> float: ...
+    @property
+    def min_ps(self) -> int: ...
+    @property
+    def max_ps(self) -> int: ...
+    @property
+    def p50_ps(self) -> int: ...
+    @property
+    def p99_ps(self) -> int: ...
+    @property
+    def floors_ps(self) -> NDArray[np.uint64]: ...
+    @property
+    def counts(self) -> NDArray[np.uint64]: ...
+
+class Report:
+    """Counters since the warm-up, unless stated otherwise.
+
+    ``flow_*`` have an entry for each flow (for each host if the traffic defines no flows),
+    ``channel_*`` for each channel.
+    """
+
+    @property
+    def now_ps(self) -> int: ...
+    @property
+    def measured_ps(self) -> int: ...
+    @property
+    def events(self) -> int:
+        """All events, warm-up included."""
+    @property
+    def packet_hops(self) -> int:
+        """Data packets transmitted on links, warm-up included."""
+    @property
+    def in_network(self) -> int: ...
+    @property
+    def messages_under_way(self) -> int: ...
+    @property
+    def last_complete_ps(self) -> int: ...
+    @property
+    def flow_packets(self) -> NDArray[np.uint64]: ...
+    @property
+    def flow_bytes(self) -> NDArray[np.uint64]: ...
+    @property
+    def flow_messages(self) -> NDArray[np.uint64]: ...
+    @property
+    def flow_lost(self) -> NDArray[np.uint64]: ...
+    @property
+    def flow_latency_mean_ps(self) -> NDArray[np.float64]: ...
+    @property
+    def flow_latency_min_ps(self) -> NDArray[np.uint64]: ...
+    @property
+    def flow_latency_max_ps(self) -> NDArray[np.uint64]: ...
+    @property
+    def flow_latency_p50_ps(self) -> NDArray[np.uint64]: ...
+    @property
+    def flow_latency_p99_ps(self) -> NDArray[np.uint64]: ...
+    @property
+    def latency(self) -> Histogram: ...
+    @property
+    def completion(self) -> Histogram: ...
+    @property
+    def channel_tx_frames(self) -> NDArray[np.uint64]: ...
+    @property
+    def channel_tx_bytes(self) -> NDArray[np.uint64]: ...
+    @property
+    def channel_rx_frames(self) -> NDArray[np.uint64]: ...
+    @property
+    def channel_pauses(self) -> NDArray[np.uint64]: ...
+    @property
+    def channel_paused_ps(self) -> NDArray[np.uint64]: ...
+    @property
+    def channel_queue_peak_bytes(self) -> NDArray[np.uint64]: ...
+    @property
+    def channel_ingress_peak_bytes(self) -> NDArray[np.uint64]: ...
+    @property
+    def channel_drops(self) -> list[NDArray[np.uint64]]:
+        """By cause, in the order of ``DROP_CAUSES``."""
+    @property
+    def deadlock(self) -> Deadlock | None:
+        """The first deadlock, whether or not it has ended."""
+    @property
+    def deadlocks(self) -> int:
+        """The number of deadlocks so far."""
+    @property
+    def station_collisions(self) -> NDArray[np.uint64]:
+        """By host: transmissions that collided; empty without hubs."""
+    @property
+    def station_given_up(self) -> NDArray[np.uint64]:
+        """By host: frames dropped after 16 collisions; empty without hubs."""
+
+class Simulation:
+    """A simulation; :meth:`run` starts and continues it."""
+
+    def __init__(
+        self,
+        switches: int,
+        hosts: int,
+        channels: _Channels,
+        tables: Tables,
+        trees: list[NDArray[np.uint32]],
+        traffic: Traffic,
+        *,
+        seed: int,
+        warm_up_ps: int,
+        end_ps: int,
+        packet_bytes: int,
+        header_bytes: int,
+        link_changes: list[tuple[int, int, bool]],
+    ) -> None:
+        """``header_bytes`` 0 means store-and-forward, otherwise cut-through after this many bytes.
+
+        ``trees`` are multicast trees: rows of (switch, channel that leaves it, priority).
+        ``link_changes`` are (time, one channel of the link, whether it goes up).
+        """
+
+    def run(self, events: int) -> bool:
+        """Run about this many events without the interpreter's lock; False if none are left."""
+
+    def run_to(self, at_ps: int) -> None:
+        """Run all events up to a time without the interpreter's lock."""
+    def sample(
+        self, at_ps: int
+    ) -> tuple[_Numbers, _Numbers, _Numbers, _Numbers, _Numbers, _Numbers]:
+        """Run all events up to a time and return counters, warm-up included.
+
+        Samples do not change the results.
+
+        By channel and priority, shape (channels, 8): frames and bytes sent, time paused (ps), bytes
+        in the egress queue and in the ingress buffer; by channel: frames dropped.
+        """
+    def hold(self, switch: int, generation: int) -> None:
+        """Have a switch hold another generation of its rules from now on; at first it holds 0.
+
+        Frames that it has forwarded already are not affected. ValueError if there is no such switch
+        or generation: see ``replayed`` of :func:`knotless._core.forwarding.of_rules`.
+        """
+    def passed(self) -> tuple[_Numbers, _Numbers]:
+        """Return the unicast frames so far, by channel and priority, shape (channels, 8).
+
+        First those that switches have put into egress queues to other switches, then those that
+        have arrived at switches. ValueError if there is only one generation of rules.
+        """
+    @property
+    def now_ps(self) -> int: ...
+    @property
+    def events(self) -> int: ...
+    def report(self) -> Report:
+        """Return the counters so far."""

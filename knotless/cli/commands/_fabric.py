@@ -1,0 +1,150 @@
+"""The options of commands that start a fabric, and the resulting fabric and plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from knotless.base.flow_control import AUTO
+from knotless.cli.commands._options import MAX_SLOW_DOWN, json_option
+from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.commands._watchdog import watchdog_options
+from knotless.emulation.limits import require_limits
+from knotless.emulation.options import MOST_PROCESSES, PORTS_OF_EACH, PORTS_OF_ONE
+from knotless.experiments.framework.options import FiniteRange
+from knotless.routing.plan import make_plan
+from knotless.routing.request import PlanRequest
+from knotless.topologies import load
+from knotless.topologies.fabric import with_lines
+from knotless.topologies.validate import MAX_DELAY_US, MAX_RATE_MBPS
+from knotless.verification.checked_plan import CheckedPlan
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Options = Mapping[str, Any]
+
+RATE = FiniteRange(min=0, min_open=True, max=MAX_RATE_MBPS)
+DELAY = FiniteRange(min=0, max=MAX_DELAY_US)
+
+_PARAMETERS = [
+    click.argument("spec"),
+    plan_options(),
+    click.option("--allow-deadlock", is_flag=True, help="Start it even if its plan can deadlock."),
+    click.option("--rate", type=RATE, metavar="MBPS", help="Rate of every link, Mbit/s."),
+    click.option("--delay", type=DELAY, metavar="US", help="Delay of every link, us."),
+    click.option("--name", default="default", show_default=True, help="Name of this fabric."),
+    click.option(
+        "--controller",
+        type=click.Choice(["ryu", "remote", "none"]),
+        default="ryu",
+        show_default=True,
+        help="Start ours; use one that already listens on --port; or none.",
+    ),
+    click.option(
+        "--port",
+        "openflow_port",
+        type=click.IntRange(0, 65535),
+        default=6653,
+        show_default=True,
+        help="OpenFlow port of the controller on 127.0.0.1; 0 is any free one.",
+    ),
+    click.option(
+        "--rest-port",
+        type=click.IntRange(0, 65535),
+        default=8080,
+        show_default=True,
+        help="REST port of our controller on 127.0.0.1; 0 is any free one.",
+    ),
+    click.option(
+        "--controllers",
+        type=click.IntRange(1, 9),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Our controllers: one is active, the others take over if it dies.",
+    ),
+    click.option("--tls", is_flag=True, help="TLS with certificates between switches and ours."),
+    click.option(
+        "--links",
+        type=click.Choice(["emulated", "plain"]),
+        default="emulated",
+        show_default=True,
+        help="Plain: veth pairs only, without rates, delays and flow control.",
+    ),
+    click.option(
+        "--datapath",
+        type=click.Choice(["auto", "user", "kernel"]),
+        default="auto",
+        show_default=True,
+        help="Datapath of Open vSwitch: userspace, or that of the kernel, which is faster and needs"
+        " the module openvswitch; auto: the kernel's where it works.",
+    ),
+    click.option(
+        "--switch-processes",
+        type=click.IntRange(1, MOST_PROCESSES),
+        metavar="N",
+        help="Open vSwitch processes that share the switches [default: 1, or one for each"
+        f" {PORTS_OF_EACH} ports of a fabric with more than {PORTS_OF_ONE}].",
+    ),
+    watchdog_options,
+    click.option(
+        "--host-pause",
+        "pause_share",
+        type=FiniteRange(min=0, max=1),
+        metavar="SHARE",
+        help="Share of time for which a host may pause its link; beyond it, it is ignored [default:"
+        " 0.6]. 1: no limit.",
+    ),
+    click.option(
+        "--slow-down",
+        type=FiniteRange(min=1, max=MAX_SLOW_DOWN),
+        default=1.0,
+        show_default=True,
+        metavar="K",
+        help="Virtual time passes at most 1/K times as fast as real time.",
+    ),
+    click.option(
+        "--virtual-clock",
+        is_flag=True,
+        help="Programs on hosts see virtual time: their clocks, sleeps and time limits.",
+    ),
+    click.option(
+        "--controller-clock",
+        type=click.Choice(["real", "virtual"]),
+        default="real",
+        show_default=True,
+        help="Whether our controllers see virtual time too.",
+    ),
+    json_option,
+]
+
+
+def fabric_options(command: Command) -> Command:
+    """Add SPEC and the options of a running fabric to a command."""
+    for parameter in reversed(_PARAMETERS):
+        command = parameter(command)
+    return command
+
+
+def checked_plan_of(
+    spec: str, request: PlanRequest, rate: float | None, delay: float | None, options: Options
+) -> CheckedPlan:
+    """Return the plan of a fabric to be started; its controller will compute the same one.
+
+    Raises
+    ------
+    KnotlessError
+        The fabric or plan does not exist, the limits of this process are too low for it, or it can
+        deadlock without permission. Without our own controller the plan is not used, so it is not
+        refused.
+
+    """
+    if options["links"] == "plain" and request.flow_control == AUTO:
+        request = request.but(flow_control="none")
+    fabric = with_lines(load(spec), rate, delay)
+    require_limits(fabric)
+    checked = CheckedPlan(make_plan(fabric, request))
+    if options["controller"] == "ryu" and not options["allow_deadlock"]:
+        checked.refuse_deadlock()
+    return checked

@@ -1,0 +1,107 @@
+"""``knotless check`` of an imported fabric: one that is read from files of its switches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import click
+
+from knotless.base.errors import KnotlessError
+from knotless.base.flow_control import AUTO
+from knotless.cli.commands._failures import FailureOptions, evaluated, of_engine
+from knotless.cli.commands._remedies import proven_remedies, write_remedies
+from knotless.cli.commands._trace import follow
+from knotless.cli.commands._verdict import draw_cycle, print_verdict
+from knotless.importers.fabric import AnyFabric, RulesFabric
+from knotless.importers.paths import read_paths
+from knotless.importers.reactions import default_reaction
+from knotless.verification.failures import Certificate
+from knotless.verification.imported import (
+    SHOWN_MISSING,
+    ImportedVerdict,
+    traffic_for,
+    verdict_of_imported,
+)
+from knotless.verification.imported_failures import ImportedFailures
+from knotless.verification.rules_failures import imported_rules_failures
+
+MOST_LINES = 50
+"""Limit of the notes, and of the missing facts, that are printed; JSON has all."""
+
+
+def check_imported(
+    paths: Sequence[str],
+    pair: tuple[str, str] | None,
+    draw: str | None,
+    flow_control: str,
+    *,
+    failures: FailureOptions,
+    as_json: bool,
+) -> None:
+    """Print the verdict, or the links of one packet; exit with status 1 unless all is well."""
+    if flow_control != AUTO:
+        raise KnotlessError(
+            f"--flow-control {flow_control}: the flow control of {paths[0]} is that of its switches"
+        )
+    imported = read_paths(paths)
+    if pair is not None:
+        traffic = traffic_for(imported, *pair)
+        follow(traffic.state, *pair, imported.label, traffic.shown, as_json=as_json)
+        return
+    verdict = verdict_of_imported(imported)
+    if draw is not None:
+        draw_cycle(imported.fabric, imported.channels, draw, verdict.cycle)
+    made = _certificate(imported, failures) if failures.most else None
+    remedies = None
+    if failures.remedies or failures.export is not None:
+        unsafe = verdict.cycle or (made is not None and made.acyclic is not True)
+        remedies = proven_remedies(imported, verdict, made) if unsafe else []
+        if failures.export is not None:
+            for line in write_remedies(remedies, failures.export):
+                if not as_json:
+                    click.echo(line, err=True)
+    print_verdict(
+        verdict,
+        paths,
+        _figures(verdict),
+        _lines(verdict),
+        certificate=made,
+        remedies=remedies,
+        as_json=as_json,
+    )
+
+
+def _certificate(imported: AnyFabric, options: FailureOptions) -> Certificate:
+    react = options.react or default_reaction(imported)
+    if react == "engine":
+        return of_engine(imported.fabric, options)
+    if isinstance(imported, RulesFabric):
+        if react != "static":
+            raise KnotlessError(f"--react {react}: for OpenFlow rules, static or engine")
+        made, failures, evaluate = imported_rules_failures(
+            imported, options.most, options.seed, options.samples
+        )
+        return evaluated(made, failures, evaluate)
+    model = ImportedFailures(imported, react)
+    made, failures = model.certificate(options.most, options.seed, options.samples)
+    return evaluated(made, failures, model.evaluate)
+
+
+def _figures(verdict: ImportedVerdict) -> dict[str, object]:
+    values = verdict.as_json()
+    for key in ("fabric", "problems", "witnesses", "missing", "notes", "ignored", "vcs"):
+        values.pop(key)
+    values["acyclic"] = "unknown" if verdict.acyclic is None else verdict.acyclic
+    for vc, acyclic in verdict.vcs.items():
+        values[f"virtual channel {vc}"] = "safe" if acyclic else "has a cycle"
+    return values
+
+
+def _lines(verdict: ImportedVerdict) -> Iterator[str]:
+    yield from verdict.problems
+    yield from (f"note: {line}" for line in verdict.notes[:MOST_LINES])
+    if len(verdict.missing) > SHOWN_MISSING:
+        yield from (f"missing: {line}" for line in verdict.missing[:MOST_LINES])
+    if verdict.ignored:
+        more = len(verdict.ignored) - 5
+        yield f"not read: {', '.join(verdict.ignored[:5])}" + f" and {more} more" * (more > 0)

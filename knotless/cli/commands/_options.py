@@ -1,0 +1,52 @@
+"""Options that several subcommands share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from knotless.experiments.framework.options import FiniteRange
+from knotless.shown import formatted
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+MAX_SLOW_DOWN = 1e6
+"""Largest K of ``--slow-down K``."""
+
+name_option = click.option(
+    "--name", default="default", show_default=True, help="Name of the running fabric."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+def duration_option(default_s: float) -> Callable[[Command], Command]:
+    """Return ``--duration`` of commands that observe a running fabric."""
+    return click.option(
+        "--duration",
+        "duration_s",
+        type=FiniteRange(min=0.01, max=86400),
+        default=default_s,
+        show_default=True,
+        metavar="S",
+        help="Real time; Ctrl-C ends it earlier.",
+    )
+
+
+def print_json(values: Mapping[str, object]) -> None:
+    """Print ``values`` as one JSON object."""
+    click.echo(json.dumps(values, indent=1))
+
+
+def print_table(title: str, values: Mapping[str, object]) -> None:
+    """Print names and values as a table."""
+    table = Table(title=title, show_header=False, title_justify="left")
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in values.items():
+        table.add_row(name.replace("_", " "), formatted(value))
+    Console().print(table)

@@ -1,0 +1,83 @@
+"""The options of commands that serve a page, and serving it."""
+
+from __future__ import annotations
+
+import json
+import select
+import subprocess
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knotless.base.errors import EmulationError
+
+if TYPE_CHECKING:
+    from knotless.emulation.names import Names
+    from knotless.web.app import Source
+    from knotless.web.feed import Feed
+
+PORT = 8088
+START_LIMIT_S = 30.0
+
+_OPTIONS = (
+    click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        default=PORT,
+        show_default=True,
+        help="Port of the page; 0 is any free one.",
+    ),
+    click.option(
+        "--host", default="127.0.0.1", show_default=True, help="Address on which it listens."
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print the address as JSON."),
+)
+
+
+def page_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a page to a command: ``host``, ``port`` and ``as_json``."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def serve_page(source: Source, feed: Feed, host: str, port: int, *, as_json: bool) -> None:
+    """Print the address of the page and serve it until Ctrl-C."""
+    from knotless.web.serve import serve  # the server takes a while to load
+
+    def ready(url: str) -> None:
+        values: dict[str, Any] = {"url": url}
+        click.echo(json.dumps(values) if as_json else f"{url} (Ctrl-C ends it)")
+
+    serve(source, feed, host, port, ready)
+
+
+def start_page(names: Names, port: int) -> str:
+    """Start the page of a running fabric as a part of it, and return its address.
+
+    It ends with the fabric. Raises :class:`EmulationError` with its reason if it does not start.
+    """
+    from knotless.base.package import WORKING_DIRECTORY, python_module
+    from knotless.emulation import state
+    from knotless.emulation.runtime import Runtime, machine_lock
+
+    at = ("--port", str(port))
+    with machine_lock():
+        runtime = Runtime(names, state.require_running(names))
+        child = runtime.spawn(
+            "web",
+            python_module("knotless", "web", "--name", names.name, "--json", *at),
+            directory=WORKING_DIRECTORY,
+            stdout=subprocess.PIPE,
+        )
+    if child.stdout is None:  # pragma: no cover - it is a pipe
+        raise ValueError("no pipe")
+    with child.stdout as pipe:
+        ready, _, _ = select.select([pipe], [], [], START_LIMIT_S)
+        line = pipe.readline() if ready else b""
+    try:
+        return str(json.loads(line)["url"])
+    except (ValueError, KeyError, TypeError):
+        runtime.stop("web")
+        raise EmulationError(f"the page does not start: {runtime.last_words('web')}") from None

@@ -1,0 +1,143 @@
+"""The options of a plan, shared by all commands that make one.
+
+Defaults and checks are those of :class:`knotless.routing.request.PlanRequest`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import click
+from click.core import ParameterSource
+
+from knotless.base.flow_control import AUTO, CHOICES
+from knotless.routing import engine_file
+from knotless.routing.graphs.task import MAX_VCS, SELECTIONS
+from knotless.routing.multicast import parse
+from knotless.routing.request import PROTECTIONS, PlanRequest
+from knotless.routing.vlans.assignment import ASSIGNMENTS, TAGGINGS
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _multicast(
+    _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[int, list[str]]:
+    return parse(texts)
+
+
+def _engine(_context: click.Context, _parameter: click.Parameter, name: str) -> str:
+    return ",".join(engine_file.loaded(one) for one in name.split(","))  # --compare has several
+
+
+def _default(name: str) -> Any:
+    return PlanRequest.model_fields[name].default
+
+
+def _one_of(choices: tuple[str, ...]) -> str:
+    return "|".join(choices)
+
+
+_FLOW_CONTROL = "Links that pause (802.3x): none, host links, between switches, or all; or PFC"
+_OPTIONS: Mapping[str, dict[str, Any]] = {
+    "engine": {
+        "callback": _engine,
+        "help": "Routing engine (? lists them); auto: the default of the fabric's family. A name"
+        " that ends in .py is a file of yours that defines one.",
+    },
+    "vcs": {"type": int, "help": f"Virtual channels that the plan may use (1 to {MAX_VCS})."},
+    "select": {
+        "metavar": _one_of(SELECTIONS),
+        "help": "Among equal paths: spread the hosts of a switch, or low-port first.",
+    },
+    "tagging": {
+        "metavar": _one_of(TAGGINGS),
+        "help": "Who adds the VLAN tag: switch (by its port) or host.",
+    },
+    "vlans": {
+        "metavar": _one_of(ASSIGNMENTS),
+        "help": "Share a VLAN where next hops agree (default), or where links form a tree (tree).",
+    },
+    "max_vlans": {"type": int, "help": "VLANs that the plan may use."},
+    "root": {"help": "Root switch, for engines that have one (default: the first switch)."},
+    "multicast": {
+        "multiple": True,
+        "default": (),
+        "callback": _multicast,
+        "metavar": "N=HOST,...",
+        "help": "Declare multicast group N, MAC 03:00:00:00:NN:NN (in hex), with these members or"
+        " 'all'; may be repeated. Frames to other groups go to all hosts.",
+    },
+    "flow_control": {
+        "metavar": _one_of(CHOICES),
+        "help": f"{_FLOW_CONTROL} on all. auto: pfc if the plan uses several virtual channels,"
+        " else pause.",
+    },
+    "protection": {
+        "metavar": _one_of(PROTECTIONS),
+        "help": "fast-failover: rules with proven backup paths for every single failure, which"
+        " switches take without a controller.",
+    },
+}
+without_option = click.option(
+    "--without",
+    multiple=True,
+    metavar="LINK|SWITCH",
+    help="What has failed: a link, s1:2-s2:3 or s1-s2 (all between two), or a switch, s5. May be"
+    " repeated.",
+)
+flow_control_option = click.option(
+    "--flow-control",
+    default=AUTO,
+    show_default=True,
+    metavar=_one_of(CHOICES),
+    help=f"{_FLOW_CONTROL} on all. auto: what the fabric uses with --live; else pfc if frames wait"
+    " in several priorities between switches, else pause.",
+)
+
+
+def plan_options(**defaults: str) -> Callable[[Command], Command]:
+    """Add the options of a plan to a command, which receives them as its parameter ``request``.
+
+    ``defaults`` override the defaults of the request.
+    """
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def command(**given: Any) -> Any:
+            choices = {name: given.pop(name) for name in _OPTIONS}
+            return function(request=PlanRequest.of(**choices), **given)
+
+        return cast(Command, _with_options(command, defaults))
+
+    return decorate
+
+
+def changed_plan_options(function: Command) -> Command:
+    """Add the options of a plan to a command, which receives those that are given as ``options``.
+
+    Raises PlanError if a value is invalid.
+    """
+
+    @wraps(function)
+    def command(**given: Any) -> Any:
+        context = click.get_current_context()
+        options = {
+            name: value
+            for name, value in ((name, given.pop(name)) for name in _OPTIONS)
+            if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+        }
+        PlanRequest.of(**options)
+        return function(options=options, **given)
+
+    return cast(Command, _with_options(command, {}, show_default=False))
+
+
+def _with_options(command: Any, defaults: Mapping[str, str], *, show_default: bool = True) -> Any:
+    for name, settings in reversed(list(_OPTIONS.items())):
+        option = {"default": defaults.get(name, _default(name)), "show_default": show_default}
+        flag = f"--{name.replace('_', '-')}"
+        command = click.option(flag, name, **{**option, **settings})(command)
+    return command

@@ -1,0 +1,74 @@
+"""The part of ``knotless check`` that proposes changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from knotless.base.errors import KnotlessError
+from knotless.base.files import write_all
+from knotless.importers.fabric import ImportedFabric
+from knotless.verification.failures import Certificate
+from knotless.verification.imported import ImportedVerdict
+from knotless.verification.imported_failures import ImportedFailures
+from knotless.verification.remedies import Remedy, remedies_of
+
+MOST_CHANGES = 10
+"""Limit of the changes of a remedy that are printed; JSON has all."""
+
+
+def proven_remedies(
+    imported: ImportedFabric, verdict: ImportedVerdict, certificate: Certificate | None
+) -> list[Remedy]:
+    """Return the remedies; with a certificate, those that make all of its failures safe."""
+    found = list(remedies_of(imported, verdict))
+    if certificate is None or certificate.acyclic is True:
+        return found
+    return [remedy for remedy in found if _survives(remedy, certificate)]
+
+
+def _survives(remedy: Remedy, certificate: Certificate) -> bool:
+    if remedy.fabric is None:
+        return certificate.reaction == "static"  # tables that stay gain no dependency
+    if remedy.kind == "withdraw-routes" and certificate.reaction.startswith("bgp"):
+        return False  # routing replaces these routes after a failure
+    model = ImportedFailures(remedy.fabric, certificate.reaction)
+    made, failures = model.certificate(certificate.most, certificate.seed, certificate.limit)
+    tried = (model.evaluate(of) for of, _ in zip(failures, certificate.verdicts, strict=False))
+    return made.intact.acyclic is not False and all(of.acyclic is not False for of in tried)
+
+
+def remedy_lines(remedies: Sequence[Remedy]) -> Iterator[str]:
+    """Yield what people see of the remedies."""
+    if not remedies:
+        yield "no remedy was found"
+    for number, remedy in enumerate(remedies, 1):
+        cost = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in remedy.cost.items() if n)
+        yield f"remedy {number} ({remedy.kind}): {remedy.text}; cost: {cost or 'none'}"
+        for line in remedy.changes[:MOST_CHANGES]:
+            yield f"  {line}"
+        if len(remedy.changes) > MOST_CHANGES:
+            yield f"  and {len(remedy.changes) - MOST_CHANGES} more"
+
+
+def write_remedies(remedies: Sequence[Remedy], folder: str) -> Iterator[str]:
+    """Write the files of each remedy to a folder of its own, ``NUMBER-KIND``.
+
+    Yields a line for each folder.
+
+    Raises
+    ------
+    KnotlessError
+        A file cannot be written.
+
+    """
+    for number, remedy in enumerate(remedies, 1):
+        if not remedy.files:
+            continue
+        of = Path(folder, f"{number}-{remedy.kind}")
+        try:
+            of.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise KnotlessError(f"{of}: {error.strerror}") from None
+        write_all({of / name: text for name, text in remedy.files.items()})
+        yield f"wrote {len(remedy.files)} files to {of}"

@@ -1,0 +1,168 @@
+"""Changes of the routes of a running fabric, as several commands request and await them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import click
+from rich.console import Console
+
+from knotless.base.errors import EmulationError, KnotlessError
+from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.emulation.names import names_of
+from knotless.emulation.rest import BusyError, Controller
+from knotless.emulation.runtime import require_root
+from knotless.verification.changes.folder import write_step_files
+
+_POLL_S = 0.1
+_TIERS = {
+    0: "nothing changes",
+    1: "all switches at once, in any order",
+    2: "two planes: no frame is stopped",
+    3: "in batches, or some frames are stopped",
+}
+
+
+@dataclass(frozen=True)
+class How:
+    """How a change is requested and shown: the options that these commands share."""
+
+    dry_run: bool
+    out: str | None
+    timeout_s: float
+    name: str
+    as_json: bool
+
+
+def change_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a change to a command, which receives them as its parameter ``how``."""
+
+    @wraps(function)
+    def command(**given: Any) -> None:
+        function(how=How(**{of: given.pop(of) for of in How.__dataclass_fields__}), **given)
+
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS = (
+    click.option("--dry-run", is_flag=True, help="Show the steps only."),
+    click.option(
+        "--out",
+        metavar="DIR",
+        help="Write all rules before the change to DIR/0, those after step k to DIR/k.",
+    ),
+    click.option(
+        "--timeout",
+        "timeout_s",
+        type=click.FloatRange(min=0.1, max=86400),
+        default=120.0,
+        show_default=True,
+        metavar="S",
+        help="Time to wait for an earlier change, and until all frames follow the new routes.",
+    ),
+    name_option,
+    json_option,
+)
+
+
+def perform(path: str, body: Mapping[str, object], how: How) -> None:
+    """Request a change of a running fabric, show its steps, and wait until it is done.
+
+    A change that goes on already is waited for. Raises :class:`EmulationError` if it is refused, or
+    is not done in time.
+    """
+    require_root()
+    controller = Controller(names_of(how.name))
+    settings = {"dry_run": how.dry_run, "rules": how.out is not None}
+    answer = _request(controller, path, {**body, **settings}, how)
+    save(answer.pop("files", None), answer, how.out)
+    if not how.as_json:
+        show(answer)
+    if answer["performed"]:
+        seconds = _await_routes(controller, how.timeout_s, quiet=how.as_json)
+        answer["seconds"] = round(seconds, 3)
+        if not how.as_json:
+            click.echo(f"done in {seconds:.2f} s: all frames follow the new routes")
+    if how.as_json:
+        print_json(answer)
+
+
+def _request(
+    controller: Controller, path: str, body: Mapping[str, object], how: How
+) -> dict[str, Any]:
+    """Request a change as soon as no other goes on; return the answer."""
+    until_s = time.monotonic() + how.timeout_s
+    with Console(stderr=True, quiet=how.as_json).status("planning the change") as shown:
+        while True:
+            try:
+                return controller.post(path, body)
+            except BusyError:
+                if time.monotonic() >= until_s:
+                    raise
+            shown.update("waiting until an earlier change is complete")
+            time.sleep(_POLL_S)
+
+
+def save(files: Any, answer: Mapping[str, Any], out: str | None) -> None:
+    """Write the rules of all steps to a folder, if one is named."""
+    if out is None:
+        return
+    for name in {name for of_step in files for name in of_step}:
+        if "/" in name or name.startswith("."):
+            raise KnotlessError(f"the controller sent a file {name[:60]!r}, which is not written")
+    write_step_files(files, answer["certificate"], out)
+
+
+def show(answer: Mapping[str, Any]) -> None:
+    """Print tier, steps, number of changed rules and what was proven."""
+    proof, tier = answer["certificate"], answer["tier"]
+    click.echo(f"tier {tier}: {_TIERS[tier]}; {answer['rules_changed']} rules change")
+    for step, of_step in zip(answer["steps"], proof["steps"], strict=True):
+        stopped = f", {step['stopped_pairs']} pairs of hosts stopped" * bool(step["stopped_pairs"])
+        drain = ", then wait until older frames have left" * step["drain"]
+        safe = "no cycle" if of_step["acyclic"] else f"CYCLE {' '.join(of_step['cycle'])}"
+        lost = f"{of_step['lost']} lost" if of_step["lost"] else "nothing lost"
+        click.echo(
+            f"  {step['step']}. {step['action']}: {step['rules_changed']} rules{stopped}{drain};"
+            f" {safe} in {of_step['dependencies']} dependencies, {lost}"
+        )
+    if proof["steps"]:
+        verdict = "proven" if proof["proven"] else "NOT PROVEN"
+        last = proof["steps"][-1]["sha256"][:16]
+        click.echo(
+            f"certificate: {verdict} under {proof['flow_control']}; rules"
+            f" {proof['before'][:16]} -> {last}"
+        )
+
+
+def _await_routes(controller: Controller, timeout_s: float, *, quiet: bool) -> float:
+    """Wait until frames follow the new routes only; return the seconds that it took."""
+    began = time.monotonic()
+    with Console(stderr=True, quiet=quiet).status("changing the routes") as shown:
+        while True:
+            status = controller.status()
+            routes = status["routes"]
+            refused = [text for text in status["problems"] if text.startswith("the routes stay")]
+            if refused:
+                raise EmulationError(refused[0])
+            if not routes["changing"] and not routes["older_rules"]:
+                return time.monotonic() - began
+            waiting = routes["waiting_for"]
+            what = (
+                f"waiting for {len(waiting)} switches: {' '.join(waiting[:4])}"
+                if waiting
+                else "waiting until frames of older rules have left"
+            )
+            shown.update(what)
+            if time.monotonic() - began > timeout_s:
+                raise EmulationError(
+                    f"not done after {timeout_s:g} s: {what}; the change goes on, see 'knotless"
+                    " status'"
+                )
+            time.sleep(_POLL_S)

@@ -1,0 +1,56 @@
+"""One packet, traced link by link."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import click
+
+from knotless.base.errors import KnotlessError
+from knotless.cli.commands._options import print_json
+from knotless.forwarding.state import ForwardingState, Hop
+
+
+def follow(
+    state: ForwardingState,
+    source: str,
+    destination: str,
+    label: str = "VLAN",
+    shown: Callable[[Hop], Hop] = lambda hop: hop,
+    *,
+    as_json: bool,
+) -> None:
+    """Print the links of one packet; exit with status 1 unless it arrives.
+
+    ``label`` is what the labels of packets are called; ``shown`` returns a step with the label and
+    the priority that are printed.
+    """
+    if source not in state.fabric.host_index:
+        raise KnotlessError(f"--pair: {state.fabric.name} has no host {source[:40]!r}")
+    number = state.destination_number(source, destination)
+    if number is None:
+        groups = "; 'all' and multicast:N (a declared group) are allowed too"
+        raise KnotlessError(
+            f"--pair: {state.fabric.name} has no host {destination[:40]!r}"
+            + (groups if state.core.floods else "")
+        )
+    trace = state.trace_number(source, number)
+    got = [state.destination_name(host) for host, _ in trace.delivered]
+    key = label.lower()
+    links = [_link(state, shown(hop), key) for hop in trace.hops]
+    if as_json:
+        print_json({"links": links, "delivered": got, "twice": trace.repeated})
+    else:
+        for link in links:
+            click.echo(f"{link['link']}" + (f"  {label} {link[key]}" if link[key] else ""))
+        click.echo(f"delivered to {', '.join(got)}" if got else "delivered to nobody")
+    sys.exit(0 if got and not trace.repeated else 1)
+
+
+def _link(state: ForwardingState, hop: Hop, key: str) -> dict[str, str | int]:
+    """Return the name of a link on a packet's path, and the label there (0: none) as ``key``."""
+    channels = len(state.channels)
+    if hop.link < channels:
+        return {"link": state.channels.name(hop.link, hop.priority), key: hop.label}
+    return {"link": state.fabric.hosts[hop.link - channels].name, key: hop.label}

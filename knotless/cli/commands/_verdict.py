@@ -1,0 +1,99 @@
+"""The verdict of ``knotless check``, printed or drawn."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NoReturn
+
+import click
+
+from knotless.base.flow_control import AUTO
+from knotless.cli.commands._failures import certificate_json, certificate_lines
+from knotless.cli.commands._options import print_json, print_table
+from knotless.cli.commands._remedies import remedy_lines
+from knotless.forwarding.openflow.directory import (
+    is_dir_of_rules,
+    read_dir,
+    read_multicast,
+    read_tags,
+)
+from knotless.forwarding.openflow.reader import state_of_rules
+from knotless.importers.paths import read_paths
+from knotless.routing.graphs.channels import Channels
+from knotless.topologies.fabric import Fabric
+from knotless.verification.check import Verdict, verdict_of
+from knotless.verification.dependencies import Witness
+from knotless.verification.failures import Certificate
+from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.remedies import Remedy
+
+
+def draw_cycle(fabric: Fabric, channels: Channels, path: str, cycle: Sequence[str]) -> None:
+    """Draw ``fabric`` with a cycle of dependencies in red."""
+    from knotless.drawing import draw_fabric  # Matplotlib takes a second to load
+
+    draw_fabric(fabric, path, {channels.end_of(name) for name in cycle})
+
+
+def verdict_on(paths: Sequence[str]) -> tuple[Fabric, dict[str, object]]:
+    """Return a fabric and the values of its verdict; ``paths`` are as of ``knotless check``."""
+    if len(paths) == 1 and is_dir_of_rules(paths[0]):
+        fabric, rules = read_dir(paths[0])
+        groups, tags = read_multicast(fabric, paths[0]), read_tags(fabric, paths[0])
+        found: Verdict | ImportedVerdict = verdict_of(
+            state_of_rules(fabric, rules, groups, tags), AUTO
+        )
+    else:
+        imported = read_paths(paths)
+        fabric, found = imported.fabric, verdict_of_imported(imported)
+    return fabric, found.as_json()
+
+
+def print_verdict(
+    verdict: Verdict | ImportedVerdict,
+    what: Sequence[str],
+    figures: Mapping[str, object],
+    lines: Iterable[str],
+    *,
+    certificate: Certificate | None = None,
+    remedies: Sequence[Remedy] | None = None,
+    as_json: bool,
+) -> NoReturn:
+    """Print a verdict; exit with status 1 unless all is delivered without a cycle.
+
+    With a ``certificate``, the status is 0 only if no deadlock is possible after any failure.
+
+    ``what`` are the arguments of ``knotless check`` that name what was checked. People are shown
+    ``figures`` as a table, then ``lines``; JSON has all values of the verdict.
+    """
+    survives = certificate is None or (certificate.acyclic is True and certificate.whole)
+    if as_json:
+        steps = [{**of.as_json(), "command": _command(what, of)} for of in verdict.witnesses]
+        more = {} if certificate is None else certificate_json(certificate)
+        if remedies is not None:
+            more["remedies"] = [remedy.as_json() for remedy in remedies]
+        print_json({**verdict.as_json(), "witnesses": steps, **more})
+    else:
+        print_table(f"check of {verdict.fabric}", figures)
+        for line in [*lines, *_steps(verdict, what)]:
+            click.echo(line)
+        click.echo("not all is delivered" if verdict.failed else "all is delivered")
+        click.echo(verdict.text)
+        for line in certificate_lines(certificate) if certificate is not None else ():
+            click.echo(line)
+        unsafe = verdict.acyclic is not True or not survives
+        for line in remedy_lines(remedies) if remedies is not None and unsafe else ():
+            click.echo(line)
+    sys.exit(0 if verdict.good and survives else 1)
+
+
+def _steps(verdict: Verdict | ImportedVerdict, what: Sequence[str]) -> Iterator[str]:
+    for of in verdict.witnesses:
+        yield f"{of.packet} holds {of.held} while it waits for {of.wanted} ({_command(what, of)})"
+
+
+def _command(what: Sequence[str], witness: Witness) -> str:
+    """Return the command that shows the links of the packet."""
+    return shlex.join(["knotless", "check", *what, "--pair", witness.source, witness.destination])

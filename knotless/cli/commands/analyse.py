@@ -1,0 +1,94 @@
+"""``knotless analyse``: path-level analysis of a traffic pattern on a plan."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import click
+import numpy as np
+
+from knotless.base.files import write_whole
+from knotless.cli.commands._options import json_option, print_json, print_table
+from knotless.cli.commands._plan_options import plan_options
+from knotless.routing.plan import make_plan
+from knotless.routing.request import PlanRequest
+from knotless.topologies import load
+from knotless.traffic.analysis import analyse
+from knotless.traffic.contention import Contention, Lines
+from knotless.traffic.patterns import pattern_named, patterns
+
+_BUSIEST = 10
+
+
+@click.command(name="analyse")
+@click.argument("spec")
+@plan_options()
+@click.option(
+    "--pattern",
+    "pattern_name",
+    required=True,
+    help=f"Pattern: {', '.join(patterns())}, or shift:K.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Seed of random patterns.",
+)
+@click.option("--plot", metavar="F.svg", help="Draw loads and fair rates (SVG, PNG or PDF).")
+@click.option("--out", metavar="F.json", help="Write the load of every channel to this file.")
+@json_option
+def command(
+    spec: str,
+    request: PlanRequest,
+    pattern_name: str,
+    seed: int,
+    plot: str | None,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Send a pattern's flows over the plan of SPEC and count how many share each channel.
+
+    throughput_ratio is the mean of 1 / (flows on the most loaded channel of a flow's path), links
+    to hosts included; 1 means no contention. max_channel_load is the largest number of
+    simultaneous flows on a channel between switches. Fair rates are max-min fair, in Mbit/s.
+
+    Example: knotless analyse torus,4,4 --engine dor --pattern bit-reversal
+
+    Example: knotless analyse lsft,3 --engine lsft --pattern shift --json
+    """
+    pattern = pattern_named(pattern_name)
+    fabric = load(spec)
+    began = time.perf_counter()
+    plan = make_plan(fabric, request)
+    analysis = analyse(plan, pattern, seed)
+    lines, found = analysis.lines, analysis.found
+    values: dict[str, object] = {
+        "fabric": fabric.name,
+        "engine": plan.engine,
+        "pattern": pattern.name,
+        **analysis.figures(),
+        "seconds": round(time.perf_counter() - began, 3),
+    }
+    if plot is not None:
+        from knotless.cli.histogram import draw_histogram  # Matplotlib takes a second to load
+
+        title = f"{pattern.name} on {fabric.name}, {plan.engine}"
+        draw_histogram(title, found.peaks[: lines.switch_lines], analysis.rates, plot)
+    loads = dict(zip(lines.names(), found.peaks.tolist(), strict=True))
+    if out is not None:
+        write_whole(out, json.dumps({**values, "loads": loads}) + "\n")
+    if as_json:
+        print_json({**values, "channels_by_load": _channels_by_load(lines, found)})
+    else:
+        busiest = sorted(list(loads)[: lines.switch_lines], key=lambda name: -loads[name])
+        shown = [f"{name} ({loads[name]})" for name in busiest[:_BUSIEST] if loads[name] > 1]
+        print_table(f"{pattern.name} on {fabric.name}", {**values, "busiest_channels": shown})
+
+
+def _channels_by_load(lines: Lines, found: Contention) -> dict[int, int]:
+    """Return the number of channels between switches for each load."""
+    counts = np.bincount(found.peaks[: lines.switch_lines]).tolist()
+    return {load: count for load, count in enumerate(counts) if count}

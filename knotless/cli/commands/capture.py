@@ -1,0 +1,41 @@
+"""``knotless capture``: write the frames of a link of a running fabric to a pcap file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from knotless.cli.commands._options import duration_option, json_option, name_option, print_json
+from knotless.cli.commands._progress import Bar
+from knotless.emulation import captures
+from knotless.emulation.names import names_of
+from knotless.emulation.runtime import require_root
+
+EXAMPLE = """\b
+Example: knotless capture s1:2 s1.pcap
+         knotless capture h1 h1.pcap --duration 2
+"""
+
+
+@click.command("capture", epilog=EXAMPLE)
+@click.argument("link")
+@click.argument("file", metavar="FILE.pcap")
+@duration_option(10.0)
+@name_option
+@json_option
+def command(link: str, file: str, duration_s: float, name: str, as_json: bool) -> None:
+    """Capture both directions of LINK (s1:2, s1-s2 or h1), PAUSE included; times are virtual."""
+    require_root()
+    with Bar("capturing", duration_s, counted=False, transient=True) as bar:
+        found = captures.capture(
+            names_of(name),
+            link,
+            Path(file).absolute(),
+            duration_s,
+            lambda passed_s: bar.update(completed=passed_s),
+        )
+    if as_json:
+        print_json({"link": found.link, "file": str(found.file), "frames": found.frames})
+    else:
+        click.echo(f"{found.frames} frames of {found.link} in {file}")

@@ -1,0 +1,67 @@
+"""``knotless change``: change the routes of a running fabric in proven steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from knotless.base.errors import PlanError
+from knotless.cli.commands._options import print_json
+from knotless.cli.commands._plan_options import changed_plan_options
+from knotless.cli.commands._running import How, change_options, perform, show
+from knotless.experiments.framework.routed import request_of
+from knotless.routing.plan import make_plan
+from knotless.routing.request import PlanRequest
+from knotless.topologies import load
+from knotless.verification.changes.certificate import described
+from knotless.verification.changes.folder import write_steps
+from knotless.verification.changes.tiers import between_plans
+
+EXAMPLE = """\b
+Example: knotless change --engine dl --vcs 2 --dry-run
+         knotless change --engine dl --vcs 2 --out steps && knotless check steps/1
+         knotless change
+         knotless change torus,4,4 --from dor --engine updown --dry-run
+"""
+
+
+@click.command("change", epilog=EXAMPLE)
+@click.argument("spec", required=False)
+@changed_plan_options
+@click.option(
+    "--from",
+    "before",
+    metavar="ENGINE[:VCS]",
+    help="With SPEC: the plan that is installed, such as dor or dl:2; default: auto.",
+)
+@change_options
+def command(spec: str | None, options: dict[str, Any], before: str | None, how: How) -> None:
+    """Change the plan of a running fabric under traffic, in steps that are proven first.
+
+    Options that are not given are as the fabric was started; without any, the routes return to
+    those. Shows the tier, the steps, how many rules change and what was proven. A change that is
+    refused changes nothing.
+
+    With SPEC nothing needs to run: the steps from one plan to another are only shown (--dry-run),
+    or written (--out).
+    """
+    if spec is None:
+        if before is not None:
+            raise PlanError("--from needs a SPEC: a running fabric is changed from what it holds")
+        perform("/change", options, how)
+        return
+    if not how.dry_run and how.out is None:
+        raise PlanError("with SPEC nothing is changed: add --dry-run, or --out DIR")
+    fabric = load(spec)
+    own = ("engine", "vcs", "root", "select")
+    common = {key: value for key, value in options.items() if key not in own}
+    old = make_plan(fabric, request_of(before or "auto", **common))
+    change = between_plans(old, make_plan(fabric, PlanRequest.of(**options)))
+    answer = described(change)
+    if how.out is not None:
+        write_steps(change, how.out)
+    if how.as_json:
+        print_json(answer)
+    else:
+        show(answer)

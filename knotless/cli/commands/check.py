@@ -1,0 +1,123 @@
+"""``knotless check``: whether rules, ours or others', deliver everything and can deadlock."""
+
+from __future__ import annotations
+
+import click
+
+from knotless.base.errors import KnotlessError
+from knotless.base.flow_control import AUTO, accepted
+from knotless.cli.commands._failures import FailureOptions, evaluated, failure_options, of_engine
+from knotless.cli.commands._imported import check_imported
+from knotless.cli.commands._options import json_option
+from knotless.cli.commands._plan_options import flow_control_option
+from knotless.cli.commands._trace import follow
+from knotless.cli.commands._verdict import draw_cycle, print_verdict
+from knotless.emulation.names import names_of
+from knotless.emulation.ovs_dump import live_multicast, read_live
+from knotless.forwarding.openflow.directory import (
+    is_dir_of_rules,
+    read_dir,
+    read_multicast,
+    read_tags,
+)
+from knotless.forwarding.openflow.reader import state_of_rules
+from knotless.verification.check import verdict_of
+from knotless.verification.rules_failures import rules_failures
+
+
+@click.command(name="check")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("--live", is_flag=True, help="Check the rules in the switches of a running fabric.")
+@click.option("--name", default="default", show_default=True, help="The running fabric's name.")
+@click.option(
+    "--pair",
+    type=(str, str),
+    metavar="FROM TO",
+    help="Trace one packet instead, link by link; TO is a host, 'all' or multicast:N.",
+)
+@click.option("--draw", metavar="F.svg", help="Draw the fabric, a cycle in red, to this file.")
+@flow_control_option
+@failure_options
+@json_option
+def command(
+    paths: tuple[str, ...],
+    live: bool,
+    name: str,
+    pair: tuple[str, str] | None,
+    draw: str | None,
+    flow_control: str,
+    failures: int,
+    react: str | None,
+    engine: str,
+    seed: int,
+    samples: int,
+    remedies: bool,
+    export: str | None,
+    as_json: bool,
+) -> None:
+    """Read the state of switches from each PATH and trace all packets.
+
+    PATH is a directory of rules (as written by knotless flows), or files and folders with the
+    state of a real fabric: see docs/check-your-fabric.md. The exit status is 0 if all is delivered
+    and there is no cycle of channel dependencies, else 1. Each step of a cycle is shown with a
+    packet that takes it.
+
+    Example: knotless check rules --flow-control pause
+
+    Example: knotless check rules --pair h1 h3
+
+    Example: knotless check ibnetdiscover.txt opensm-lfts.dump opensm-sl2vl.dump
+
+    Example: knotless check my-fabric --failures 1 --react bgp
+
+    Example: knotless check my-fabric --remedies --export patches
+    """
+    tried = FailureOptions(failures, react, engine, seed, samples, remedies, export)
+    if live == bool(paths):
+        raise KnotlessError("check needs either a directory of rules or other files, or --live")
+    directory = paths[0] if paths else None
+    if directory is not None and not (len(paths) == 1 and is_dir_of_rules(directory)):
+        chosen = str(accepted(flow_control))
+        check_imported(paths, pair, draw, chosen, failures=tried, as_json=as_json)
+        return
+    if remedies or export:
+        raise KnotlessError("--remedies are for the files of real fabrics; plan again for ours")
+    in_use: str = AUTO
+    if directory is None:
+        fabric, rules, in_use = read_live(name)
+        groups = live_multicast(fabric, name)
+        tags = read_tags(fabric, names_of(name).directory)
+    else:
+        fabric, rules = read_dir(directory)
+        groups = read_multicast(fabric, directory)
+        tags = read_tags(fabric, directory)
+    state = state_of_rules(fabric, rules, groups, tags)
+    if pair is not None:
+        follow(state, *pair, as_json=as_json)
+        return
+    chosen = str(accepted(flow_control))
+    verdict = verdict_of(state, in_use if chosen == AUTO else chosen)
+    made = None
+    if tried.most and tried.react == "engine":
+        made = of_engine(fabric, tried)
+    elif tried.most:
+        if tried.react not in (None, "static"):
+            raise KnotlessError(f"--react {tried.react}: for OpenFlow rules, static or engine")
+        made = evaluated(
+            *rules_failures(
+                fabric,
+                rules,
+                groups,
+                tags,
+                verdict.flow_control,
+                most=tried.most,
+                seed=tried.seed,
+                limit=tried.samples,
+            )
+        )
+    if draw is not None:
+        draw_cycle(fabric, state.channels, draw, verdict.cycle)
+    hidden = {"fabric", "problems", "witnesses"}
+    figures = {key: value for key, value in verdict.as_json().items() if key not in hidden}
+    what = ["--live", "--name", name] if directory is None else [directory]
+    print_verdict(verdict, what, figures, verdict.problems, certificate=made, as_json=as_json)

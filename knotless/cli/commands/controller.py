@@ -1,0 +1,37 @@
+"""``knotless controller``: the controller of a running fabric."""
+
+from __future__ import annotations
+
+import click
+
+from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.emulation.controller import restart
+from knotless.emulation.names import names_of
+from knotless.emulation.runtime import require_root
+
+EXAMPLE = """\b
+Example: knotless controller restart
+"""
+
+
+@click.group("controller", epilog=EXAMPLE)
+def command() -> None:
+    """Look after the controller of a running fabric."""
+
+
+@command.command("restart", epilog=EXAMPLE)
+@name_option
+@json_option
+def restart_command(name: str, as_json: bool) -> None:
+    """Start the controller again, dead or alive; return when every switch has its rules.
+
+    The switches keep their rules and forward in the meantime. Rules that are correct are not
+    touched. The controller reads /run/knotless/NAME/controller.yaml again.
+    """
+    require_root()
+    found = restart(names_of(name))
+    if as_json:
+        print_json(found)
+    else:
+        switches = len(found["switches"])
+        click.echo(f"the controller of {name!r} is ready: {switches} switches (pid {found['pid']})")

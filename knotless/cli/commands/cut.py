@@ -1,0 +1,39 @@
+"""``knotless cut``: cut a link of a running fabric."""
+
+from __future__ import annotations
+
+import click
+
+from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.emulation.cuts import Cables
+from knotless.emulation.names import names_of
+from knotless.emulation.runtime import require_root
+
+EXAMPLE = """\b
+Example: knotless cut s1-s2
+         knotless cut s1:2-s2:3 --silent --from s1
+         knotless mend s1-s2
+"""
+
+
+@click.command("cut", epilog=EXAMPLE)
+@click.argument("link")
+@click.option("--silent", is_flag=True, help="Drop the frames and leave the carrier up.")
+@click.option("--from", "sender", metavar="END", help="Drop only what this end sends (--silent).")
+@name_option
+@json_option
+def command(link: str, silent: bool, sender: str | None, name: str, as_json: bool) -> None:
+    """Cut LINK of a running fabric: s1-s2, s1:2-s2:3, h1-s1 or h1.
+
+    Both ends lose the carrier, as if the cable had been pulled. With --silent they do not: the
+    emulator drops the frames.
+    """
+    require_root()
+    cables = Cables.of_running(names_of(name))
+    cable = cables.one(link)
+    cables.cut(cable, silent=silent, sender=sender)
+    if as_json:
+        print_json({"link": cable.name, "up": False, "carrier": silent, "from": sender})
+    else:
+        only = f" from {sender}" if sender else ""
+        click.echo(f"{cable.name} {f'drops every frame{only}' if silent else 'has no carrier'}")

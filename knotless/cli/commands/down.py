@@ -1,0 +1,38 @@
+"""``knotless down``: stop fabrics, and remove what remains of them after a crash."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from knotless.cli.commands._options import json_option
+from knotless.emulation.names import DEFAULT_NAME, names_of, running_names
+from knotless.emulation.runtime import remove, require_root
+
+EXAMPLE = """\b
+Example: knotless down
+         knotless down --all
+"""
+
+
+@click.command("down", epilog=EXAMPLE)
+@click.option("--name", help=f"Name of the fabric.  [default: {DEFAULT_NAME}]")
+@click.option("--all", "every", is_flag=True, help="All fabrics, whoever started them.")
+@json_option
+def command(name: str | None, every: bool, as_json: bool) -> None:
+    """Stop a fabric and remove everything that belongs to it, and nothing else.
+
+    This works whoever started it, and whether or not some or all of its processes have died.
+    """
+    require_root()
+    if every and name is not None:
+        raise click.UsageError("--all and --name exclude each other")
+    wanted = running_names() if every else [name or DEFAULT_NAME]
+    removed = [one for one in wanted if remove(names_of(one))]
+    if as_json:
+        click.echo(json.dumps({"removed": removed}))
+    elif removed:
+        click.echo(f"removed {', '.join(removed)}")
+    else:
+        click.echo("nothing is running" if every else f"no fabric {wanted[0]!r} is running")

@@ -1,0 +1,27 @@
+"""``knotless drain``: take links and switches of a running fabric out of its routes."""
+
+from __future__ import annotations
+
+import click
+
+from knotless.cli.commands._running import How, change_options, perform
+
+EXAMPLE = """\b
+Example: knotless drain s1-s2
+         knotless drain s5 --dry-run
+         knotless undrain s5
+"""
+
+
+@click.command("drain", epilog=EXAMPLE)
+@click.argument("parts", nargs=-1, required=True, metavar="PART...")
+@change_options
+def command(parts: tuple[str, ...], how: How) -> None:
+    """Have the routes leave each PART, so that it may be touched: s5, s1-s2, s1:2-s2:3.
+
+    The routes change in proven steps, without loss. No route uses a drained link. A drained switch
+    forwards nothing between its neighbours; its own hosts keep one link. The exit status is 0 when
+    no frame is on the part any more. It stays drained until knotless undrain, also if the
+    controller starts again.
+    """
+    perform("/drain", {"parts": list(parts)}, how)

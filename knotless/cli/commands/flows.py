@@ -1,0 +1,52 @@
+"""``knotless flows``: the rules of a plan, as files for ovs-ofctl and other switches."""
+
+from __future__ import annotations
+
+import click
+
+from knotless.cli.commands._options import json_option, print_json, print_table
+from knotless.cli.commands._plan_options import plan_options
+from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.forwarding.openflow.directory import write_dir
+from knotless.routing.plan import make_plan
+from knotless.routing.request import PlanRequest
+from knotless.topologies import load
+
+
+@click.command(name="flows")
+@click.argument("spec")
+@plan_options()
+@click.option("--out", required=True, metavar="DIR", help="Directory to write the files to.")
+@json_option
+def command(
+    spec: str,
+    request: PlanRequest,
+    out: str,
+    as_json: bool,
+) -> None:
+    """Write the OpenFlow 1.3 rules of SPEC: fabric.json, and NAME.flows and NAME.groups per switch.
+
+    With --multicast, multicast.json has the members of each group.
+
+    With --tagging host, tags.json has the VLAN that each host must use to each MAC.
+
+    Load them with ovs-ofctl -O OpenFlow13: add-groups first, then add-flows.
+
+    Example: knotless flows torus,4,4 --engine dor --out rules && knotless check rules
+    """
+    fabric = load(spec)
+    plan = make_plan(fabric, request)
+    rules = compile_rules(plan)
+    write_dir(fabric, rules, out, plan.multicast, plan.host_tags())
+    counts = {
+        "directory": out,
+        "switches": len(rules),
+        "rules": rules.total,
+        "groups": rules.groups,
+        "vlans": plan.vlan_count,
+        "vcs": plan.vcs,
+    }
+    if as_json:
+        print_json(counts)
+    else:
+        print_table(f"rules of {plan.engine} on {fabric.name}", counts)

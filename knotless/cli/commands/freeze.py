@@ -1,0 +1,42 @@
+"""``knotless freeze``: deadlock a running fabric on purpose."""
+
+from __future__ import annotations
+
+import click
+
+from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.emulation.demonstration import FREEZE_LIMIT_S, freeze
+from knotless.emulation.names import names_of
+from knotless.emulation.runtime import require_root
+from knotless.experiments.framework.options import FiniteRange
+
+EXAMPLE = """\b
+Example: knotless up ring,4 --engine dor --vcs 1 --select low-port --allow-deadlock
+         knotless freeze
+         knotless release
+"""
+
+
+@click.command("freeze", epilog=EXAMPLE)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=FiniteRange(min=1, max=3600),
+    default=FREEZE_LIMIT_S,
+    show_default=True,
+    metavar="S",
+    help="Time to wait for the deadlock.",
+)
+@name_option
+@json_option
+def command(timeout_s: float, name: str, as_json: bool) -> None:
+    """Deadlock a running fabric whose rules allow it, and show the cycle.
+
+    The hosts whose packets can close the cycle send until it is closed.
+    """
+    require_root()
+    found = freeze(names_of(name), timeout_s)
+    if as_json:
+        print_json({"since_us": found.since_us, "cycle": found.cycle, "members": found.members})
+    else:
+        click.echo(f"deadlocked: {' -> '.join([*found.cycle, found.cycle[0]])}")

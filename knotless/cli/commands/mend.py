@@ -1,0 +1,30 @@
+"""``knotless mend``: restore a link of a running fabric."""
+
+from __future__ import annotations
+
+import click
+
+from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.emulation.cuts import Cables
+from knotless.emulation.names import names_of
+from knotless.emulation.runtime import require_root
+
+EXAMPLE = """\b
+Example: knotless mend s1-s2
+"""
+
+
+@click.command("mend", epilog=EXAMPLE)
+@click.argument("link")
+@name_option
+@json_option
+def command(link: str, name: str, as_json: bool) -> None:
+    """Restore LINK of a running fabric, however it was cut: s1-s2, s1:2-s2:3, h1-s1 or h1."""
+    require_root()
+    cables = Cables.of_running(names_of(name))
+    cable = cables.one(link)
+    cables.mend(cable)
+    if as_json:
+        print_json({"link": cable.name, "up": True, "carrier": True, "from": None})
+    else:
+        click.echo(f"{cable.name} is up")

@@ -1,0 +1,102 @@
+"""``knotless plan``: the figures of an engine's plan for a fabric."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from knotless.base.errors import PlanError
+from knotless.base.files import write_whole
+from knotless.cli.commands._comparison import compared, print_comparison
+from knotless.cli.commands._options import json_option, print_json, print_table
+from knotless.cli.commands._plan_options import plan_options, without_option
+from knotless.routing.plan import make_plan
+from knotless.routing.plan_file import plan_to_json
+from knotless.routing.repair import repair
+from knotless.routing.request import PlanRequest
+from knotless.topologies import load
+from knotless.topologies.failures import Failures, hosts_by_part
+from knotless.verification.checked_plan import CheckedPlan
+from knotless.verification.comparison import ALL
+from knotless.verification.explanation import explain
+
+MOST_NAMES = 10
+"""Hosts that are named of each part of a fabric that has come apart."""
+
+
+@click.command(name="plan")
+@click.argument("spec")
+@plan_options()
+@without_option
+@click.option("--out", metavar="F.json", help="Write the plan with every path to this file.")
+@click.option("--compare", "comparing", is_flag=True, help="Compare engines: all, or a,b,c.")
+@click.option("--explain", "explaining", is_flag=True, help="Say what the engine did, and why.")
+@json_option
+def command(
+    spec: str,
+    request: PlanRequest,
+    without: tuple[str, ...],
+    out: str | None,
+    comparing: bool,
+    explaining: bool,
+    as_json: bool,
+) -> None:
+    """Plan the routes of SPEC; print their figures and whether they can deadlock.
+
+    The verdict applies to the flow control of the plan. With --without, the plan of the intact
+    fabric is repaired: only paths that used a failed part move.
+
+    Example: knotless plan torus,4,4 --engine dor --vcs 1 --select low-port
+
+    Example: knotless plan torus,4,4 --engine all --compare
+
+    Example: knotless plan torus,5,5 --explain
+
+    Example: knotless plan torus,4,4 --without s1-s2 --without s11
+    """
+    if comparing:
+        if out is not None:
+            raise PlanError("--out writes one plan; omit it with --compare")
+        if without:
+            raise PlanError("--without repairs one plan; omit it with --compare")
+        if explaining:
+            raise PlanError("--explain is about one plan; omit it with --compare")
+        rows = compared(load(spec), request, quiet=as_json)
+        if as_json:
+            print_json({"engines": [row.as_json() for row in rows]})
+        else:
+            print_comparison(spec, rows)
+        return
+    if request.engine == ALL:
+        raise PlanError("--engine all needs --compare")
+    fabric = load(spec)
+    failures = Failures.of(fabric, without)
+    plan = make_plan(fabric, request)
+    figures: dict[str, object] = {}
+    if failures:
+        repaired = repair(plan, failures)
+        plan, figures = repaired.plan, repaired.summary()
+    checked = CheckedPlan(plan)
+    summary = checked.summary() | figures
+    explanation = explain(checked, request) if explaining else {}
+    if out is not None:
+        write_whole(out, json.dumps(plan_to_json(plan, summary)) + "\n")
+    if as_json:
+        print_json({**summary, "explanation": explanation} if explaining else summary)
+    else:
+        separated: list[list[str]] = hosts_by_part(fabric, failures)
+        shown = {key: value for key, value in summary.items() if key != "separated"}
+        print_table(f"{plan.engine} on {fabric.name}", shown)
+        if len(separated) > 1:
+            for names in separated:
+                click.echo(f"reach only each other: {_some(names)}")
+        for topic, text in explanation.items():
+            click.echo(f"{topic}: {text}")
+        click.echo(checked.verdict.text)
+
+
+def _some(names: list[str]) -> str:
+    """Return the first names, and the number of further ones."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,71 @@
+"""``knotless probe``: test a running fabric with crafted frames."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from knotless.cli.commands._options import json_option
+from knotless.cli.probes import Finding, named, names
+from knotless.emulation.names import DEFAULT_NAME, names_of
+from knotless.emulation.runtime import require_root
+from knotless.experiments.framework.options import choice
+
+EXAMPLE = """\b
+Example: knotless up torus,4,4 --engine dor; knotless probe; knotless down
+         knotless probe --only path --pair h1 h16 --json
+"""
+
+
+@click.command("probe", epilog=EXAMPLE)
+@click.option("--name", default=DEFAULT_NAME, show_default=True, help="The running fabric's name.")
+@click.option("--only", help=f"Some of {','.join(names())} (default: all).")
+@click.option(
+    "--pair",
+    "pairs",
+    type=(str, str),
+    multiple=True,
+    metavar="FROM TO",
+    help="Hosts whose path is traced; the first pair also misbehaves in forgery and pause.",
+)
+@click.option(
+    "--pairs",
+    "count",
+    type=click.IntRange(1, 1000),
+    default=4,
+    show_default=True,
+    help="Without --pair: this number of pairs, half the fabric apart.",
+)
+@json_option
+def command(
+    name: str, only: str | None, pairs: tuple[tuple[str, str], ...], count: int, as_json: bool
+) -> None:
+    """Send crafted frames (Scapy) through a running fabric and capture them on every link.
+
+    path: each frame takes its planned path, with the planned VLAN tag and priority on each link.
+    forgery: frames of a host with a forged source MAC, a tag or two tags are dropped and counted.
+    pause: PAUSE and PFC frames of a host stop its own link and are never forwarded.
+
+    The exit status is 0 if all findings are good, else 1.
+    """
+    chosen = choice(only, names(), "--only")
+    require_root()
+    from knotless.cli.probes._target import target
+
+    probed = target(names_of(name), pairs, count)
+    findings: list[Finding] = []
+    for part in chosen:
+        for finding in named(part)(probed):
+            findings.append(finding)
+            if not as_json:
+                mark = (
+                    click.style("ok ", fg="green") if finding.ok else click.style("BAD", fg="red")
+                )
+                click.echo(f"{mark} {finding.probe:8} {finding.subject}: {finding.text}")
+    good = all(finding.ok for finding in findings)
+    if as_json:
+        rows = [vars(finding) for finding in findings]
+        click.echo(json.dumps({"fabric": probed.fabric.name, "ok": good, "findings": rows}))
+    sys.exit(0 if good else 1)

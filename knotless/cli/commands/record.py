@@ -1,0 +1,52 @@
+"""``knotless record``: record what all channels of a running fabric do."""
+
+from __future__ import annotations
+
+import click
+
+from knotless.cli.commands._options import duration_option, json_option, name_option, print_json
+from knotless.cli.commands._progress import Bar
+from knotless.emulation import state
+from knotless.emulation.daemon import Daemon
+from knotless.emulation.names import names_of
+from knotless.emulation.record import record
+from knotless.emulation.runtime import require_root
+from knotless.experiments.framework.options import FiniteRange
+from knotless.results import recording
+from knotless.results.recording import SUFFIX
+
+EXAMPLE = f"""\b
+Example: sudo knotless record run{SUFFIX} --duration 30
+         knotless replay run{SUFFIX}
+"""
+
+
+@click.command("record", epilog=EXAMPLE)
+@click.argument("out", metavar=f"F{SUFFIX}")
+@duration_option(60.0)
+@click.option(
+    "--every",
+    "every_s",
+    type=FiniteRange(min=0.01, max=3600),
+    default=0.25,
+    show_default=True,
+    metavar="S",
+    help="Real time between two frames.",
+)
+@name_option
+@json_option
+def command(out: str, duration_s: float, every_s: float, name: str, as_json: bool) -> None:
+    """Write the load, pauses, buffers and drops of all channels over time, for knotless replay."""
+    require_root()
+    names = names_of(name)
+    fabric = state.require_emulated(names)
+    daemon = Daemon(names.emulator_socket, fabric.switch_index)
+    with Bar("recording", duration_s, counted=False, transient=True) as bar:
+        made = record(
+            daemon, fabric, duration_s, every_s, lambda passed_s: bar.update(completed=passed_s)
+        )
+    recording.write(out, made)
+    if as_json:
+        print_json({"file": out, "frames": len(made.frames)})
+    else:
+        click.echo(f"{len(made.frames)} frames in {out}")

@@ -1,0 +1,79 @@
+"""``knotless replay``: a stored run, or a verdict, as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from knotless.base.errors import KnotlessError
+from knotless.cli.commands._page import page_options, serve_page
+from knotless.experiments.framework.recorded import file_of_row
+from knotless.results import recording
+from knotless.results.recording import SUFFIX
+
+EXAMPLE = f"""\b
+Example: knotless simulate ring,4 --engine dor --vcs 1 --select low-port \\
+             --pattern shift:2 --record ring{SUFFIX}
+         knotless replay ring{SUFFIX}
+         knotless replay results/deadlock-20261122T200102Z-0a1b --row 3
+         knotless replay rules        (a verdict, as knotless check)
+"""
+
+
+@click.command("replay", epilog=EXAMPLE)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--row",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Of knotless run --record: the row of the run (default: the first that was recorded).",
+)
+@page_options
+def command(paths: tuple[str, ...], row: int | None, host: str, port: int, as_json: bool) -> None:
+    """Serve a page of a recorded run, or of a verdict, and print its address.
+
+    PATH is a recording, or a folder with some, as of knotless run --record. Any other PATH is read
+    as by knotless check; the page shows the verdict and its cycle.
+    """
+    from knotless.web.replay import replay, verdict
+
+    found = _recording(paths, row)
+    if found is not None:
+        source = replay(recording.read(found))
+    else:
+        from knotless.cli.commands._verdict import verdict_on
+
+        fabric, values = verdict_on(paths)
+        source = verdict(fabric, values)
+    serve_page(source, source.feed, host, port, as_json=as_json)
+
+
+def _recording(paths: tuple[str, ...], row: int | None) -> Path | None:
+    """Return the recording that is named; None if there is none."""
+    path = Path(paths[0])
+    if len(paths) == 1 and path.is_dir():
+        if row is not None:
+            file = file_of_row(path, row)
+            if not file.exists():
+                raise KnotlessError(f"{path} has no recording of row {row}")
+            return file
+        inside = sorted(path.glob(f"*{SUFFIX}"), key=_order)
+        if not inside and (path / "run.json").exists():
+            raise KnotlessError(f"{path} holds no recording: knotless run makes some with --record")
+        if len(inside) > 1:
+            names = f"{inside[0].name} to {inside[-1].name}"
+            click.echo(f"the first of {len(inside)} recordings, {names}", err=True)
+        return inside[0] if inside else None
+    if row is not None:
+        raise KnotlessError("--row is for the folder of a run")
+    named = path.name.endswith(".parquet")
+    if named and len(paths) > 1:
+        raise KnotlessError("only one recording is replayed at a time")
+    return path if named else None
+
+
+def _order(file: Path) -> tuple[int, str]:
+    """Return the place of a recording in a folder: rows by their number."""
+    number = file.name.removeprefix("row-").removesuffix(SUFFIX)
+    return int(number) if number.isdecimal() and len(number) < 10 else -1, file.name

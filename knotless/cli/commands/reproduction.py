@@ -1,0 +1,57 @@
+"""``knotless reproduction``: the pages that are generated from stored runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from knotless.base.files import make_folder, read_text, write_all
+from knotless.base.package import CHECKOUT
+from knotless.cli.commands._options import json_option, print_json
+from knotless.experiments.framework.page_parts import PartError
+from knotless.experiments.reproduction import inserts, page
+from knotless.experiments.studies.agreement import page as agreement
+from knotless.results import stored
+from knotless.results.document import whose_rows_may_not_fit
+
+DEFAULT_PAGE = (CHECKOUT or Path()) / "docs" / "reproduction.md"
+AGREEMENT = "agreement.md"
+"""The page, in the same folder, that compares the emulator with the simulator."""
+
+
+@click.command(name="reproduction")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option("--stored", "folder", metavar="DIR", help="Folder of stored runs (experiments/).")
+@click.option("--out", metavar="F.md", help="The page to write (docs/reproduction.md).")
+@json_option
+def command(runs: tuple[str, ...], folder: str | None, out: str | None, as_json: bool) -> None:
+    """Store each RUN (a folder of results), then write the page from all stored runs.
+
+    A folder reproduction/ beside it has a page and plots for each paper, and all figures as CSV;
+    agreement.md compares the emulator with the simulator. Figures in other pages beside it, such
+    as barriers.md, are rewritten too.
+
+    Example: knotless reproduction results/traffic-20261121T080513Z-5298
+    """
+    where = stored.FOLDER if folder is None else Path(folder)
+    kept = [str(stored.keep(Path(run), where)) for run in runs]
+    known = stored.read(where)
+    path = str(DEFAULT_PAGE if out is None else Path(out))
+    with whose_rows_may_not_fit(str(where), stored.StoredError):
+        pages: dict[Path, str | bytes] = {
+            Path(path).parent / name: text for name, text in page.pages(known).items()
+        }
+        pages[Path(path)] = pages.pop(Path(path).parent / page.OVERVIEW)
+        pages[Path(path).with_name(AGREEMENT)] = agreement.text(known)
+        for name in inserts.PAGES:
+            held = Path(path).with_name(name)
+            if held.exists():
+                pages[held] = inserts.written(read_text(held, PartError), known)
+    for folder_of in {name.parent for name in pages}:
+        make_folder(folder_of, stored.StoredError)
+    write_all(pages)
+    if as_json:
+        print_json({"page": path, "stored": kept, "runs": len(known.runs)})
+    else:
+        click.echo(f"{path}: from {len(known.runs)} runs")

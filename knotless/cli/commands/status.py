@@ -1,0 +1,87 @@
+"""``knotless status``: the running fabrics and their state."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from knotless.cli.commands._options import json_option
+from knotless.emulation.cuts import Cut
+from knotless.emulation.datapath import text_of
+from knotless.emulation.names import names_of, running_names
+from knotless.emulation.report import pace, report
+from knotless.emulation.runtime import require_root
+from knotless.routing.flow_control import verdict_text
+
+EXAMPLE = """\b
+Example: knotless status
+         knotless status --name default --json
+"""
+
+
+@click.command("status", epilog=EXAMPLE)
+@click.option("--name", help="Only the fabric with this name.")
+@json_option
+def command(name: str | None, as_json: bool) -> None:
+    """Show the running fabrics, whether their switches have their rules, and problems.
+
+    The exit status is 1 if one of them has a problem, or if the fabric that is named does not run.
+    """
+    require_root()
+    names = [name] if name is not None else running_names()
+    found = [one for one in (report(names_of(each)) for each in names) if one is not None]
+    if as_json:
+        click.echo(json.dumps({"fabrics": found}))
+    elif not found:
+        click.echo(f"no fabric {name!r} is running" if name else "nothing is running")
+    for one in [] if as_json else found:
+        _print_status(one)
+    if any(one["problems"] for one in found) or (name is not None and not found):
+        sys.exit(1)
+
+
+def _print_status(one: dict[str, Any]) -> None:
+    """Print the status of one fabric."""
+    click.echo(f"{one['name']}: {one['fabric']}, {one['phase']}, {text_of(one)}")
+    parts = (
+        f"{role} {part['pid']}{' (started by hand)' if part.get('by_hand') else ''}"
+        for role, part in one["parts"].items()
+        if part["alive"]
+    )
+    click.echo(f"  runs: {', '.join(parts) or 'nothing'}")
+    if controller := one["controller"]:
+        switches = controller.get("switches", {})
+        ready = "ready" if controller.get("ready") else "not ready"
+        rules = sum(switch.get("rules") or 0 for switch in switches.values())
+        port = one["settings"].get("rest_port")
+        click.echo(
+            f"  controller: {ready}, engine {controller.get('engine')}, "
+            f"{rules} rules on {len(switches)} switches, http://127.0.0.1:{port}/status"
+        )
+        if role := controller.get("role"):
+            others = [of for of in role["controllers"] if of != role["active"]]
+            click.echo(
+                f"  active controller: {role['active'] or 'none yet'}; others: {', '.join(others)}"
+            )
+        if drained := controller.get("drained"):
+            click.echo(f"  drained: {', '.join(drained)}")
+        if verdict := controller.get("check"):
+            click.echo(f"  plan: {verdict_text(verdict['flow_control'], verdict['cycle'])}")
+    if emulator := one["emulator"]:
+        click.echo(
+            f"  emulator: {emulator['frames_in_network']} frames in the network, "
+            f"{pace(emulator)}, "
+            f"{'deadlocked' if emulator['deadlock'] else 'no deadlock'}"
+        )
+        for storm in emulator["storms"]:
+            click.echo(
+                f"  watchdog: {storm['channel']}: {storm['detected']} storms detected, "
+                f"{storm['restored']} restored, {storm['dropped_frames']} frames dropped"
+            )
+    if one["cut"]:
+        click.echo(f"  cut: {', '.join(str(Cut.from_json(cut)) for cut in one['cut'])}")
+    for problem in one["problems"]:
+        click.echo(f"  problem: {problem}")

@@ -1,0 +1,50 @@
+"""``knotless topology``: describe a fabric, write it to a file, or draw it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import click
+
+from knotless.base.files import write_whole
+from knotless.cli.commands._options import json_option, print_table
+from knotless.topologies import load
+from knotless.topologies.formats.files import to_text
+
+
+@click.command(name="topology")
+@click.argument("spec")
+@click.option("--out", metavar="F.json", help="Write the fabric to this file as JSON.")
+@click.option("--draw", metavar="F.svg", help="Draw the fabric to this file (SVG, PNG or PDF).")
+@json_option
+def command(spec: str, out: str | None, draw: str | None, as_json: bool) -> None:
+    """Describe the fabric SPEC: a family with sizes (torus,4,4,hosts=2) or a file.
+
+    Example: knotless topology mesh,4,4,hosts=2 --draw mesh.svg
+    """
+    fabric = load(spec)
+    if out is not None:
+        write_whole(out, to_text(fabric))
+    if draw is not None:
+        from knotless.drawing import draw_fabric  # Matplotlib takes a second to load
+
+        draw_fabric(fabric, draw)
+    if as_json:
+        click.echo(to_text(fabric), nl=False)
+        return
+    degrees = Counter(len(ports) for ports in fabric.neighbours.values())
+    rates = sorted(
+        {host.rate_mbps for host in fabric.hosts}.union(link.rate_mbps for link in fabric.links)
+    )
+    print_table(
+        fabric.name,
+        {
+            "switches": len(fabric.switches),
+            "hosts": len(fabric.hosts),
+            "links": len(fabric.links),
+            "links_of_a_switch": [
+                f"{degree} ({count} switches)" for degree, count in sorted(degrees.items())
+            ],
+            "rate_mbps": [f"{rate:g}" for rate in rates],
+        },
+    )

@@ -1,0 +1,81 @@
+"""``knotless traffic``: start and stop traffic on a running fabric."""
+
+from __future__ import annotations
+
+import click
+
+from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.emulation import running_traffic, state
+from knotless.emulation.names import names_of
+from knotless.emulation.running_traffic import LIMITS_MBPS, MAX_SEED, RunningTraffic
+from knotless.emulation.runtime import require_root
+from knotless.experiments.framework.options import FiniteRange
+
+EXAMPLE = """\b
+Example: knotless traffic start shift:2
+         knotless traffic start permutation --rate 5 --seed 3
+         knotless traffic stop
+"""
+
+
+@click.group("traffic", epilog=EXAMPLE)
+def command() -> None:
+    """Start, stop or show traffic on a running fabric."""
+
+
+@command.command("start", epilog="Example: knotless traffic start shift:2 --rate 5")
+@click.argument("pattern")
+@click.option(
+    "--rate",
+    "rate_mbps",
+    type=FiniteRange(*LIMITS_MBPS),
+    metavar="MBPS",
+    help="Rate of each host, in virtual time (default: as fast as it can).",
+)
+@click.option("--seed", type=click.IntRange(0, MAX_SEED), default=1, show_default=True)
+@name_option
+@json_option
+def start(pattern: str, rate_mbps: float | None, seed: int, name: str, as_json: bool) -> None:
+    """Send full frames over UDP between the hosts of PATTERN, until it is stopped.
+
+    PATTERN is one of those of knotless analyse that has no phases, such as shift:2.
+    """
+    require_root()
+    show(running_traffic.start(names_of(name), pattern, rate_mbps, seed), as_json=as_json)
+
+
+@command.command("stop", epilog="Example: knotless traffic stop")
+@name_option
+@json_option
+def stop(name: str, as_json: bool) -> None:
+    """Stop the traffic. What hosts have handed over already is still sent."""
+    require_root()
+    found = running_traffic.stop(names_of(name))
+    if as_json:
+        print_json({"stopped": None if found is None else found.as_json()})
+    else:
+        click.echo("no traffic runs" if found is None else f"{found.pattern} is stopped")
+
+
+@command.command("status", epilog="Example: knotless traffic status --json")
+@name_option
+@json_option
+def status(name: str, as_json: bool) -> None:
+    """Show which traffic runs."""
+    require_root()
+    names = names_of(name)
+    state.require_running(names)
+    show(running_traffic.running(names), as_json=as_json)
+
+
+def show(found: RunningTraffic | None, *, as_json: bool) -> None:
+    """Print which traffic runs."""
+    if as_json:
+        print_json({"traffic": None if found is None else found.as_json()})
+    elif found is None:
+        click.echo("no traffic runs")
+    else:
+        rate = "as fast as they can"
+        if found.rate_mbps is not None:
+            rate = f"at {found.rate_mbps:g} Mbit/s each"
+        click.echo(f"{found.pattern}: {found.flows} flows; the hosts send {rate}")

@@ -1,0 +1,19 @@
+"""``knotless undrain``: use drained links and switches again."""
+
+from __future__ import annotations
+
+import click
+
+from knotless.cli.commands._running import How, change_options, perform
+
+EXAMPLE = """\b
+Example: knotless undrain s5 s1-s2
+"""
+
+
+@click.command("undrain", epilog=EXAMPLE)
+@click.argument("parts", nargs=-1, required=True, metavar="PART...")
+@change_options
+def command(parts: tuple[str, ...], how: How) -> None:
+    """Have the routes use each drained PART again: s5, s1-s2, s1:2-s2:3."""
+    perform("/undrain", {"parts": list(parts)}, how)

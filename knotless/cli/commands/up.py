@@ -1,0 +1,79 @@
+"""``knotless up``: start a fabric in the background."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+from rich.console import Console
+
+from knotless.cli.commands._fabric import checked_plan_of, fabric_options
+from knotless.cli.commands._page import PORT, start_page
+from knotless.emulation.controller import free_port
+from knotless.emulation.datapath import text_of
+from knotless.emulation.names import names_of
+from knotless.emulation.report import report
+from knotless.emulation.runtime import require_root
+from knotless.emulation.supervisor import start
+from knotless.routing.request import PlanRequest
+
+EXAMPLE = """\b
+Example: knotless up torus,4,4 --engine dor
+         knotless status; knotless check --live; knotless down
+         knotless up ring,4 --web
+"""
+
+
+@click.command("up", epilog=EXAMPLE)
+@fabric_options
+@click.option("--web", is_flag=True, help="Serve a live page, as knotless web does.")
+@click.option(
+    "--web-port",
+    type=click.IntRange(0, 65535),
+    default=PORT,
+    show_default=True,
+    help="Port of the page on 127.0.0.1; 0 is any free one.",
+)
+def command(
+    spec: str,
+    request: PlanRequest,
+    rate: float | None,
+    delay: float | None,
+    as_json: bool,
+    web: bool,
+    web_port: int,
+    **options: Any,
+) -> None:
+    """Start fabric SPEC in the background; return when every switch has its rules.
+
+    A plan that can deadlock under the flow control in use is refused.
+    """
+    require_root()
+    checked = checked_plan_of(spec, request, rate, delay, options)
+    plan, fabric = checked.plan, checked.plan.fabric
+    if web:
+        web_port = free_port(web_port, "port of the page")
+    console = Console(stderr=True)
+    with console.status("starting") as spinner:
+        start(plan, options, lambda step: _show(console, spinner, step))
+    names = names_of(options["name"])
+    url = start_page(names, web_port) if web else None
+    found = report(names)
+    if as_json:
+        click.echo(json.dumps(found if url is None else {**(found or {}), "web": url}))
+    else:
+        click.echo(
+            f"{fabric.name} is up as {options['name']!r}: {len(fabric.switches)} switches, "
+            f"{len(fabric.hosts)} hosts, {text_of(found or {})}, engine {plan.engine}, "
+            f"flow control {plan.flow_control}: {checked.verdict.text}"
+        )
+        if url is not None:
+            click.echo(f"page: {url} (token for actions: {names.token_file})")
+
+
+def _show(console: Console, spinner: Any, step: str) -> None:
+    """Show a step; removals stay on the screen."""
+    if step.startswith("removed"):
+        console.print(step, highlight=False)
+    spinner.update(step)

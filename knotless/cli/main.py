@@ -1,0 +1,140 @@
+"""The ``knotless`` command; each subcommand is a module of :mod:`knotless.cli.commands`."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import resource
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from knotless.base.errors import KnotlessError
+from knotless.base.files import reason
+from knotless.base.plugins import module_names
+
+
+class Commands(click.Group):
+    """Imports a subcommand when it is used, so that each loads only the libraries it needs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all subcommands."""
+        del ctx
+        return [name.replace("_", "-") for name in module_names("knotless.cli.commands")]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the subcommand ``cmd_name``, or None if there is none."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command = import_module(f"knotless.cli.commands.{cmd_name.replace('-', '_')}").command
+        if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+            # From here on there may be something to be tidied up.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"knotless.cli.commands.{cmd_name}.command is no click command")
+        return command
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command; exit with 2 and one line for a mistake of the user, 130 for Ctrl-C.
+
+        What the operating system refuses (a full disk, too few open files, too little memory) also
+        gives one line.
+        """
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, False, **extra)
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                # Names of files need not be text that the terminal can show.
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            try:
+                result = super().main(args, prog_name or "knotless", complete_var, False, **extra)
+            except SystemExit as end:
+                result = end.code
+            sys.stdout.flush()
+        except (click.Abort, KeyboardInterrupt):
+            _end(130, "interrupted")
+        except Exception as error:  # noqa: BLE001 - raised again unless it is known
+            if _follows_an_interrupt(error):
+                _end(130, "interrupted")
+            _end_by(error)
+        sys.exit(result if isinstance(result, int) else 0)
+
+
+def _follows_an_interrupt(error: BaseException | None) -> bool:
+    """Tell whether an error was raised while Ctrl-C was handled, such as by closing workers."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _end_by(error: Exception) -> NoReturn:
+    """Exit because of a mistake of the user or of what the system refuses; raise other errors."""
+    if isinstance(error, KnotlessError):
+        _end(2, str(error))
+    if isinstance(error, click.ClickException):
+        _end(2, _one_line(error))
+    if isinstance(error, BrokenPipeError):
+        _end(1)
+    if isinstance(error, MemoryError):
+        _end(2, f"not enough memory: {error}".removesuffix(": "))
+    if isinstance(error, OSError):
+        _end(2, _of_the_system(error))
+    raise error
+
+
+def _end(status: int, message: str | None = None) -> NoReturn:
+    """Say why, and exit."""
+    if message is not None:
+        _say(message)
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        # Python would try to write the rest at its own end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(status)
+
+
+def _of_the_system(error: OSError) -> str:
+    """Return what the operating system complains about, and about which file."""
+    where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+    limit = ""
+    if error.errno == errno.EMFILE:
+        limit = f" (ulimit -n is {resource.getrlimit(resource.RLIMIT_NOFILE)[0]})"
+    return f"{where}{reason(error)}{limit}"
+
+
+def _one_line(error: click.ClickException) -> str:
+    """Return click's error with a hint to the help."""
+    text = error.format_message().replace("\n", " ")
+    context = getattr(error, "ctx", None)
+    return f"{text} (see {context.command_path} --help)" if context is not None else text
+
+
+def _say(text: str) -> None:
+    line = " ".join(text.split("\n"))
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    click.echo(f"knotless: {shown}", err=True)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="knotless")
+def main() -> None:
+    """Design, prove, run and measure lossless Ethernet fabrics that cannot deadlock.
+
+    Example: knotless check --help
+    """

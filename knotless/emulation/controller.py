@@ -1,0 +1,270 @@
+"""The controller of a running fabric: Ryu in the machine's own network namespace."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import psutil
+import yaml
+
+from knotless.base import ports
+from knotless.base.errors import EmulationError
+from knotless.base.package import WORKING_DIRECTORY, python_module
+from knotless.emulation import certificates, rest, state
+from knotless.emulation.certificates import Certificates
+from knotless.emulation.names import NETNS_DIRECTORY, Names, role_of
+from knotless.emulation.ovs import PrivateOvs
+from knotless.emulation.priority import prioritise
+from knotless.emulation.runtime import Runtime, machine_lock
+from knotless.emulation.state import State
+from knotless.emulation.virtual_clock import program_environment
+
+ADDRESS = rest.ADDRESS
+OPENFLOW_PORT = 6653
+REST_PORT = rest.REST_PORT
+READY_LIMIT_S = 60.0
+"""Time for every switch to receive its rules, in addition to :data:`RULES_PER_S`."""
+RULES_PER_S = 5000
+_POLL_S = 0.05
+
+Clock = Literal["real", "virtual"]
+
+
+def free_port(wanted: int, what: str) -> int:
+    """Return ``wanted`` if nobody listens on it; for 0, any free port.
+
+    Raises :class:`EmulationError`, naming the process that listens if it is visible.
+    """
+    try:
+        return ports.free_port(wanted, ADDRESS)
+    except OSError as error:
+        raise EmulationError(
+            f"{what} {wanted} is taken{_holder(wanted)}: "
+            "stop that, or choose another port (see --help)"
+        ) from error
+
+
+def _holder(port: int) -> str:
+    """The process that listens on a port, as ``' by NAME (pid N)'``; empty if not visible."""
+    for connection in psutil.net_connections("tcp"):
+        if (
+            connection.status == psutil.CONN_LISTEN
+            and connection.laddr
+            and connection.laddr.port == port
+            and connection.pid
+        ):
+            try:
+                name = psutil.Process(connection.pid).name()
+            except psutil.NoSuchProcess:
+                continue
+            return f" by {name} (pid {connection.pid})"
+    return ""
+
+
+def write_config(
+    names: Names, plan: dict[str, Any], rest_ports: Sequence[int], *, emulated: bool = True
+) -> None:
+    """Write the configuration of all controllers; ``plan`` holds the plan's keys.
+
+    ``emulated`` is whether the link emulator runs.
+    """
+    config = {
+        "fabric": names.fabric_file.name,
+        **{key: value for key, value in plan.items() if value is not None},
+        "open_vswitch": names.ovs_directory.name,
+        "state_file": names.overrides_file.name,
+        "rest": {"host": ADDRESS, "port": rest_ports[0], "token_file": names.token_file.name},
+    }
+    if len(rest_ports) > 1:
+        config["controllers"] = [f"{ADDRESS}:{port}" for port in rest_ports]
+    if emulated:
+        config["emulator"] = names.emulator_socket.name
+    names.controller_file.write_text(yaml.safe_dump(config), encoding="utf-8")
+
+
+def start(
+    runtime: Runtime, at: rest.Ports, tls: Certificates | None, clock: Clock, number: int = 0
+) -> None:
+    """Start ``ryu-manager`` with the configuration of this runtime's fabric.
+
+    A virtual ``clock`` needs the emulator to run, which publishes it (docs/virtual-clock.md).
+    Returns at once: the switches are created in the meantime (:func:`await_ready`).
+    """
+    manager = Path(sys.executable).with_name("ryu-manager")
+    command = str(manager) if manager.is_file() else shutil.which("ryu-manager")
+    if command is None:
+        raise EmulationError("ryu-manager is not installed: run 'tools/setup.sh'")
+    port = [f"--ofp-{'tcp' if tls is None else 'ssl'}-listen-port", str(at.openflow)]
+    port += ["--wsapi-port", str(at.rest)] if number else []
+    if tls is not None:
+        own = tls.controller
+        port += ["--ctl-privkey", str(own.key), "--ctl-cert", str(own.certificate)]
+        port += ["--ca-certs", str(tls.authority)]
+    child = runtime.spawn(
+        role_of("controller", number),
+        [command, "--ofp-listen-host", ADDRESS, *port, "knotless.controller.app"],
+        environment={
+            "KNOTLESS_CONFIG": str(runtime.names.controller_file),
+            **program_environment(runtime.names, virtual_clock=clock == "virtual"),
+        },
+        directory=WORKING_DIRECTORY,
+    )
+    prioritise(child.pid)
+
+
+def restart(names: Names) -> dict[str, Any]:
+    """Start the controller of a running fabric again, from any process, and wait until it is ready.
+
+    Its configuration file is read again. A controller that still runs is ended first; the switches
+    keep their rules in the meantime. Of several controllers those that are dead are started, or all
+    if none is. Returns the status of the active one. Raises :class:`EmulationError` if the
+    fabric does not run, or has another controller.
+    """
+    with machine_lock():
+        found = state.require_running(names)
+        settings = found.settings
+        if settings.get("controller") != "ryu":
+            raise EmulationError(f"fabric {names.name!r} was started without our own controller")
+        every = rest.ports_of(settings)
+        roles = [role_of("controller", number) for number in range(len(every))]
+        dead = [number for number, role in enumerate(roles) if role in found.missing()]
+        if dead and (other := by_hand(found)) is not None:
+            raise EmulationError(
+                f"a controller that was started by hand (pid {other['pid']}) serves fabric"
+                f" {names.name!r}: end it first"
+            )
+        runtime = Runtime(names, found)
+        tls = certificates.paths(names.tls_directory) if settings.get("tls") else None
+        for number in dead or range(len(every)):
+            runtime.stop(roles[number])
+            free_port(every[number].openflow, "OpenFlow port")
+            free_port(every[number].rest, "REST port")
+            clock = settings.get("controller_clock", "real")
+            start(runtime, every[number], tls, clock, number)
+    return await_ready(runtime, every)
+
+
+def by_hand(found: State) -> dict[str, Any] | None:
+    """Return the status of a controller that answers for a fabric whose own one has ended.
+
+    None if none answers, if it is the controller of another fabric, or one of several.
+    """
+    if len(rest.ports_of(found.settings)) > 1:
+        return None
+    try:
+        answer = rest.status(int(found.settings.get("rest_port", REST_PORT)))
+    except EmulationError:
+        return None
+    return answer if answer.get("fabric") == found.fabric and "pid" in answer else None
+
+
+def await_listening(runtime: Runtime, openflow_port: int, number: int = 0) -> None:
+    """Wait until our controller, if there is one, accepts connections.
+
+    A switch whose connection is refused retries only after seconds. Raises
+    :class:`EmulationError` with the controller's reason if the controller exits first.
+    """
+    role = role_of("controller", number)
+    child = runtime.children.get(role)
+    deadline = time.monotonic() + READY_LIMIT_S
+    while child is not None and time.monotonic() < deadline:
+        if child.poll() is not None:
+            raise EmulationError(f"the {role} has ended: {_reason(runtime, role)}")
+        with socket.socket() as probe:
+            if probe.connect_ex((ADDRESS, openflow_port)) == 0:
+                return
+        time.sleep(_POLL_S)
+
+
+def require_listening(openflow_port: int) -> None:
+    """Raise :class:`EmulationError` unless the user's own controller listens on the port."""
+    with socket.socket() as probe:
+        if probe.connect_ex((ADDRESS, openflow_port)) != 0:
+            raise EmulationError(
+                f"no controller listens on {ADDRESS}:{openflow_port}: "
+                "start it first, for example 'ryu-manager controller/app.py'"
+            )
+
+
+def await_connected(ovs: PrivateOvs) -> None:
+    """Wait until the user's own controller is connected to every switch.
+
+    Rules are left to that controller. Raises :class:`EmulationError`, naming a switch, if some
+    are not connected in time.
+    """
+    deadline = time.monotonic() + READY_LIMIT_S
+    while missing := sorted(name for name, there in ovs.connected().items() if not there):
+        if time.monotonic() > deadline:
+            raise EmulationError(
+                f"the controller is not connected to {missing[0]} and {len(missing) - 1} more "
+                f"switches after {READY_LIMIT_S:.0f} s: does it support OpenFlow 1.3?"
+            )
+        time.sleep(_POLL_S)
+
+
+def target(names: Names, number: int, *, tls: bool) -> str:
+    """Return Open vSwitch's name of a controller, as the switches reach it."""
+    if tls:
+        return f"ssl:{ADDRESS}:{OPENFLOW_PORT + number}"
+    return f"unix:{names.controller_socket(number)}"
+
+
+def start_forwarder(runtime: Runtime, openflow_port: int, *, tls: bool, number: int = 0) -> None:
+    """Start the forwarder from the switches to any controller on ``openflow_port``."""
+    namespace = NETNS_DIRECTORY / runtime.names.switches_namespace()
+    socket_path = runtime.names.controller_socket(number)
+    where = f"{namespace}:{OPENFLOW_PORT + number}" if tls else str(socket_path)
+    role = role_of("forwarder", number)
+    child = runtime.spawn(
+        role,
+        python_module("knotless.emulation.forwarder", where, str(openflow_port)),
+        directory=WORKING_DIRECTORY,
+        stdout=subprocess.PIPE,
+    )
+    runtime.await_ready(role, child)
+    prioritise(child.pid)
+
+
+def await_ready(runtime: Runtime, at: Sequence[rest.Ports]) -> dict[str, Any]:
+    """Wait until every switch has acknowledged exactly its rules; return the status.
+
+    Raises :class:`EmulationError` with the controller's last log line if it exits, or with its
+    problems if it is not ready in time.
+    """
+    begun = time.monotonic()
+    problems: list[str] = ["it does not answer"]
+    limit_s = READY_LIMIT_S
+    while time.monotonic() - begun < limit_s:
+        for role, child in runtime.children.items():
+            if role.startswith("controller") and child.poll() is not None:
+                raise EmulationError(f"the {role} has ended: {_reason(runtime, role)}")
+        try:
+            found = rest.status_of(at)
+        except EmulationError:
+            pass
+        else:
+            if found.get("ready"):
+                return found
+            problems = [str(problem) for problem in found.get("problems", [])]
+            rules = int((found.get("plan") or {}).get("rules") or 0)
+            limit_s = READY_LIMIT_S + rules / RULES_PER_S
+        time.sleep(_POLL_S)
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    raise EmulationError(
+        f"the controller is not ready after {limit_s:.0f} s: "
+        f"{problems[0] if problems else 'switches have not acknowledged their rules'}{more}"
+    )
+
+
+def _reason(runtime: Runtime, role: str) -> str:
+    """Why a controller exited: its own error line, or the last line of its log."""
+    text = runtime.names.log_file(role).read_text(encoding="utf-8", errors="replace")
+    own = [line for line in text.splitlines() if line.startswith("knotless: ")]
+    return own[-1].removeprefix("knotless: ") if own else runtime.last_words(role)

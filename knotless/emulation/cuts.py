@@ -1,0 +1,206 @@
+"""Cutting and mending links of a running fabric, from any process.
+
+After a cut with carrier loss both switches (or switch and host) see what they see when a cable is
+pulled. A silent cut leaves the carrier up: the emulator drops the frames, in both directions or in
+one.
+
+At a switch, carrier loss is the operational state 'dormant' (RFC 2863; the kernel then shows
+NO-CARRIER, and Open vSwitch reports LINK_DOWN). What the switch still sends there reaches the
+emulator, which drops and counts it at once. If the interface were down, the kernel would drop it;
+the emulator would wait for it for 200 ms, in which it would occupy an ingress buffer and pause
+links. A host's interface loses its carrier because the emulator's end goes down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from knotless.base.errors import EmulationError
+from knotless.emulation import namespaces, state, wiring
+from knotless.emulation.daemon import Daemon
+from knotless.emulation.names import Names
+from knotless.emulation.wiring import Cable, End
+from knotless.topologies.formats import files
+
+_LIVE = "mode default state up"
+_DORMANT = "mode dormant state dormant"
+_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A link that is cut; ``channels`` are those that drop frames although there is carrier."""
+
+    link: str
+    carrier: bool
+    channels: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.carrier:
+            return f"{self.link} (no carrier)"
+        return f"{self.link} (silently, {' and '.join(self.channels)})"
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Cut:
+        """Return the cut of an entry that :meth:`as_json` wrote."""
+        return cls(entry["link"], entry["carrier"], tuple(entry["channels"]))
+
+    def as_json(self) -> dict[str, object]:
+        """Return the entry of ``cut`` in ``knotless status --json``."""
+        return {"link": self.link, "carrier": self.carrier, "channels": list(self.channels)}
+
+
+class Cables:
+    """The cables of a running fabric."""
+
+    def __init__(
+        self, names: Names, cables: Sequence[Cable], links: Literal["emulated", "plain"]
+    ) -> None:
+        self._names = names
+        self._cables = cables
+        self._emulated = links == "emulated"
+        self._daemon = Daemon(names.emulator_socket, {})
+
+    @classmethod
+    def of_running(cls, names: Names) -> Cables:
+        """Return those of the fabric with these names.
+
+        Raises :class:`EmulationError` if it is not running.
+        """
+        found = state.require_running(names)
+        fabric = files.read(names.fabric_file)
+        cables = wiring.divided(wiring.wire(fabric), found.settings.get("switch_processes", 1))
+        return cls(names, cables, found.settings.get("links", "emulated"))
+
+    def find(self, text: str) -> list[Cable]:
+        """Return the cables that ``text`` names: ``s1-s2``, ``s1:2-s2:3``, ``h1-s1`` or ``h1``.
+
+        More than one only if parallel links join two switches and no ports are given. Raises
+        :class:`EmulationError` if there is none.
+        """
+        found = [cable for cable in self._cables if text in cable_names(cable)]
+        if found:
+            return found
+        known = ", ".join(cable.name for cable in self._cables[:_SHOWN])
+        more = ", ..." if len(self._cables) > _SHOWN else ""
+        raise EmulationError(f"no link {text[:80]!r}; links are {known}{more}")
+
+    def one(self, text: str) -> Cable:
+        """Return the only cable that ``text`` names; raises :class:`EmulationError`."""
+        first, *others = self.find(text)
+        if others:
+            names = ", ".join(cable.name for cable in (first, *others))
+            raise EmulationError(f"{text!r} is {len(others) + 1} links; write one of {names}")
+        return first
+
+    def of_channel(self, text: str) -> Cable:
+        """Return the cable of a channel, ``s1:2``, or the only one that ``text`` names otherwise.
+
+        Raises :class:`EmulationError`.
+        """
+        for cable in self._cables:
+            if text in (channel_of(cable.a), channel_of(cable.b)):
+                return cable
+        return self.one(text)
+
+    def cut(self, cable: Cable, *, silent: bool = False, sender: str | None = None) -> None:
+        """Cut a link; if ``silent``, frames are dropped while the carrier stays up.
+
+        ``sender`` is the end whose frames alone are dropped; None stands for both. Raises
+        :class:`EmulationError` if the emulator does not answer, or for a silent cut of a plain
+        link.
+        """
+        if sender is not None:
+            if not silent:
+                raise EmulationError("one direction can only be cut silently")
+            if sender not in {end.owner for end in cable.ends}:
+                ends = " or ".join(end.owner for end in cable.ends)
+                raise EmulationError(f"{sender[:80]!r} is not an end of {cable.name}: {ends} is")
+        if silent and not self._emulated:
+            raise EmulationError("plain links have no emulator that could drop frames silently")
+        if self._emulated:
+            # First the frames: the emulator must not send on an interface that is down.
+            if sender is not None:
+                self._daemon.set_link(cable.name, up=True)
+            channel = next((channel_of(e) for e in cable.ends if e.owner == sender), None)
+            self._daemon.set_link(cable.name, up=False, channel=channel)
+        self._set_carrier(cable, up=silent)
+
+    def mend(self, cable: Cable) -> None:
+        """Restore a link, however it was cut; raises :class:`EmulationError`."""
+        self._set_carrier(cable, up=True)
+        if self._emulated:
+            self._daemon.set_link(cable.name, up=True)
+
+    def cuts(self) -> list[Cut]:
+        """Return all links that are cut, in the fabric's order; raises :class:`EmulationError`."""
+        spaces = {part.namespace for cable in self._cables for part in self._parts(cable)}
+        up = {space: namespaces.interfaces_up(space) for space in spaces}
+        dropping: dict[str, list[str]] = {}
+        if self._emulated:
+            for channel in self._daemon.counters()["channels"]:
+                if not channel["up"]:
+                    dropping.setdefault(channel["link"], []).append(channel["channel"])
+        found = []
+        for cable in self._cables:
+            carrier = all(part.interface in up[part.namespace] for part in self._parts(cable))
+            if not carrier or cable.name in dropping:
+                channels = tuple(dropping.get(cable.name, ())) if carrier else ()
+                found.append(Cut(cable.name, carrier, channels))
+        return found
+
+    def _set_carrier(self, cable: Cable, *, up: bool) -> None:
+        commands: dict[str, list[str]] = {}
+        for part in self._parts(cable):
+            line = f"link set {part.interface} {part.up if up else part.down}"
+            commands.setdefault(part.namespace, []).append(line)
+        for namespace, lines in commands.items():
+            namespaces.ip_batch(lines, namespace=namespace)
+
+    def _parts(self, cable: Cable) -> list[Part]:
+        """Return the interfaces whose state is changed to cut this cable."""
+        names, (up, down) = self._names, (_LIVE, _DORMANT) if self._emulated else ("up", "down")
+        hosts = [end.inner for end in cable.ends if end.host is not None and self._emulated]
+        switches = [end for end in cable.ends if end.host is None]
+        return [
+            *(Part(names.links_namespace, name, "up", "down") for name in hosts),
+            *(
+                Part(names.switches_namespace(end.process), end.interface, up, down)
+                for end in switches
+            ),
+        ]
+
+
+@dataclass(frozen=True)
+class Part:
+    """An interface, and the arguments of ``ip link set`` that give and take its carrier."""
+
+    namespace: str
+    interface: str
+    up: str
+    down: str
+
+
+def channel_of(end: End) -> str:
+    """Return the name of the channel that leaves by this end: ``s1:2``, or ``h1`` for a host."""
+    return end.owner if end.host is not None else f"{end.owner}:{end.port}"
+
+
+def cable_names(cable: Cable) -> set[str]:
+    """Return all texts that name a cable: with and without ports, from either end."""
+    a, b = cable.ends
+    names = {cable.name}
+    for near, far in ((a, b), (b, a)):
+        names |= {
+            f"{one}-{other}"
+            for one in _end_names(near)
+            for other in _end_names(far)
+            if (":" in one) == (":" in other) or a.host is not None
+        }
+    return names
+
+
+def _end_names(end: End) -> Iterable[str]:
+    return {end.owner, channel_of(end)}

@@ -1,0 +1,212 @@
+"""The link emulator: start, and a typed client of the protocol in docs/emulator-protocol.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict, cast
+
+from knotless.base.errors import EmulationError
+from knotless.base.package import native
+from knotless.emulation.runtime import Runtime
+
+BINARY = native("knotless-emulator")
+REQUEST_LIMIT_S = 20.0
+WRITTEN_POLL_S = 0.05
+_ANSWER_LIMIT_BYTES = 1 << 28
+
+
+class PriorityCounters(TypedDict):
+    """Counters of one priority of one channel."""
+
+    priority: int
+    tx_frames: int
+    tx_bytes: int
+    paused_us: int
+    pauses: int
+    queue_bytes: int
+    queue_peak_bytes: int
+    account_bytes: int
+    account_peak_bytes: int
+
+
+ChannelCounters = TypedDict(
+    "ChannelCounters",
+    {
+        "channel": str,
+        "from": str,
+        "to": str,
+        "link": str,
+        "rate_mbps": float,
+        "tx_frames": int,
+        "tx_bytes": int,
+        "rx_frames": int,
+        "rx_bytes": int,
+        "dropped_frames": int,
+        "up": bool,
+        "drops": dict[str, int],
+        "storms": dict[str, int],
+        "host_pauses": dict[str, int] | None,
+        "priorities": list[PriorityCounters],
+    },
+)
+"""Counters of one channel (in this form because ``from`` is a Python keyword)."""
+
+
+class Counters(TypedDict):
+    """The answer to ``counters``; ``now_us`` is virtual time."""
+
+    now_us: int
+    channels: list[ChannelCounters]
+    lost_frames: int
+    nfqueue: Any
+
+
+@dataclass(frozen=True)
+class Deadlock:
+    """Channels that wait for each other, each written ``SWITCH:PORT/PRIORITY``.
+
+    ``cycle`` is one of their cycles, from its smallest channel on (order of the fabric's
+    switches, port, priority). ``members`` are all deadlocked channels. ``since_us`` is in
+    virtual time.
+    """
+
+    since_us: int
+    cycle: tuple[str, ...]
+    members: tuple[str, ...]
+
+
+class Daemon:
+    """A client of the running link emulator. Every call is one connection and one request.
+
+    All methods raise :class:`EmulationError` if the emulator is unreachable or refuses.
+    ``order`` is the index of each switch in the fabric.
+    """
+
+    def __init__(self, path: Path, order: Mapping[str, int]) -> None:
+        self._path = path
+        self._order = order
+
+    def request(self, do: str, **fields: Any) -> dict[str, Any]:
+        """Send one request and return its answer without ``ok``."""
+        line = json.dumps({"do": do, **fields}).encode() + b"\n"
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(REQUEST_LIMIT_S)
+                connection.connect(str(self._path))
+                connection.sendall(line)
+                with connection.makefile("rb") as reader:
+                    text = reader.readline(_ANSWER_LIMIT_BYTES)
+        except OSError as error:
+            raise EmulationError(f"the link emulator does not answer: {error}") from error
+        try:
+            answer = json.loads(text)
+            ok = answer.pop("ok")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise EmulationError(f"the link emulator answers {text[:80]!r} to {do!r}") from error
+        if not ok:
+            raise EmulationError(f"the link emulator refuses {do!r}: {answer.get('error')}")
+        return dict(answer)
+
+    def status(self) -> dict[str, Any]:
+        """Version, both clocks, stretch, holds, validity, deadlock, frames in the network."""
+        return self.request("status")
+
+    def counters(self) -> Counters:
+        """Counters of every channel and priority since the last reset."""
+        return cast(Counters, self.request("counters"))
+
+    def deadlock(self) -> Deadlock | None:
+        """Return the current deadlock, or None."""
+        found = self.request("deadlock")["deadlock"]
+        if found is None:
+            return None
+        return Deadlock(
+            int(found["since_us"]),
+            tuple(self._from_smallest(found["cycle"])),
+            tuple(sorted(found["members"], key=self._place)),
+        )
+
+    def reset(
+        self,
+        *,
+        flow_control: str | None = None,
+        links: Sequence[Mapping[str, Any]] = (),
+    ) -> float:
+        """Empty every queue and set every counter to zero; return the virtual time, microseconds.
+
+        ``flow_control`` is one of :data:`knotless.base.flow_control.FLOW_CONTROLS` and applies to
+        all links; ``links`` holds changes of settings by link name.
+        """
+        fields: dict[str, Any] = {}
+        if flow_control is not None:
+            fields["flow_control"] = flow_control
+        if links:
+            fields["links"] = [dict(link) for link in links]
+        return float(self.request("reset", **fields)["now_us"])
+
+    def set_link(self, name: str, *, up: bool, channel: str | None = None) -> None:
+        """Have a link, or only one of its channels, drop all frames, or restore it."""
+        fields = {} if channel is None else {"channel": channel}
+        self.request("link", name=name, up=up, **fields)
+
+    def capture(self, link: str, file: Path) -> None:
+        """Start to write both directions of a link, PAUSE frames included, to a pcap file."""
+        self.request("capture", link=link, file=str(file))
+
+    def capture_stop(self, link: str) -> int:
+        """Stop a capture and return the number of packets in its file, when all are written.
+
+        Raises :class:`EmulationError` if packets are missing because the disk was too slow.
+        """
+        deadline = time.monotonic() + REQUEST_LIMIT_S
+        while not (ended := self.request("capture-stop", link=link))["written"]:
+            if time.monotonic() > deadline:
+                raise EmulationError(f"the capture of {link} is not written: the disk is too slow")
+            time.sleep(WRITTEN_POLL_S)
+        if ended["missed"]:
+            raise EmulationError(
+                f"the capture of {link} lacks {ended['missed']} of"
+                f" {ended['packets'] + ended['missed']} packets: the disk is too slow"
+            )
+        return int(ended["packets"])
+
+    def _place(self, channel: str) -> tuple[int, int, int]:
+        switch, _, rest = channel.partition(":")
+        port, _, priority = rest.partition("/")
+        return (self._order.get(switch, len(self._order)), int(port or 0), int(priority or 0))
+
+    def _from_smallest(self, cycle: Sequence[str]) -> list[str]:
+        """Rotate a cycle so that it starts with its smallest channel in the fabric's order."""
+        if not cycle:
+            return []
+        start = min(range(len(cycle)), key=lambda i: self._place(cycle[i]))
+        return [*cycle[start:], *cycle[:start]]
+
+
+def start(runtime: Runtime, config: Mapping[str, Any]) -> None:
+    """Start the link emulator with ``config`` and wait until it is ready.
+
+    Raises :class:`EmulationError` if it is not built or does not start.
+    """
+    names = runtime.names
+    if not os.access(BINARY, os.X_OK):
+        raise EmulationError(f"{BINARY} is not built: run 'tools/setup.sh'")
+    with names.emulator_file.open("w", encoding="utf-8") as file:
+        json.dump(config, file, indent=1)
+    child = runtime.spawn(
+        "emulator",
+        [
+            str(BINARY),
+            *("--config", str(names.emulator_file)),
+            *("--socket", str(names.emulator_socket)),
+        ],
+        stdout=subprocess.PIPE,
+    )
+    runtime.await_ready("emulator", child)

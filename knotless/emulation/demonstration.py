@@ -1,0 +1,60 @@
+"""A deadlock on purpose, and its end: what a demonstration of a running fabric needs."""
+
+from __future__ import annotations
+
+import time
+
+from knotless.base.errors import EmulationError
+from knotless.emulation import running_traffic, state
+from knotless.emulation.daemon import Daemon, Deadlock
+from knotless.emulation.names import Names
+from knotless.emulation.ovs_dump import live_state
+from knotless.emulation.waiting import emptied
+from knotless.verification.check import verdict_of
+
+FREEZE_LIMIT_S = 30.0
+_LOOK_EVERY_S = 0.1
+
+
+def freeze(names: Names, limit_s: float = FREEZE_LIMIT_S) -> Deadlock:
+    """Deadlock a running fabric, and return the deadlock when the emulator has detected it.
+
+    The flows that can close a cycle according to the rules in the switches send as fast as they
+    can until it is closed. Raises :class:`EmulationError` if the rules allow no deadlock, if the
+    fabric is deadlocked already, if other traffic runs, or after ``limit_s`` without a deadlock.
+    """
+    fabric = state.require_emulated(names)
+    daemon = Daemon(names.emulator_socket, fabric.switch_index)
+    if daemon.deadlock() is not None:
+        raise EmulationError("it is deadlocked already: 'knotless release' ends that")
+    verdict = verdict_of(*live_state(names.name))
+    if verdict.acyclic:
+        raise EmulationError(f"there is nothing to freeze: by the rules, it {verdict.text}")
+    index = fabric.host_index
+    pairs = {(of.source, of.destination): None for of in verdict.witnesses}
+    flows = [(index[a], index[b]) for a, b in pairs if a in index and b in index]
+    if not flows:
+        raise EmulationError("only broadcasts close a cycle here: no flows of hosts can")
+    running_traffic.start_flows(names, fabric, "freeze", flows)
+    try:
+        deadline = time.monotonic() + limit_s
+        while (found := daemon.deadlock()) is None:
+            if time.monotonic() > deadline:
+                raise EmulationError(f"no deadlock after {limit_s:g} s of {len(flows)} flows")
+            time.sleep(_LOOK_EVERY_S)
+        return found
+    finally:
+        running_traffic.stop(names)
+
+
+def release(names: Names) -> bool:
+    """End a deadlock: stop our traffic and drop all frames; return whether the fabric is quiet.
+
+    All counters begin at zero. Raises :class:`EmulationError` if there is no deadlock.
+    """
+    fabric = state.require_emulated(names)
+    daemon = Daemon(names.emulator_socket, fabric.switch_index)
+    if daemon.deadlock() is None:
+        raise EmulationError("there is no deadlock to release")
+    running_traffic.stop(names)
+    return emptied(daemon, str(state.require_running(names).settings["flow_control"]))

@@ -1,0 +1,107 @@
+"""Hosts: a network namespace with one interface; the emulator can hold back its packets."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from knotless.emulation import namespaces
+from knotless.emulation.mn import Host
+from knotless.emulation.names import Names
+from knotless.emulation.wiring import NFQUEUE
+from knotless.topologies import fabric as description
+
+TCP_RTO_MS = 200
+"""Linux's least time until TCP retransmits (TCP_RTO_MIN)."""
+
+_CONFIGURE = """
+interface=$1 queue=$2
+ethtool -K "$interface" tx off tso off gso off gro off rxvlan off txvlan off
+[ -z "$queue" ] || exec iptables -w -A OUTPUT ! -o lo -j NFQUEUE --queue-num "$queue"
+"""
+
+
+class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
+    """A Mininet host in its own network namespace, which is also called ``kn-FABRIC.HOST``.
+
+    ``popen``, ``cmd`` and the prompt work as in Mininet. Processes started here get
+    ``environment`` (:func:`knotless.emulation.virtual_clock.program_environment`).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        names: Names,
+        host: description.Host,
+        prefix: int = 8,
+        environment: Mapping[str, str],
+        **params: Any,
+    ) -> None:
+        self._names = names
+        self._environment = environment
+        self.description = host
+        self._prefix = prefix
+        super().__init__(name, ip=f"{host.ip}/{prefix}", **params)
+        # In a host's mount namespace the names of other network namespaces are visible, but not
+        # the namespaces, so every `ip` command would print warnings.
+        self.cmd("mount -t tmpfs tmpfs /run/netns")
+
+    def _popen(self, cmd: list[str], **params: Any) -> subprocess.Popen[bytes]:
+        environment = params.pop("env", None) or os.environ
+        process: subprocess.Popen[bytes] = super()._popen(
+            cmd, env={**environment, **self._environment}, **params
+        )
+        return process
+
+    @property
+    def namespace(self) -> str:
+        """The name of this host's network namespace."""
+        return self._names.host_namespace(self.name)
+
+    def configure(
+        self,
+        interface: str,
+        *,
+        held: bool,
+        known: Sequence[description.Host] = (),
+        slow_down: float = 1.0,
+    ) -> None:
+        """Set up offloads and addresses and open the interface.
+
+        Offloads are off: the emulator appends a trailer to each frame, so checksums must be
+        final and frames no longer than on the wire. ``held`` sends outgoing IP packets
+        through the queue that the emulator releases (NFQUEUE), so that a sender blocks, as with
+        a paused network card, instead of losing packets. ``known`` hosts get permanent ARP
+        entries. TCP retransmits after 200 ms at the earliest, times ``slow_down``.
+        """
+        script = namespaces.NO_IPV6 + _CONFIGURE
+        namespaces.run_script(self.namespace, script, interface, str(NFQUEUE) if held else "")
+        own = self.description
+        network = ipaddress.ip_interface(f"{own.ip}/{self._prefix}").network
+        rto_ms = round(TCP_RTO_MS * slow_down)
+        neighbours = (
+            f"neigh replace {host.ip} lladdr {host.mac} dev {interface} nud permanent"
+            for host in known
+            if host.name != own.name
+        )
+        namespaces.ip_batch(
+            [
+                "link set lo up",
+                f"address add {own.ip}/{self._prefix} brd + dev {interface}",
+                f"link set {interface} up",
+                # In place of the kernel's own route, which has no rto_min. For an empty prefix the
+                # kernel adds none.
+                f"route replace {network} dev {interface} src {own.ip} rto_min {rto_ms}ms",
+                *neighbours,
+            ],
+            namespace=self.namespace,
+        )
+
+    def tell_mininet(self, interface: Any) -> None:
+        """Give Mininet the addresses that :meth:`configure` has set."""
+        interface.ip, interface.prefixLen = self.description.ip, str(self._prefix)
+        interface.mac = self.description.mac

@@ -1,0 +1,94 @@
+"""The hosts and switches of a running fabric, as Mininet knows them."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from knotless.emulation import namespaces, wiring
+from knotless.emulation.host import EmulatedHost
+from knotless.emulation.mn import Mininet, setLogLevel
+from knotless.emulation.names import Names
+from knotless.emulation.ovs import PrivateOvs
+from knotless.emulation.switch import EmulatedSwitch
+from knotless.topologies.fabric import Fabric, Host, Switch
+
+LEARNED_ADDRESSES_LIMIT = 1024
+"""The kernel's gc_thresh3: the number of ARP entries of all hosts together."""
+AT_ONCE = 4
+"""Nodes that are started or configured at the same time."""
+
+
+def make(
+    fabric: Fabric,
+    names: Names,
+    ovs: PrivateOvs,
+    *,
+    ports: Mapping[str, Mapping[int, str]],
+    controllers: Sequence[str],
+    environment: Mapping[str, str],
+) -> Any:
+    """Return a Mininet with all hosts and switches, but without links.
+
+    ``ports`` are the interfaces of each switch, ``controllers`` are Open vSwitch's names of
+    their controllers. ``environment`` is that of programs on hosts.
+    """
+    setLogLevel("warning")
+    # Mininet's own initialisation would change sysctl settings of the whole machine.
+    Mininet.inited = True
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    net = Mininet(controller=None, build=False)
+    prefix = wiring.prefix_length(fabric)
+
+    def host(description: Host) -> EmulatedHost:
+        return EmulatedHost(
+            description.name,
+            names=names,
+            host=description,
+            prefix=prefix,
+            environment=environment,
+        )
+
+    def switch(description: Switch) -> EmulatedSwitch:
+        return EmulatedSwitch(
+            description,
+            names=names,
+            ovs=ovs,
+            ports=ports.get(description.name, {}),
+            controllers=controllers,
+        )
+
+    # Each node waits for its shell's prompt, and each host for its network namespace.
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        net.hosts += pool.map(host, fabric.hosts)
+        net.switches += pool.map(switch, fabric.switches)
+    net.nameToNode |= {node.name: node for node in net.hosts + net.switches}
+    net.built = True
+    namespaces.ip_batch(f"netns attach {node.namespace} {node.pid}" for node in net.hosts)
+    return net
+
+
+def configure(
+    net: Any, fabric: Fabric, static_arp: bool | None, *, held: bool, slow_down: float
+) -> None:
+    """Give all hosts of a Mininet with links their addresses.
+
+    They know all others from the start if ``static_arp``, or, if that is None, if they could not
+    learn them. ``held`` is whether the emulator holds their packets; ``slow_down`` is how much
+    slower than real time virtual time is at least, for TCP's timers.
+    """
+    hosts, known = fabric.hosts, static_arp
+    if known is None:
+        known = len(hosts) * (len(hosts) - 1) > LEARNED_ADDRESSES_LIMIT
+
+    def one(node: EmulatedHost) -> None:
+        interface = node.defaultIntf()
+        known_hosts = hosts if known else ()
+        node.configure(interface.name, held=held, known=known_hosts, slow_down=slow_down)
+        node.tell_mininet(interface)
+
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        list(pool.map(one, net.hosts))

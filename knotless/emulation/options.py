@@ -1,0 +1,86 @@
+"""Options of a running fabric that must agree with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from knotless.base.errors import EmulationError
+from knotless.base.flow_control import AUTO
+from knotless.routing.flow_control import resolved
+from knotless.routing.plan import make_plan
+from knotless.routing.request import PlanRequest
+from knotless.topologies.fabric import Fabric
+
+PORTS_OF_ONE = 256
+"""Unless a number is asked for, a fabric with more ports has several Open vSwitch processes."""
+PORTS_OF_EACH = 50
+"""Then each has about as many ports. Both are fitted; see docs/decisions/switch-processes.md."""
+MOST_PROCESSES = 32
+
+
+def with_flow_control(
+    fabric: Fabric, request: PlanRequest, *, links: str, controller: str
+) -> PlanRequest:
+    """Return the request with ``auto`` flow control resolved.
+
+    Without our controller there is no plan: PAUSE. Raises :class:`EmulationError` for flow control
+    on plain links.
+    """
+    chosen: str = request.flow_control
+    if links == "plain":
+        if chosen not in (AUTO, "none"):
+            raise EmulationError(f"plain links have no flow control: omit {chosen!r}")
+        chosen = "none"
+    elif chosen == AUTO and controller == "ryu":
+        chosen = make_plan(fabric, request).flow_control
+    return request.but(flow_control=resolved(chosen, 1))
+
+
+def switch_processes(
+    asked: int | None, fabric: Fabric, *, links: str, datapath: str, tls: bool
+) -> int:
+    """Return how many Open vSwitch processes share the switches; None: as its ports need.
+
+    On each wake-up the userspace datapath polls all ports of its process
+    (docs/decisions/switch-processes.md). Plain links and connections of TLS join the switches in
+    one network namespace, so they have one process. Raises :class:`EmulationError`.
+    """
+    one = {
+        "--links plain": links == "plain",
+        "--tls": tls,
+        "the kernel's datapath": datapath == "kernel",
+    }
+    why = next((option for option, given in one.items() if given), None)
+    if asked is not None:
+        if asked > 1 and why:
+            raise EmulationError(f"{why} needs --switch-processes 1: omit {asked}")
+        return asked
+    ports = 2 * len(fabric.links) + len(fabric.hosts)
+    if why or ports <= PORTS_OF_ONE:
+        return 1
+    return min(MOST_PROCESSES, -(-ports // PORTS_OF_EACH))
+
+
+def check_tagging(fabric: Fabric, *, links: str, tagged: Collection[str] | None) -> None:
+    """Check the options of a fabric whose hosts tag; ``tagged`` are those whose tags are known.
+
+    Raises :class:`EmulationError`.
+    """
+    if links == "plain":
+        raise EmulationError(
+            "tagging by hosts needs emulated links: the emulator is the interface that tags"
+        )
+    if tagged is None or set(tagged) != set(fabric.host_index):
+        raise EmulationError("tagging by hosts needs the plan's host_tags, of every host")
+
+
+def check_controllers(
+    *, controller: str, controllers: int, clock: str, tls: bool, links: str
+) -> None:
+    """Check the options of the controllers; raises :class:`EmulationError`."""
+    if tls and controller != "ryu":
+        raise EmulationError("--tls needs our own controller: omit --controller")
+    if controllers != 1 and controller != "ryu":
+        raise EmulationError("--controllers starts our own ones: omit --controller")
+    if clock == "virtual" and (links, controller) != ("emulated", "ryu"):
+        raise EmulationError("--controller-clock needs our own controller and emulated links")

@@ -1,0 +1,97 @@
+"""The rules in the switches of a running fabric, read with ovs-ofctl."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from knotless.base.errors import PlanError, RuleError
+from knotless.emulation import state
+from knotless.emulation.names import Names, names_of
+from knotless.forwarding.openflow.directory import read_tags
+from knotless.forwarding.openflow.ofctl_parser import parse
+from knotless.forwarding.openflow.reader import state_of_rules
+from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
+from knotless.forwarding.state import ForwardingState
+from knotless.routing.multicast import MulticastGroup, groups_of
+from knotless.routing.request import PlanRequest
+from knotless.topologies.fabric import Fabric
+from knotless.topologies.formats.files import read
+
+_TIMEOUT_S = 60
+
+
+def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
+    """Return the running fabric called ``name``, its switches' current rules and its flow control.
+
+    The flow control is one of :data:`knotless.routing.flow_control.CHOICES`; ``auto`` if unknown.
+
+    Raises
+    ------
+    RuleError
+        No such fabric is running, the user is not root, or a switch does not answer.
+    EmulationError
+        A fabric cannot have such a name.
+
+    """
+    names = names_of(name)
+    if os.geteuid() != 0:
+        raise RuleError("check --live reads the switches' sockets: run it as root")
+    if not names.fabric_file.exists():
+        raise RuleError(f"no fabric {name!r} is running; start one with knotless up")
+    fabric = read(names.fabric_file)
+    rules: dict[str, SwitchRules] = {}
+    for switch in fabric.switches:
+        flows = _dump(names.ovs_directory, switch.name, "dump-flows")
+        groups = _dump(names.ovs_directory, switch.name, "dump-groups")
+        try:
+            rules[switch.name] = parse(flows, groups)
+        except RuleError as error:
+            raise error.within(switch.name) from None
+    return fabric, rules, _request(names).flow_control
+
+
+def live_multicast(fabric: Fabric, name: str) -> tuple[MulticastGroup, ...]:
+    """Return the multicast groups with which the fabric called ``name`` was started."""
+    try:
+        return groups_of(fabric, dict(_request(names_of(name)).multicast))
+    except PlanError:
+        return ()
+
+
+def live_state(name: str) -> tuple[ForwardingState, str]:
+    """Return what :func:`read_live` reads as a forwarding state, and the flow control in use."""
+    fabric, rules, in_use = read_live(name)
+    tags = read_tags(fabric, names_of(name).directory)
+    return state_of_rules(fabric, rules, live_multicast(fabric, name), tags), in_use
+
+
+def _request(names: Names) -> PlanRequest:
+    """Return the request of the fabric's plan, or the default one if it is unknown."""
+    known = state.read(names)
+    try:
+        return PlanRequest.from_settings(known.settings) if known else PlanRequest()
+    except (LookupError, TypeError, ValueError, AttributeError, PlanError):
+        return PlanRequest()
+
+
+def _dump(ovs: Path, switch: str, what: str) -> str:
+    command = ["ovs-ofctl", "-O", "OpenFlow13", "--no-names", what, f"unix:{ovs / switch}.mgmt"]
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, "OVS_RUNDIR": str(ovs)},
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise RuleError("ovs-ofctl is not installed; run tools/setup.sh") from None
+    except subprocess.TimeoutExpired:
+        raise RuleError(f"{switch}: no answer to {what} within {_TIMEOUT_S} s") from None
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or ["ovs-ofctl failed"]
+        raise RuleError(f"{switch}: {lines[-1]}")
+    return done.stdout

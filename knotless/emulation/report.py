@@ -1,0 +1,123 @@
+"""The status of a fabric: its parts, controller, pace of virtual time and deadlock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from knotless.base.errors import EmulationError, KnotlessError
+from knotless.base.pause_storms import name_flows
+from knotless.base.pause_storms import problems as storm_problems
+from knotless.emulation import controller, rest, state
+from knotless.emulation.cuts import Cables
+from knotless.emulation.daemon import Daemon
+from knotless.emulation.names import Names
+from knotless.emulation.state import State
+from knotless.topologies.formats import files
+
+
+def report(names: Names) -> dict[str, Any] | None:
+    """Return the status of a fabric as plain values, or None if there is none.
+
+    Keys: ``name fabric phase owner parts settings controller emulator cut problems``. ``phase`` is
+    starting, ready or dead. ``problems`` are texts of one line, none if all is well.
+    ``controller`` and ``emulator`` are their own status, null if unavailable. ``cut`` lists the
+    links that ``knotless cut`` has cut, null if unknown. A controller that a user has started by
+    hand, after ours has ended, counts as the fabric's part.
+    """
+    found = state.read(names)
+    if found is None:
+        return None
+    problems: list[str] = []
+    if not found.running:
+        problems.append(
+            f"its owner has died: 'knotless down --name {names.name}' removes what remains"
+        )
+    parts: dict[str, dict[str, object]] = {
+        role: {"pid": process.pid, "alive": role not in found.missing()}
+        for role, process in sorted(found.processes.items())
+    }
+    other = controller.by_hand(found) if "controller" in found.missing() else None
+    if other is not None:
+        parts["controller"] = {"pid": other["pid"], "alive": True, "by_hand": True}
+    problems += [
+        f"{role} has died: {names.log_file(role)} may say why"
+        for role in found.missing()
+        if not parts[role]["alive"]
+    ]
+    return {
+        "name": found.name,
+        "fabric": found.fabric,
+        "phase": found.phase if found.running else "dead",
+        "started_at": found.started_at,
+        "owner": found.owner.pid,
+        "parts": parts,
+        "settings": found.settings,
+        "controller": _controller(found, parts, problems),
+        "emulator": _emulator(names, found, problems),
+        "cut": _cuts(names, found, problems),
+        "problems": problems,
+    }
+
+
+def _cuts(names: Names, found: State, problems: list[str]) -> list[dict[str, object]] | None:
+    if found.phase != "ready" or not found.running or "emulator" in found.missing():
+        return None
+    try:
+        return [cut.as_json() for cut in Cables.of_running(names).cuts()]
+    except KnotlessError as error:
+        problems.append(str(error))
+        return None
+
+
+def _controller(
+    found: State, parts: dict[str, dict[str, object]], problems: list[str]
+) -> dict[str, Any] | None:
+    remote = found.settings.get("controller") == "remote"
+    if not remote and not any(
+        part["alive"] for role, part in parts.items() if role.startswith("controller")
+    ):
+        return None
+    try:
+        status = rest.status_of(rest.ports_of(found.settings))
+    except EmulationError as error:
+        # The user's own controller may lack our REST interface.
+        if found.phase == "ready" and not remote:
+            problems.append(str(error))
+        return None
+    problems += [f"controller: {problem}" for problem in status.get("problems", [])]
+    return status
+
+
+def _emulator(names: Names, found: State, problems: list[str]) -> dict[str, Any] | None:
+    if "emulator" not in found.processes or "emulator" in found.missing():
+        return None
+    try:
+        fabric = files.read(names.fabric_file)
+        daemon = Daemon(names.emulator_socket, fabric.switch_index)
+        status = daemon.status()
+        deadlock = daemon.deadlock()
+    except KnotlessError as error:
+        if found.phase == "ready":
+            problems.append(str(error))
+        return None
+    if deadlock is not None:
+        status["deadlock"] = {"since_us": deadlock.since_us, "cycle": list(deadlock.cycle)}
+        problems.append(f"deadlock: {' waits for '.join([*deadlock.cycle, deadlock.cycle[0]])}")
+    name_flows(status["pausing_hosts"], {host.mac: host.name for host in fabric.hosts})
+    problems += storm_problems(status)
+    problems += [f"link emulator: {problem}" for problem in status["problems"]]
+    return status
+
+
+def pace(status: Mapping[str, Any]) -> str:
+    """Describe how fast virtual time passes, and what holds it, in one line."""
+    stretch, now = status["stretch"], status["stretch_now"]
+    if stretch is None:
+        return "virtual time stands still"
+    lost = {cause: hold["ms"] for cause, hold in status["holds"].items() if hold["ms"]}
+    held = ", ".join(f"{cause} {ms:.0f} ms" for cause, ms in lost.items()) or "none"
+    slowest = status["slowest_switch"]
+    switch = "" if slowest is None else f", slowest switch {slowest['switch']}"
+    recent = "" if now is None else f" ({now:.2f} now)"
+    return f"stretch {stretch:.2f}{recent}, held: {held}{switch}"

@@ -1,0 +1,143 @@
+"""The HTTP interface of a running fabric's controller."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from knotless.base.errors import EmulationError
+from knotless.base.files import read_text
+from knotless.emulation import certificates, state
+from knotless.emulation.names import Names
+
+ADDRESS = certificates.ADDRESS
+REST_PORT = 8080
+REQUEST_LIMIT_S = 10.0
+MAX_ANSWER_BYTES = 256 << 20
+CHANGE_LIMIT_S = 600.0
+"""Time for the steps of a change to be planned and proven, on a large fabric."""
+
+
+class BusyError(EmulationError):
+    """The controller refuses a change for now: another goes on, or it is not the active one."""
+
+
+Address = tuple[str, int]
+"""Host and port of a controller's REST interface."""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where one controller of a fabric listens, on :data:`ADDRESS`."""
+
+    openflow: int
+    rest: int
+
+
+def ports_of(settings: Mapping[str, Any]) -> list[Ports]:
+    """Return where all controllers of a fabric with these settings listen."""
+    if more := settings.get("controller_ports"):
+        return [Ports(*pair) for pair in more]
+    return [Ports(int(settings.get("openflow_port", 0)), int(settings.get("rest_port", REST_PORT)))]
+
+
+class Controller:
+    """The controller of a running fabric; of several, the active one.
+
+    Raises :class:`EmulationError` if the fabric does not run, or has no controller of ours.
+    """
+
+    def __init__(self, names: Names) -> None:
+        settings = state.require_running(names).settings
+        if settings.get("controller") == "none":
+            raise EmulationError(f"fabric {names.name!r} was started without a controller")
+        self._names, self._all = names, ports_of(settings)
+
+    @property
+    def at(self) -> Address:
+        """Host and port of the active controller."""
+        if len(self._all) == 1:
+            return (ADDRESS, self._all[0].rest)
+        return (ADDRESS, _active(self._all)[0])
+
+    def status(self) -> dict[str, Any]:
+        """Return ``GET /status``; raises :class:`EmulationError`."""
+        return status_of(self._all)
+
+    def post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
+        """Request a change; raises :class:`EmulationError` with the reason if it is refused.
+
+        :class:`BusyError`: it may be accepted later.
+        """
+        token = read_text(self._names.token_file, EmulationError).strip()
+        return post(self.at, path, body, token)
+
+
+def status(rest_port: int) -> dict[str, Any]:
+    """Return the controller's ``GET /status``; raises :class:`EmulationError` if unreachable."""
+    return exchange((ADDRESS, rest_port), "GET", "/status")
+
+
+def status_of(controllers: Sequence[Ports]) -> dict[str, Any]:
+    """Return the status of the active controller, or of another one if none is.
+
+    Raises :class:`EmulationError` if none answers.
+    """
+    return _active(controllers)[1]
+
+
+def _active(controllers: Sequence[Ports]) -> tuple[int, dict[str, Any]]:
+    """Return REST port and status of the active controller, else of the first that answers."""
+    found: list[tuple[int, dict[str, Any]]] = []
+    for ports in controllers:
+        try:
+            found.append((ports.rest, status(ports.rest)))
+        except EmulationError:
+            continue
+        role = found[-1][1].get("role")
+        if not role or role["state"] == "active":
+            return found[-1]
+    if not found:
+        where = " or ".join(str(ports.rest) for ports in controllers)
+        raise EmulationError(f"the controller does not answer on port {where}")
+    return found[0]
+
+
+def post(at: Address, path: str, body: Mapping[str, object], token: str) -> dict[str, Any]:
+    """Request a change; raises :class:`EmulationError` with the reason if it is refused."""
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    return exchange(at, "POST", path, json.dumps(body), headers, CHANGE_LIMIT_S)
+
+
+def exchange(
+    at: Address,
+    method: str,
+    path: str,
+    body: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    limit_s: float = REQUEST_LIMIT_S,
+) -> dict[str, Any]:
+    """Return a controller's answer; raises :class:`EmulationError` for another one or none.
+
+    :class:`BusyError`: the request may be accepted later.
+    """
+    connection = http.client.HTTPConnection(*at, timeout=limit_s)
+    try:
+        connection.request(method, path, body, dict(headers or {}))
+        with connection.getresponse() as answer:
+            found = json.loads(answer.read(MAX_ANSWER_BYTES))
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        where = f"port {at[1]}" if at[0] == ADDRESS else f"{at[0]}:{at[1]}"
+        raise EmulationError(f"the controller does not answer on {where}") from error
+    finally:
+        connection.close()
+    if not isinstance(found, dict):
+        raise EmulationError(f"the controller's answer to {method} {path} is no JSON object")
+    if answer.status != http.HTTPStatus.OK:
+        said = found.get("error", f"it answers {answer.status} to {method} {path}")
+        is_busy = answer.status == http.HTTPStatus.CONFLICT
+        raise (BusyError if is_busy else EmulationError)(f"the controller: {said}")
+    return found

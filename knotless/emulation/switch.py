@@ -1,0 +1,73 @@
+"""A switch: a bridge of the fabric's private Open vSwitch."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from knotless.emulation import namespaces
+from knotless.emulation.mn import OVSSwitch
+from knotless.emulation.names import MARK, Names
+from knotless.emulation.ovs import PrivateOvs
+from knotless.topologies.fabric import Switch
+
+
+class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
+    """A Mininet switch whose shell is in the switches' namespace and uses the private OVS.
+
+    All bridges of a fabric are created in one transaction
+    (:meth:`knotless.emulation.ovs.PrivateOvs.add_switches`); ``sh``, ``dpctl`` and ``s1 COMMAND``
+    at the prompt use this Open vSwitch.
+    """
+
+    OVSVersion = "3.1"
+
+    def __init__(
+        self,
+        switch: Switch,
+        *,
+        names: Names,
+        ovs: PrivateOvs,
+        ports: Mapping[int, str],
+        controllers: Sequence[str],
+    ) -> None:
+        self.description = switch
+        self._names = names
+        self._ovs = ovs
+        self._ports = dict(ports)
+        self._all_controllers = controllers
+        super().__init__(
+            switch.name,
+            dpid=f"{switch.dpid:x}",
+            datapath=ovs.datapath,
+            protocols="OpenFlow13",
+            inNamespace=False,  # no namespace of its own: all switches share one
+        )
+
+    @classmethod
+    def setup(cls) -> None:
+        """Skip Mininet's check for the machine's own Open vSwitch."""
+
+    def _popen(self, cmd: list[str], **params: Any) -> subprocess.Popen[bytes]:
+        environment = params.pop("env", None) or os.environ
+        process: subprocess.Popen[bytes] = super()._popen(
+            namespaces.enter(self._ovs.of(self.description.name).namespace, cmd),
+            env={**environment, **self._ovs.environment, MARK: self._names.name},
+            **params,
+        )
+        return process
+
+    def start(self, _controllers: Any = None) -> None:
+        """Create this switch's bridge, with its ports and its controller."""
+        ports = {self.name: self._ports}
+        self._ovs.add_switches([self.description], ports, self._all_controllers)
+
+    def stop(self, deleteIntfs: bool = False) -> None:  # noqa: ARG002, N803 - Mininet's signature
+        """Remove this switch's bridge, like a power failure; its cables remain."""
+        self._ovs.of(self.name).vsctl(["--if-exists", "del-br", self.name])
+
+    def dpctl(self, *args: str) -> Any:
+        """Run ``ovs-ofctl COMMAND SWITCH ARGS``, in OpenFlow 1.3."""
+        return self.cmd("ovs-ofctl", "-O", "OpenFlow13", args[0], self.name, *args[1:])

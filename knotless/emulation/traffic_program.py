@@ -1,0 +1,116 @@
+"""Program that sends UDP datagrams from hosts of a running fabric until it is ended.
+
+``python -m knotless.emulation.traffic_program``; standard input has a JSON object with
+``receivers`` (paths of network namespaces) and ``senders``, a list of ``{namespace, to,
+interval_s}``: one socket in that namespace sends to the addresses ``to`` in turn, a datagram every
+``interval_s`` or, if that is 0, whenever the host's network interface has room. Prints ``ready``
+when all sockets are open.
+
+All sockets are in one process, which virtual time waits for as for the programs of each host.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from itertools import cycle
+from typing import Any
+
+from knotless.emulation import namespaces
+
+DISCARD_PORT = 9
+"""RFC 863. It is open at the receivers: they would answer datagrams to a closed port."""
+DATAGRAM_BYTES = 1472
+"""The largest in one Ethernet frame."""
+SEND_BUFFER_BYTES = 1 << 16
+"""What of one host waits for room in its interface; the kernel doubles it for its own data."""
+MOST_AT_ONCE = 64
+RETRY_S = 0.1
+"""Time until a host sends again that cannot, as its link is cut."""
+
+
+_DATAGRAM = bytes(DATAGRAM_BYTES)
+
+
+class Sender:
+    """The socket of one host. ``next_s`` is when it sends its next datagram."""
+
+    def __init__(self, namespace: str, to: Sequence[str], interval_s: float) -> None:
+        with namespaces.inside(namespace):
+            self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.setblocking(False)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+        self._to = cycle([(address, DISCARD_PORT) for address in to])
+        self._interval_s = interval_s
+        self.next_s = time.monotonic()
+
+    def send(self) -> bool:
+        """Send what is due; return False if the interface has no room."""
+        now_s = time.monotonic()
+        # What was due while there was no room is not caught up.
+        self.next_s = max(self.next_s, now_s - MOST_AT_ONCE * self._interval_s)
+        for _ in range(MOST_AT_ONCE):
+            if self.next_s > now_s:
+                return True
+            try:
+                self.socket.sendto(_DATAGRAM, next(self._to))
+            except BlockingIOError:
+                return False
+            except OSError:
+                self.next_s = now_s + RETRY_S
+                return True
+            self.next_s += self._interval_s
+        return True
+
+
+def send_for_ever(senders: Sequence[Sender]) -> None:
+    """Send from all hosts."""
+    by_number = {sender.socket.fileno(): sender for sender in senders}
+    ready = set(by_number.values())
+    poll = select.epoll()
+    while True:
+        for sender in list(ready):
+            if sender.next_s <= time.monotonic() and not sender.send():
+                ready.discard(sender)
+                poll.register(sender.socket.fileno(), select.EPOLLOUT)
+        wait_s = min((sender.next_s for sender in ready), default=None)
+        timeout_s = None if wait_s is None else max(0.0, wait_s - time.monotonic())
+        for number, _ in poll.poll(timeout_s):
+            poll.unregister(number)
+            ready.add(by_number[number])
+
+
+def receiver(namespace: str) -> socket.socket:
+    """Return a socket that discards what comes: it is never read."""
+    with namespaces.inside(namespace):
+        found = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 0)
+    found.bind(("", DISCARD_PORT))
+    return found
+
+
+def main() -> None:
+    """Send until a signal ends the process."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    wanted: Mapping[str, Any] = json.load(sys.stdin)
+    with ExitStack() as opened:
+        for namespace in wanted["receivers"]:
+            opened.enter_context(receiver(namespace))
+        senders = [Sender(**fields) for fields in wanted["senders"]]
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        # It is not measured itself, and must not delay switches, emulator and other programs.
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        send_for_ever(senders)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Helpers for options of experiments: lists, numbers with limits, delays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from knotless.experiments.framework.experiment import EMULATION, Common, ExperimentError
+
+LONGEST_QUOTE = 40
+"""Largest number of characters of user input in an error message."""
+LEAST_EMULATED_DELAY_US, LONGEST_DELAY_US = 0.1, 1e6
+"""Limits of link delays; below, virtual time would wait for Open vSwitch all the time."""
+
+
+class FiniteRange(click.FloatRange):
+    """Numbers within limits; :class:`click.FloatRange` would accept ``nan``."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number; fails as click's own types do."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+def within(value: float, limits: tuple[float, float], option: str, unit: str) -> float:
+    """Return ``value`` if it is within the limits; else raise ExperimentError."""
+    if not limits[0] <= value <= limits[1]:
+        raise ExperimentError(
+            f"{option}: {value:g} is not within {limits[0]:g}..{limits[1]:g} {unit}"
+        )
+    return value
+
+
+def given(
+    value: float | None, usual: float, limits: tuple[float, float], option: str, unit: str
+) -> float:
+    """Return the given value, or the default; raises ExperimentError as :func:`within`."""
+    return within(usual if value is None else value, limits, option, unit)
+
+
+def duration_of(common: Common, usual_s: float, limits_s: tuple[float, float]) -> float:
+    """Return the measured time of a run in seconds; raises ExperimentError."""
+    return given(common.duration_s, usual_s, limits_s, "--duration", "s")
+
+
+def delay_of(common: Common, options: Mapping[str, Any], usual_us: float) -> float:
+    """Return the delay of every link in microseconds; raises ExperimentError."""
+    least_us = LEAST_EMULATED_DELAY_US if common.on == EMULATION else 0.0
+    return given(options.get("delay"), usual_us, (least_us, LONGEST_DELAY_US), "--delay", "us")
+
+
+def listed(text: Sequence[str] | str | None, usual: Sequence[str]) -> tuple[str, ...]:
+    """Return the names in ``text``, separated by commas, without duplicates; or the default."""
+    if text is None or text == ():
+        return tuple(usual)
+    several = [text] if isinstance(text, str) else text
+    return tuple(dict.fromkeys(part.strip() for one in several for part in one.split(",")))
+
+
+def choice(
+    text: Sequence[str] | str | None,
+    known: Sequence[str],
+    option: str,
+    usual: Sequence[str] | None = None,
+) -> tuple[str, ...]:
+    """Return the chosen ones of ``known``, in its order; by default ``usual`` (None: all).
+
+    Raises ExperimentError for an unknown name.
+    """
+    chosen = listed(text, known if usual is None else usual)
+    for name in chosen:
+        if name not in known:
+            raise ExperimentError(
+                f"{option}: {name[:LONGEST_QUOTE]!r} is none of {', '.join(known)}"
+            )
+    return tuple(name for name in known if name in chosen)
+
+
+def numbers(
+    text: str | None, usual: Sequence[int], limits: tuple[int, int], option: str
+) -> list[int]:
+    """Parse integers separated by commas, within limits; raises ExperimentError."""
+    found = []
+    for word in listed(text, [str(number) for number in usual]):
+        if not (word.isascii() and word.isdigit() and limits[0] <= int(word[:9]) <= limits[1]):
+            raise ExperimentError(
+                f"{option}: {word[:20]!r} is not a whole number from {limits[0]} to {limits[1]}"
+            )
+        found.append(int(word))
+    return found
+
+
+def list_option(name: str, text: str) -> click.Option:
+    """Return an option whose value is a comma-separated list."""
+    return click.Option([name], metavar="LIST", help=text)
+
+
+def delay_option(usual_us: float) -> click.Option:
+    """Return the option for the delay of every link."""
+    return click.Option(
+        ["--delay"], type=float, metavar="US", help=f"Delay of every link (default: {usual_us:g})."
+    )

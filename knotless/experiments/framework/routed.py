@@ -1,0 +1,133 @@
+"""Fabrics with routes, for experiments."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from knotless.experiments.framework.experiment import ExperimentError
+from knotless.routing.plan import Plan, make_plan
+from knotless.routing.request import PlanRequest
+from knotless.topologies import load
+from knotless.topologies.fabric import Fabric
+from knotless.verification.checked_plan import CheckedPlan
+
+if TYPE_CHECKING:
+    from knotless.emulation.network import EmulatedFabric
+
+slow_down: ContextVar[float] = ContextVar("slow_down", default=1.0)
+"""How many seconds a second of virtual time takes at least, on every fabric that is started."""
+
+
+@dataclass(frozen=True)
+class Routed:
+    """A fabric and its routes; ``spec`` includes rates and delays.
+
+    ``settings`` are further arguments of :class:`knotless.emulation.network.EmulatedFabric`, such
+    as ``allow_deadlock`` if the routes are meant to deadlock.
+    """
+
+    spec: str
+    request: PlanRequest = field(default_factory=PlanRequest)
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    @cached_property
+    def fabric(self) -> Fabric:
+        """The fabric. Raises SpecError or FabricError."""
+        return load(self.spec)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan. Raises PlanError if the engine cannot route the fabric as requested."""
+        return make_plan(self.fabric, self.request)
+
+    @property
+    def name(self) -> str:
+        """The spec without rate and delay, for tables."""
+        parts = self.spec.split(",")
+        return ",".join(p for p in parts if p.partition("=")[0] not in ("rate", "delay"))
+
+    @property
+    def routes(self) -> str:
+        """The name of the routes in tables and plots: engine, virtual channels, selection."""
+        several = f", {self.plan.vcs} VCs" if self.plan.vcs > 1 else ""
+        low_port = ", low port" if self.request.select == "low-port" else ""
+        return f"{self.plan.engine}{several}{low_port}"
+
+    def running(self) -> EmulatedFabric:
+        """Return the fabric for emulation, a context manager; raises PlanError."""
+        return emulated(self.plan, **{"static_arp": True, **dict(self.settings)})
+
+
+def emulated(plan: Plan, **settings: Any) -> EmulatedFabric:
+    """Return the fabric of a plan for emulation, with a unique name and programs in virtual time.
+
+    Raises
+    ------
+    PlanError
+        The plan can deadlock, and ``settings`` do not allow it.
+    EmulationError
+        The limits of this process are too low for the fabric.
+
+    """
+    from knotless.emulation.limits import require_limits
+    from knotless.emulation.network import EmulatedFabric
+
+    require_limits(plan.fabric)
+    if not settings.get("allow_deadlock"):
+        CheckedPlan(plan).refuse_deadlock()
+    name = f"run-{secrets.token_hex(2)}"
+    common: dict[str, Any] = {"openflow_port": 0, "rest_port": 0, "virtual_clock": True}
+    # Probes would take a share of the lines.
+    common["controller_settings"] = {"discovery": "none"}
+    return EmulatedFabric.of(plan, name=name, slow_down=slow_down.get(), **common, **settings)
+
+
+def request_of(text: str, **choices: Any) -> PlanRequest:
+    """Parse ``updown`` or, with virtual channels, ``updown:2``. Raises KnotlessError."""
+    name, colon, count = text.partition(":")
+    if not colon:
+        return PlanRequest.of(engine=name, **choices)
+    if not (count.isascii() and count.isdigit() and 1 <= int(count[:3]) <= 8):
+        raise ExperimentError(
+            f"--engine {text[:40]!r}: N virtual channels, 1 to 8, are written NAME:N, such as dl:2"
+        )
+    return PlanRequest.of(engine=name, vcs=int(count), **choices)
+
+
+def with_options(spec: str, **options: float) -> str:
+    """Return a spec with these options added unless it already has them."""
+    if "/" in spec or "." in spec.partition(",")[0]:
+        return spec
+    given = {part.partition("=")[0] for part in spec.split(",")}
+    added = [f"{key}={value:g}" for key, value in options.items() if key not in given]
+    return ",".join([spec, *added])
+
+
+Row = dict[str, Any]
+Measured = tuple[Row, list[dict[str, Any]]]
+
+
+def with_validity(row: Mapping[str, Any], status: Mapping[str, Any], problems: list[str]) -> Row:
+    """Add to a row whether it is valid, according to the emulator's ``status``."""
+    found = [*problems, *status["problems"]]
+    return {
+        **row,
+        "stretch": status["stretch"],
+        "slow_down": status["slow_down"],
+        "host_wait_us": status["host_wait_us"],
+        "datapath": status["datapath"],
+        "valid": status["valid"] and not found,
+        "problems": found,
+    }
+
+
+def in_simulation(row: Mapping[str, Any]) -> Row:
+    """Add the same keys to a row of a simulation, whose time is not stretched."""
+    keys = ("stretch", "slow_down", "host_wait_us", "datapath")
+    nothing: Row = dict.fromkeys(keys)
+    return {**row, **nothing, "valid": True, "problems": []}

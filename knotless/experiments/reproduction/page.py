@@ -1,0 +1,203 @@
+"""The pages: an overview, one page for each paper, the stored runs, and all figures as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from knotless.experiments.framework import markdown
+from knotless.experiments.reproduction import left_out
+from knotless.experiments.reproduction.claim import Claim, Section
+from knotless.experiments.reproduction.claims import CLAIMS, SECTIONS, TITLES
+from knotless.experiments.reproduction.headlines import (
+    HEADLINES,
+    PLACES,
+    RULE,
+    claim_of,
+    judged,
+    measured,
+    verdict,
+)
+from knotless.results import plots as style
+from knotless.results.spread import Spread
+from knotless.results.stored import Stored
+
+NEARLY_NOTHING = 0.02
+MISSING = "not stored"
+NOWHERE = "-"
+"""Shown where a figure does not exist."""
+OVERVIEW = PurePosixPath("reproduction.md")
+FOLDER = "reproduction"
+"""The folder of all pages but the first, beside it."""
+
+
+def shown(spread: Spread | None, digits: int) -> str:
+    """Format a figure: mean, (minimum to maximum; count)."""
+    if spread is None:
+        return MISSING
+    mean = f"{spread.mean:.{digits}f}"
+    if spread.count == 1:
+        return mean
+    return f"{mean} ({spread.least:.{digits}f} to {spread.most:.{digits}f}; {spread.count})"
+
+
+def printed(claim: Claim) -> str:
+    """Return the paper's figure, or its words, with its mark."""
+    theirs = claim.theirs if isinstance(claim.theirs, str) else f"{claim.theirs:.{claim.digits}f}"
+    return f"{theirs} ({claim.mark})" if claim.mark else theirs
+
+
+def over(spread: Spread | None, theirs: float | str) -> str:
+    """Return our figure divided by the paper's; words and nearly nothing have no ratio."""
+    if spread is None or isinstance(theirs, str) or theirs < NEARLY_NOTHING:
+        return NOWHERE
+    return f"{spread.mean / theirs:.2f}"
+
+
+def overview(stored: Stored) -> Iterator[str]:
+    """Yield the first page, line by line."""
+    yield "# The papers' figures compared with ours"
+    yield ""
+    yield "Compare the figures of five papers with ours, or repeat an experiment and add its run:"
+    yield ""
+    yield "    knotless run paths --quick"
+    yield "    knotless reproduction results/paths-TIME-ID"
+    yield ""
+    yield f"| paper | headline claim | paper | {' | '.join(PLACES)} | verdict |"
+    yield "|---|---|---|" + "---|" * (len(PLACES) + 1)
+    for headline in HEADLINES:
+        claim = claim_of(headline)
+        link = f"[{headline.paper}]({FOLDER}/{headline.paper}.md)"
+        if claim is None:
+            yield f"| {link} | {headline.words} | - | - | - | - | **{verdict(0.0, None, None)}** |"
+            continue
+        found = measured(stored, claim)
+        first = judged(found)
+        says = verdict(claim.theirs, first[1].mean if first else None, headline.agrees)
+        ours = [
+            f"{spread.mean:.{claim.digits}f}" if (spread := found.get(on)) else NOWHERE
+            for on in PLACES
+        ]
+        cells = [link, headline.words, printed(claim), *ours, f"**{says}**"]
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+    yield RULE
+    yield ""
+    yield (
+        f"[All figures as CSV]({FOLDER}/figures.csv) · [the stored runs, and what was left out]"
+        f"({FOLDER}/runs.md)"
+    )
+    yield ""
+    yield from (f"- [{paper}]({FOLDER}/{paper}.md): {title}" for paper, title in TITLES.items())
+    yield ""
+    yield (
+        "The papers' machines are from 1999 to 2016. Their absolute times cannot be repeated, so "
+        "most figures are ratios. `knotless reproduction` writes these pages and computes all our "
+        "figures from the [stored runs](../experiments)."
+    )
+
+
+def paper_page(stored: Stored, paper: str) -> Iterator[str]:
+    """Yield the page of a paper, line by line."""
+    yield f"# {paper}: {TITLES[paper]}"
+    yield ""
+    yield (
+        "[Overview](../reproduction.md). An emulated figure is the mean of the valid runs, with "
+        "minimum, maximum and number of runs. A simulated figure is the same in every repeat. "
+        "'Ours / theirs' uses the emulated figure if there is one, else the simulated one, else "
+        "that of path analysis. The paper's words stay words. *Fitted*: a setting of ours was "
+        "chosen so that this figure comes out. *Inferred*: derived from what the paper prints."
+    )
+    for section in SECTIONS[paper]:
+        yield ""
+        yield f"## {section.title}"
+        yield from _section(stored, section)
+
+
+def _section(stored: Stored, section: Section) -> Iterator[str]:
+    for note in section.notes:
+        yield ""
+        yield note
+    for plot in section.plots:
+        yield ""
+        yield f"![{plot.caption}](images/{plot.name}.svg)"
+        yield ""
+        yield plot.caption
+    if section.claims:
+        places = [on for on in PLACES if any(on in claim.places for claim in section.claims)]
+        yield ""
+        yield f"| where | what | paper | {' | '.join(places)} | ours / theirs |"
+        yield "|---|---|---|" + "---|" * (len(places) + 1)
+        reasons: dict[str, list[str]] = {}
+        for claim in section.claims:
+            yield _line(stored, claim, places)
+            if claim.why:
+                reasons.setdefault(claim.why, []).append(claim.place)
+        yield ""
+        for why, where in reasons.items():
+            place = "; ".join(dict.fromkeys(where))
+            yield why if len(reasons) == 1 else f"- {place}: {why}"
+    if section.commands:
+        yield ""
+        yield "Repeat it:"
+        yield ""
+        yield from (f"    {command}" for command in section.commands)
+    if section.missing:
+        yield ""
+        yield from (f"- {sentence}" for sentence in section.missing)
+
+
+def _line(stored: Stored, claim: Claim, places: Sequence[str]) -> str:
+    found = measured(stored, claim)
+    first = judged(found)
+    cells = [claim.place, claim.what, printed(claim)]
+    cells += [shown(found[on], claim.digits) if on in found else NOWHERE for on in places]
+    return f"| {' | '.join([*cells, over(first[1] if first else None, claim.theirs)])} |"
+
+
+def table(stored: Stored) -> str:
+    """Return all figures as CSV, with full precision."""
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    measures = ("mean", "least", "most", "count")
+    head = ["paper", "where", "what", "printed", "mark"]
+    writer.writerow([*head, *(f"{on}_{name}" for on in PLACES for name in measures)])
+    for claim in CLAIMS:
+        found = measured(stored, claim)
+        theirs = claim.theirs if isinstance(claim.theirs, str) else f"{claim.theirs:.6g}"
+        cells = [claim.paper, claim.place, claim.what.replace("\\*", "*"), theirs, claim.mark]
+        for on in PLACES:
+            spread = found.get(on)
+            if spread is None:
+                cells += [""] * len(measures)
+            else:
+                cells += [f"{getattr(spread, name):.6g}" for name in measures]
+        writer.writerow(cells)
+    return sink.getvalue()
+
+
+def images(stored: Stored) -> Iterator[tuple[str, str]]:
+    """Yield the file name and the SVG text of every plot."""
+    import matplotlib as mpl
+
+    for sections in SECTIONS.values():
+        for section in sections:
+            for plot in section.plots:
+                with mpl.rc_context(style.STYLE):
+                    figure = plot.draw(stored)
+                    yield f"{plot.name}.svg", style.svg_text(figure)
+
+
+def pages(stored: Stored) -> Mapping[PurePosixPath, str]:
+    """Return all pages by their path, relative to the folder of the first one."""
+    folder = PurePosixPath(FOLDER)
+    found = {OVERVIEW: markdown.page(overview(stored))}
+    for paper in SECTIONS:
+        found[folder / f"{paper}.md"] = markdown.page(paper_page(stored, paper))
+    found[folder / "runs.md"] = markdown.page(left_out.lines(stored))
+    found[folder / "figures.csv"] = table(stored)
+    for name, svg in images(stored):
+        found[folder / "images" / name] = svg
+    return found

@@ -1,0 +1,69 @@
+"""Plots of Iwasaki et al."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from knotless.experiments.framework.experiment import SIMULATION
+from knotless.experiments.reproduction.figures import where
+from knotless.experiments.reproduction.paper_001 import ALGORITHMS, TWO_NETWORKS
+from knotless.experiments.reproduction.plots import COLOURS, legend_outside
+from knotless.experiments.reproduction.rows import rows
+from knotless.results import plots as style
+from knotless.results.stored import Stored
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def _curve(axes: Axes, stored: Stored, fabric: str, algorithm: str, networks: int, i: int) -> None:
+    test = where(fabric=fabric, algorithm=algorithm, networks=networks, rate_mbps=100.0)
+    found: dict[int, list[float]] = {}
+    for row in rows(stored, "barrier", SIMULATION):
+        if test(row):
+            found.setdefault(row["hosts"], []).append(row["mean_us"])
+    hosts = sorted(found)
+    label = f"{algorithm}, {networks} networks" if networks > 1 else algorithm
+    axes.plot(
+        hosts, [fmean(found[n]) for n in hosts], "o-", color=COLOURS[i], markersize=3, label=label
+    )
+
+
+def figures_5_to_8(stored: Stored) -> Figure:
+    """Draw barrier times over the number of hosts, on a switch and on a hub."""
+    figure = style.new_figure(8.6, 3.6)
+    left, right = figure.subplots(1, 2)
+    for axes, fabric, place, title in (
+        (left, "flat,32", 0, "switch"),
+        (right, "hub,32", 1, "repeater hub"),
+    ):
+        for i, (_, name, hosts, *times_us) in enumerate(ALGORITHMS):
+            _curve(axes, stored, fabric, name, 1, 2 * i if i < 2 else i + 1)
+            axes.plot(
+                hosts, times_us[place], "x", color=COLOURS[2 * i if i < 2 else i + 1], markersize=9
+            )
+        axes.set_title(title)
+        axes.set_xlabel("hosts")
+    left.set_ylabel("us")
+    left.set_ylim(bottom=0)
+    right.set_yscale("log")
+    legend_outside(figure, left)
+    return figure
+
+
+def figures_9_and_10(stored: Stored) -> Figure:
+    """Draw barrier times with one and with two networks."""
+    figure = style.new_figure(8.6, 3.4)
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, (words, name, hosts, times_us, *_) in zip(panels, TWO_NETWORKS, strict=True):
+        for networks, time_us in zip((1, 2), times_us, strict=True):
+            _curve(axes, stored, "flat,32", name, networks, 4 * (networks - 1))
+            axes.plot(hosts, time_us, "x", color=COLOURS[4 * (networks - 1)], markersize=9)
+        axes.set_title(words)
+        axes.set_xlabel("hosts")
+        axes.legend()
+    panels[0].set_ylabel("us")
+    panels[0].set_ylim(bottom=0)
+    return figure

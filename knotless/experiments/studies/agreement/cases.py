@@ -1,0 +1,118 @@
+"""The cases that emulator and simulator both run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from knotless.experiments.framework.experiment import Common, ExperimentError
+from knotless.experiments.framework.options import choice
+from knotless.experiments.framework.routed import Routed, with_options
+from knotless.routing.request import PlanRequest
+from knotless.simulation import Load, Scenario
+from knotless.traffic import theory
+from knotless.traffic.flows import Flow, flows_of
+
+GROUPS = ("knot", "share-2", "share-3", "torus-updown", "torus-dor")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case; ``scenario`` is what both run."""
+
+    group: str
+    routed: Routed
+    pattern: str
+    flow_control: str
+    seed: int = 1
+    repeat: int = 1
+
+    def __str__(self) -> str:
+        """Describe the case for progress bars."""
+        return f"{self.routed.name} {self.routed.routes}: {self.pattern}, {self.flow_control}"
+
+    @property
+    def key(self) -> tuple[str, str, str, str, int]:
+        """The key that distinguishes the case from others."""
+        routed = self.routed
+        return (routed.name, routed.routes, self.pattern, self.flow_control, self.seed)
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """The plan, traffic and flow control.
+
+        Every flow always has a full packet to send.
+        """
+        return Scenario(
+            self.routed.plan,
+            self.pattern,
+            Load("saturate", message_bytes=theory.MTU_BYTES),
+            flow_control=self.flow_control,
+            packet_bytes=theory.MTU_BYTES,
+            duration_us=1.0,
+            seed=self.seed,
+        )
+
+    @cached_property
+    def flows(self) -> tuple[Flow, ...]:
+        """The scenario's flows, with their channels in the plan."""
+        fabric = self.scenario.plan.fabric
+        pairs = self.scenario.chosen_pattern.flows(fabric, self.scenario.seed)
+        hosts = fabric.hosts
+        return flows_of(self.scenario.plan, [(hosts[a].name, hosts[b].name) for a, b in pairs])
+
+
+def _all(quick: bool, rate_mbps: float | None) -> Iterator[Case]:
+    """Yield every case, grouped by fabric and routes.
+
+    Links are slow and long enough for virtual time to pass about as fast as real time on a small
+    machine: see docs/decisions/emulated-capacity.md.
+    """
+    small = {"rate": rate_mbps or 10.0, "delay": 1000.0}
+    large = {"rate": rate_mbps or 5.0, "delay": 5000.0}
+    ring, both = with_options("ring,4", **small), ("pause", "pfc")
+    one_way = PlanRequest(engine="dor", vcs=1, select="low-port")
+    cyclic = Routed(ring, one_way, settings=(("allow_deadlock", True),))
+    for control in both:
+        yield Case("knot", cyclic, "shift:2", control)
+    if not quick:
+        for control in both:
+            yield Case("knot", Routed(ring, PlanRequest(engine="prefix")), "shift:2", control)
+        yield Case("knot", Routed(ring, one_way.but(vcs=2)), "shift:2", "pfc")
+    for hosts in (3,) if quick else (2, 3):
+        spec = with_options(f"mesh,2,1,hosts={hosts}", **small)
+        for control in ("pause",) if quick else both:
+            yield Case(
+                f"share-{hosts}",
+                Routed(spec, PlanRequest(engine="dor")),
+                f"shift:{hosts}",
+                control,
+            )
+    if quick:
+        return
+    torus = with_options("torus,4,4", **large)
+    updown, dateline = PlanRequest(engine="updown"), PlanRequest(engine="dor", vcs=2)
+    for request, controls in ((updown, both), (dateline, ("pfc",))):
+        for control in controls:
+            for pattern, seed in (("shift:5", 1), ("permutation", 1), ("permutation", 2)):
+                routed = Routed(torus, request)
+                yield Case(f"torus-{request.engine}", routed, pattern, control, seed)
+
+
+def cases(common: Common, groups: str | None) -> list[Case]:
+    """List the cases. Raises KnotlessError for an unknown or impossible choice."""
+    wanted = choice(groups, GROUPS, "--case")
+    found = [
+        replace(case, repeat=repeat)
+        for case in _all(common.quick, common.rate_mbps)
+        if case.group in wanted
+        for repeat in range(1, common.repeats + 1)
+    ]
+    if not found:
+        raise ExperimentError(
+            f"--quick --case {groups}: no case is left; --quick has knot, share-3"
+        )
+    for case in found:
+        case.scenario.validate()
+    return found

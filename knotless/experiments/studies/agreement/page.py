@@ -1,0 +1,92 @@
+"""``docs/agreement.md``: the stored runs of the experiment, and the reasons for differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from knotless.experiments.framework import markdown
+from knotless.experiments.framework.experiment import EMULATION
+from knotless.experiments.studies.agreement import show
+from knotless.results.stored import Stored
+
+HEAD = """\
+# Agreement of emulator and simulator
+
+Run the same cases in the emulator and in the simulator, and compare every counter:
+
+    sudo knotless run agreement
+
+Each case is one object (fabric, plan, flows, packet size, flow control). The
+[emulator](emulation.md) runs it with real frames of real programs through Open vSwitch, and the
+[simulator](simulator.md) in virtual time. `knotless reproduction` writes this page from the
+[stored runs](../experiments); no figure on it was typed.
+"""
+TABLE = (
+    *("fabric", "routes", "pattern", "flow control", "run", "ratio", "worst flow"),
+    *("frame difference", "knot simulated", "knot emulated", "pauses emulated"),
+    *("pauses simulated", "pause difference", "paused emulated", "paused simulated"),
+    *("peak emulated", "peak simulated", "peaks that differ", "agrees"),
+)
+READING = """\
+| column | meaning |
+|---|---|
+| ratio | bytes delivered by all flows in the emulator, over those in the simulator |
+| worst flow | the same ratio for the flow whose ratio is farthest from 1 |
+| frame difference | largest difference of a flow, in frames |
+| pauses | number of pauses of all channels together |
+| pause difference | largest difference of a channel |
+| paused | time for which channels were paused, added over all channels |
+| peak | largest ingress buffer occupancy of any channel, in bytes |
+| peaks that differ | channels that carried frames and whose peak is not equal to the byte |
+
+`samples.parquet` of a run has every channel.
+"""
+
+
+def lines(stored: Stored) -> Iterator[str]:
+    """Yield the page, line by line."""
+    rows = stored.rows("agreement", EMULATION)
+    runs = [run for run in stored.runs if run["experiment"] == "agreement"]
+    left_out = sum(not row["valid"] for run in runs for row in run["rows"])
+    yield HEAD
+    for sentence in show.sentences(rows):
+        yield f"- {sentence}"
+    if left_out:
+        yield f"- Skipped: {left_out} rows that are not valid."
+    yield ""
+    cells = [dict(zip(show.COLUMNS, line, strict=True)) for line in show.table(rows)]
+    yield _line(TABLE)
+    yield _line(["---"] * len(TABLE))
+    for line in cells:
+        yield _line([line[column] for column in TABLE])
+    yield ""
+    yield READING
+    if apart := [(line, row["peaks_apart"]) for line, row in zip(cells, rows, strict=True)]:
+        named = [one for one in apart if one[1]]
+        if named:
+            yield "Peaks that differ (emulated minus simulated, bytes):"
+            yield ""
+            for line, peaks in named:
+                case = ", ".join(line[key] for key in TABLE[:5])
+                yield f"- {case}: {'; '.join(peaks)}"
+            yield ""
+    yield "## How to read the differences"
+    for title, text in show.NOTES:
+        yield ""
+        yield f"**{title}.** {text}"
+    yield ""
+    yield "## The runs"
+    yield ""
+    for run in runs:
+        commit = (run["versions"].get("commit") or "-")[:10]
+        machine = f"{run['machine'].get('cores')} cores, {run['machine'].get('cpu')}"
+        yield f"- {run['id']}: {len(run['rows'])} rows, commit {commit}, {machine}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def text(stored: Stored) -> str:
+    """Return the whole page."""
+    return markdown.page(lines(stored))

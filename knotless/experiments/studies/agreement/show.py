@@ -1,0 +1,195 @@
+"""The results of the agreement as sentences, a table, plots, and the notes of its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from knotless.base.flow_control import NAMES
+from knotless.experiments.framework.experiment import Plot, Presentation
+from knotless.experiments.framework.findings import of_validity, stretch_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Row = Mapping[str, Any]
+COLUMNS = (
+    *("fabric", "routes", "pattern", "flow control", "run", "flows"),
+    *("Mbit/s emulated", "Mbit/s simulated", "ratio", "worst flow", "frame difference"),
+    *("knot emulated", "knot simulated", "pauses emulated", "pauses simulated"),
+    *("pause difference", "paused emulated", "paused simulated"),
+    *("peak emulated", "peak simulated"),
+    *("peaks that differ", "stretch", "agrees", "valid", "remarks"),
+)
+BRIEF = (
+    *("fabric", "routes", "pattern", "flow control"),
+    *("ratio", "frame difference", "agrees", "valid"),
+)
+
+
+def table(rows: Sequence[Row]) -> list[list[str]]:
+    """Return a table line for each row."""
+    return [
+        [
+            row["fabric"],
+            row["routes"],
+            pattern_of(row),
+            NAMES[row["flow_control"]],
+            str(row["repeat"]),
+            str(len(row["flows"])),
+            f"{row['emulated_mbps']:.3f}",
+            f"{row['simulated_mbps']:.3f}",
+            f"{row['ratio']:.4f}",
+            f"{row['worst_ratio']:.4f}",
+            str(row["apart_frames"]),
+            knot_of(row["emulated_knot"]),
+            knot_of(row["simulated_knot"]),
+            f"{row['emulated_pauses']:,}",
+            f"{row['simulated_pauses']:,}",
+            str(row["pauses_apart"]),
+            f"{row['emulated_paused_s']:.2f} s",
+            f"{row['simulated_paused_s']:.2f} s",
+            f"{row['emulated_account_peak_bytes']:,}",
+            f"{row['simulated_account_peak_bytes']:,}",
+            f"{len(row['peaks_apart'])} of {row['channels']}",
+            stretch_of(row),
+            "yes" if row["agrees"] else "NO",
+            "yes" if row["valid"] else "NO",
+            "; ".join([*row["problems"], *row["peaks_apart"][:4]]),
+        ]
+        for row in rows
+    ]
+
+
+def pattern_of(row: Row) -> str:
+    """Return the pattern, with its seed if it is random."""
+    drawn = row["pattern"] == "permutation"
+    return f"{row['pattern']} (seed {row['seed']})" if drawn else str(row["pattern"])
+
+
+def knot_of(knot: Sequence[str]) -> str:
+    """Format a knot for tables."""
+    return " ".join(knot) or "-"
+
+
+def sentences(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the results of the valid rows, in sentences."""
+    good = [row for row in rows if row["valid"]]
+    if good:
+        least, most = (f(row["ratio"] for row in good) for f in (min, max))
+        worst = max((row["worst_ratio"] for row in good), key=lambda ratio: abs(ratio - 1))
+        agreed = sum(row["agrees"] for row in good)
+        yield (
+            f"{agreed} of {len(good)} cases agree. The emulator delivered {least:.4f} to "
+            f"{most:.4f} of what the simulator delivered. The ratio of the worst flow is "
+            f"{worst:.4f}; no flow differs by more than "
+            f"{max(row['apart_frames'] for row in good)} frames."
+        )
+        if frozen := [row for row in good if row["simulated_deadlock"]]:
+            same = sum(row["emulated_knot"] == row["simulated_knot"] for row in frozen)
+            yield (
+                f"{len(frozen)} cases deadlocked in the simulator; {same} of them deadlocked in "
+                "the emulator with the same knot."
+            )
+        apart = sum(len(row["peaks_apart"]) for row in good)
+        channels = sum(row["channels"] for row in good)
+        yield (
+            f"The peak ingress buffer occupancy of {channels - apart} of {channels} channels is "
+            f"equal to the byte. The emulator counted "
+            f"{sum(row['emulated_pauses'] for row in good):,} pauses, the simulator "
+            f"{sum(row['simulated_pauses'] for row in good):,}."
+        )
+
+
+NOTES = (
+    (
+        "One description",
+        "A case is one object: a plan of a fabric, the flows, packets of 1,500 bytes, and the "
+        "flow control. Links and buffer limits are the same for both. In the emulator, UDP "
+        "datagrams of a real program pass through Open vSwitch. When all flows send, one request "
+        "empties all queues and resets all counters. So both begin with an empty fabric and all "
+        "senders ready. The simulator runs for the time that the emulator's clock measured.",
+    ),
+    (
+        "Frame difference",
+        "A flow agrees if it differs by at most 1 % or two frames. At each end of the measuring "
+        "window, a frame may be counted by one and not yet by the other. The time of the reset is "
+        "known to within the duration of the request (start_known_us in run.json). The first "
+        "frame of a host starts when the daemon wakes, up to a millisecond later. A full frame "
+        "takes 1.2 ms at 10 Mbit/s and 2.5 ms at 5.",
+    ),
+    (
+        "Pauses and paused time",
+        "Both are sums over all channels that carried frames. 802.3x stops a link as a whole, "
+        "which counts once here; the emulator's own counters show it under each of the eight "
+        "priorities. If the window ends between the emulated and the simulated pause, the counts "
+        "of a channel differ by one.",
+    ),
+    (
+        "Peaks of ingress buffer occupancy",
+        "The peak is the largest number of bytes of one input port and priority in a switch at "
+        "the same time. Channels differ unless both peaks are equal to the byte; the remarks give "
+        "the difference (emulated minus simulated). In runs without a stretch, a frame that Open "
+        "vSwitch returned late stayed in the ingress buffer for that much longer, and a peak was "
+        "higher by whole frames; now virtual time waits for it. Queues of host interfaces are not "
+        "compared: a real sender keeps up to 16 KiB there, a simulated one only its next frame.",
+    ),
+    (
+        "Time of the deadlock",
+        "The emulator's detector checks every 50 ms and reports the first check that saw the "
+        "knot. The simulator reports when the last channel of the knot stopped. "
+        "(emulated_frozen_ms and simulated_frozen_ms in run.json.) So the two times differ by up "
+        "to about 50 ms.",
+    ),
+)
+
+
+def plots(samples: Sequence[Mapping[str, Any]]) -> list[Plot]:
+    """Draw the counters of every channel, emulated over simulated."""
+    if not samples:
+        return []
+    return [
+        Plot(
+            "channels",
+            "Each dot is a channel of a case: the emulator's counter over the simulator's. On the "
+            "line both are equal.",
+            _channels(samples),
+        )
+    ]
+
+
+def _channels(samples: Sequence[Mapping[str, Any]]) -> Figure:
+    from knotless.results import plots as style
+
+    figure = style.new_figure(10.5, 3.6)
+    panels = figure.subplots(1, 3)
+    shown = (
+        ("frames", "frames sent"),
+        ("pauses", "pauses"),
+        ("account_peak_bytes", "peak ingress bytes"),
+    )
+    for axes, (key, words) in zip(panels, shown, strict=True):
+        both = [(one[f"simulated_{key}"], one[f"emulated_{key}"]) for one in samples]
+        most = max(max(pair) for pair in both) or 1
+        axes.plot([0, most], [0, most], color=style.MUTED, linewidth=1)
+        axes.plot(*zip(*both, strict=True), "o", color=style.BLUE, markersize=4, alpha=0.5)
+        axes.set(title=words, xlabel="simulated", ylabel="emulated")
+    return figure
+
+
+def present(
+    run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
+) -> Presentation:
+    """Return the presentation of a run, with plots if ``draw``."""
+    rows = run["rows"]
+    return Presentation(
+        title="One model, two clocks: emulator and simulator compared",
+        lead="The same fabrics, plans, flows and flow control, with real frames through Open "
+        "vSwitch and in virtual time.",
+        sentences=[*sentences(rows), *of_validity(rows)],
+        columns=COLUMNS,
+        brief=BRIEF,
+        table=table(rows),
+        notes=NOTES,
+        plots=plots(samples) if draw else (),
+    )

@@ -1,0 +1,148 @@
+"""The report of the barrier experiment: sentences, table and plot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from knotless.experiments.framework.experiment import Plot, Presentation
+from knotless.experiments.framework.findings import stretch_of
+
+Row = Mapping[str, Any]
+
+TITLE = "Barriers"
+LEAD = (
+    "Every process enters a barrier, and no process leaves before all have arrived. The measured "
+    "time of a barrier is from entering to leaving, over all processes and barriers."
+)
+COLUMNS = (
+    "algorithm",
+    "hosts",
+    "fabric",
+    "engine",
+    "VCs",
+    "networks",
+    "run",
+    "mean us",
+    "p99 us",
+    "min us",
+    "max us",
+    "LogP us",
+    "off",
+    "one way us",
+    "switches",
+    "asked",
+    "stretch",
+    "valid",
+    "remarks",
+)
+BRIEF = ("algorithm", "hosts", "fabric", "engine", "VCs", "networks", "mean us", "off", "valid")
+NOTES = (
+    ("LogP us", "The formulas of Iwasaki et al. with the measured o_s, L, o_r and g."),
+    ("off", "How far the measured mean is above the formula."),
+    ("one way us", "o_s + L + o_r: the mean over pairs of these hosts."),
+    ("switches", "Mean number of switches on a path between two of the hosts."),
+    ("asked", "Retransmissions that a process requested because messages were late or lost."),
+)
+
+
+def off(row: Row) -> float:
+    """Return the deviation of the mean from the formula, as a fraction of the formula."""
+    return float(row["mean_us"] / row["predicted_us"] - 1) if row["predicted_us"] else 0.0
+
+
+def table(rows: Sequence[Row]) -> list[list[str]]:
+    """Return a table line for each row."""
+    return [
+        [
+            row["algorithm"],
+            str(row["hosts"]),
+            row["fabric"],
+            row["engine"],
+            str(row["vcs"]),
+            str(row["networks"]),
+            str(row["repeat"]),
+            f"{row['mean_us']:.2f}",
+            f"{row['p99_us']:.2f}",
+            f"{row['min_us']:.2f}",
+            f"{row['max_us']:.2f}",
+            f"{row['predicted_us']:.2f}",
+            f"{100 * off(row):+.1f} %",
+            f"{row['one_way_us']:.2f}",
+            f"{row['switches']:.3f}",
+            str(row["asked"]),
+            stretch_of(row),
+            "yes" if row["valid"] else "NO",
+            "; ".join(row["problems"]),
+        ]
+        for row in rows
+    ]
+
+
+def sentences(rows: Sequence[Row]) -> list[str]:
+    """Return the findings of the valid rows."""
+    valid = [row for row in rows if row["valid"]]
+    said = []
+    for where, same in _testbeds(valid):
+        by_algorithm = _means(same, "algorithm")
+        if len(by_algorithm) > 1:
+            order = " < ".join(f"{name} {mean:.1f}" for name, mean in by_algorithm)
+            said.append(f"{where}, by algorithm (us): {order}.")
+        for algorithm in dict.fromkeys(row["algorithm"] for row in same):
+            mine = [row for row in same if row["algorithm"] == algorithm]
+            by_engine = _means(mine, "engine", "vcs")
+            if len(by_engine) > 1:
+                order = " < ".join(f"{name} {mean:.1f}" for name, mean in by_engine)
+                said.append(f"{where}, {algorithm} by routing (us): {order}.")
+    if valid:
+        worst = max(valid, key=lambda row: abs(off(row)))
+        said.append(
+            f"Farthest from its formula: {worst['algorithm']} on {worst['fabric']},"
+            f" {100 * off(worst):+.1f} %."
+        )
+    if len(valid) < len(rows):
+        said.append(f"{len(rows) - len(valid)} of {len(rows)} runs are not valid: see remarks.")
+    return said
+
+
+def _testbeds(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    """Return the rows grouped by what is comparable: the same hosts on the same fabric."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        twice = " on two networks" if row["networks"] == 2 else ""
+        found.setdefault(f"{row['fabric']}, {row['hosts']} hosts{twice}", []).append(row)
+    return list(found.items())
+
+
+def _means(rows: Sequence[Row], *keys: str) -> list[tuple[str, float]]:
+    """Return (name, mean of the means) of the rows by ``keys``, fastest first."""
+    means: dict[str, list[float]] = {}
+    for row in rows:
+        name = ":".join(str(row[key]) for key in keys)
+        means.setdefault(name, []).append(row["mean_us"])
+    averaged = [(name, sum(of) / len(of)) for name, of in means.items()]
+    return sorted(averaged, key=lambda pair: (pair[1], pair[0]))
+
+
+def present(
+    run: Mapping[str, Any], _samples: Sequence[Mapping[str, Any]], draw: bool
+) -> Presentation:
+    """Return the presentation of a run."""
+    rows = run["rows"]
+    plots = []
+    if draw and rows:
+        from knotless.experiments.studies.barrier import figures
+
+        plots.append(
+            Plot("barriers", "Barrier time over hosts; crosses are LogP's.", figures.by_hosts(rows))
+        )
+    return Presentation(
+        title=TITLE,
+        lead=LEAD,
+        sentences=sentences(rows),
+        columns=COLUMNS,
+        brief=BRIEF,
+        table=table(rows),
+        notes=NOTES,
+        plots=plots,
+    )

@@ -1,0 +1,125 @@
+"""The cases of the deadlock experiment: transfers, routes, tagging, flow control, protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from knotless.base.flow_control import CHOICES, FLOW_CONTROLS, accepted
+from knotless.experiments.framework.experiment import EMULATION, Common, ExperimentError
+from knotless.experiments.framework.options import choice, listed
+from knotless.experiments.framework.routed import Routed, with_options
+from knotless.experiments.studies.deadlock import transfers
+from knotless.experiments.studies.deadlock.transfers import ACYCLIC, CYCLIC, DATELINE, RING_4
+from knotless.routing.flow_control import is_lossless, resolved
+from knotless.routing.request import PlanRequest
+from knotless.routing.vlans.assignment import TAGGINGS
+from knotless.traffic.theory import Protocol
+
+ROUTES = (CYCLIC, ACYCLIC, DATELINE)
+PROTOCOLS: tuple[Protocol, ...] = ("udp", "tcp")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run: transfers, routes, tagging, flow control and protocol."""
+
+    routes: str
+    flow_control: str
+    protocol: Protocol
+    repeat: int = 1
+    pattern: str = RING_4.name
+    tagging: str = "switch"
+    rate_mbps: float | None = None
+    delay_us: float | None = None
+
+    @property
+    def routed(self) -> Routed:
+        """The fabric and its routes."""
+        of = transfers.named(self.pattern)
+        links = {"rate": self.rate_mbps or of.rate_mbps}
+        delay_us = of.delay_us if self.delay_us is None else self.delay_us
+        if delay_us is not None:
+            links["delay"] = delay_us
+        spec = with_options(of.spec, **links)
+        request = PlanRequest.of(**of.routes[self.routes], tagging=self.tagging)
+        return Routed(spec, request, settings=(("allow_deadlock", True),))
+
+    @property
+    def loses(self) -> bool:
+        """Whether some link has no flow control, so that frames can be lost."""
+        return not is_lossless(self.flow_control)
+
+    def __str__(self) -> str:
+        """Describe the case for progress bars and errors."""
+        where = "" if self.pattern == RING_4.name else f"{self.pattern}, "
+        tags = ", tagged by hosts" if self.tagging == "host" else ""
+        ways = f"{where}{self.routes} routes{tags}"
+        return f"{ways}, flow control {self.flow_control}, {self.protocol.upper()}"
+
+
+QUICK = (
+    Case(CYCLIC, "none", "udp"),
+    Case(CYCLIC, "pause", "udp"),
+    Case(ACYCLIC, "pause", "udp"),
+    Case(DATELINE, "pfc", "udp"),
+)
+"""Enough to show the main results: loss, deadlock, and the two ways to avoid it."""
+
+
+def sensible(routes: str, flow_control: str) -> bool:
+    """Dateline virtual channels are priorities, so they need flow control by priority."""
+    return routes != DATELINE or flow_control == "pfc"
+
+
+def _resolved(names: Sequence[str], vcs: int) -> list[str]:
+    """Return the flow controls for these names and routes, in the usual order."""
+    wanted = {resolved(name, vcs) for name in names}
+    return [name for name in FLOW_CONTROLS if name in wanted]
+
+
+def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
+    """List the cases in running order: those of one fabric and its routes together.
+
+    Raises ExperimentError for unknown names, and if no sensible case remains.
+    """
+    patterns = choice(options.get("pattern"), transfers.NAMES, "--pattern", (RING_4.name,))
+    by_routes = choice(options.get("routes"), ROUTES, "--routes")
+    by_tagging = choice(options.get("tagging"), TAGGINGS, "--tagging", TAGGINGS[:1])
+    asked = [str(accepted(name)) for name in listed(options.get("flow_control"), FLOW_CONTROLS)]
+    by_flow_control = choice(asked, CHOICES, "--flow-control")
+    known = PROTOCOLS if common.on == EMULATION else PROTOCOLS[:1]
+    by_protocol = choice(options.get("protocol"), known, "--protocol")
+    quick = {(case.routes, case.flow_control, case.protocol) for case in QUICK}
+    found = [
+        Case(r, f, p, repeat, of.name, tagging, common.rate_mbps, options.get("delay"))
+        for of, its_routes in transfers.chosen(patterns)
+        for tagging in by_tagging
+        for r in its_routes
+        if r in by_routes
+        for f in _resolved(by_flow_control, of.routes[r].get("vcs") or 1)
+        for p in PROTOCOLS
+        if p in by_protocol and sensible(r, f) and (not common.quick or (r, f, p) in quick)
+        for repeat in range(1, common.repeats + 1)
+    ]
+    if not found:
+        _nothing_left(common, options)
+    return found
+
+
+def _nothing_left(common: Common, options: Mapping[str, Any]) -> None:
+    which = [
+        f"--{name.replace('_', '-')} {value}"
+        for name, value in options.items()
+        if value is not None
+    ]
+    if common.quick:
+        raise ExperimentError(
+            f"{' '.join(['--quick', *which])}: no case is left; --quick has UDP with "
+            + ", ".join(f"{case.routes}/{case.flow_control}" for case in QUICK)
+        )
+    raise ExperimentError(
+        f"{' '.join(which)}: no case is left; dateline routes are those of rings, and need "
+        "--flow-control pfc"
+    )

@@ -1,0 +1,72 @@
+"""The routes: paper 004's seven topologies, paper 000's four with every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from knotless.base.engine_name import AUTO_ENGINE
+from knotless.experiments.framework.experiment import Common
+from knotless.experiments.framework.fabrics import ENGINES, GRIDS, IRREGULAR
+from knotless.experiments.framework.options import choice, listed
+from knotless.experiments.framework.routed import Routed, request_of
+from knotless.routing.graphs.task import SELECTIONS
+from knotless.routing.request import PlanRequest
+from knotless.routing.vlans.assignment import ASSIGNMENTS
+
+DOR = PlanRequest(engine="dor", vlans="tree")
+ONE_WAY = DOR.but(vcs=1, select="low-port")
+"""All ties in a torus take the positive direction, without virtual channels, as in paper 004."""
+TABLE_1 = (
+    Routed("mesh,2,4,hosts=2", DOR),
+    Routed("torus,2,4,hosts=2", ONE_WAY),
+    Routed("clos,4,hosts=2", PlanRequest(engine="smodk", select="low-port", vlans="tree")),
+    Routed("mtree,4,4", PlanRequest(engine="updown", vlans="tree")),
+    Routed("mesh,4,4", DOR),
+    Routed("torus,4,4", ONE_WAY),
+    Routed("fattree,2,4,2", PlanRequest(engine="smodk", vlans="tree")),
+)
+"""Paper 004's topologies, with the VLANs that its ordinary switches need."""
+RHINET = (*IRREGULAR, *GRIDS)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fabric with its routes."""
+
+    routed: Routed
+    repeat: int = 1
+
+    def __str__(self) -> str:
+        """Describe the case for progress bars."""
+        return f"{self.routed.name}, {self.routed.routes}"
+
+
+def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
+    """List the cases; all plans are made, so that none fails later. Raises KnotlessError."""
+    own = [options.get(name) for name in ("fabric", "engine", "select", "vlans")]
+    routes = _asked(options) if any(own) else _papers(quick=common.quick)
+    for routed in routes:
+        _ = routed.plan
+    return [Case(routed, n) for routed in routes for n in range(1, common.repeats + 1)]
+
+
+def _papers(*, quick: bool) -> list[Routed]:
+    if quick:
+        return list(TABLE_1)
+    return [*TABLE_1, *(Routed(spec, request_of(name)) for spec in RHINET for name in ENGINES)]
+
+
+def _asked(options: Mapping[str, Any]) -> list[Routed]:
+    specs = options.get("fabric") or RHINET
+    engines = listed(options.get("engine"), (AUTO_ENGINE,))
+    selects = choice(options.get("select"), SELECTIONS, "--select", SELECTIONS[:1])
+    vlans = choice(options.get("vlans"), ASSIGNMENTS, "--vlans", ASSIGNMENTS[:1])
+    return [
+        Routed(spec, request_of(engine, select=select, vlans=assignment))
+        for spec in specs
+        for engine in engines
+        for select in selects
+        for assignment in vlans
+    ]

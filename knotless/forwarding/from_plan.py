@@ -1,0 +1,101 @@
+"""The forwarding state of a plan, from which its rules are compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from knotless._core import forwarding as core
+from knotless.base.errors import PlanError
+from knotless.forwarding.state import ForwardingState, links_of, members_of
+from knotless.routing.graphs.channels import Ints
+from knotless.routing.plan import Plan
+from knotless.routing.routes import Routes, TableRoutes
+
+
+def state_of_plan(plan: Plan, also_for: Sequence[ForwardingState] = ()) -> ForwardingState:
+    """Return the forwarding state of ``plan``.
+
+    It holds its packets, and those of the states ``also_for``, of plans of the same fabric: what
+    it says of these is in the rules that are compiled from it.
+
+    Raises
+    ------
+    PlanError
+        Switches forward by (VLAN, destination) and change priorities by (input port, output
+        port, priority), which cannot express the plan.
+
+    """
+    fabric, channels, routes = plan.fabric, plan.channels, plan.routes
+    links = links_of(fabric, channels)
+    arrays = {
+        "row": routes.rows.astype(np.uint32),
+        "flood_vlan": plan.vlans.astype(np.uint16),
+        "tree": np.ascontiguousarray(routes.tree_channels),
+        "tree_priority": np.ascontiguousarray(routes.tree_priorities),
+        **(_of_tables(plan, routes) or _of_paths(plan)),
+    }
+    try:
+        found = core.of_plan(
+            len(fabric.switches),
+            links.leaves,
+            links.enters,
+            links.hosts,
+            members_of(fabric, plan.multicast),
+            plan.tagging == "host",
+            arrays,
+            [state.core for state in also_for],
+        )
+    except LookupError as conflict:
+        raise PlanError(_conflict(plan, *conflict.args)) from None
+    return ForwardingState(fabric, channels, plan.multicast, found, failures=plan.failures)
+
+
+def _of_tables(plan: Plan, routes: Routes) -> dict[str, object] | None:
+    """Return the next-hop tables by VLAN; None if VLANs do not correspond to tables."""
+    if not isinstance(routes, TableRoutes) or plan.tagging == "host":
+        return None
+    vlans: dict[int, int] = {}
+    for row, table in enumerate(routes.table.tolist()):
+        if vlans.setdefault(table, int(plan.vlans[row])) != plan.vlans[row]:
+            return None
+    tables: dict[int, Ints] = {}
+    for table, vlan in vlans.items():
+        mine = routes.next_hop[table]
+        known = tables.setdefault(vlan, mine)
+        if known is not mine:
+            if ((known >= 0) & (mine >= 0) & (known != mine)).any():
+                return None
+            tables[vlan] = np.maximum(known, mine)
+    return {
+        "vlan": plan.vlans.astype(np.uint16),
+        "table_vlan": np.array(list(tables), dtype=np.uint16),
+        "next_hop": np.stack(list(tables.values())),
+        "first": routes.table.astype(np.uint32),
+        "first_priority": np.ascontiguousarray(routes.first_priority),
+        "changes": np.ascontiguousarray(routes.changes),
+    }
+
+
+def _of_paths(plan: Plan) -> dict[str, object]:
+    """Return the explicit paths and the VLAN of each."""
+    routes = plan.routes
+    return {
+        "vlan": np.ascontiguousarray(plan.pair_vlans, dtype=np.uint16).reshape(-1),
+        "channels": np.ascontiguousarray(routes.channels),
+        "priorities": np.ascontiguousarray(routes.priorities),
+        "longest": routes.channels.shape[2],
+    }
+
+
+def _conflict(plan: Plan, kind: str, a: int, b: int, c: int, two: list[int]) -> str:
+    channels = plan.channels
+    if kind == "next hop":
+        here, to, (first, second) = channels.names[a], channels.names[c], channels.out_port[two]
+        return f"VLAN {b} at {here}: paths to {to} split by source, on ports {first} and {second}"
+    switch = channels.names[channels.tail[b]]
+    return (
+        f"{switch}: frames from port {channels.in_port[a]} to port {channels.out_port[b]} on"
+        f" priority {c} would need both priority {two[0]} and {two[1]}"
+    )

@@ -1,0 +1,154 @@
+"""Compiled rules in columns; the rules of a switch are decoded on access."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from itertools import repeat
+from operator import attrgetter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless._core import forwarding as core
+from knotless.forwarding.openflow.rules import (
+    COOKIE,
+    Action,
+    Field,
+    Group,
+    Output,
+    PopVlan,
+    PushVlan,
+    Rule,
+    SetField,
+    SwitchRules,
+    ToGroup,
+)
+
+_VLAN_PRESENT = 0x1000
+_ALL_BITS = {"eth_dst": (1 << 48) - 1, "eth_src": (1 << 48) - 1, "vlan_vid": 0x1FFF}
+"""The fields that may have a mask, with that which counts as none."""
+_FIELDS = ("eth_dst", "eth_src", "eth_type", "in_port", "metadata", "vlan_pcp", "vlan_vid")
+"""The fields of matches in canonical order, see :func:`forwarding.openflow.rules.match_order`."""
+
+
+class CompiledRules(Mapping[str, SwitchRules]):
+    """The rules of each switch by name; decoded on each access, not cached."""
+
+    def __init__(self, names: tuple[str, ...], compiled: core.Compiled) -> None:
+        self.core = compiled
+        self.names = names
+        self._index = {name: i for i, name in enumerate(names)}
+        self._columns = compiled.columns()
+
+    def __len__(self) -> int:
+        """Return the number of switches."""
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of the switches, in the order of the fabric."""
+        return iter(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is a switch of this name, without decoding its rules."""
+        return name in self._index
+
+    def __getitem__(self, name: str) -> SwitchRules:
+        """Return the rules of a switch."""
+        switch = self._index[name]
+        part = slice(*_part(self._columns["rule_ends"], switch))
+
+        def column(name: str) -> list[int]:
+            values: list[int] = self._columns[name][part].tolist()
+            return values
+
+        def known(name: str) -> list[int | None]:
+            return [of if of >= 0 else None for of in column(name)]
+
+        def fields(name: str) -> list[Field | None]:
+            if name not in _ALL_BITS:
+                return [None if of is None else Field(name, of) for of in known(name)]
+            full, masks = _ALL_BITS[name], column(f"{name}_mask")
+            both = zip(column(name), masks, strict=True)
+            return [Field(name, of, None if m == full else m) if m else None for of, m in both]
+
+        by_field = [fields(name) for name in _FIELDS]
+        every = zip(
+            column("table"),
+            column("priority"),
+            (tuple(filter(None, of)) for of in zip(*by_field, strict=True)),
+            (self._lists[number] for number in column("actions")),
+            known("write_metadata"),
+            known("goto"),
+            repeat(COOKIE),
+            strict=False,
+        )
+        rules = sorted(map(Rule._make, every), key=attrgetter("order"))
+        return SwitchRules(tuple(rules), self._groups(switch))
+
+    @cached_property
+    def parsed(self) -> list[core.Switch]:
+        """The rules of all switches in the core's form."""
+        return self.core.switches()
+
+    def equal_columns(self, other: CompiledRules) -> bool:
+        """Tell whether the rules of all switches are equal, listed in the same order."""
+        return self.names == other.names and all(
+            np.array_equal(column, other._columns[key]) for key, column in self._columns.items()
+        )
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """(switches,) the number of rules of each switch."""
+        return np.diff(self._columns["rule_ends"], prepend=0).astype(np.int64)
+
+    def count(self, name: str) -> int:
+        """Return the number of rules of a switch."""
+        return int(self.counts[self._index[name]])
+
+    @property
+    def total(self) -> int:
+        """The number of rules of all switches."""
+        return int(self.counts.sum())
+
+    @property
+    def groups(self) -> int:
+        """The number of groups of all switches."""
+        return len(self._columns["bucket_ends"])
+
+    @cached_property
+    def _lists(self) -> list[tuple[Action, ...]]:
+        kinds = self._columns["action_kind"].tolist()
+        arguments = self._columns["action_argument"].tolist()
+        actions = [_action(*of) for of in zip(kinds, arguments, strict=True)]
+        ends = self._columns["list_ends"].tolist()
+        return [tuple(actions[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
+
+    def _groups(self, switch: int) -> tuple[Group, ...]:
+        groups = []
+        first, end = _part(self._columns["group_ends"], switch)
+        for number, group in enumerate(range(first, end), 1):
+            buckets = slice(*_part(self._columns["bucket_ends"], group))
+            lists = self._columns["buckets"][buckets].tolist()
+            groups.append(Group(number, tuple(self._lists[of] for of in lists)))
+        return tuple(groups)
+
+
+def _part(ends: NDArray[np.integer], i: int) -> tuple[int, int]:
+    return (int(ends[i - 1]) if i else 0), int(ends[i])
+
+
+def _action(kind: int, argument: int) -> Action:
+    match kind:
+        case 0:
+            return Output(argument)
+        case 1:
+            return PushVlan()
+        case 2:
+            return PopVlan()
+        case 3:
+            return SetField("vlan_vid", _VLAN_PRESENT | argument)
+        case 4:
+            return SetField("vlan_pcp", argument)
+        case _:
+            return ToGroup(argument)

@@ -1,0 +1,73 @@
+"""Compilation of a forwarding state to OpenFlow 1.3 rules, in four tables per switch.
+
+- admission: a host's own untagged frames get their VLAN and first priority (if hosts tag, frames
+  in the VLAN planned for their destination get the priority); frames from other switches pass if
+  their VLAN is in use; all others are dropped.
+- forward: (VLAN,) destination -> output port, stored in the metadata. Broadcasts and multicasts
+  are copied by groups, by input port and source.
+- virtual channel: (input port, output port, priority) -> new priority.
+- output: remove the tag and send to a host, or send to the next switch.
+
+Rules are ternary. The Rust core (``core/forwarding/src/compile``) minimises them: it matches only
+the address bits that matter at a switch, and makes no rules for packets that cannot occur.
+"""
+
+from __future__ import annotations
+
+from knotless._core import forwarding as core
+from knotless.base.errors import PlanError
+from knotless.forwarding.from_plan import state_of_plan
+from knotless.forwarding.openflow.compiled import CompiledRules
+from knotless.forwarding.openflow.failover import ProtectedRules
+from knotless.forwarding.state import ForwardingState
+from knotless.routing.failover.choose import choose_backups
+from knotless.routing.plan import Plan
+from knotless.topologies.numbering import mac_value
+
+
+def compile_rules(plan: Plan) -> CompiledRules:
+    """Return the rules of every switch, in the order of the fabric's switches.
+
+    Those of an intact plan have backups if it asks for them; a repaired plan has none.
+
+    Raises
+    ------
+    PlanError
+        The switches' tables cannot express the plan.
+
+    """
+    return with_backups(plan, compile_state(state_of_plan(plan), tagging=plan.tagging))
+
+
+def with_backups(plan: Plan, rules: CompiledRules) -> CompiledRules:
+    """Return the compiled rules of ``plan`` with its backups, if it asks for them.
+
+    Raises
+    ------
+    PlanError
+        There is no room for backups, or the plan can deadlock.
+
+    """
+    if plan.request.protection == "none" or plan.failures:
+        return rules
+    return ProtectedRules(plan, rules, choose_backups(plan))
+
+
+def compile_state(state: ForwardingState, *, tagging: str = "switch") -> CompiledRules:
+    """Return the rules that implement a state; ``tagging`` says who tags frames.
+
+    Raises
+    ------
+    PlanError
+        The switches' tables cannot express the state.
+
+    """
+    state.fabric.refuse_hub("given rules")
+    macs = [mac_value(host.mac) for host in state.fabric.hosts]
+    groups = [group.address for group in state.groups]
+    try:
+        compiled = core.compile_rules(state.core, macs, groups, tagging == "host")
+    except LookupError as refused:
+        switch, reason = refused.args
+        raise PlanError(f"{state.channels.names[switch]}: {reason}") from None
+    return CompiledRules(state.channels.names, compiled)

@@ -1,0 +1,315 @@
+"""Rules read from ovs-ofctl's OpenFlow13 text.
+
+``parse`` reads what :mod:`knotless.forwarding.openflow.ofctl_writer` wrote, and what ``ovs-ofctl -O
+OpenFlow13 dump-flows`` and ``dump-groups`` print, rules of others included as far as
+:class:`knotless.forwarding.openflow.rules.Rule` can hold them. Open vSwitch's own parser is slower
+and does not read its dumps (docs/decisions/libraries.md).
+
+References
+----------
+ovs-ofctl(8), ovs-actions(7), ovs-fields(7).
+
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from typing import TypeVar
+
+from knotless.base.errors import RuleError
+from knotless.forwarding.openflow.rules import (
+    CONTROLLER,
+    IN_PORT,
+    Action,
+    Field,
+    Group,
+    Output,
+    PopVlan,
+    PushVlan,
+    Rule,
+    SetField,
+    SwitchRules,
+    ToGroup,
+    match_order,
+)
+from knotless.topologies.numbering import mac_value
+
+Read = TypeVar("Read")
+
+MACS = ("eth_dst", "eth_src", "arp_sha", "arp_tha")
+ADDRESSES = ("ipv4_src", "ipv4_dst", "arp_spa", "arp_tpa")
+_NAMES = {
+    "in_port": "in_port",
+    "metadata": "metadata",
+    "dl_dst": "eth_dst",
+    "eth_dst": "eth_dst",
+    "dl_src": "eth_src",
+    "eth_src": "eth_src",
+    "dl_type": "eth_type",
+    "eth_type": "eth_type",
+    "vlan_vid": "vlan_vid",
+    "vlan_pcp": "vlan_pcp",
+    "dl_vlan_pcp": "vlan_pcp",
+    "nw_src": "ipv4_src",
+    "ip_src": "ipv4_src",
+    "nw_dst": "ipv4_dst",
+    "ip_dst": "ipv4_dst",
+    "arp_spa": "arp_spa",
+    "arp_tpa": "arp_tpa",
+    "arp_op": "arp_op",
+    "arp_sha": "arp_sha",
+    "arp_tha": "arp_tha",
+    "nw_proto": "ip_proto",
+    "ip_proto": "ip_proto",
+}
+"""ovs-ofctl's names of fields, old and new, and ours."""
+_BITS = {"vlan_vid": 13, "vlan_pcp": 3, "metadata": 64, "in_port": 32, "eth_type": 16}
+_PROTOCOLS = {"ip": 0x0800, "arp": 0x0806, "ipv6": 0x86DD}
+_FAILOVER = ("ff", "fast_failover")
+PORTS = {"IN_PORT": IN_PORT, "CONTROLLER": CONTROLLER}
+_PRESENT = 0x1000
+_IGNORED = re.compile(
+    r"(duration|n_packets|n_bytes|idle_age|hard_age|idle_timeout|hard_timeout|importance)=[0-9.]+s?"
+    r"|send_flow_rem|reset_counts|no_packet_counts|no_byte_counts|check_overlap"
+)
+
+
+def parse(flows_text: str, groups_text: str = "") -> SwitchRules:
+    """Return the rules that both texts describe, sorted by table, -priority and match.
+
+    Raises
+    ------
+    RuleError
+        A line cannot be parsed or represented; the message names it.
+
+    """
+    rules = [_of_line("flow", _rule_of, *line) for line in _lines(flows_text)]
+    groups = [_of_line("group", _group_of, *line) for line in _lines(groups_text)]
+    rules.sort(key=attrgetter("order"))
+    groups.sort(key=attrgetter("group_id"))
+    return SwitchRules(tuple(rules), tuple(groups))
+
+
+def parse_known(text: str) -> tuple[SwitchRules, tuple[str, ...]]:
+    """Return the rules and groups in ``text``, and what is wrong with lines that are neither.
+
+    Lines that cannot be represented are left out.
+    """
+    rules: list[Rule] = []
+    groups: dict[int, Group] = {}
+    unknown = []
+    for number, line in _lines(text):
+        try:
+            if line.startswith("group_id="):
+                group = _group_of(line)
+                groups[group.group_id] = group
+            else:
+                rules.append(_rule_of(line))
+        except RuleError as error:
+            unknown.append(f"line {number}: {error}")
+    ordered = tuple(groups[number] for number in sorted(groups))
+    return SwitchRules(tuple(sorted(rules, key=attrgetter("order"))), ordered), tuple(unknown)
+
+
+def _of_line(what: str, read: Callable[[str], Read], number: int, line: str) -> Read:
+    try:
+        return read(line)
+    except RuleError as error:
+        raise error.within(f"{what} line {number}") from None
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield (number, line) without comments, empty lines and the headers of dumps."""
+    for number, line in enumerate(text.splitlines(), 1):
+        bare = line.split("#", 1)[0].strip()
+        if bare and not bare.startswith(("OFPST_", "NXST_")):
+            yield number, bare
+
+
+def _rule_of(line: str) -> Rule:
+    head, separator, then = line.partition("actions=")
+    if not separator:
+        raise RuleError("actions= is missing")
+    table, priority, cookie = 0, 0x8000, 0
+    fields: dict[str, Field] = {}
+    for token in re.split(r"[,\s]+", head.strip(" ,")):
+        name, _, value = token.partition("=")
+        if not token or _IGNORED.fullmatch(token):
+            continue
+        if name == "table":
+            table = _number(value, 254)
+        elif name == "priority":
+            priority = _number(value, 0xFFFF)
+        elif name == "cookie":
+            cookie = _number(value, 2**64 - 1)
+        else:
+            for field in _fields_of(name, value):
+                if fields.setdefault(field.name, field) != field:
+                    raise RuleError(f"{field.name} is matched twice")
+    if "vlan_pcp" in fields:
+        fields.setdefault("vlan_vid", Field("vlan_vid", _PRESENT, _PRESENT))
+    actions, metadata, goto = _instructions_of(then)
+    return Rule(table, priority, match_order(fields.values()), actions, metadata, goto, cookie)
+
+
+def _fields_of(name: str, value: str) -> Iterator[Field]:
+    if name in _PROTOCOLS and not value:
+        yield Field("eth_type", _PROTOCOLS[name])
+    elif name == "dl_vlan":
+        number = _number(value, 0xFFFF)
+        yield Field("vlan_vid", 0 if number == 0xFFFF else _PRESENT | number & 0xFFF)
+    elif name == "vlan_tci":
+        yield from _tci_fields(value)
+    elif name in _NAMES:
+        ours = _NAMES[name]
+        number, mask = _value_and_mask(ours, value)
+        if mask != 0:
+            yield Field(ours, number, mask)
+    else:
+        raise RuleError(f"match {name!r} is not supported")
+
+
+def _tci_fields(text: str) -> Iterator[Field]:
+    value_text, _, mask_text = text.partition("/")
+    value, mask = _number(value_text, 0xFFFF), _number(mask_text or "0xffff", 0xFFFF)
+    if mask & _PRESENT and not value & _PRESENT:
+        yield Field("vlan_vid", 0)
+        return
+    if mask & 0x1FFF:
+        yield Field("vlan_vid", value & mask & 0x1FFF, _partial(mask & 0x1FFF, 13))
+    if mask >> 13:
+        yield Field("vlan_pcp", (value & mask) >> 13, _partial(mask >> 13, 3))
+
+
+def _partial(mask: int, bits: int) -> int | None:
+    return None if mask == (1 << bits) - 1 else mask
+
+
+def _value_and_mask(name: str, text: str) -> tuple[int, int | None]:
+    """Return the value (masked) and its mask, or None if the mask has all bits."""
+    value_text, slash, mask_text = text.partition("/")
+    if name in MACS:
+        bits, read = 48, _mac
+    elif name in ADDRESSES:
+        bits, read = 32, _address
+        if slash and mask_text.isdigit():
+            prefix = _number(mask_text, 32)
+            mask_text = str(ipaddress.IPv4Address((1 << 32) - (1 << 32 - prefix)))
+    else:
+        bits = _BITS.get(name, 8)
+
+        def read(text: str) -> int:
+            return _number(text, (1 << bits) - 1)
+
+    value = PORTS[text] if name == "in_port" and text in PORTS else read(value_text)
+    if not slash:
+        return value, None
+    mask = read(mask_text)
+    return value & mask, _partial(mask, bits)
+
+
+def _instructions_of(text: str) -> tuple[tuple[Action, ...], int | None, int | None]:
+    actions: list[Action] = []
+    metadata: int | None = None
+    goto: int | None = None
+    for token in _split(text):
+        if token.startswith("goto_table:"):
+            goto = _number(token.removeprefix("goto_table:"), 254)
+        elif token.startswith("write_metadata:"):
+            value, _, mask = token.removeprefix("write_metadata:").partition("/")
+            if mask and _number(mask, 2**64 - 1) != 2**64 - 1:
+                raise RuleError("write_metadata with a mask is not supported")
+            metadata = _number(value, 2**64 - 1)
+        elif token not in ("drop", ""):
+            actions.append(_action_of(token))
+    return tuple(actions), metadata, goto
+
+
+def _action_of(token: str) -> Action:
+    name, _, argument = token.partition(":")
+    if token in ("pop_vlan", "strip_vlan"):
+        return PopVlan()
+    if token in PORTS:
+        return Output(PORTS[token])
+    if name == "CONTROLLER":
+        return Output(CONTROLLER)
+    if token.isdigit():
+        return Output(_number(token, 0xFFFFFFFF))
+    if name == "output":
+        return Output(PORTS[argument] if argument in PORTS else _number(argument, 0xFFFFFFFF))
+    if name == "push_vlan":
+        if _number(argument, 0xFFFF) != 0x8100:
+            raise RuleError(f"action {token!r} is not supported; the tag type must be 0x8100")
+        return PushVlan()
+    if name == "group":
+        return ToGroup(_number(argument, 0xFFFFFFFF))
+    if name == "set_field":
+        value, arrow, field = argument.partition("->")
+        if arrow and field in _NAMES:
+            ours = _NAMES[field]
+            number, mask = _value_and_mask(ours, value)
+            if mask is None:
+                return SetField(ours, number)
+    if name == "mod_vlan_vid":
+        return SetField("vlan_vid", _PRESENT | _number(argument, 0xFFF))
+    if name == "mod_vlan_pcp":
+        return SetField("vlan_pcp", _number(argument, 7))
+    raise RuleError(f"action {token[:60]!r} is not supported")
+
+
+def _group_of(line: str) -> Group:
+    head, *buckets = re.split(r",?\s*bucket=", line)
+    known = dict(token.partition("=")[::2] for token in re.split(r"[,\s]+", head) if token)
+    kind = known.get("type", "all")
+    if kind not in ("all", *_FAILOVER):
+        raise RuleError(f"groups of type {kind!r} are not supported; only all and ff are")
+    if "group_id" not in known:
+        raise RuleError("group_id= is missing")
+    made, watch = [], []
+    for bucket in buckets:
+        watched = re.match(r"[^=]*?watch_port:([^,]*),", bucket)
+        if kind in _FAILOVER:
+            if watched is None:
+                raise RuleError("a bucket of a group of type ff without a watch_port")
+            watch.append(_number(watched[1], 0xFFFFFFFF))
+        actions, metadata, goto = _instructions_of(re.sub(r"^.*?actions=", "", bucket))
+        if metadata is not None or goto is not None:
+            raise RuleError("a group cannot go to a table")
+        made.append(actions)
+    return Group(_number(known["group_id"], 0xFFFFFF00), tuple(made), tuple(watch))
+
+
+def _split(text: str) -> list[str]:
+    """Split actions at commas outside parentheses."""
+    parts, depth, start = [], 0, 0
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            parts.append(text[start:place].strip())
+            start = place + 1
+    return [*parts, text[start:].strip()]
+
+
+def _number(text: str, most: int) -> int:
+    if not re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}", text):
+        raise RuleError(f"{text[:40]!r} is not a number")
+    value = int(text, 16) if text[:2] in ("0x", "0X") else int(text)
+    if value > most:
+        raise RuleError(f"{text} is above the maximum, {most:#x}")
+    return value
+
+
+def _mac(text: str) -> int:
+    if not re.fullmatch(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}", text):
+        raise RuleError(f"{text[:40]!r} is not a MAC")
+    return mac_value(text)
+
+
+def _address(text: str) -> int:
+    try:
+        return int(ipaddress.IPv4Address(text))
+    except ValueError:
+        raise RuleError(f"{text[:40]!r} is not an IPv4 address") from None

@@ -1,0 +1,84 @@
+"""Rules written as ovs-ofctl's OpenFlow13 text.
+
+References
+----------
+ovs-ofctl(8), ovs-actions(7), ovs-fields(7).
+
+"""
+
+from __future__ import annotations
+
+import ipaddress
+
+from knotless.forwarding.openflow.ofctl_parser import ADDRESSES, MACS, PORTS
+from knotless.forwarding.openflow.rules import (
+    Action,
+    Field,
+    Group,
+    Output,
+    PopVlan,
+    PushVlan,
+    Rule,
+    SetField,
+    SwitchRules,
+    ToGroup,
+)
+from knotless.topologies.numbering import mac_text
+
+_WRITTEN = {"ipv4_src": "nw_src", "ipv4_dst": "nw_dst", "ip_proto": "nw_proto"}
+"""Where ovs-ofctl does not know OpenFlow's name."""
+
+
+def write(rules: SwitchRules) -> tuple[str, str]:
+    """Return (flows, groups) for ``ovs-ofctl -O OpenFlow13 add-flows`` and ``add-groups``."""
+    flows = "".join(f"{_rule_text(rule)}\n" for rule in rules.rules)
+    groups = "".join(f"{_group_text(group)}\n" for group in rules.groups)
+    return flows, groups
+
+
+def _rule_text(rule: Rule) -> str:
+    parts = [f"cookie={rule.cookie:#x}", f"table={rule.table}", f"priority={rule.priority}"]
+    parts += [_field_text(field) for field in rule.match]
+    then = [_action_text(action) for action in rule.actions]
+    then += [f"write_metadata:{rule.metadata:#x}"] if rule.metadata is not None else []
+    then += [f"goto_table:{rule.goto}"] if rule.goto is not None else []
+    return f"{','.join(parts)} actions={','.join(then) or 'drop'}"
+
+
+def _field_text(field: Field) -> str:
+    def shown(value: int) -> str:
+        if field.name in MACS:
+            return mac_text(value)
+        if field.name in ("in_port", "vlan_pcp", "arp_op", "ip_proto") and field.mask is None:
+            return str(value)
+        if field.name in ADDRESSES:
+            return str(ipaddress.IPv4Address(value))
+        return f"{value:#x}"
+
+    mask = "" if field.mask is None else f"/{shown(field.mask)}"
+    return f"{_WRITTEN.get(field.name, field.name)}={shown(field.value)}{mask}"
+
+
+def _action_text(action: Action) -> str:
+    match action:
+        case Output(port):
+            name = next((name for name, number in PORTS.items() if number == port), str(port))
+            return f"output:{name}" if name.isdigit() else name
+        case PushVlan():
+            return "push_vlan:0x8100"
+        case PopVlan():
+            return "pop_vlan"
+        case SetField(name, value):
+            shown = mac_text(value) if name in MACS else str(value)
+            return f"set_field:{shown}->{_WRITTEN.get(name, name)}"
+        case ToGroup(group_id):
+            return f"group:{group_id}"
+
+
+def _group_text(group: Group) -> str:
+    watched = [f"watch_port:{port}," for port in group.watch] or [""] * len(group.buckets)
+    buckets = "".join(
+        f",bucket={watch}actions={','.join(map(_action_text, bucket)) or 'drop'}"
+        for watch, bucket in zip(watched, group.buckets, strict=True)
+    )
+    return f"group_id={group.group_id},type={'ff' if group.watch else 'all'}{buckets}"

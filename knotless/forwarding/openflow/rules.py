@@ -1,0 +1,167 @@
+"""The model of OpenFlow 1.3 rules, independent of the make of the switch.
+
+The same values are made by :mod:`knotless.forwarding.openflow.compiler`, turned into messages by
+the controller, read from ovs-ofctl text by :mod:`knotless.forwarding.openflow.ofctl_parser` and
+written to it by :mod:`knotless.forwarding.openflow.ofctl_writer`, and read as a forwarding state by
+:mod:`knotless.forwarding.openflow.reader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from operator import itemgetter
+from typing import NamedTuple
+
+from knotless._core import forwarding as core
+
+IN_PORT = 0xFFFFFFF8
+CONTROLLER = 0xFFFFFFFD
+ADMISSION, FORWARD, VIRTUAL_CHANNEL, OUTPUT = range(4)
+
+
+class Field(NamedTuple):
+    """A matched field: its OpenFlow name, its value, and its mask unless all bits count.
+
+    ``name`` is one of in_port, metadata, eth_type, eth_dst, eth_src, vlan_vid, vlan_pcp,
+    arp_op, arp_tpa ... as in OpenFlow 1.3 and Ryu. ``value`` is always an integer: a MAC has 48
+    bits; ``vlan_vid`` includes the present bit (0x1000), so ``Field("vlan_vid", 0)`` is
+    'untagged' and ``Field("vlan_vid", 0x1000, 0x1000)`` is 'tagged, any VLAN'. ``mask`` None
+    means all bits.
+    """
+
+    name: str
+    value: int
+    mask: int | None = None
+
+
+_NAME_AND_VALUE = itemgetter(0, 1)
+
+
+def match_order(fields: Iterable[Field]) -> tuple[Field, ...]:
+    """Return ``fields`` in the canonical order, in which matches are written and compared.
+
+    A match has a field once.
+    """
+    return tuple(sorted(fields, key=_NAME_AND_VALUE))
+
+
+@dataclass(frozen=True, order=True)
+class Output:
+    """Send the frame out of ``port`` (a number, or IN_PORT, or CONTROLLER)."""
+
+    port: int
+
+
+@dataclass(frozen=True, order=True)
+class PushVlan:
+    """Add an 802.1Q tag (0x8100)."""
+
+
+@dataclass(frozen=True, order=True)
+class PopVlan:
+    """Remove the outer 802.1Q tag."""
+
+
+@dataclass(frozen=True, order=True)
+class SetField:
+    """Set a field; ``vlan_vid`` includes the present bit (0x1000)."""
+
+    name: str
+    value: int
+
+
+@dataclass(frozen=True, order=True)
+class ToGroup:
+    """Send the frame to a group of the same switch."""
+
+    group_id: int
+
+
+Action = Output | PushVlan | PopVlan | SetField | ToGroup
+
+
+class Rule(NamedTuple):
+    """A flow entry: apply ``actions`` in order, write ``metadata``, go to table ``goto``.
+
+    No actions and no ``goto`` is a drop. ``cookie`` marks entries as ours: it is
+    :data:`COOKIE` for every rule that Knotless compiles.
+    """
+
+    table: int
+    priority: int
+    match: tuple[Field, ...]
+    actions: tuple[Action, ...] = ()
+    metadata: int | None = None
+    goto: int | None = None
+    cookie: int = 0
+
+    @property
+    def key(self) -> tuple[int, int, tuple[Field, ...]]:
+        """The identity of a flow entry in a switch: table, priority and match."""
+        return (self.table, self.priority, self.match)
+
+    @property
+    def order(self) -> tuple[int, int, list[tuple[str, int, int]]]:
+        """The sort key: table, priority from high to low, match; no mask before any mask."""
+        fields = [(name, value, -1 if mask is None else mask) for name, value, mask in self.match]
+        return (self.table, -self.priority, fields)
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of type 'all': the actions of each bucket are applied to a copy of the frame.
+
+    With ``watch``, a port for each bucket, it is of type 'fast failover': only the first bucket
+    whose port is up is applied.
+    """
+
+    group_id: int
+    buckets: tuple[tuple[Action, ...], ...]
+    watch: tuple[int, ...] = ()
+
+    def live(self, down: Collection[int] = ()) -> Group:
+        """Return what the group does while some ports are down, as a group of type 'all'."""
+        if not self.watch:
+            return self
+        both = zip(self.watch, self.buckets, strict=True)
+        return Group(self.group_id, tuple(b for port, b in both if port not in down)[:1])
+
+
+@dataclass(frozen=True)
+class SwitchRules:
+    """All rules and groups of one switch; rules sorted by :attr:`Rule.order`."""
+
+    rules: tuple[Rule, ...]
+    groups: tuple[Group, ...] = ()
+
+    @cached_property
+    def parsed(self) -> core.Switch:
+        """The rules in the core's form, while all ports are up.
+
+        Raises OverflowError if a number is out of range.
+        """
+        return core.Switch(self.live())
+
+    @cached_property
+    def values_set(self) -> frozenset[tuple[str, int]]:
+        """The fields that rules and groups set, each with a value that it is set to."""
+        lists = [rule.actions for rule in self.rules]
+        lists += [bucket for group in self.groups for bucket in group.buckets]
+        every = chain.from_iterable({id(actions): actions for actions in lists}.values())
+        return frozenset((of.name, of.value) for of in every if isinstance(of, SetField))
+
+    def live(self, down: Collection[int] = ()) -> SwitchRules:
+        """Return what the switch does while some ports are down, with groups of type 'all'."""
+        if not any(group.watch for group in self.groups):
+            return self
+        return SwitchRules(self.rules, tuple(group.live(down) for group in self.groups))
+
+
+COOKIE = 0x6B6E6F74
+"""'knot': the cookie of every rule that Knotless installs."""
+
+FabricRules = Mapping[str, SwitchRules]
+"""Switch name -> its rules."""

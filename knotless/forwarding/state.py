@@ -1,0 +1,170 @@
+"""The forwarding state of a fabric, explored from everything that hosts can send.
+
+To a switch, a packet is a destination, a label (in our plans the VLAN) and a virtual channel. The
+state maps each packet on each input link of a switch to its output links. It is made from a plan
+(:mod:`knotless.forwarding.from_plan`), from rules (:mod:`knotless.forwarding.openflow.reader`) or
+from the tables of 802.1Q switches (:mod:`knotless.forwarding.dot1q.state`). The Rust core stores it
+in columns, and computes the entries that packets can reach while it traces them.
+
+Links are numbered: first the channels between switches, then the links to and from each host.
+Destinations are numbered: first the hosts, then the floods. A flood is what is sent to all hosts
+or to a group; sources that switches treat alike share one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless._core import forwarding as core
+from knotless.routing.graphs.channels import Channels, End
+from knotless.routing.multicast import MulticastGroup
+from knotless.topologies.fabric import Fabric
+from knotless.topologies.failures import NO_FAILURES, Failures
+
+
+class Hop(NamedTuple):
+    """A link, and the label and priority that a packet has on it."""
+
+    link: int
+    label: int
+    priority: int
+
+
+class Trace(NamedTuple):
+    """The trace of one packet, along all of its paths if it has a choice.
+
+    ``hops`` are the links that it takes, including those of hosts. ``delivered`` are the numbers
+    of the hosts that receive it, with the label at delivery. ``dropped`` are the switches that
+    drop it, ``unsupported`` the switches whose actions cannot be followed. ``repeated`` is true if
+    a copy passes a link twice, unchanged, or two copies pass the same link.
+    """
+
+    hops: list[Hop]
+    delivered: list[tuple[int, int]]
+    dropped: list[int]
+    unsupported: list[int]
+    repeated: bool
+
+
+@dataclass(frozen=True)
+class Links:
+    """The fabric in the form of the Rust core: the ends of its channels, and its hosts."""
+
+    leaves: list[End]
+    enters: list[End]
+    hosts: list[End]
+
+
+def links_of(fabric: Fabric, channels: Channels) -> Links:
+    """Return the ends of all channels and hosts of ``fabric``."""
+    index = fabric.switch_index
+    return Links(
+        list(zip(channels.tail.tolist(), channels.out_port.tolist(), strict=True)),
+        list(zip(channels.head.tolist(), channels.in_port.tolist(), strict=True)),
+        [(index[host.switch], host.port) for host in fabric.hosts],
+    )
+
+
+def members_of(fabric: Fabric, groups: Sequence[MulticastGroup]) -> list[list[bool]]:
+    """Return the receivers of a frame to all hosts, then of a frame to each group, by host."""
+    members = [[True] * len(fabric.hosts)]
+    for group in groups:
+        of_group = set(group.members)
+        members.append([host.name in of_group for host in fabric.hosts])
+    return members
+
+
+@dataclass(frozen=True)
+class ForwardingState:
+    """The forwarding state of a fabric.
+
+    ``groups`` are the declared multicast groups; 'all hosts' is not listed. ``silent`` are the
+    switches without known rules; they drop everything. ``concurrent`` are states whose packets
+    are in flight at the same time, on the same channels. ``changing`` says that switches hold
+    rules of several generations: a packet has a choice where these differ. ``failures`` separate
+    hosts: what these send to each other is to be dropped. ``more`` are the names of destinations
+    after the hosts, in imported fabrics, which have no floods.
+    """
+
+    fabric: Fabric
+    channels: Channels
+    groups: tuple[MulticastGroup, ...]
+    core: core.State
+    silent: tuple[str, ...] = ()
+    concurrent: tuple[ForwardingState, ...] = ()
+    changing: bool = False
+    failures: Failures = NO_FAILURES
+    more: tuple[str, ...] = ()
+
+    @property
+    def pairs(self) -> int:
+        """The number of ordered pairs of different hosts."""
+        return len(self.fabric.hosts) * (len(self.fabric.hosts) - 1)
+
+    @cached_property
+    def loads(self) -> NDArray[np.float64]:
+        """(channels,) the number of delivered pairs whose packets take each channel.
+
+        A packet with several paths is divided equally among them.
+        """
+        return self.core.loads
+
+    @cached_property
+    def dependencies(self) -> NDArray[np.int64]:
+        """(dependencies, 6) the virtual channels that are held while others are waited for.
+
+        Columns: held channel and priority; waited-for channel and priority; source host and
+        destination of a packet that does so. Those of the ``concurrent`` states follow.
+        """
+        return np.concatenate([self.core.edges, *(state.dependencies for state in self.concurrent)])
+
+    def trace(self, source: str, destination: str) -> Trace:
+        """Trace a packet from one host to another (names)."""
+        return self.trace_number(source, self.fabric.host_index[destination])
+
+    def flood(self, source: str, group: int = 0) -> Trace:
+        """Trace a flood from a host to all (0), or to the group with this index, from 1."""
+        host = self.fabric.host_index[source]
+        return self.trace_number(source, self.core.flood_of(host, group))
+
+    def trace_number(self, source: str, destination: int) -> Trace:
+        """Trace a packet from a host to a destination number."""
+        found = self.core.trace(self.fabric.host_index[source], destination)
+        return Trace([Hop(*hop) for hop in found[0]], *found[1:])
+
+    def destination_name(self, number: int) -> str:
+        """Return the name of a destination: a host, ``all`` or ``multicast:N``."""
+        if number < len(self.fabric.hosts):
+            return self.fabric.hosts[number].name
+        if self.more:
+            return self.more[number - len(self.fabric.hosts)]
+        group, _ = self.core.floods[number - len(self.fabric.hosts)]
+        return "all" if group == 0 else f"multicast:{self.groups[group - 1].number}"
+
+    def destination_number(self, source: str, name: str) -> int | None:
+        """Return the number of the destination ``name`` as seen by ``source``, or None."""
+        names = {f"multicast:{group.number}": place for place, group in enumerate(self.groups, 1)}
+        group = {"all": 0, **names}.get(name) if self.core.floods else None
+        if group is None:
+            more = {name: len(self.fabric.hosts) + i for i, name in enumerate(self.more)}
+            return {**more, **self.fabric.host_index}.get(name)
+        return self.core.flood_of(self.fabric.host_index[source], group)
+
+    def difference(self, other: ForwardingState) -> str:
+        """Describe a packet that the two states treat differently; empty if there is none."""
+        found = self.core.difference(other.core)
+        if found is None:
+            return ""
+        source, destination, (link, label, priority) = found
+        to = self.destination_name(destination)
+        where = "from its host"
+        if link < len(self.channels):
+            where = f"from {self.channels.name(link, priority)}"
+        sender = self.fabric.hosts[source].name
+        return f"the packet from {sender} to {to}, coming {where} with label {label}"

@@ -1,0 +1,1 @@
+"""Cables: what LLDP daemons print, and files that list cables."""

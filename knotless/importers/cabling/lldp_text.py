@@ -1,0 +1,60 @@
+"""Neighbours by LLDP as text: output of ``lldpctl`` and ``lldpcli show neighbors``.
+
+::
+
+    Interface:    Ethernet0, via: LLDP, RID: 1, Time: 0 day, 00:00:06
+      Chassis:
+        SysName:      spine1
+        Capability:   Router, on
+      Port:
+        PortID:       ifname Ethernet0
+        PortDescr:    Ethernet0
+"""
+
+from __future__ import annotations
+
+import re
+
+from knotless.importers.cabling.lldp_json import Neighbour, Neighbours
+from knotless.importers.file_kinds import Content, FileKind
+
+_INTERFACE = re.compile(r"Interface:\s+([^\s,]+), via: LLDP", re.MULTILINE)
+_FIELD = re.compile(r"\s+(SysName|Capability|PortID|PortDescr):\s+(.*)$")
+
+
+def _read(content: Content) -> Neighbours:
+    found = Neighbours()
+    fields: dict[str, str] = {}
+    interface = ""
+    for line in [*content.text.split("\n"), "Interface:  end, via: LLDP"]:
+        if start := _INTERFACE.match(line):
+            if interface:
+                found.heard.append(_neighbour(interface, fields))
+            interface, fields = start[1], {}
+        elif field := _FIELD.match(line):
+            name, value = field[1], field[2].strip()
+            if name == "Capability":
+                if value in ("Bridge, on", "Router, on"):
+                    fields["forwards"] = value
+            else:
+                fields.setdefault(name, value)
+    return found
+
+
+def _neighbour(interface: str, fields: dict[str, str]) -> Neighbour:
+    kind, _, port = fields.get("PortID", "").partition(" ")
+    return Neighbour(
+        interface,
+        fields.get("SysName", ""),
+        port or kind,
+        fields.get("PortDescr", ""),
+        "forwards" in fields,
+    )
+
+
+KIND = FileKind(
+    "LLDP neighbours (text)",
+    "cables",
+    lambda content: _INTERFACE.search(content.head) is not None,
+    _read,
+)

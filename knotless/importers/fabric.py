@@ -1,0 +1,170 @@
+"""A fabric that was read from files: its forwarding states, and what is not known about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless.forwarding.openflow.rules import FabricRules
+from knotless.forwarding.state import ForwardingState, Hop
+from knotless.importers.findings import Findings
+from knotless.importers.next_hops import NextHops, VcMap
+from knotless.routing.flow_control import Edges
+from knotless.routing.graphs.channels import PRIORITIES, Channels
+from knotless.topologies.fabric import Fabric
+
+SentAs = Callable[[int, int], int]
+"""Returns the label, such as the SL, with which a source (its index) sends to a destination."""
+
+
+Config = Mapping[str, Mapping[str, Mapping[str, str]]]
+"""Tables of a SONiC database: fields by table and key."""
+
+PortsGone = Mapping[tuple[int, int], AbstractSet[str]]
+"""By switch and destination (numbers) the names of ports that are no longer used."""
+RoutesWithout = Callable[[PortsGone], dict[str, str] | None]
+
+
+def _no_files(_: PortsGone) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What can be sent at the same time: its state, and the label of each packet at its start.
+
+    If the same pairs are sent in several ways, the undelivered pairs of one of these count.
+    """
+
+    state: ForwardingState
+    sent_as: SentAs
+    counted: bool = field(default=True, kw_only=True)
+
+    def shown(self, hop: Hop) -> Hop:
+        """Return a step of a packet with the label and the priority that people know."""
+        return hop
+
+
+@dataclass(frozen=True)
+class TableTraffic(Traffic):
+    """Traffic whose state is that of next-hop tables, see :meth:`NextHops.state`.
+
+    ``dscps`` are the DSCPs that labels stand for; empty: labels are shown as they are.
+    """
+
+    vcs: VcMap
+    first_labels: NDArray[np.uint16] | None
+    dscps: Sequence[int] = ()
+
+    def shown(self, hop: Hop) -> Hop:
+        """Return a step with its DSCP and the priority group, as in the names of channels."""
+        if not self.dscps:
+            return hop
+        dscp = self.dscps[hop.label % len(self.dscps)]
+        return Hop(hop.link, dscp, hop.priority % PRIORITIES)
+
+    def with_tables(self, hops: NextHops, vcs: VcMap) -> TableTraffic:
+        """Return the same packets with other next hops and virtual channels."""
+        state = replace(self.state, core=hops.state(vcs, self.first_labels))
+        return replace(self, state=state, vcs=vcs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportedFabric:
+    """A fabric that was read from files, such as OpenFlow rules.
+
+    ``traffics`` are sent at the same time, between ``pairs`` of a host and a destination;
+    ``label`` is what their labels are called (``SL``). ``management`` is what is sent to switches
+    themselves; the verdict says only whether it would add a cycle. ``ignored`` are files that no
+    reader recognised.
+    """
+
+    fabric: Fabric
+    channels: Channels
+    flow_control: str
+    traffics: tuple[Traffic, ...]
+    pairs: int
+    label: str
+    findings: Findings = field(default_factory=Findings)
+    ignored: tuple[str, ...] = ()
+    management: tuple[Traffic, ...] = ()
+
+    def waits(self, dependencies: Edges) -> tuple[NDArray[np.int64], Edges]:
+        """Return which dependencies of packets are those of lossless virtual channels.
+
+        Returns the rows of ``dependencies`` (held channel and virtual channel, wanted ones, ...)
+        that matter, and (rows, 4) the nodes of each. PAUSE stops all priorities of a channel.
+        """
+        nodes = dependencies[:, :4].copy()
+        if self.flow_control == "pause":
+            nodes[:, [1, 3]] = 0
+        return np.arange(len(dependencies)), nodes
+
+
+@dataclass(frozen=True, kw_only=True)
+class RulesFabric(ImportedFabric):
+    """A fabric of OpenFlow switches with their rules, by name; those of some may be missing."""
+
+    rules: FabricRules
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFabric(ImportedFabric):
+    """A fabric of next-hop tables: of routers, or of InfiniBand switches.
+
+    ``pausing`` (channels, 8, 16) are the priorities of each channel that a PFC frame for a
+    priority group stops; None: every virtual channel waits alone. ``routes_without`` returns files
+    that make switches stop using ports, which are given by (switch, destination); None if that
+    cannot be written.
+    """
+
+    traffics: tuple[TableTraffic, ...]
+    hops: NextHops
+    pausing: NDArray[np.bool_] | None = None
+    configs: tuple[Config, ...] = ()
+    routes_without: RoutesWithout = _no_files
+
+    def with_tables(
+        self,
+        hops: NextHops,
+        vcs: Sequence[VcMap] | None = None,
+        pausing: NDArray[np.bool_] | None = None,
+    ) -> TableFabric:
+        """Return the fabric with other next hops, virtual channels of its traffics, or pauses."""
+        maps = vcs or [traffic.vcs for traffic in self.traffics]
+        return replace(
+            self,
+            hops=hops,
+            pausing=self.pausing if pausing is None else pausing,
+            traffics=tuple(
+                traffic.with_tables(hops, of)
+                for traffic, of in zip(self.traffics, maps, strict=True)
+            ),
+        )
+
+    def with_pauses(self, pausing: NDArray[np.bool_]) -> TableFabric:
+        """Return the fabric with other pauses; packets take the same ways."""
+        return replace(self, pausing=pausing)
+
+    def waits(self, dependencies: Edges) -> tuple[NDArray[np.int64], Edges]:
+        """Return the nodes of dependencies as :meth:`ImportedFabric.waits`.
+
+        The virtual channel of a packet under PFC is its queue times 8 plus its priority group; the
+        priority group is the node.
+        """
+        if self.pausing is None:
+            return super().waits(dependencies)
+        held, held_vc, wanted, wanted_vc = dependencies[:, :4].T
+        group = held_vc % PRIORITIES
+        lossless = np.any(self.pausing[held, group], axis=1)
+        stopping = self.pausing[wanted, :, wanted_vc // PRIORITIES] & lossless[:, None]
+        rows, wanted_group = np.nonzero(stopping)
+        return rows, np.stack([held[rows], group[rows], wanted[rows], wanted_group], axis=1)
+
+
+AnyFabric = RulesFabric | TableFabric
+"""What is read from files."""

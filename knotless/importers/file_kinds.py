@@ -1,0 +1,102 @@
+"""Kinds of files from which fabrics are imported, recognised by their content.
+
+A module of a folder of :mod:`knotless.importers` (:data:`SOURCES`) defines at most one
+:class:`FileKind`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+
+from knotless.base.errors import RuleError
+from knotless.base.plugins import plugins
+
+_JSON = re.compile(r'\s*[{\[]\s*["{}\[\]]')
+
+
+@dataclass(frozen=True)
+class Content:
+    """The text of a file."""
+
+    text: str
+
+    @property
+    def head(self) -> str:
+        """The first characters, by which most kinds are recognised."""
+        return self.text[:20_000]
+
+    @cached_property
+    def json(self) -> Any:
+        """The JSON value, or None if the text does not look like JSON.
+
+        Raises
+        ------
+        RuleError
+            It looks like JSON but is not, for example because it is cut off.
+
+        """
+        if not _JSON.match(self.text):
+            return None
+        try:
+            return json.loads(self.text, parse_constant=_no_constant)
+        except RecursionError:
+            raise RuleError("not JSON: nested too deeply") from None
+        except ValueError as error:
+            raise RuleError(f"not JSON: {error}") from None
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise RuleError(f"not JSON: {text} is not a number")
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of file. ``read`` raises RuleError or FabricError and names the line if it can.
+
+    Files of one ``technology`` (``infiniband``, ``openflow`` or ``routers``) describe a fabric
+    together, with those of technology ``cables``.
+    """
+
+    name: str
+    technology: str
+    recognises: Callable[[Content], bool]
+    read: Callable[[Content], object]
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file of a known kind, with what its reader returned.
+
+    ``device`` is the folder whose files are those of one device. ``replaced_by`` is the file that
+    counts instead if it exists.
+    """
+
+    path: Path
+    kind: FileKind
+    value: Any
+    device: Path
+    replaced_by: Path | None = None
+
+
+SOURCES = ("cabling", "frr", "infiniband", "linux", "openflow", "sonic")
+"""The folders whose modules read files."""
+
+
+@cache
+def file_kinds() -> Mapping[str, FileKind]:
+    """Return all kinds by name, in alphabetical order."""
+    found: dict[str, FileKind] = {}
+    for source in SOURCES:
+        found |= plugins(f"knotless.importers.{source}", FileKind)
+    return dict(sorted(found.items()))
+
+
+def kind_of(content: Content) -> FileKind | None:
+    """Return the kind of a file, or None if no reader recognises it."""
+    return next((kind for kind in file_kinds().values() if kind.recognises(content)), None)

@@ -1,0 +1,1 @@
+"""FRR: what its ``show`` commands print."""

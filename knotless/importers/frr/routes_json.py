@@ -1,0 +1,77 @@
+"""Output of FRR's ``show ip route json``, also for all VRFs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from knotless.base.errors import RuleError
+from knotless.importers.file_kinds import Content, FileKind
+from knotless.importers.route_dump import DEFAULT_VRF, DROP, NextHop, RouteDump
+
+
+def _is_routes(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        "/" in prefix and isinstance(entries, list) for prefix, entries in value.items()
+    )
+
+
+def _recognises(content: Content) -> bool:
+    if not content.text.lstrip().startswith("{") or '"nexthops"' not in content.text:
+        return False
+    value = content.json
+    return _is_routes(value) or (
+        isinstance(value, dict) and all(_is_routes(of_vrf) for of_vrf in value.values())
+    )
+
+
+def _read(content: Content) -> RouteDump:
+    value = content.json
+    found = RouteDump()
+    shared: dict[tuple[NextHop, ...], tuple[NextHop, ...]] = {}
+    for vrf, routes in ({DEFAULT_VRF: value} if _is_routes(value) else value).items():
+        if not isinstance(routes, dict):
+            raise RuleError(f"VRF {vrf[:40]!r}: must be an object")
+        for prefix, entries in routes.items():
+            # Older versions escape the slash twice.
+            _read_prefix(found, vrf, prefix.replace("\\/", "/"), entries, shared)
+    return found
+
+
+def _read_prefix(
+    found: RouteDump,
+    vrf: str,
+    prefix: str,
+    entries: object,
+    shared: dict[tuple[NextHop, ...], tuple[NextHop, ...]],
+) -> None:
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise RuleError(f"{prefix[:60]}: must be a list of routes")
+    for entry in entries:
+        if not entry.get("selected") or entry.get("installed") is False:
+            continue
+        hops = entry.get("nexthops", [])
+        if not isinstance(hops, list) or not all(isinstance(hop, dict) for hop in hops):
+            raise RuleError(f"{prefix[:60]}: nexthops must be a list of objects")
+        used = [hop for hop in hops if hop.get("fib") and not hop.get("recursive")]
+        of = str(entry.get("vrfName", vrf))
+        next_hops = tuple(dict.fromkeys(_next_hop(hop) for hop in used)) or (DROP,)
+        found.routes[of, prefix] = shared.setdefault(next_hops, next_hops)
+        for hop in used:
+            if "labels" in hop or "seg6" in hop or "seg6local" in hop:
+                found.unclear.append(f"{prefix}: a next hop with labels or segments")
+            if hop.get("vrf", of) != of and "interfaceName" in hop:
+                found.unclear.append(f"{prefix}: a next hop in VRF {hop['vrf']}")
+
+
+def _next_hop(hop: Mapping[str, Any]) -> NextHop:
+    if any(hop.get(key) for key in ("blackhole", "reject", "unreachable")):
+        return DROP
+    interface = hop.get("interfaceName")
+    if not isinstance(interface, str):
+        raise RuleError(f"a next hop without an interface: {str(hop)[:80]}")
+    address = hop.get("ip")
+    return NextHop(str(address) if address else None, interface)
+
+
+KIND = FileKind("FRR routes (JSON)", "routers", _recognises, _read)

@@ -1,0 +1,1 @@
+"""InfiniBand subnets: what ibnetdiscover, dump_lfts and their relatives print."""

@@ -1,0 +1,291 @@
+"""InfiniBand subnets: cables, forwarding tables, SL to VL tables and path SLs.
+
+A packet keeps its SL on the whole path. At a switch it enters by port i, it leaves by port
+o = LFT[destination LID], on VL = SL2VL[i][o][SL]. Every VL has its own credits, so every VL except
+15 is lossless. See InfiniBand Architecture Specification 1.4, volume 1, 7.6 and 14.2.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless._core import forwarding as core
+from knotless.base.errors import RuleError
+from knotless.base.memory import refuse_beyond
+from knotless.forwarding.state import ForwardingState
+from knotless.importers.fabric import SentAs, TableFabric, TableTraffic
+from knotless.importers.file_kinds import FoundFile
+from knotless.importers.findings import Findings
+from knotless.importers.infiniband.lfts import MAX_LID, NO_PORT, ForwardingTables
+from knotless.importers.infiniband.path_sls import PathSls
+from knotless.importers.infiniband.sl2vl import DROP_VL, SLS, SlTables
+from knotless.importers.infiniband.sl2vl import KIND as SL2VL
+from knotless.importers.infiniband.subnet import Subnet, subnet_of
+from knotless.importers.next_hops import (
+    DROPPED,
+    NOT_SENT,
+    UNKNOWN,
+    Actions,
+    NextHops,
+    VcMap,
+    classes_at,
+)
+from knotless.topologies.formats.ibnetdiscover import Discovered
+
+MEMORY_PER_PAIR = 12
+"""Bytes for a source and a destination, while their SLs are put together."""
+CREDITS = "credits"
+"""The flow control of InfiniBand."""
+
+
+def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
+    """Return the subnet called ``name`` that ``files`` describe.
+
+    Raises
+    ------
+    RuleError
+        There is no ibnetdiscover output, or more than one.
+    FabricError
+        The cables contradict each other.
+
+    """
+    cables = [file for file in files if isinstance(file.value, Discovered)]
+    if len(cables) != 1:
+        found = ", ".join(str(file.path) for file in cables[:3]) or "none"
+        raise RuleError(f"one output of ibnetdiscover is needed, for the cables; there is {found}")
+    subnet = subnet_of(name, cables[0].value)
+    count = len(subnet.lids)
+    refuse_beyond("this subnet", MEMORY_PER_PAIR * count * count, RuleError)
+    findings = Findings()
+    hops = _next_hops(subnet, _tables(files, findings), findings)
+    sls = _path_sls(subnet, files)
+    vcs = _vcs(subnet, files, sls, findings)
+    unknown = np.flatnonzero(subnet.lids < 0)
+    for host in unknown[:5]:
+        findings.gap(f"the LID of {subnet.fabric.hosts[host].name}")
+    cut_off = [f for f in files if isinstance(f.value, ForwardingTables) and f.value.cut_off]
+    if cut_off:
+        findings.gap(f"the end of the forwarding tables in {cut_off[0].path}")
+    return TableFabric(
+        fabric=subnet.fabric,
+        channels=subnet.channels,
+        flow_control=CREDITS,
+        traffics=tuple(_traffics(subnet, hops, vcs, sls, findings)),
+        pairs=int(np.count_nonzero(_others(subnet))),
+        label="SL",
+        hops=hops,
+        findings=findings,
+        management=tuple(_to_switches(subnet, files)),
+    )
+
+
+def _to_switches(subnet: Subnet, files: Sequence[FoundFile]) -> list[TableTraffic]:
+    """Return what hosts send to the LIDs of switches; what is missing is known already."""
+    with_switches, findings = subnet.with_switches(), Findings()
+    if len(with_switches.lids) == len(subnet.lids):
+        return []
+    count = len(with_switches.lids)
+    refuse_beyond("this subnet", MEMORY_PER_PAIR * count * count, RuleError)
+    hops = _next_hops(with_switches, _tables(files, findings), findings)
+    sls = _path_sls(with_switches, files)
+    vcs = _vcs(with_switches, files, sls, findings)
+    return _traffics(with_switches, hops, vcs, sls, findings)
+
+
+def _tables(files: Sequence[FoundFile], findings: Findings) -> dict[int, NDArray[np.uint8]]:
+    """Return the output port by LID, by switch GUID; from several files if they agree."""
+    tables: dict[int, NDArray[np.uint8]] = {}
+    for file in files:
+        if not isinstance(file.value, ForwardingTables):
+            continue
+        for guid, of_switch in file.value.of_switch.items():
+            ports = np.full(MAX_LID + 1, NO_PORT, dtype=np.uint8)
+            lids = np.frombuffer(of_switch.lids, dtype=np.uint16)
+            ports[lids] = np.frombuffer(of_switch.ports, dtype=np.uint8)
+            if not np.array_equal(tables.setdefault(guid, ports), ports):
+                findings.unclear(f"which of two forwarding tables of 0x{guid:016x} is right")
+    return tables
+
+
+def _next_hops(
+    subnet: Subnet,
+    tables: dict[int, NDArray[np.uint8]],
+    findings: Findings,
+) -> NextHops:
+    fabric, actions = subnet.fabric, Actions()
+    classes = np.zeros((len(subnet.lids), len(fabric.switches)), dtype=np.uint16)
+    action_of: list[NDArray[np.uint32]] = []
+    homes = np.array([switch for switch, _ in subnet.ends], dtype=np.int32)
+    without = [
+        s.name for s, guid in zip(fabric.switches, subnet.guids, strict=True) if guid not in tables
+    ]
+    if without:
+        findings.gap(f"the forwarding tables of {_listed(without)}")
+    for at, (switch, guid) in enumerate(zip(fabric.switches, subnet.guids, strict=True)):
+        if guid not in tables:
+            action_of.append(np.array([actions.unknown()], dtype=np.uint32))
+            continue
+        out = tables[guid][np.maximum(subnet.lids, 0)].astype(np.int32)
+        out[subnet.lids < 0] = -1
+        classes[:, at], ports = classes_at(out, homes == at)
+        linked = {*fabric.neighbours[switch.name], *fabric.hosts_at[switch.name]}
+        uncabled = [
+            port for port in np.unique(ports).tolist() if 0 < port < NO_PORT and port not in linked
+        ]
+        if uncabled:
+            findings.note(f"{switch.name}: entries name port {uncabled[0]}, which has no cable")
+        action_of.append(
+            np.array(
+                [
+                    actions.unknown() if port < 0 else actions.send([port] * (port in linked))
+                    for port in ports.tolist()
+                ],
+                dtype=np.uint32,
+            )
+        )
+    unused = sorted(set(tables) - set(subnet.guids))
+    if unused:
+        findings.note(f"no cable leads to switch 0x{unused[0]:016x}; its table is not used")
+    return NextHops(subnet.channels, subnet.ends, classes, action_of, actions)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _vcs(
+    subnet: Subnet, files: Sequence[FoundFile], sls: NDArray[np.uint16] | None, findings: Findings
+) -> VcMap:
+    """Return the VL of every turn and SL; VL 0 without tables."""
+    tables: SlTables = {}
+    for file in files:
+        if file.kind is SL2VL:
+            for key, vls in file.value.items():
+                if tables.setdefault(key, vls) != vls:
+                    raise RuleError(f"{file.path}: contradicts another SL to VL table")
+    if not tables:
+        findings.note("no SL to VL tables: all packets are taken to use VL 0, as without QoS")
+        if sls is not None and len(np.unique(sls[sls != NOT_SENT])) > 1:
+            findings.doubt("the SL to VL tables: different SLs may use different VLs")
+    numbers: dict[tuple[int, ...], int] = {}
+    no_row = (0,) * SLS if not tables else (UNKNOWN,) * SLS
+    channels = subnet.channels
+    columns: list[tuple[int, int, int]] = []
+    entering: list[list[tuple[int, int]]] = [[] for _ in channels.names]
+    leaving: list[list[tuple[int, int]]] = [[] for _ in channels.names]
+    for (at, port), channel in channels.entering.items():
+        entering[at].append((port, channel))
+    for (at, port), channel in channels.leaving.items():
+        leaving[at].append((port, channel))
+    for host, (at, port) in enumerate(subnet.ends[: len(subnet.fabric.hosts)]):
+        entering[at].append((port, len(channels) + host))
+    for at, guid in enumerate(subnet.guids):
+        for in_port, link in entering[at]:
+            for out_port, channel in leaving[at]:
+                vls = tables.get((guid, in_port, out_port), no_row)
+                columns.append((link, channel, numbers.setdefault(vls, len(numbers))))
+    rows = np.array([*numbers] or [no_row], dtype=np.uint8).reshape(-1, SLS)
+    rows[rows == DROP_VL] = DROPPED
+    links, outs, of = np.array(columns, dtype=np.uint32).reshape(-1, 3).T.copy()
+    return VcMap(links, outs, of, rows)
+
+
+def _path_sls(subnet: Subnet, files: Sequence[FoundFile]) -> NDArray[np.uint16] | None:
+    """Return the SL by (host, destination), NOT_SENT where it is unknown; None without any."""
+    found = [file.value for file in files if isinstance(file.value, PathSls)]
+    if not found:
+        return None
+    by_lid = {lid: number for number, lid in enumerate(subnet.lids.tolist()) if lid > 0}
+    by_guid = {of[1]: host for host, of in enumerate(subnet.host_guids)}
+    by_guid |= {of[0]: host for host, of in enumerate(subnet.host_guids)}
+    sls = np.full((len(subnet.fabric.hosts), len(subnet.lids)), NOT_SENT, dtype=np.uint16)
+    for of_file in found:
+        for (guid, dlid), sl in of_file.by_guid.items():
+            if guid in by_guid and dlid in by_lid:
+                sls[by_guid[guid], by_lid[dlid]] = sl
+        for (slid, dlid), sl in of_file.by_lid.items():
+            if slid in by_lid and dlid in by_lid and subnet.owner[by_lid[slid]] >= 0:
+                sls[subnet.owner[by_lid[slid]], by_lid[dlid]] = sl
+    return sls
+
+
+def _traffics(
+    subnet: Subnet,
+    hops: NextHops,
+    vcs: VcMap,
+    sls: NDArray[np.uint16] | None,
+    findings: Findings,
+) -> list[TableTraffic]:
+    """Return what is sent: with the known SLs of paths, and with any SL where they are unknown."""
+    hosts, count = len(subnet.fabric.hosts), len(subnet.lids)
+    others = _others(subnet)
+    if sls is not None:
+        known = np.full((count, count), NOT_SENT, dtype=np.uint16)
+        known[:hosts] = np.where(others[:hosts], sls, NOT_SENT)
+        found = [_traffic(subnet, hops.state(vcs, known), partial(_sl_of, known), vcs, known)]
+        others &= known == NOT_SENT
+        missing = int(np.count_nonzero(others))
+        if not missing:
+            return found
+        findings.note(f"{missing} paths without a known SL: they are taken to use any SL")
+    else:
+        findings.note("no path SLs: every path is taken to use any SL")
+        found = []
+    whole = sls is None and count == hosts
+    labels = None if whole else np.where(others, 0, NOT_SENT).astype(np.uint16)
+    together = _hosts_alike(hops, vcs) if whole else None
+    _, firsts = np.unique(vcs.rows, axis=1, return_index=True)
+    for number, sl in enumerate(sorted(firsts.tolist())):
+        of_sl = vcs.with_labels([sl])
+        state = hops.state(of_sl, labels, together)
+        sent_as = partial(_constant, sl)
+        found.append(_traffic(subnet, state, sent_as, of_sl, labels, counted=number == 0))
+    return found
+
+
+def _others(subnet: Subnet) -> NDArray[np.bool_]:
+    """Return whether each destination is a host that sends to another host's destination.
+
+    If switches are destinations, hosts send to these alone.
+    """
+    others: NDArray[np.bool_] = subnet.owner[:, None] != subnet.owner[None, :]
+    others[len(subnet.fabric.hosts) :] = False
+    if (subnet.owner < 0).any():
+        others[:, subnet.owner >= 0] = False
+    return others
+
+
+def _traffic(
+    subnet: Subnet,
+    state: core.State,
+    sent_as: SentAs,
+    vcs: VcMap,
+    first_labels: NDArray[np.uint16] | None,
+    counted: bool = True,
+) -> TableTraffic:
+    extra = [f"LID {lid}" for lid in subnet.lids[len(subnet.fabric.hosts) :].tolist()]
+    made = ForwardingState(subnet.fabric, subnet.channels, (), state, more=tuple(extra))
+    return TableTraffic(made, sent_as, vcs, first_labels, counted=counted)
+
+
+def _sl_of(sls: NDArray[np.uint16], source: int, destination: int) -> int:
+    return int(sls[source, destination])
+
+
+def _constant(sl: int, _source: int, _destination: int) -> int:
+    return sl
+
+
+def _hosts_alike(hops: NextHops, vcs: VcMap) -> NDArray[np.uint32]:
+    """Return the first host of each host's switch if their input ports make no difference."""
+    first: dict[object, int] = {}
+    of_link: dict[int, list[int]] = {}
+    for link, row in zip(vcs.link_in.tolist(), vcs.row.tolist(), strict=True):
+        of_link.setdefault(link, []).append(row)
+    base = len(hops.channels)
+    keys = [(end[0], tuple(of_link.get(base + i, ()))) for i, end in enumerate(hops.ends)]
+    return np.array([first.setdefault(key, i) for i, key in enumerate(keys)], dtype=np.uint32)

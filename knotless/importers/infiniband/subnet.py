@@ -1,0 +1,116 @@
+"""The nodes, cables and LIDs of an InfiniBand subnet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless.base.errors import FabricError
+from knotless.importers.infiniband.lfts import MAX_LID
+from knotless.routing.graphs.channels import Channels, End, channels_of
+from knotless.topologies.fabric import Fabric
+from knotless.topologies.formats.ibnetdiscover import Discovered
+from knotless.topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, complete
+from knotless.topologies.validate import is_name
+
+
+@dataclass(frozen=True)
+class Subnet:
+    """The nodes of a subnet. Destinations are LIDs: first the base LID of each host.
+
+    ``lids`` are by destination, -1: unknown; ``owner`` is the host of each destination, or
+    -1 - switch for that of a switch itself. Destinations of hosts come first.
+    """
+
+    fabric: Fabric
+    channels: Channels
+    guids: tuple[int, ...]
+    host_guids: tuple[tuple[int, int], ...]
+    lids: NDArray[np.int32]
+    owner: NDArray[np.int32]
+    switch_lids: NDArray[np.int32]
+
+    @property
+    def ends(self) -> list[End]:
+        """The switch and port of each destination."""
+        index, hosts = self.fabric.switch_index, self.fabric.hosts
+        of_host = [(index[host.switch], host.port) for host in hosts]
+        return [of_host[of] if of >= 0 else (-1 - of, 0) for of in self.owner.tolist()]
+
+    def with_switches(self) -> Subnet:
+        """Return the subnet with the LIDs of its switches as destinations."""
+        known = np.flatnonzero(self.switch_lids > 0)
+        return replace(
+            self,
+            lids=np.concatenate([self.lids, self.switch_lids[known]]),
+            owner=np.concatenate([self.owner, (-1 - known).astype(np.int32)]),
+        )
+
+
+def subnet_of(name: str, found: Discovered) -> Subnet:
+    """Return the subnet of an ibnetdiscover output; raises FabricError if it contradicts itself.
+
+    Nodes are called by their descriptions where these are distinct and usable as names, otherwise
+    by their ids; the ports of an adapter with several ones have ``-PORT`` appended. They are in
+    the order of their GUIDs, so that it does not matter where ibnetdiscover was run.
+    """
+
+    def place(node: str) -> tuple[int, str]:
+        return int(node[2:], 16), node
+
+    switches = sorted(found.switches, key=place)
+    adapters = sorted(found.adapters(), key=lambda ends: (*place(ends[0][0]), ends[0][1]))
+    names = _names(found)
+    index = {node: i for i, node in enumerate(switches)}
+    ports = Counter(node for (node, _), _ in adapters)
+    called = [names[a] if ports[a] == 1 else f"{names[a]}-{port}" for (a, port), _ in adapters]
+    fabric = complete(
+        name,
+        [PartialSwitch(names[node], int(node[2:], 16)) for node in switches],
+        [
+            PartialHost(host, index[far[0]], far[1])
+            for host, (_, far) in zip(called, adapters, strict=True)
+        ],
+        [PartialLink(index[a[0]], index[b[0]], a[1], b[1]) for a, b in found.links()],
+        whole=False,
+    )
+    ids = [found.ids.get(near) for near, _ in adapters]
+    base = [of.lid if of and 0 < of.lid <= MAX_LID else -1 for of in ids]
+    more = [
+        (lid, host)
+        for host, of in enumerate(ids)
+        if of and base[host] > 0
+        for lid in range(of.lid + 1, min(of.lid + 2**of.lmc, MAX_LID + 1))
+    ]
+    lids = [*(lid for lid in base if lid > 0), *(lid for lid, _ in more)]
+    if twice := [lid for lid, times in Counter(lids).items() if times > 1]:
+        raise FabricError(f"LID {twice[0]} belongs to two ports")
+    return Subnet(
+        fabric,
+        channels_of(fabric),
+        tuple(int(node[2:], 16) for node in switches),
+        tuple(
+            (of.guid if of else 0, int(near[0][2:], 16))
+            for of, (near, _) in zip(ids, adapters, strict=True)
+        ),
+        np.array([*base, *(lid for lid, _ in more)], dtype=np.int32),
+        np.array([*range(len(ids)), *(host for _, host in more)], dtype=np.int32),
+        np.array([_lid_of_switch(found, node) for node in switches], dtype=np.int32),
+    )
+
+
+def _lid_of_switch(found: Discovered, node: str) -> int:
+    """Return the LID of port 0 of a switch; -1: unknown."""
+    ids = found.ids.get((node, 0))
+    return ids.lid if ids and 0 < ids.lid <= MAX_LID else -1
+
+
+def _names(found: Discovered) -> dict[str, str]:
+    times = Counter(found.descriptions.values())
+    return {
+        node: text if times[text] == 1 and is_name(text) else node
+        for node, text in found.descriptions.items()
+    }

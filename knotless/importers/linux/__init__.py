@@ -1,0 +1,1 @@
+"""Linux: what ip, bridge and dcb print."""

@@ -1,0 +1,88 @@
+"""Output of Linux's ``ip -j addr`` and ``ip -j link``: interfaces, bonds, bridges and VRFs.
+
+The result has the form of SONiC's CONFIG_DB: INTERFACE, PORTCHANNEL_MEMBER (for bonds, and for
+VLAN devices on a port), PORT, and BRIDGE and BRIDGE_MEMBER, which SONiC has not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from knotless.base.errors import RuleError
+from knotless.importers.file_kinds import Content, FileKind
+from knotless.importers.sonic.database import SonicTables
+
+
+def _recognises(content: Content) -> bool:
+    if '"ifname"' not in content.head or not content.text.lstrip().startswith("["):
+        return False
+    value = content.json
+    # Interfaces that a filter leaves out are empty objects.
+    return isinstance(value, list) and all(
+        isinstance(item, dict) and (not item or {"ifname", "flags"} <= item.keys())
+        for item in value
+    )
+
+
+def _read(content: Content) -> SonicTables:
+    devices = {_text(item, "ifname"): item for item in content.json if item}
+    found = SonicTables()
+    for name, device in devices.items():
+        master, parent = device.get("master"), device.get("link")
+        if isinstance(master, str) and master in devices:
+            _member(found, name, master, device, devices[master])
+        kind = devices.get(parent, {}) if isinstance(parent, str) else {}
+        if kind.get("link") == name:
+            parent = None  # the other end of a veth
+        if isinstance(parent, str) and not name.startswith(f"{parent}."):
+            if _is_bridge(parent, kind, devices):
+                _row(found, "BRIDGE", name)
+            else:
+                _row(found, "PORTCHANNEL_MEMBER", f"{name}|{parent}")
+        addresses = device.get("addr_info", [])
+        if not isinstance(addresses, list) or not all(isinstance(one, dict) for one in addresses):
+            raise RuleError(f"{name[:40]}: addr_info must be a list of objects")
+        for address in addresses:
+            if "local" in address and address.get("scope") == "global":
+                _row(found, "INTERFACE", f"{name}|{address['local']}/{address.get('prefixlen')}")
+        if _is_bridge(name, device, devices):
+            _row(found, "BRIDGE", name)
+        elif parent is None and "LOOPBACK" not in device["flags"] and not _is_master(device):
+            _row(found, "PORT", name)
+    return found
+
+
+def _member(
+    found: SonicTables, name: str, master: str, device: dict[str, Any], of: dict[str, Any]
+) -> None:
+    if "SLAVE" in device["flags"]:
+        _row(found, "PORTCHANNEL_MEMBER", f"{master}|{name}")
+    elif _is_master(of):
+        found.tables.setdefault("INTERFACE", {})[name] = {"vrf_name": master}
+    else:
+        _row(found, "BRIDGE_MEMBER", f"{master}|{name}")
+
+
+def _is_master(device: dict[str, Any]) -> bool:
+    """Tell whether a device is a bond or a VRF; their members cannot be bridged by it."""
+    return "MASTER" in device.get("flags", [])
+
+
+def _is_bridge(name: str, device: dict[str, Any], devices: dict[str, dict[str, Any]]) -> bool:
+    info = device.get("linkinfo")
+    if isinstance(info, dict) and "info_kind" in info:
+        return bool(info["info_kind"] == "bridge")
+    return not _is_master(device) and any(of.get("master") == name for of in devices.values())
+
+
+def _row(found: SonicTables, table: str, key: str) -> None:
+    found.tables.setdefault(table, {}).setdefault(key, {})
+
+
+def _text(item: dict[str, Any], key: str) -> str:
+    if not isinstance(item[key], str) or not isinstance(item["flags"], list):
+        raise RuleError(f"{key} must be a text and flags a list: {str(item)[:80]}")
+    return str(item[key])
+
+
+KIND = FileKind("Linux interfaces (ip -j addr)", "routers", _recognises, _read)

@@ -1,0 +1,233 @@
+"""Next-hop tables in columns, from which the Rust core makes a forwarding state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless._core import forwarding as core
+from knotless.base.errors import RuleError
+from knotless.routing.graphs.channels import Channels, End
+
+DROPPED, UNKNOWN = 254, 255
+"""Instead of a virtual channel: packets are dropped, or what happens to them is not known."""
+NOT_SENT = 65535
+"""The first label of packets that are not sent."""
+HERE = 0xFFFFFFFF
+"""Stands for the ports of destinations that are attached to the switch itself."""
+MAX_CLASSES = 65_535
+_RELABEL, _UNKNOWN = 2, 3
+
+
+@dataclass
+class Actions:
+    """The distinct actions of all switches, numbered in the order in which they are first used."""
+
+    _numbers: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict)
+
+    def _number(self, kind: int, ports: tuple[int, ...]) -> int:
+        return self._numbers.setdefault((kind, ports), len(self._numbers))
+
+    def send(self, ports: Sequence[int]) -> int:
+        """Return the action that sends out of any one of ``ports``; without ports it drops."""
+        return self._number(1 if len(ports) > 1 else 0, tuple(ports))
+
+    def relabel(self, label_map: int) -> int:
+        """Return the action that relabels by a map and looks at the table again."""
+        return self._number(_RELABEL, (label_map,))
+
+    def unknown(self) -> int:
+        """Return the action for packets that are forwarded in an unknown way."""
+        return self._number(_UNKNOWN, ())
+
+    def with_port(self, port: int) -> list[int]:
+        """Return the actions that send out of a port."""
+        listed = self._numbers.items()
+        return [of for (kind, ports), of in listed if kind < _RELABEL and port in ports]
+
+    def without(self, number: int, port: int) -> int:
+        """Return the action that does the same without sending out of ``port``."""
+        kind, ports = list(self._numbers)[number]
+        return self.send([of for of in ports if of != port]) if kind < _RELABEL else number
+
+    def count(self, number: int) -> int:
+        """Return out of how many ports an action sends."""
+        kind, ports = list(self._numbers)[number]
+        return len(ports) if kind < _RELABEL else 0
+
+    def columns(self) -> dict[str, object]:
+        """Return them as arrays; see ``of_tables`` in ``forwarding.pyi``."""
+        lists = [ports for _, ports in self._numbers]
+        return {
+            "action_kind": np.array([kind for kind, _ in self._numbers], dtype=np.uint8),
+            "port_end": np.cumsum([len(ports) for ports in lists], dtype=np.uint32),
+            "ports": np.array([port for ports in lists for port in ports], dtype=np.uint32),
+        }
+
+
+def classes_at(
+    values: NDArray[np.int32], attached: NDArray[np.bool_]
+) -> tuple[NDArray[np.uint16], NDArray[np.int32]]:
+    """Return the class of each destination at a switch, and the value of each class.
+
+    Destinations of equal ``values`` are one class, but those that are ``attached`` to the switch
+    are a class each: the switch sends them on different links.
+
+    Raises
+    ------
+    RuleError
+        There are too many classes.
+
+    """
+    own = int(values.max(initial=0)) + 1 + np.arange(len(values))
+    _, first, classes = np.unique(
+        np.where(attached, own, values), return_index=True, return_inverse=True
+    )
+    if len(first) > MAX_CLASSES:
+        raise RuleError(f"a switch treats more than {MAX_CLASSES} destinations differently")
+    return classes.astype(np.uint16), values[first]
+
+
+@dataclass(frozen=True)
+class VcMap:
+    """The virtual channel on a link out, by link in and label.
+
+    ``rows`` (rows, labels) uint8 are virtual channels, :data:`DROPPED` or :data:`UNKNOWN`; links
+    ``link_in[i]`` and ``channel_out[i]`` have row ``row[i]``. ``labels`` (rows, labels) are the
+    labels on the link out; without them packets keep theirs.
+    """
+
+    link_in: NDArray[np.uint32]
+    channel_out: NDArray[np.uint32]
+    row: NDArray[np.uint32]
+    rows: NDArray[np.uint8]
+    labels: NDArray[np.uint16] | None = None
+
+    def with_labels(self, labels: Sequence[int]) -> VcMap:
+        """Return the map for these labels only, which are numbered from 0 in this order.
+
+        No packet may change to another label than these.
+        """
+        chosen = list(labels)
+        rows = np.ascontiguousarray(self.rows[:, chosen])
+        onward = None
+        if self.labels is not None:
+            number = np.zeros(self.rows.shape[1], dtype=np.uint16)
+            number[chosen] = np.arange(len(chosen))
+            onward = np.ascontiguousarray(number[self.labels[:, chosen]])
+        return VcMap(self.link_in, self.channel_out, self.row, rows, onward)
+
+
+@dataclass(frozen=True)
+class NextHops:
+    """What switches do with packets for the destinations of an imported fabric.
+
+    ``ends`` are the switch and port of each destination; hosts, which also send, come first.
+    ``classes`` (destinations, switches) uint16 number the classes of each switch from 0.
+    ``action_of`` is the number of each class's action, by switch. ``towards`` and ``relabelled``
+    are those of ``of_tables`` in ``forwarding.pyi``; without them there is nothing to relabel.
+    ``fallbacks`` (layers, destinations, switches) int32 are the actions by shorter and shorter
+    prefixes, -1: none. They count where all next hops of longer ones have failed.
+    """
+
+    channels: Channels
+    ends: Sequence[End]
+    classes: NDArray[np.uint16]
+    action_of: Sequence[NDArray[np.uint32]]
+    actions: Actions
+    towards: NDArray[np.int64] | None = None
+    relabelled: NDArray[np.uint16] | None = None
+    fallbacks: NDArray[np.int32] | None = None
+
+    @property
+    def table(self) -> NDArray[np.int32]:
+        """(destinations, switches) the action of each switch for each destination."""
+        columns = [of[self.classes[:, at]] for at, of in enumerate(self.action_of)]
+        return np.stack(columns, axis=1).astype(np.int32)
+
+    def with_table(self, table: NDArray[np.int32]) -> NextHops:
+        """Return the same with other actions, numbered by ``actions``."""
+        classes, action_of = classes_of(table, self.actions)
+        return replace(self, classes=classes, action_of=action_of)
+
+    def repeated(self, times: int) -> NextHops:
+        """Return the same for ``times`` as many labels: those of each repetition are alike."""
+        towards, relabelled = self.towards, self.relabelled
+        if towards is not None:
+            towards = np.tile(towards, times)
+        if relabelled is not None:
+            parts = [relabelled + part * relabelled.shape[1] for part in range(times)]
+            relabelled = np.ascontiguousarray(np.concatenate(parts, axis=1), dtype=np.uint16)
+        return replace(self, towards=towards, relabelled=relabelled)
+
+    def state(
+        self,
+        vcs: VcMap,
+        first_labels: NDArray[np.uint16] | None = None,
+        stands_for: NDArray[np.uint32] | None = None,
+    ) -> core.State:
+        """Return the explored state.
+
+        ``first_labels`` (destinations, destinations) are the labels at the start; by default
+        everybody sends to all with label 0. ``stands_for`` (destinations,) is a host whose
+        packets are treated alike.
+        """
+        count = len(self.ends)
+        arrays = {
+            **self.arrays(vcs),
+            "stands_for": np.arange(count, dtype=np.uint32) if stands_for is None else stands_for,
+            "first_labels": np.empty((0, count), dtype=np.uint16)
+            if first_labels is None
+            else first_labels,
+        }
+        return core.of_tables(*self.links, arrays)
+
+    @property
+    def links(self) -> tuple[int, list[End], list[End], list[End]]:
+        """The number of switches; the ends that channels leave and enter; those of destinations."""
+        channels = self.channels
+        leaves = list(zip(channels.tail.tolist(), channels.out_port.tolist(), strict=True))
+        enters = list(zip(channels.head.tolist(), channels.in_port.tolist(), strict=True))
+        return len(channels.names), leaves, enters, list(self.ends)
+
+    def arrays(self, vcs: VcMap) -> dict[str, object]:
+        """Return the tables as arrays; see ``of_tables`` in ``forwarding.pyi``."""
+        labels = vcs.rows.shape[1]
+        own_labels = np.full(labels, -1, dtype=np.int64)
+        sizes = [len(of) for of in self.action_of]
+        return {
+            **self.actions.columns(),
+            "class": np.ascontiguousarray(self.classes),
+            "first_class": (np.cumsum(sizes) - sizes).astype(np.uint32),
+            "action_of": np.concatenate([*self.action_of, np.empty(0, np.uint32)]),
+            "towards": own_labels if self.towards is None else self.towards,
+            "relabelled": np.empty((0, labels), dtype=np.uint16)
+            if self.relabelled is None
+            else self.relabelled,
+            "vc_in": vcs.link_in,
+            "vc_out": vcs.channel_out,
+            "vc_row": vcs.row,
+            "vcs": vcs.rows,
+            "vc_labels": np.empty((0, labels), dtype=np.uint16)
+            if vcs.labels is None
+            else vcs.labels,
+        }
+
+
+def classes_of(
+    table: NDArray[np.int32], actions: Actions
+) -> tuple[NDArray[np.uint16], list[NDArray[np.uint32]]]:
+    """Return the classes of all switches and their actions; see :class:`NextHops`.
+
+    ``table`` (destinations, switches) are the actions.
+    """
+    classes = np.zeros(table.shape, dtype=np.uint16)
+    action_of: list[NDArray[np.uint32]] = []
+    here = np.array(actions.with_port(HERE), dtype=np.int32)
+    for at in range(table.shape[1]):
+        classes[:, at], found = classes_at(table[:, at], np.isin(table[:, at], here))
+        action_of.append(found.astype(np.uint32) if len(found) else np.array([0], np.uint32))
+    return classes, action_of

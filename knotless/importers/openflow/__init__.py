@@ -1,0 +1,1 @@
+"""Open vSwitch bridges: what ovs-ofctl and ovs-appctl print."""

@@ -1,0 +1,44 @@
+"""Addresses that an Open vSwitch bridge has learned: ``ovs-appctl fdb/show BRIDGE``.
+
+::
+
+     port  VLAN  MAC                Age
+        1     0  02:00:00:00:00:01    2
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from knotless.base.errors import RuleError
+from knotless.importers.file_kinds import Content, FileKind
+
+_TITLE = re.compile(r"\s*port\s+VLAN\s+MAC\s+Age")
+_ROW = re.compile(r"(\d{1,5}|LOCAL)\s+(\d{1,4})\s+((?:[0-9a-f]{2}:){5}[0-9a-f]{2})\s+\S+$")
+
+
+@dataclass(frozen=True)
+class OvsAddresses:
+    """(port, MAC) of each address."""
+
+    learned: tuple[tuple[int, str], ...]
+
+
+def _read(content: Content) -> OvsAddresses:
+    found = []
+    for number, line in enumerate(content.text.split("\n")[1:], 2):
+        row = _ROW.match(line.strip())
+        if row is None and line.strip():
+            raise RuleError(f"line {number}: not a line of fdb/show: {line[:60]!r}")
+        if row is not None and row[1] != "LOCAL":
+            found.append((int(row[1]), row[3]))
+    return OvsAddresses(tuple(found))
+
+
+KIND = FileKind(
+    "Open vSwitch addresses",
+    "openflow",
+    lambda content: _TITLE.match(content.text) is not None,
+    _read,
+)

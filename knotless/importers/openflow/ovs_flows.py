@@ -1,0 +1,26 @@
+"""Rules and groups of an Open vSwitch bridge: ``ovs-ofctl dump-flows`` and ``dump-groups``."""
+
+from __future__ import annotations
+
+import re
+
+from knotless.forwarding.openflow.ofctl_parser import parse_known
+from knotless.importers.file_kinds import Content, FileKind
+
+_RULE = re.compile(r"^\s*(?:cookie=0x[0-9a-f]+,|table=\d+,|priority=\d+).*\bactions=", re.MULTILINE)
+_GROUP = re.compile(r"^\s*group_id=\d+,\s*type=", re.MULTILINE)
+_EMPTY = re.compile(r"\s*(?:OFPST_(?:FLOW|GROUP_DESC)|NXST_FLOW) reply")
+
+
+def _recognises(content: Content) -> bool:
+    return any(of.search(content.head) for of in (_RULE, _GROUP)) or bool(
+        _EMPTY.match(content.head)
+    )
+
+
+KIND = FileKind(
+    "Open vSwitch rules and groups",
+    "openflow",
+    _recognises,
+    lambda content: parse_known(content.text),
+)

@@ -1,0 +1,219 @@
+"""Fabrics of OpenFlow switches: dumps of Open vSwitch, and a list of cables.
+
+Ports without a cable to another switch have a host behind them if an address is known there: it
+was learned, the list of cables gives it, or a rule sends it to this port. Nothing is known about
+the flow control of the links. PAUSE on all of them is assumed, under which all priorities of a link
+wait together: what cannot deadlock then cannot with PFC either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from knotless.base.errors import RuleError
+from knotless.forwarding.openflow.reader import state_of_rules
+from knotless.forwarding.openflow.rules import Output, SwitchRules
+from knotless.importers.cabling.layer1_topology import NamedCables, NamedEnd
+from knotless.importers.cabling.lldp_json import Neighbours
+from knotless.importers.fabric import RulesFabric, Traffic
+from knotless.importers.file_kinds import FoundFile
+from knotless.importers.findings import Findings
+from knotless.importers.openflow.ovs_fdb import OvsAddresses
+from knotless.importers.openflow.ovs_ports import MAX_PORT, OvsPorts
+from knotless.importers.routers.fabric import as_names
+from knotless.importers.routers.router import natural
+from knotless.routing.graphs.channels import End, channels_of
+from knotless.topologies.numbering import host_ip, mac_text
+from knotless.topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, complete
+
+_MAC = re.compile(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}")
+_GROUP_BIT = 1 << 40
+
+
+@dataclass
+class _Switch:
+    """What is known of a switch; ``rules`` is None without a dump of them."""
+
+    name: str
+    rules: SwitchRules | None = None
+    ports: dict[str, int] = field(default_factory=dict)
+    learned: list[tuple[int, str]] = field(default_factory=list)
+    heard: list[tuple[str, NamedEnd]] = field(default_factory=list)
+
+    def port(self, text: str) -> int | None:
+        """Return the number of a port that is given by name or by number."""
+        if text in self.ports:
+            return self.ports[text]
+        return int(text) if text.isdecimal() and len(text) < 10 and int(text) else None
+
+
+def assemble(name: str, files: Sequence[FoundFile]) -> RulesFabric:
+    """Return the fabric called ``name`` that ``files`` describe; a folder is that of one switch.
+
+    Raises
+    ------
+    RuleError
+        There are no rules or no hosts, or a number in a rule is out of range.
+    FabricError
+        The cables contradict each other.
+
+    """
+    findings = Findings()
+    switches, listed = _switches(files, findings)
+    if not any(switch.rules and switch.rules.rules for switch in switches):
+        raise RuleError("there are no rules: ovs-ofctl dump-flows of each switch is needed")
+    index = {switch.name: number for number, switch in enumerate(switches)}
+    far: dict[End, End] = {}
+    named: dict[End, NamedEnd] = {}
+    for near, other in _cables(switches, listed):
+        ends = [_end(switches, index, end, findings) for end in (near, other)]
+        for end, back, shown in ((ends[0], ends[1], other), (ends[1], ends[0], near)):
+            if end is None:
+                continue
+            if back is not None and far.setdefault(end, back) != back:
+                findings.unclear(f"what port {end[1]} of {switches[end[0]].name} leads to")
+            elif back is None:
+                named[end] = shown
+    if not far and len(switches) > 1:
+        findings.gap("the cables between the switches")
+    hosts = list(_hosts(switches, far, named, findings))
+    if not hosts:
+        raise RuleError(
+            "no address of a host is known: ovs-appctl fdb/show of each switch is needed, or rules"
+            " that match addresses"
+        )
+    names = as_names([switch.name for switch in switches], ())
+    of_hosts = as_names([called for _, (called, _) in hosts], names)
+    fabric = complete(
+        name,
+        [PartialSwitch(switch) for switch in names],
+        [
+            PartialHost(host, at, port, mac, host_ip(1 + number // 254, 1 + number % 254))
+            for number, (host, ((at, port), (_, mac))) in enumerate(
+                zip(of_hosts, hosts, strict=True)
+            )
+        ],
+        [PartialLink(a[0], b[0], a[1], b[1]) for a, b in far.items() if far.get(b) == a and a < b],
+        whole=False,
+    )
+    for switch in switches:
+        if switch.rules is None or not switch.rules.rules:
+            findings.gap(f"the rules of {switch.name}")
+    if len(hosts) < 2:
+        findings.gap("the addresses of hosts: only one is known")
+    rules = {
+        name: switch.rules
+        for name, switch in zip(names, switches, strict=True)
+        if switch.rules is not None
+    }
+    state = state_of_rules(fabric, rules)
+    for at, text in state.core.problems:
+        problem = f"what {switches[at].name} does: {text}"
+        (findings.gap if text.endswith("where nothing is") else findings.unclear)(problem)
+    if len(np.unique(state.dependencies[:, [1, 3]])) > 1:
+        findings.doubt("whether links pause each priority alone (PFC): PAUSE is assumed")
+    return RulesFabric(
+        fabric=fabric,
+        channels=channels_of(fabric),
+        flow_control="pause",
+        traffics=(Traffic(state, _untagged),),
+        pairs=state.pairs,
+        label="VLAN",
+        findings=findings,
+        rules=rules,
+    )
+
+
+def _untagged(_source: int, _destination: int) -> int:
+    return 0
+
+
+def _switches(
+    files: Sequence[FoundFile], findings: Findings
+) -> tuple[list[_Switch], list[tuple[NamedEnd, NamedEnd]]]:
+    """Return the switches, by name, and the cables that a file of the whole fabric lists."""
+    found: dict[str, _Switch] = {}
+    listed: list[tuple[NamedEnd, NamedEnd]] = []
+    for file in files:
+        if isinstance(file.value, NamedCables):
+            listed += file.value.cables
+            continue
+        switch = found.setdefault(file.device.name, _Switch(file.device.name))
+        if isinstance(file.value, OvsPorts):
+            switch.ports |= file.value.numbers
+        elif isinstance(file.value, OvsAddresses):
+            switch.learned += file.value.learned
+        elif isinstance(file.value, Neighbours):
+            switch.heard += [
+                (of.interface, (of.system, of.port_id or of.port_description))
+                for of in file.value.heard
+            ]
+        else:
+            rules, unknown = file.value
+            known = switch.rules or SwitchRules(())
+            switch.rules = SwitchRules(
+                tuple(sorted((*known.rules, *rules.rules), key=lambda rule: rule.order)),
+                (*known.groups, *rules.groups),
+            )
+            for text in unknown[:5]:
+                findings.unclear(f"what a rule of {switch.name} does: {file.path}: {text}")
+    return [found[name] for name in sorted(found, key=natural)], listed
+
+
+def _cables(
+    switches: Sequence[_Switch], listed: Sequence[tuple[NamedEnd, NamedEnd]]
+) -> Iterator[tuple[NamedEnd, NamedEnd]]:
+    yield from listed
+    for switch in switches:
+        for port, far in switch.heard:
+            yield (switch.name, port), far
+
+
+def _end(
+    switches: Sequence[_Switch], index: Mapping[str, int], end: NamedEnd, findings: Findings
+) -> End | None:
+    """Return a port by numbers; None if it is not one of the switches'."""
+    if end[0] not in index:
+        return None
+    at = index[end[0]]
+    number = switches[at].port(end[1])
+    if number is None:
+        findings.gap(f"the number of port {end[1][:40]!r} of {end[0]}: its dump-ports-desc")
+        return None
+    return at, number
+
+
+def _hosts(
+    switches: Sequence[_Switch],
+    far: Mapping[End, End],
+    named: Mapping[End, NamedEnd],
+    findings: Findings,
+) -> Iterator[tuple[End, tuple[str, str]]]:
+    """Yield the end of each host with its name and its MAC; one host behind each port."""
+    known: dict[End, str] = {}
+    for at, switch in enumerate(switches):
+        for port, mac in switch.learned:
+            known.setdefault((at, port), mac)
+    for end, (_, interface) in named.items():
+        if _MAC.fullmatch(interface):
+            known[end] = interface
+    for at, switch in enumerate(switches):
+        for rule in switch.rules.rules if switch.rules else ():
+            to = [of for of in rule.match if of.name == "eth_dst" and of.mask is None]
+            ports = [action.port for action in rule.actions if isinstance(action, Output)]
+            if to and len(ports) == 1 and not to[0].value & _GROUP_BIT:
+                known.setdefault((at, ports[0]), mac_text(to[0].value))
+    used: set[str] = set()
+    for end, mac in sorted(known.items()):
+        if end in far or not 0 < end[1] < MAX_PORT or int(mac[:2], 16) & 1:
+            continue
+        if mac in used:
+            findings.unclear(f"the port of {mac}, which occurs on several without a known cable")
+            continue
+        used.add(mac)
+        called = named.get(end, ("", ""))[0]
+        yield end, (called or f"{switches[end[0]].name}-{end[1]}", mac)

@@ -1,0 +1,1 @@
+"""IP routers: the facts of all their files as one fabric."""

@@ -1,0 +1,240 @@
+"""Fabrics of IP routers: SONiC switches, FRR on Linux.
+
+Routers forward by the longest matching prefix, out of any one of its next hops. Hosts are the
+networks behind a port or VLAN that leads to no other router; all of them send to all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+import numpy as np
+
+from knotless.base.errors import RuleError
+from knotless.forwarding.state import ForwardingState
+from knotless.importers.cabling.layer1_topology import NamedEnd
+from knotless.importers.fabric import TableFabric, TableTraffic
+from knotless.importers.file_kinds import FoundFile
+from knotless.importers.findings import Findings
+from knotless.importers.next_hops import DROPPED, VcMap
+from knotless.importers.prefixes import prefix_of
+from knotless.importers.route_dump import NextHop
+from knotless.importers.routers.cables import Cabling, Routes, cabling_of
+from knotless.importers.routers.fabric import Interfaces, RouterFabric, interfaces_of, router_fabric
+from knotless.importers.routers.files import chosen_routes, routers_of
+from knotless.importers.routers.headroom import small_headroom
+from knotless.importers.routers.pfc import Priorities, Qos, irregular, priorities_of
+from knotless.importers.routers.qos import qos_of
+from knotless.importers.routers.router import Router
+from knotless.importers.routers.routes import Destinations, destinations_of
+from knotless.importers.routers.static_routes import RoutesRead
+from knotless.importers.routers.tables import unsupported
+from knotless.importers.routers.tunnels import servers_of, tunnels_of
+
+PFC = "pfc"
+_INTERFACES = ("INTERFACE", "VLAN_INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_SUB_INTERFACE")
+
+
+def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
+    """Return the fabric called ``name`` that ``files`` describe.
+
+    Raises
+    ------
+    RuleError
+        A file says something impossible, or there are no files of a router.
+    FabricError
+        The cables contradict each other.
+
+    """
+    findings = Findings()
+    routers, cables = routers_of(files, findings)
+    if not routers:
+        raise RuleError("there are cables, but no routes or tables of a router")
+    dumped = {router.name: chosen_routes(router, findings) for router in routers}
+    routes: dict[str, Routes] = {
+        router.name: {**_connected(router), **(dumped[router.name] or {})} for router in routers
+    }
+    for router in routers:
+        for text in _missing_routes(router, dumped[router.name]):
+            findings.gap(text)
+    for text in (text for router in routers for text in unsupported(router)):
+        findings.unclear(text)
+    cabling = cabling_of(routers, routes, cables, findings)
+    for absent in sorted(cabling.absent):
+        findings.gap(f"the files of {absent}")
+    interfaces = interfaces_of(routers, cabling)
+    for text in (text for router in routers for text in _switched(router, interfaces)):
+        findings.gap(text)
+    tunnels, servers = tunnels_of(routers, findings), servers_of(routers, findings)
+    known_routes = {of: routes[of] if dumped[of] is not None else None for of in routes}
+    made = router_fabric(name, routers, routes, interfaces)
+    found = destinations_of(made, known_routes, tunnels, servers, findings)
+    if not found.sent.any():
+        made = router_fabric(name, routers, routes, replace(interfaces, loopbacks=True))
+        found = destinations_of(made, known_routes, tunnels, servers, findings)
+        findings.note("no two networks of hosts are known: loopback addresses are taken instead")
+    if not found.sent.any():
+        findings.gap(f"networks of hosts with routes between them: {len(made.edges)} are known")
+    qos = _qos(routers, cabling, findings)
+    traffics: tuple[TableTraffic, ...]
+    if qos is None:
+        bridges = {name for name, of in routes.items() if of and all("@" in text for text in of)}
+        traffics, pausing = (_one_traffic(made, found, bridges),), None
+    else:
+        priorities = priorities_of(made, qos, tunnels, _vlan_members(routers), findings)
+        found = replace(found, hops=found.hops.repeated(priorities.repetitions))
+        traffics, pausing = tuple(_traffics(made, found, priorities)), priorities.pausing
+        for text in irregular(made, qos):
+            findings.problem(text)
+    for text in (text for router in routers for text in small_headroom(router)):
+        findings.problem(text)
+    names = [switch.name for switch in made.fabric.switches]
+    read = RoutesRead(routers, names, routes, made.interfaces, found.addresses)
+    return TableFabric(
+        fabric=made.fabric,
+        channels=made.channels,
+        flow_control=PFC,
+        traffics=traffics,
+        pairs=int(np.count_nonzero(found.sent)),
+        label="DSCP",
+        hops=found.hops,
+        findings=findings,
+        pausing=pausing,
+        configs=tuple(router.tables for router in routers),
+        routes_without=read.without,
+    )
+
+
+def _connected(router: Router) -> Routes:
+    """Return the routes to the networks of interfaces, from keys ``Ethernet0|10.0.0.1/31``."""
+    found: dict[str, tuple[NextHop, ...]] = {}
+    for key in (key for table in _INTERFACES for key in router.table(table)):
+        interface, _, address = key.partition("|")
+        if "/" in address:
+            found[prefix_of(address).text] = (NextHop(None, interface),)
+    return found
+
+
+def _switched(router: Router, interfaces: Interfaces) -> Iterable[str]:
+    """Yield VLANs and bridges with ports to other routers: addresses behind them are not known."""
+    for key in (*router.table("VLAN_MEMBER"), *router.table("BRIDGE_MEMBER")):
+        bridge, _, port = key.partition("|")
+        for member in interfaces.ports(router.name, port):
+            far = interfaces.cabling.far.get((router.name, member))
+            if far is not None:
+                sends = f"what {bridge} of {router.name} sends to {far[0]} by {member}"
+                yield f"{sends}: it is switched"
+
+
+def _vlan_members(routers: Sequence[Router]) -> dict[NamedEnd, list[str]]:
+    """Return the member ports of VLANs by (router, VLAN)."""
+    found: dict[NamedEnd, list[str]] = {}
+    for router in routers:
+        for key in router.table("VLAN_MEMBER"):
+            vlan, _, port = key.partition("|")
+            found.setdefault((router.name, vlan), []).append(port)
+    return found
+
+
+def _missing_routes(router: Router, dumped: Routes | None) -> Iterable[str]:
+    """Yield which routes of a router are missing; a whole dump has the router's own networks."""
+    if dumped is None:
+        yield f"the routes of {router.name}"
+        return
+    own = [text for text in _connected(router) if not text.startswith("fe80:")]
+    for family, of_family in (
+        ("IPv4", [text for text in own if ":" not in text]),
+        ("IPv6", [text for text in own if ":" in text]),
+    ):
+        if of_family and not any(text in dumped for text in of_family):
+            yield f"all {family} routes of {router.name}: those known lack its own {of_family[0]}"
+
+
+def _qos(
+    routers: Sequence[Router],
+    cabling: Cabling,
+    findings: Findings,
+) -> Qos | None:
+    """Return the settings of all routers; None if those of one are not known."""
+    found = {router.name: qos_of(router, findings) for router in routers}
+    without = [text for router in routers for text in _missing_qos(router, cabling)]
+    without += [f"PORT_QOS_MAP of {of}" for of in sorted(cabling.absent)]
+    if without:
+        findings.doubt(f"{without[0]}: which priorities it pauses")
+        findings.note(
+            f"no {without[0]}: all packets are taken to be lossless, in one priority everywhere"
+        )
+    if any("DCB" in router.tables for router in routers):
+        findings.note("Linux: packets are taken to keep their DSCP")
+    watched = [r.name for r in routers if set(r.table("PFC_WD")) - {"GLOBAL"}]
+    if watched:
+        findings.note(
+            f"{len(watched)} switches have a PFC watchdog, which ends a deadlock by dropping but"
+            " does not prevent it"
+        )
+    known = {of: ports for of, ports in found.items() if ports is not None}
+    return None if without else known
+
+
+def _missing_qos(router: Router, cabling: Cabling) -> Iterator[str]:
+    """Yield the settings of a router that are needed and not known."""
+    settings = router.table("PORT_QOS_MAP")
+    if "DCB" in router.tables:
+        for fields in router.table("DCB").values():
+            yield f"{fields['missing']} of {router.name}"
+        for name, port in sorted(cabling.far):
+            if name == router.name and port not in settings and port not in router.table("DCB"):
+                yield f"dcb pfc show dev {port} of {name}"
+    elif not settings:
+        yield f"PORT_QOS_MAP of {router.name}"
+
+
+def _one_traffic(
+    made: RouterFabric, found: Destinations, bridges: AbstractSet[str]
+) -> TableTraffic:
+    """Return packets that all use one lossless priority.
+
+    ``bridges`` never send a frame back to where it came from.
+    """
+    channels, hosts = made.channels, made.fabric.hosts
+    index = made.fabric.switch_index
+    heads = [*channels.head.tolist(), *(index[host.switch] for host in hosts)]
+    leaving: list[list[int]] = [[] for _ in made.names]
+    for channel, tail in enumerate(channels.tail.tolist()):
+        leaving[tail].append(channel)
+    pairs = [(link, channel) for link, at in enumerate(heads) for channel in leaving[at]]
+    links, outs = np.array(pairs, dtype=np.uint32).reshape(-1, 2).T.copy()
+    back = {
+        (link, int(channels.leaving[end]))
+        for end, link in channels.entering.items()
+        if made.names[end[0]] in bridges
+    }
+    row = np.array([pair in back for pair in pairs], dtype=np.uint32)
+    rows = np.repeat(np.array([[0], [DROPPED]], dtype=np.uint8), found.labels, axis=1)
+    return _traffic(made, found, VcMap(links, outs, row, rows), 0, (0,), True)
+
+
+def _traffics(
+    made: RouterFabric, found: Destinations, priorities: Priorities
+) -> Iterable[TableTraffic]:
+    for number, dscp in enumerate(priorities.dscps[: priorities.sent]):
+        vcs, dscps = priorities.of_dscp(number)
+        yield _traffic(made, found, vcs, dscp, dscps, number == 0)
+
+
+def _traffic(
+    made: RouterFabric,
+    found: Destinations,
+    vcs: VcMap,
+    dscp: int,
+    dscps: Sequence[int],
+    counted: bool,
+) -> TableTraffic:
+    first_labels = found.first_labels
+    core = found.hops.state(vcs, first_labels)
+    state = ForwardingState(made.fabric, made.channels, (), core, more=found.more)
+    return TableTraffic(
+        state, lambda _source, _destination: dscp, vcs, first_labels, dscps, counted=counted
+    )

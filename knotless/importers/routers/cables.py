@@ -1,0 +1,243 @@
+"""The ports of routers and the cables between them.
+
+Cables are taken from LLDP, those inside a device from its configuration; for switches without LLDP
+from a list of all cables, from the intended cabling (DEVICE_NEIGHBOR), or from the prefixes that
+two ports share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from knotless.importers.cabling.layer1_topology import NamedEnd
+from knotless.importers.findings import Findings
+from knotless.importers.prefixes import prefix_of
+from knotless.importers.route_dump import NextHop, distinct
+from knotless.importers.routers.router import Router, natural
+
+Routes = Mapping[str, tuple[NextHop, ...]]
+"""The next hops by prefix."""
+_OWN_PREFIXES = (
+    "lo",
+    "Loopback",
+    "docker",
+    "eth0",
+    "mgmt",
+    "dummy",
+    "Bridge",
+    "tun",
+    "sit",
+    "ip6tnl",
+)
+"""Prefixes of the names of ports that do not belong to the fabric."""
+
+
+def is_own(interface: str) -> bool:
+    """Tell whether an interface leads to the router itself or to its management network."""
+    return interface.startswith(_OWN_PREFIXES)
+
+
+@dataclass
+class Cabling:
+    """``far`` is the far end of each port that is cabled to another router, by names.
+
+    ``outside`` are ports whose neighbour is known not to be a router of the fabric. ``absent``
+    are routers that neighbours name but of which there are no files.
+    """
+
+    far: dict[NamedEnd, NamedEnd] = field(default_factory=dict)
+    outside: set[NamedEnd] = field(default_factory=set)
+    absent: set[str] = field(default_factory=set)
+
+    def join(self, a: NamedEnd, b: NamedEnd, findings: Findings) -> None:
+        """Add a cable; one that contradicts another is a gap."""
+        for near, far in ((a, b), (b, a)):
+            if self.far.setdefault(near, far) != far:
+                findings.unclear(
+                    f"what port {near[1]} of {near[0]} leads to: {far[0]} or {self.far[near][0]}"
+                )
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The routers by name, and by what their device calls itself, also without its domain."""
+
+    routers: Mapping[str, Router]
+    of_host: Mapping[str, Sequence[Router]]
+
+    @classmethod
+    def of(cls, routers: Sequence[Router]) -> _Names:
+        of_host: dict[str, list[Router]] = {}
+        for router in routers:
+            for name in dict.fromkeys((router.host, router.host.partition(".")[0])):
+                of_host.setdefault(name, []).append(router)
+        return cls({router.name: router for router in routers}, of_host)
+
+    def end(self, system: str, *ports: str) -> NamedEnd | None:
+        """Return the port of a router that has one of these names; None if it has no files."""
+        if system in self.routers and len(self.of_host.get(system, ())) < 2:
+            return system, _port_called(self.routers[system], *ports)
+        # Some systems call themselves by their name with its domain.
+        short = system.partition(".")[0]
+        found = self.of_host.get(system) or self.of_host.get(short) or ()
+        for router in found:
+            port = _port_called(router, *ports)
+            if len(found) == 1 or port in _ports_known(router):
+                return router.name, port
+        return (found[0].name, ports[0]) if found else None
+
+
+def cabling_of(
+    routers: Sequence[Router],
+    routes: Mapping[str, Routes],
+    listed: Sequence[tuple[NamedEnd, NamedEnd]],
+    findings: Findings,
+) -> Cabling:
+    """Return the cables between ``routers``; ``listed`` are those of a list of all cables."""
+    known = _Names.of(routers)
+    found = Cabling()
+    _by_backplane(routers, found, findings)
+    _by_lldp(routers, known, found, findings)
+    without_lldp = {router.name for router in routers if router.heard is None}
+    for ends in listed:
+        a, b = (known.end(*end) for end in ends)
+        if a is None or b is None:
+            found.outside.update(end for end in (a, b) if end is not None)
+        elif {a[0], b[0]} & without_lldp and a not in found.far and b not in found.far:
+            found.join(a, b, findings)
+    assumed = []
+    for near, meant in (end for router in routers for end in _meant(router)):
+        if near in found.far or near in found.outside:
+            continue
+        far = known.end(*meant)
+        if far is None:
+            found.outside.add(near)
+        elif near[0] in without_lldp:
+            found.join(near, far, findings)
+            assumed.append(near[0])
+        else:
+            findings.note(f"no neighbour is heard on {near[1]} of {near[0]}; meant is {meant[0]}")
+    if assumed:
+        findings.note(f"the cables of {assumed[0]} are those that are meant, not seen by LLDP")
+    inferred = list(_by_prefix(routers, routes, found))
+    for a, b in inferred:
+        found.join(a, b, findings)
+    if inferred:
+        findings.note(f"{len(inferred)} cables are inferred from prefixes that two ports share")
+    return found
+
+
+def _meant(router: Router) -> Iterator[tuple[NamedEnd, NamedEnd]]:
+    for port, fields in router.table("DEVICE_NEIGHBOR").items():
+        if fields.get("name"):
+            yield (router.name, port), (fields["name"], fields.get("port", ""))
+
+
+def _by_backplane(routers: Sequence[Router], found: Cabling, findings: Findings) -> None:
+    """Join the ASICs of a device: descriptions of internal ports say ``ASIC1:FAR-PORT``."""
+    internal = {
+        (router.host, asic.upper(), fields.get("asic_port_name", port)): (router.name, port)
+        for router in routers
+        for asic in (router.table("DEVICE_METADATA").get("localhost", {}).get("asic_name"),)
+        for port, fields in router.table("PORT").items()
+        if asic and _is_internal(router, port)
+    }
+    known = {router.name: router for router in routers}
+    for (host, _, port_name), near in internal.items():
+        described = known[near[0]].table("PORT")[near[1]].get("description", "")
+        asic, _, far_name = described.partition(":")
+        far = internal.get((host, asic.upper(), far_name))
+        if far is not None:
+            found.join(near, far, findings)
+        else:
+            findings.gap(f"what the internal port {near[1]} ({port_name}) of {near[0]} leads to")
+
+
+def _is_internal(router: Router, port: str) -> bool:
+    return router.table("PORT").get(port, {}).get("role") == "Int"
+
+
+def _by_lldp(routers: Sequence[Router], known: _Names, found: Cabling, findings: Findings) -> None:
+    heard_by: dict[str, set[str]] = {}
+    for router in routers:
+        for heard in router.heard or ():
+            heard_by.setdefault(heard.system, set()).add(router.name)
+    for router in routers:
+        kinds = router.table("DEVICE_NEIGHBOR_METADATA")
+        for heard in router.heard or ():
+            near = (router.name, heard.interface)
+            if is_own(heard.interface) or _is_internal(router, heard.interface):
+                continue
+            far = known.end(heard.system, heard.port_id, heard.port_description)
+            if far is not None:
+                far = _confirmed(known.routers[far[0]], router.host, far)
+                found.join(near, far, findings)
+                continue
+            kind = kinds.get(heard.system, {}).get("type", "")
+            routes_too = (
+                "Router" in kind or len(heard_by.get(heard.system, ())) > 1 or heard.forwards
+            )
+            if heard.system and routes_too:
+                found.absent.add(heard.system)
+                found.join(near, (heard.system, heard.port_id or heard.port_description), findings)
+            else:
+                found.outside.add(near)
+
+
+def _confirmed(far: Router, host: str, end: NamedEnd) -> NamedEnd:
+    """Return the end at ``far``: as announced, else its only port that hears ``host``."""
+    back = {of.interface for of in far.heard or () if of.system == host}
+    if end[1] not in back and end[1] not in far.table("PORT") and len(back) == 1:
+        return far.name, back.pop()
+    return end
+
+
+def _ports_known(router: Router) -> set[str]:
+    return {*router.table("PORT"), *(heard.interface for heard in router.heard or ())}
+
+
+def _port_called(router: Router, *texts: str) -> str:
+    """Return the port of a router that has one of these names or aliases, else the first name."""
+    ports = router.table("PORT")
+    used = _ports_known(router)
+    for text in texts:
+        if text in used:
+            return text
+        alias = [port for port, fields in ports.items() if text and fields.get("alias") == text]
+        if len(alias) == 1:
+            return alias[0]
+    return next((text for text in texts if text), "")
+
+
+def _by_prefix(
+    routers: Sequence[Router], routes: Mapping[str, Routes], found: Cabling
+) -> Iterator[tuple[NamedEnd, NamedEnd]]:
+    """Yield cables between two ports without a known neighbour that share a prefix."""
+    sharing: dict[str, set[NamedEnd]] = {}
+    for router in routers:
+        for text, hops in routes.get(router.name, {}).items():
+            for hop in hops[:1]:  # directly connected: there is no other
+                end = (router.name, hop.interface or "")
+                bare = hop.address is None and hop.interface and not is_own(hop.interface)
+                if "@" in text:  # an Ethernet address
+                    continue
+                if bare and not end[1].startswith("Vlan") and not text.startswith("fe80:"):
+                    sharing.setdefault(prefix_of(text).text, set()).add(end)
+    for ends in sharing.values():
+        free = {end for end in ends if end not in found.far and end not in found.outside}
+        if len(ends) == len(free) == 2:
+            a, b = sorted(ends)
+            if a[0] != b[0]:
+                yield a, b
+
+
+def ports_of(router: Router, routes: Routes, cabling: Cabling) -> list[str]:
+    """Return the physical ports of a router by name, in natural order."""
+    cabled = {end[1] for end in (*cabling.far, *cabling.outside) if end[0] == router.name}
+    used = {
+        hop.interface.partition(".")[0] for of in distinct(routes) for hop in of if hop.interface
+    }
+    named = {name for name in used if not name.startswith(("Vlan", "PortChannel"))}
+    named = {name for name in named if not is_own(name)}
+    return sorted(cabled | named | set(router.table("PORT")), key=natural)

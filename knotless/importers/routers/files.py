@@ -1,0 +1,160 @@
+"""The files of each router, put together: its name, tables, routes and neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from knotless.importers.cabling.layer1_topology import NamedCables, NamedEnd
+from knotless.importers.cabling.lldp_json import Neighbour, Neighbours
+from knotless.importers.file_kinds import FoundFile
+from knotless.importers.findings import Findings
+from knotless.importers.prefixes import prefix_of
+from knotless.importers.route_dump import DEFAULT_VRF, DROP, NextHop, RouteDump
+from knotless.importers.routers.router import Router, natural
+from knotless.importers.routers.vrfs import by_vrf
+from knotless.importers.sonic.database import Fields, SonicTables
+
+_BRIDGE_OR_ROUTER = 0x28
+"""Bits of the capabilities in LLDP as SNMP shows them: IEEE 802.1AB, 8.5.8."""
+
+
+def routers_of(
+    files: Sequence[FoundFile], findings: Findings
+) -> tuple[list[Router], list[tuple[NamedEnd, NamedEnd]]]:
+    """Return the routers, by name, and the cables that a file of the whole fabric lists.
+
+    The files in one folder are those of one router. Its name is the host name in its
+    configuration, otherwise that of the folder.
+    """
+    by_device: dict[Path, list[FoundFile]] = {}
+    cables: list[tuple[NamedEnd, NamedEnd]] = []
+    for file in files:
+        if isinstance(file.value, NamedCables):
+            cables += file.value.cables
+        else:
+            by_device.setdefault(file.device, []).append(file)
+    found = [_router(device.name, files, findings) for device, files in by_device.items()]
+    whole = {router.host for router in found if router.name != router.host}
+    routers: dict[str, Router] = {}
+    for device in found:
+        if device.name in whole and not device.table("PORT"):
+            continue  # the processor of a switch with several ASICs
+        for router in by_vrf(device, findings):
+            if router.name in routers:
+                findings.unclear(f"which of two switches called {router.name} is right")
+            routers[router.name] = router
+    return [routers[name] for name in sorted(routers, key=natural)], cables
+
+
+def _router(name: str, files: Iterable[FoundFile], findings: Findings) -> Router:
+    router = Router(name, name)
+    for file in files:
+        value = file.value
+        if isinstance(value, SonicTables):
+            _merge(router, value, file, findings)
+        elif isinstance(value, RouteDump):
+            router.dumps.append((file.path.name, value))
+        elif isinstance(value, Neighbours):
+            router.heard = [*(router.heard or ()), *value.heard]
+    metadata = router.table("DEVICE_METADATA").get("localhost", {})
+    router.host = router.name = metadata.get("hostname", name)
+    if metadata.get("asic_name"):
+        router.name = f"{router.host}-{metadata['asic_name']}"
+    if "ROUTE_TABLE" in router.tables:
+        router.dumps.insert(0, ("ROUTE_TABLE", _routes_of(router)))
+    entries = router.table("LLDP_ENTRY_TABLE")
+    if entries:
+        router.heard = [*(router.heard or ()), *map(_heard, entries, entries.values())]
+    if router.heard is not None:
+        router.heard = list(dict.fromkeys(router.heard))
+    return router
+
+
+def _merge(router: Router, value: SonicTables, file: FoundFile, findings: Findings) -> None:
+    for table, rows in value.tables.items():
+        known = router.tables.setdefault(table, {})
+        for key, fields in rows.items():
+            if known.setdefault(key, fields) != fields:
+                findings.unclear(f"which of two files is right about {table}|{key}: {file.path}")
+                return
+
+
+def _heard(interface: str, entry: Fields) -> Neighbour:
+    enabled = entry.get("lldp_rem_sys_cap_enabled", "").split(" ")[0]
+    return Neighbour(
+        interface,
+        entry.get("lldp_rem_sys_name", ""),
+        entry.get("lldp_rem_port_id", ""),
+        entry.get("lldp_rem_port_desc", ""),
+        enabled.isalnum() and enabled.isascii() and bool(_hex(enabled) & _BRIDGE_OR_ROUTER),
+    )
+
+
+def _hex(text: str) -> int:
+    try:
+        return int(text, 16)
+    except ValueError:
+        return 0
+
+
+def _routes_of(router: Router) -> RouteDump:
+    """Return the routes of APPL_DB."""
+    found = RouteDump()
+    groups = router.table("NEXTHOP_GROUP_TABLE")
+    read: dict[tuple[str, str], tuple[NextHop, ...]] = {}
+    for key, fields in router.table("ROUTE_TABLE").items():
+        vrf, prefix = DEFAULT_VRF, key
+        if key.startswith(("Vrf", "mgmt")):
+            vrf, _, prefix = key.partition(":")
+        given = fields
+        if "nexthop_group" in fields:
+            given = groups.get(fields["nexthop_group"], {})
+        if fields.get("blackhole") == "true":
+            hops: tuple[NextHop, ...] = (DROP,)
+        elif not given.get("ifname"):
+            found.unclear.append(f"{prefix}: no interface of a next hop is known")
+            continue
+        else:
+            key_of = (given["ifname"], given.get("nexthop", ""))
+            if key_of not in read:
+                read[key_of] = _hops(prefix, given, found)
+            hops = read[key_of]
+        if any(given.get(name, "na") not in ("na", "") for name in ("vni_label", "mpls_nh")):
+            found.unclear.append(f"{prefix}: a next hop in a tunnel or with labels")
+        found.routes[vrf, prefix] = hops
+    return found
+
+
+def _hops(prefix: str, given: Fields, found: RouteDump) -> tuple[NextHop, ...]:
+    interfaces = given["ifname"].split(",")
+    addresses = given.get("nexthop", "").split(",")
+    if addresses == [""]:
+        addresses = [""] * len(interfaces)
+    if len(addresses) != len(interfaces):
+        found.unclear.append(f"{prefix}: {len(addresses)} next hops by {len(interfaces)} ports")
+    connected = {"", "0.0.0.0", "::"}  # noqa: S104 - no address that is bound to
+    hops = zip(addresses, interfaces, strict=False)
+    return tuple(
+        NextHop(None if address in connected else address, interface) for address, interface in hops
+    )
+
+
+def chosen_routes(router: Router, findings: Findings) -> dict[str, tuple[NextHop, ...]] | None:
+    """Return the next hops by prefix; None if there are no routes.
+
+    If there are several dumps, the first one counts; they must agree about the prefixes of all.
+    """
+    found: dict[str, tuple[NextHop, ...]] = {}
+    for name, dump in router.dumps:
+        if dump.unclear:
+            more = f" and {len(dump.unclear) - 1} more" if len(dump.unclear) > 1 else ""
+            findings.unclear(f"the route of {router.name} to {dump.unclear[0]}{more} ({name})")
+        for (_, text), hops in dump.routes.items():
+            if text.lower().startswith("fe80:"):
+                continue  # link-local addresses are not forwarded
+            prefix = prefix_of(text).text
+            known = found.setdefault(prefix, hops)
+            if known is not hops and set(known) != set(hops):
+                findings.unclear(f"which route of {router.name} to {prefix} is right ({name})")
+    return found if router.dumps else None

@@ -1,0 +1,44 @@
+"""One router of an imported fabric: what is known of it, before the fabric is put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from knotless.importers.cabling.lldp_json import Neighbour
+from knotless.importers.route_dump import RouteDump
+from knotless.importers.sonic.database import Fields
+
+
+@dataclass
+class Router:
+    """A router: the tables of its databases, its routes by source, and what its ports hear.
+
+    ``host`` is what the device calls itself: a device with several chips (ASICs) or VRFs is one
+    router for each. ``heard`` is None if nothing is known of its neighbours.
+    """
+
+    name: str
+    host: str
+    tables: dict[str, dict[str, Fields]] = field(default_factory=dict)
+    dumps: list[tuple[str, RouteDump]] = field(default_factory=list)
+    heard: list[Neighbour] | None = None
+
+    def table(self, name: str) -> dict[str, Fields]:
+        """Return a table; empty if there is none."""
+        return self.tables.get(name, {})
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """Return a key by which leaf2 comes before leaf10."""
+    parts: list[tuple[int, int, str]] = []
+    digits = text = ""
+    for character in name + "\0":
+        if character in "0123456789":
+            if text:
+                parts.append((1, 0, text))
+            digits, text = digits + character, ""
+        else:
+            if digits:
+                parts.append((0, int(digits[:18]), digits))
+            digits, text = "", text + character
+    return [*parts, (1, 0, text)]

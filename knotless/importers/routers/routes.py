@@ -1,0 +1,310 @@
+"""The routes of all routers as next-hop tables for the destinations that hosts have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless.base.errors import RuleError
+from knotless.base.memory import refuse_beyond
+from knotless.importers.findings import Findings
+from knotless.importers.next_hops import HERE, NOT_SENT, Actions, NextHops, classes_of
+from knotless.importers.prefixes import ROUTED, Prefix, Ranges, prefix_of, ranges_of
+from knotless.importers.route_dump import NextHop
+from knotless.importers.routers.cables import Routes
+from knotless.importers.routers.fabric import MEMORY_PER_PAIR, RouterFabric
+from knotless.importers.routers.tunnels import Server, Tunnel
+from knotless.routing.graphs.channels import End
+
+_Attached = list[tuple[int, Prefix]]
+"""Hosts with a prefix behind their interface."""
+_Parsed = Mapping[str, list[tuple[Prefix, tuple[NextHop, ...]]]]
+"""Routes by router."""
+
+
+@dataclass(frozen=True)
+class Destinations:
+    """The next hops of all routers. Destinations are the hosts, then those called ``more``.
+
+    ``sent`` (destinations, destinations) is whether a host sends to a destination. Label 0 is that
+    of packets in no tunnel, label i + 1 that of tunnel i.
+    """
+
+    hops: NextHops
+    more: tuple[str, ...]
+    sent: NDArray[np.bool_]
+    labels: int
+    addresses: Addresses
+
+    @property
+    def first_labels(self) -> NDArray[np.uint16]:
+        """The labels of packets when hosts send them, shape of ``sent``: in no tunnel."""
+        return np.where(self.sent, 0, NOT_SENT).astype(np.uint16)
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """The addresses of destinations.
+
+    ``kind_of`` is the kind of each range of ``ranges``, ``kinds`` that of each destination, of
+    which the first ``hosts`` are hosts, whose addresses are also ``attached``.
+    """
+
+    ranges: Ranges
+    kind_of: NDArray[np.int64]
+    kinds: Sequence[int]
+    attached: _Attached
+    hosts: int
+
+    def prefixes(self, destination: int) -> list[str]:
+        """Return the addresses of a destination as prefixes; those of tunnels are not known."""
+        if destination >= len(self.kinds):
+            return []
+        places = np.flatnonzero(self.kind_of == self.kinds[destination])
+        if destination < self.hosts:
+            behind = [self.ranges.of(of) for host, of in self.attached if host == destination]
+            places = np.array(
+                [at for at in places if any(of.start <= at < of.stop for of in behind)], dtype=int
+            )
+        return [text for place in places.tolist() for text in self.ranges.prefixes(place)]
+
+
+def destinations_of(
+    made: RouterFabric,
+    routes: Mapping[str, Routes | None],
+    tunnels: Sequence[Tunnel],
+    servers: Sequence[Server],
+    findings: Findings,
+) -> Destinations:
+    """Return the tables for every range of addresses that is attached to some router.
+
+    Ranges that all routers treat alike are one destination. A host is the destination of a range
+    behind its interface; nothing is sent to a host without one.
+    """
+    parsed = {of: _parsed(found) for of, found in routes.items() if found is not None}
+    prefixes = [prefix for found in parsed.values() for prefix, _ in found]
+    ends = [tunnel.address for tunnel in tunnels] + [server.address for server in servers]
+    ranges = ranges_of([*prefixes, *ends])
+    spaces = ranges.spaces
+    actions = Actions()
+    unknown = actions.unknown()
+    refuse_beyond("this fabric", 24 * len(ranges) * len(made.names), RuleError)
+    layers = [np.full((len(ranges), len(made.names)), unknown, dtype=np.int32)]
+    for at, name in enumerate(made.names):
+        if name not in parsed:
+            continue
+        of_hops: dict[int, int] = {}
+        for prefix, hops in parsed[name]:
+            if id(hops) not in of_hops:
+                of_hops[id(hops)] = _action(made, at, hops, actions, findings, prefix)
+        found = [(prefix, of_hops[id(hops)]) for prefix, hops in parsed[name]]
+        otherwise = np.full(len(ranges), actions.send(()), dtype=np.int32)
+        if any(prefix.space != ROUTED for prefix, _ in parsed[name]):
+            otherwise[spaces != ROUTED] = unknown  # a bridge sends it to all ports
+        longest, *shorter = ranges.matched(found)
+        matched = [np.where(longest < 0, otherwise, longest), *shorter]
+        while len(layers) < len(matched):
+            layers.append(np.full_like(layers[0], -1))
+        for layer, column in zip(layers, matched, strict=False):
+            layer[:, at] = column
+    table = layers[0]
+    attached = list(_attached(made, parsed))
+    special = _special_rows(made, tunnels, servers, ranges, table, actions)
+    here = np.array(actions.with_port(HERE), dtype=np.int32)
+    delivered: NDArray[np.bool_] = np.isin(table, here)
+    for end in ends:
+        delivered[ranges.of(end)] = False
+    used = np.flatnonzero(delivered.any(axis=1))
+    alike = np.column_stack([*(layer[used] for layer in layers), spaces[used]])
+    kinds, first, kind = np.unique(alike, axis=0, return_index=True, return_inverse=True)
+    of_range = np.full(len(ranges), -1, dtype=np.int64)
+    of_range[used] = kind.reshape(-1)
+    own = _own_kinds(made, attached, ranges, of_range, delivered)
+    left = sorted({*range(len(kinds))} - {*own})
+    owners = _owners(attached, ranges, used[first[left]])
+    starts = np.array([ranges.of(end).start for end in ends], dtype=int)
+    homes = _owners(attached, ranges, starts)
+    texts = [ranges.text(int(used[first[number]])) for number in left]
+    texts += [f"the tunnel from {tunnel.source}" for tunnel in tunnels]
+    count = len(own) + len(owners) + len(ends)
+    refuse_beyond("this fabric", MEMORY_PER_PAIR * count * count, RuleError)
+    nowhere = np.full((1, kinds.shape[1]), unknown)
+    plain = np.concatenate([kinds, nowhere])[[*own, *left]]
+    below = [layer[starts] for layer in layers[1:]]
+    rows = np.concatenate(
+        [plain[:, :-1].astype(np.int32), np.concatenate([special, *below], axis=1)]
+    )
+    by_layer = np.stack(np.split(rows, len(layers), axis=1))
+    sent = _sent(own, owners, len(tunnels), len(servers))
+    sent &= _in_one_space(attached, plain[:, -1], len(own), len(ends))
+    return Destinations(
+        _next_hops(made, by_layer, [*owners, *homes], actions, len(plain), len(tunnels)),
+        (*texts, *(server.text for server in servers)),
+        sent,
+        1 + len(tunnels),
+        Addresses(ranges, of_range, [*own, *left], attached, len(own)),
+    )
+
+
+def _special_rows(
+    made: RouterFabric,
+    tunnels: Sequence[Tunnel],
+    servers: Sequence[Server],
+    ranges: Ranges,
+    table: NDArray[np.int32],
+    actions: Actions,
+) -> NDArray[np.int32]:
+    """Return the actions of all routers for the end of each tunnel, then for each server."""
+    rows = np.empty((len(tunnels) + len(servers), len(made.names)), dtype=np.int32)
+    for number, tunnel in enumerate(tunnels):
+        rows[number] = table[ranges.of(tunnel.address).start]
+        rows[number, made.names.index(tunnel.peer)] = actions.relabel(0)
+    encap = {tunnel.source: number for number, tunnel in enumerate(tunnels, 1)}
+    for number, server in enumerate(servers, len(tunnels)):
+        rows[number] = table[ranges.of(server.address).start]
+        for name in (name for name, standby in server.standby.items() if standby):
+            into = actions.relabel(encap[name]) if name in encap else actions.unknown()
+            rows[number, made.names.index(name)] = into
+    return rows
+
+
+def _parsed(routes: Routes) -> list[tuple[Prefix, tuple[NextHop, ...]]]:
+    return [(prefix_of(text), hops) for text, hops in routes.items()]
+
+
+def _attached(made: RouterFabric, parsed: _Parsed) -> Iterator[tuple[int, Prefix]]:
+    """Yield the hosts with each prefix that is routed to their interface."""
+    host = {edge: number for number, edge in enumerate(made.edges)}
+    for name, found in parsed.items():
+        behind: dict[int, list[int]] = {}
+        for prefix, hops in found:
+            if id(hops) not in behind:
+                ends = dict.fromkeys((name, hop.interface or "") for hop in hops)
+                behind[id(hops)] = [host[end] for end in ends if end in host]
+            for number in behind[id(hops)]:
+                yield number, prefix
+
+
+def _action(
+    made: RouterFabric,
+    at: int,
+    hops: Sequence[NextHop],
+    actions: Actions,
+    findings: Findings,
+    prefix: Prefix,
+) -> int:
+    """Return the action of a route; unknown if that of one of its next hops is."""
+    name = made.names[at]
+    ports: set[int] = set()
+    for hop in hops:
+        interface = hop.interface
+        if interface is None or made.interfaces.is_own(interface):
+            continue
+        edge = made.interfaces.is_edge(name, interface, hop.address is not None)
+        if edge is None:
+            findings.gap(f"what port {interface} of {name} leads to")
+            return actions.unknown()
+        members = made.interfaces.ports(name, interface)
+        linked = [port for port in members if (name, port) in made.interfaces.cabling.far]
+        if not edge and not linked:
+            findings.gap(f"the next hop of {name} to {prefix.text} by {interface}")
+            return actions.unknown()
+        ports.update([HERE] if edge else [made.port[name, port] for port in linked])
+    return actions.send(sorted(ports))
+
+
+def _own_kinds(
+    made: RouterFabric,
+    attached: _Attached,
+    ranges: Ranges,
+    of_range: NDArray[np.int64],
+    delivered: NDArray[np.bool_],
+) -> list[int]:
+    """Return for each host the kind of a range behind its interface, -1: it has none.
+
+    ``delivered`` (ranges, routers) is whether a router has the range behind some interface.
+    """
+    index = {name: at for at, name in enumerate(made.names)}
+    own = [-1] * len(made.edges)
+    for host, prefix in attached:
+        if own[host] < 0:
+            of_prefix = ranges.of(prefix)
+            places = np.arange(of_prefix.start, of_prefix.stop)
+            places = places[delivered[places, index[made.edges[host][0]]]]
+            own[host] = int(of_range[places[0]]) if len(places) else -1
+    return own
+
+
+def _owners(attached: _Attached, ranges: Ranges, places: NDArray[np.int64]) -> list[int]:
+    """Return a host behind whose interface each range is: that with the longest prefix."""
+    best = np.full(len(ranges), -1, dtype=np.int64)
+    for host, prefix in sorted(attached, key=lambda of: -of[1].size):
+        best[ranges.of(prefix)] = host
+    return [int(host) for host in best[places]]
+
+
+def _next_hops(
+    made: RouterFabric,
+    rows: NDArray[np.int32],
+    owners: Sequence[int],
+    actions: Actions,
+    first_tunnel: int,
+    tunnels: int,
+) -> NextHops:
+    """Return the tables; ``rows`` (layers, destinations, routers) are the actions.
+
+    ``owners`` are the hosts at which destinations after the hosts are, -1: at none.
+    """
+    classes, action_of = classes_of(rows[0], actions)
+    index = made.fabric.switch_index
+    ends: list[End] = [(index[host.switch], host.port) for host in made.fabric.hosts]
+    ends += [ends[owner] if owner >= 0 else (0, 0) for owner in owners]
+    towards = np.array([-1, *range(first_tunnel, first_tunnel + tunnels)], dtype=np.int64)
+    labels = np.arange(tunnels + 1, dtype=np.uint16)
+    relabelled = np.repeat(labels[:, None], tunnels + 1, axis=1)
+    return NextHops(
+        made.channels,
+        ends,
+        classes,
+        action_of,
+        actions,
+        towards,
+        np.ascontiguousarray(relabelled),
+        np.ascontiguousarray(rows[1:]),
+    )
+
+
+def _in_one_space(
+    attached: _Attached, spaces: NDArray[np.int64], hosts: int, ends: int
+) -> NDArray[np.bool_]:
+    """Return whether a destination is an address of a kind that a host has: IP, or of its VLAN.
+
+    ``spaces`` are those of the destinations before the ``ends`` of tunnels and servers.
+    """
+    of_host: list[set[int]] = [set() for _ in range(hosts)]
+    for host, prefix in attached:
+        of_host[host].add(prefix.space)
+    of_end = np.concatenate([spaces, np.full(ends, ROUTED)])
+    found = np.zeros((len(of_end), len(of_end)), dtype=bool)
+    for host, own in enumerate(of_host):
+        found[host] = np.isin(of_end, [*(own or {ROUTED})])
+    return found
+
+
+def _sent(
+    own: Sequence[int], owners: Sequence[int], tunnels: int, servers: int
+) -> NDArray[np.bool_]:
+    """Return who sends to whom: hosts to all others, and to all servers, but to no tunnel."""
+    hosts = len(own)
+    count = hosts + len(owners) + tunnels + servers
+    sent = np.zeros((count, count), dtype=bool)
+    sent[:hosts] = True
+    np.fill_diagonal(sent, False)
+    sent[:, [host for host, kind in enumerate(own) if kind < 0]] = False
+    for place, owner in enumerate(owners, hosts):
+        sent[owner, place] = False
+    sent[:, hosts + len(owners) : hosts + len(owners) + tunnels] = False
+    return sent

@@ -1,0 +1,1 @@
+"""SONiC: its database, and patches of its configuration."""

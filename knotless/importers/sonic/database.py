@@ -1,0 +1,87 @@
+"""Databases of SONiC switches as JSON: CONFIG_DB (``config_db.json``), APPL_DB, STATE_DB.
+
+Three forms are read: tables of keys (``{"PORT": {"Ethernet0": {..}}}``), flat keys
+(``{"PORT|Ethernet0": {..}}``, in APPL_DB ``{"PORT_TABLE:Ethernet0": {..}}``), and flat keys with
+the types of Redis (``{"PORT|Ethernet0": {"type": "hash", "value": {..}}}``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from knotless.importers.file_kinds import Content, FileKind
+
+_NAME = re.compile(r"[A-Z][A-Z0-9_]{1,63}")
+_FLAT = re.compile(r"([A-Z][A-Z0-9_]{1,63})([|:])(.+)", re.DOTALL)
+_REFERENCE = re.compile(r"\[[A-Z0-9_]+[|:](.*)\]")
+
+Fields = dict[str, str]
+
+
+@dataclass
+class SonicTables:
+    """The fields by table and key. Parts of a key are joined as in the database.
+
+    Lists are joined by commas; references such as ``[DSCP_TO_TC_MAP|AZURE]`` are the name alone.
+    """
+
+    tables: dict[str, dict[str, Fields]] = field(default_factory=dict)
+
+
+def _is_table(name: str, value: object) -> bool:
+    return _NAME.fullmatch(name) is not None and isinstance(value, dict | list)
+
+
+def _recognises(content: Content) -> bool:
+    if not content.text.lstrip().startswith("{"):
+        return False
+    value = content.json
+    if not isinstance(value, dict) or not value:
+        return False
+    fits = sum(1 for name in value if _FLAT.fullmatch(name) or _is_table(name, value[name]))
+    return 2 * fits > len(value)
+
+
+def _read(content: Content) -> SonicTables:
+    found = SonicTables()
+    for name, value in content.json.items():
+        value = _unwrapped(value)
+        if flat := _FLAT.fullmatch(name):
+            keys = {flat[3]: value}
+            found.tables.setdefault(flat[1], {}).update(_rows(keys))
+        elif _NAME.fullmatch(name) and isinstance(value, dict):
+            found.tables.setdefault(name, {}).update(_rows(value))
+        elif value not in ([], None, "", "1"):
+            found.tables.setdefault(name, {})[""] = {"": _text(value)}
+    return found
+
+
+def _unwrapped(value: Any) -> Any:
+    """Return the value of a key without the type that Redis dumps have around it."""
+    if isinstance(value, dict) and {"type", "value"} <= value.keys():
+        return value["value"]
+    return value
+
+
+def _rows(keys: Mapping[str, Any]) -> dict[str, Fields]:
+    rows: dict[str, Fields] = {}
+    for key, fields in keys.items():
+        if isinstance(fields, dict):
+            rows[key] = {name.removesuffix("@"): _text(of) for name, of in fields.items()}
+        else:
+            rows[key] = {"": _text(fields)}
+    return rows
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return ",".join(_text(item) for item in value)
+    text = "" if value is None else str(value)
+    reference = _REFERENCE.fullmatch(text)
+    return reference[1] if reference else text
+
+
+KIND = FileKind("SONiC database", "routers", _recognises, _read)

@@ -1,0 +1,1 @@
+"""What a lab is, and the checkers of the labs for students."""

@@ -1,0 +1,41 @@
+"""Lab 10: one wrong rule in a given fabric, found by its proof and corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from knotless.forwarding.openflow.directory import read_dir
+from knotless.lab_checks.lab import Lab, Work
+from knotless.lab_checks.proofs import state_of_folder, wrong_cycle, wrong_verdict
+from knotless.verification.check import verdict_of
+
+RULES = "rules"
+PAUSE = "pause"
+
+
+def cycle(work: Work) -> Iterator[str]:
+    """The cycle in the answer exists in the rules as they were given."""
+    given = state_of_folder(LAB.folder / "skeleton" / RULES)
+    yield from wrong_cycle(work.answers, "cycle", given, PAUSE)
+
+
+def corrected(work: Work) -> Iterator[str]:
+    """The rules are correct, and differ from those given on the switch of the answer only."""
+    fabric, before = read_dir(LAB.folder / "skeleton" / RULES)
+    own, after = read_dir(work.path(RULES))
+    if own != fabric:
+        yield f"{RULES}/fabric.json: the fabric itself has no fault; copy it from the skeleton"
+        return
+    yield from wrong_verdict(verdict_of(state_of_folder(work.path(RULES)), PAUSE), RULES)
+    names = [switch.name for switch in fabric.switches]
+    changed = [name for name in names if before.get(name) != after.get(name)]
+    if len(changed) > 1:
+        yield f"{RULES}: only one switch has a wrong rule, but you changed {', '.join(changed)}"
+    switch = work.answers.text("switch")
+    if changed and changed != [switch]:
+        yield work.answers.wrong("switch", f"you changed rules of {', '.join(changed)}")
+    elif not changed:
+        yield f"{RULES}: no rule has been changed yet: correct the wrong one"
+
+
+LAB = Lab(10, "find-the-fault", (cycle, corrected))

@@ -1,0 +1,165 @@
+"""What a lab is, and the work of a student that its checker looks at.
+
+To add a lab, add a folder ``labs/NN-name`` with its sheet, skeleton and solution, and a module to
+``knotless.lab_checks.checkers`` that defines a :class:`Lab`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from knotless.base import yaml_file
+from knotless.base.errors import KnotlessError
+from knotless.base.package import data
+from knotless.base.plugins import plugins
+
+FOLDER = data("labs")
+ANSWERS = "answers.yaml"
+
+
+class LabError(KnotlessError):
+    """Work that cannot be read: no folder, or a file with an error in its form."""
+
+
+class TodoError(KnotlessError):
+    """Something that the student has still to do; the message says what."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A student's folder, and the fabric that the student runs.
+
+    ``fabric`` is the name of the running fabric; None: only the files are judged.
+    """
+
+    directory: Path
+    fabric: str | None = None
+
+    def path(self, name: str) -> Path:
+        """Return the path of a file or folder; raises TodoError if it does not exist."""
+        path = self.directory / name
+        if not path.exists():
+            raise TodoError(f"{name}: missing: make it as the sheet says, or copy the skeleton")
+        return path
+
+    @cached_property
+    def answers(self) -> Answers:
+        """The student's answers; raises TodoError or LabError."""
+        return Answers.read(self, ANSWERS)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The values of a YAML file; every method raises TodoError for a value that is not there."""
+
+    file: str
+    values: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, work: Work, name: str) -> Answers:
+        """Read a file of the student's folder; raises TodoError, or LabError if it is no YAML."""
+        values = yaml_file.read(work.path(name), LabError)
+        if not isinstance(values, dict):
+            raise LabError(f"{name}: must have keys with values, such as 'cycle: []'")
+        return cls(name, values)
+
+    def wrong(self, key: str, text: str) -> str:
+        """Return a line about the value of ``key``."""
+        return f"{self.file}: {key}: {text}"
+
+    def text(self, key: str) -> str:
+        """Return a text."""
+        value = self._given(key)
+        if isinstance(value, list | dict):
+            raise TodoError(self.wrong(key, f"must be one word, not {yaml_file.brief(value)}"))
+        return str(value)
+
+    def number(self, key: str) -> int:
+        """Return a whole number."""
+        value = self._given(key)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise TodoError(
+                self.wrong(key, f"must be a whole number, not {yaml_file.brief(value)}")
+            )
+        return value
+
+    def texts(self, key: str) -> list[str]:
+        """Return a list of texts, not empty."""
+        value = self._given(key)
+        if not isinstance(value, list) or any(isinstance(one, list | dict) for one in value):
+            raise TodoError(
+                self.wrong(key, f"must be a list such as [a, b], not {yaml_file.brief(value)}")
+            )
+        return [str(one) for one in value]
+
+    def mapping(self, key: str, example: str) -> dict[str, Any]:
+        """Return a mapping from texts; ``example`` shows its form."""
+        value = self.values.get(key)
+        if not isinstance(value, dict):
+            raise TodoError(self.wrong(key, f"must be a mapping such as {example}"))
+        return {str(name): of for name, of in value.items()}
+
+    def list(self, key: str) -> list[Any]:
+        """Return a list, not empty, whose entries the caller examines."""
+        value = self._given(key)
+        if not isinstance(value, list):
+            raise TodoError(self.wrong(key, f"must be a list, not {yaml_file.brief(value)}"))
+        return value
+
+    def _given(self, key: str) -> Any:
+        value = self.values.get(key)
+        if value is None or value in ("", [], {}):
+            raise TodoError(self.wrong(key, "still empty"))
+        return value
+
+
+Part = Callable[[Work], Iterable[str]]
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A lab: its ``parts`` are judged one after the other, each yields lines on what is wrong.
+
+    ``live`` are the parts that need the student's running fabric.
+    """
+
+    number: int
+    name: str
+    parts: tuple[Part, ...]
+    live: tuple[Part, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The number and the name, as people read it."""
+        return f"lab {self.number}, {self.name.replace('-', ' ')}"
+
+    @property
+    def folder(self) -> Path:
+        """The folder with the sheet, the skeleton and the solution."""
+        return FOLDER / f"{self.number:02}-{self.name}"
+
+    def problems(self, work: Work) -> list[str]:
+        """Return what is still wrong, one line each; raises KnotlessError for unreadable work."""
+        found: list[str] = []
+        for part in self.parts + (self.live if work.fabric is not None else ()):
+            try:
+                found.extend(part(work))
+            except TodoError as problem:
+                found.append(str(problem))
+        return list(dict.fromkeys(found))
+
+
+def labs() -> dict[int, Lab]:
+    """Return all labs by number."""
+    return {
+        lab.number: lab
+        for lab in sorted(plugins("knotless.lab_checks.checkers", Lab).values(), key=_number)
+    }
+
+
+def _number(lab: Lab) -> int:
+    return lab.number

@@ -1,0 +1,1 @@
+"""Messages and barriers between hosts, MPI programs, and the NAS kernels."""

@@ -1,0 +1,81 @@
+"""What ``run.json`` holds: read and checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
+
+from knotless.base import engine_name, flow_control
+from knotless.base.errors import KnotlessError
+from knotless.base.files import read_text
+from knotless.base.yaml_file import complaint
+
+NAME = "run.json"
+_CURRENT = {"engine": engine_name.normalised, "flow_control": flow_control.normalised}
+"""Keys of rows whose values were renamed, and the function that gives the current value."""
+
+Scalar = str | int | float | bool | None
+
+
+class Document(BaseModel):
+    """The keys of a run that every reader may rely on; experiments add parameters and rows."""
+
+    model_config = ConfigDict(extra="allow")
+
+    experiment: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,99}$")]
+    id: Annotated[str, Field(pattern=r"^[\w.-]{1,200}$")]
+    status: Literal["running", "complete", "incomplete"]
+    reason: StrictStr | None
+    pid: StrictInt | None
+    started: StrictStr
+    finished: StrictStr | None
+    seed: StrictInt
+    parameters: dict[str, Any]
+    versions: dict[str, Scalar]
+    machine: dict[str, Scalar]
+    rows: list[dict[str, Any]]
+
+
+def read(path: Path, error: type[KnotlessError]) -> dict[str, Any]:
+    """Return the run in a file, with today's names of flow controls.
+
+    Raises ``error``, with the path, where it is none.
+    """
+    try:
+        held = json.loads(read_text(path, error), parse_constant=_no_number)
+        Document.model_validate(held)
+    except ValidationError as problem:
+        raise error(f"{path}: not a run of an experiment: {complaint(problem)}") from problem
+    except (ValueError, RecursionError) as problem:
+        said = "nested too deeply" if isinstance(problem, RecursionError) else problem
+        raise error(f"{path}: not a run of an experiment: {said}") from problem
+    run: dict[str, Any] = held
+    run["rows"] = updated(run["rows"])
+    return run
+
+
+@contextmanager
+def whose_rows_may_not_fit(where: str, error: type[KnotlessError]) -> Iterator[None]:
+    """Raise ``error`` where code meets rows that lack a key or hold other values than it needs."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
+        said = " ".join(f"{type(problem).__name__}: {problem}".split())
+        raise error(f"{where}: has rows that this experiment does not write: {said}") from problem
+
+
+def updated(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return stored rows or samples with the current names of engines and flow controls."""
+    return [
+        {key: _CURRENT[key](value) if key in _CURRENT else value for key, value in row.items()}
+        for row in rows
+    ]
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number")

@@ -1,0 +1,63 @@
+"""The interface of routing engines, and their registry.
+
+To add an engine, add a module to ``knotless.routing.engines`` that defines an :class:`Engine`, or
+name a file that does: see :mod:`knotless.routing.engine_file`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+
+from knotless.base.errors import PlanError
+from knotless.base.plugins import plugins
+from knotless.routing.graphs.task import Task
+from knotless.routing.routes import Routes
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A routing engine; ``route`` must be deterministic and break ties by a stated rule.
+
+    ``summary`` is one line. ``rule`` says how paths are chosen, ``proof`` why they cannot deadlock
+    (or that nothing prevents it), and ``use`` for which fabrics the engine is meant;
+    ``knotless plan --explain`` and the documentation show them.
+    """
+
+    name: str
+    summary: str
+    route: Callable[[Task], Routes]
+    has_root: bool = False
+    rule: str = ""
+    proof: str = ""
+    use: str = ""
+
+
+@cache
+def engines() -> Mapping[str, Engine]:
+    """Return the engines by name, in alphabetical order."""
+    return plugins("knotless.routing.engines", Engine)
+
+
+_ADDED: dict[str, Engine] = {}
+"""Engines of users' files."""
+
+
+def add_engine(engine: Engine) -> None:
+    """Let :func:`engine_named` find ``engine``; replaces one that was added with this name."""
+    _ADDED[engine.name] = engine
+
+
+def engine_named(name: str) -> Engine:
+    """Return the engine called ``name``; raises PlanError if there is none."""
+    known = engines()
+    found = known.get(name) or _ADDED.get(name)
+    if found is not None:
+        return found
+    if name.endswith(".py"):
+        raise PlanError(f"the file {name} is no loaded engine: name it with --engine when you plan")
+    close = get_close_matches(name.lower()[:50], known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+    raise PlanError(f"there is no routing engine {name[:50]!r}; {hint}")

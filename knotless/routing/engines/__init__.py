@@ -1,0 +1,1 @@
+"""Routing engines, one module each; :mod:`knotless.routing.engine` finds them."""

@@ -1,0 +1,76 @@
+"""Shortest paths balanced by load: each destination's tree avoids channels with high load.
+
+The paths of one rank of hosts to one destination are chosen together, so that they agree at every
+state and can share a VLAN. Then follow the next rank and the next destination, given the load of
+all earlier ones. In a second round each tree is removed and chosen again, given the load of all
+others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from knotless._core import graph as core
+from knotless.routing import path_memory
+from knotless.routing.graphs.channels import Ints, Priorities
+from knotless.routing.graphs.task import Task
+
+ROUNDS = 2
+"""A third round would reduce the largest load by about 1 % (measured on tori, random graphs)."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of the routes: the hosts of a switch in one plane share a row.
+
+    of_host : (hosts,) the row of each host.
+    plane, at, senders : (rows,) the plane, the switch, and the number of hosts; rows are sorted by
+        plane and switch.
+    """
+
+    of_host: Ints
+    plane: Ints
+    at: Ints
+    senders: Ints
+
+
+def rows_in(task: Task, planes: int) -> Rows:
+    """Return the rows; hosts of rank r are in plane r modulo ``planes``."""
+    switches = len(task.channels.names)
+    return Rows(*core.rows(task.host_switches, task.host_ranks, planes, switches))
+
+
+def balanced_paths(
+    task: Task, graph: core.StateGraph, planes: int | None = None
+) -> tuple[Rows, Ints, Priorities]:
+    """Choose a shortest path from every host to every switch with hosts.
+
+    ``spread`` takes the path whose channels have the lowest load so far, the lowest port on a
+    tie; hosts are divided into ``planes`` by rank. ``low-port`` takes the lowest port at each
+    state.
+
+    Returns
+    -------
+    rows
+        The rows of the paths.
+    channels, priorities : (rows, switches, longest)
+        The channels, then -1, and the priority of each, 0 where there is none.
+
+    Raises
+    ------
+    PlanError
+        The paths need more memory than is free.
+
+    """
+    spread = task.select == "spread"
+    rows = rows_in(task, planes or (task.ranks if spread else 1))
+    rounds = ROUNDS if spread else 0
+    states, _ = graph.states()
+    most = path_memory.most_hops(len(rows.at) * len(task.receivers) * len(states))
+    try:
+        paths = graph.balanced_paths(
+            rows.plane, rows.at, rows.senders, task.receivers, rounds, most
+        )
+    except OverflowError as error:
+        raise path_memory.too_long(len(rows.at), len(task.receivers), error.args[0]) from None
+    return rows, *paths

@@ -1,0 +1,46 @@
+"""The breadth-first spanning tree of engines with a root, and the up direction on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless.routing.graphs.channels import Channels, Ints
+
+
+@dataclass(frozen=True)
+class SpanningTree:
+    """A tree of shortest paths from ``root``; ties prefer lower ports, then earlier switches.
+
+    parent : (switches,) the channel that enters each switch, -1 for the root.
+    level : (switches,) the hops from the root.
+    """
+
+    channels: Channels
+    root: int
+    parent: Ints
+    level: Ints
+
+    def rises(self) -> NDArray[np.bool_]:
+        """Tell for each channel whether it goes up: to the lower (level, switch index)."""
+        return self.channels.core.rises(self.level)
+
+    def preorder(self) -> Ints:
+        """Return the position of each switch in preorder, parents before children."""
+        return self.channels.core.preorder(self.root, self.parent, self.level)
+
+    def from_everywhere(self) -> Ints:
+        """Return (switches, switches): the flood from each switch, up the tree and then down.
+
+        Entry [u, v] is the channel that enters v when u floods.
+        """
+        return self.channels.core.flood(self.root, self.parent, self.level)
+
+
+def spanning_tree(channels: Channels, root: int) -> SpanningTree:
+    """Return the breadth-first tree from the switch ``root``."""
+    roots = np.array([root], dtype=np.int32)
+    parent, level = channels.core.breadth_first(roots)
+    return SpanningTree(channels, root, parent, level)

@@ -1,0 +1,64 @@
+"""The input of a routing engine: the fabric as arrays, and the user's options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+
+from knotless.routing.graphs.channels import Channels, Ints
+from knotless.topologies.fabric import Fabric
+
+Selection = Literal["spread", "low-port"]
+SELECTIONS: tuple[Selection, ...] = get_args(Selection)
+MAX_VCS = 8
+
+
+@dataclass(frozen=True)
+class Task:
+    """The input of an engine.
+
+    ``vcs`` is the number of virtual channels allowed (None: no limit), ``select`` is one of
+    :data:`SELECTIONS`, ``root`` is the index of the root switch, or None if the user gave none.
+    """
+
+    fabric: Fabric
+    channels: Channels
+    vcs: int | None
+    select: str
+    root: int | None
+
+    @property
+    def tree_root(self) -> int:
+        """The root switch for engines that need one: the first by default."""
+        return self.root or 0
+
+    @cached_property
+    def host_switches(self) -> Ints:
+        """The switch index of each host, in the order of the hosts."""
+        index = self.fabric.switch_index
+        return np.array([index[host.switch] for host in self.fabric.hosts], dtype=np.int32)
+
+    @cached_property
+    def host_ranks(self) -> Ints:
+        """The rank of each host among the hosts of its switch, from 0, by port."""
+        at = self.host_switches
+        ports = np.array([host.port for host in self.fabric.hosts])
+        order = np.lexsort((ports, at))
+        first = np.searchsorted(at[order], at)
+        place = np.zeros(len(at), dtype=np.int32)
+        place[order] = np.arange(len(at), dtype=np.int32)
+        return (place - first).astype(np.int32)
+
+    @cached_property
+    def ranks(self) -> int:
+        """The largest number of hosts on a switch."""
+        return int(self.receivers.max())
+
+    @cached_property
+    def receivers(self) -> Ints:
+        """The number of hosts on each switch."""
+        counts = np.bincount(self.host_switches, minlength=len(self.channels.names))
+        return counts.astype(np.int32)

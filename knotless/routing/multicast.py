@@ -1,0 +1,110 @@
+"""Multicast groups.
+
+Any host may send to a group. Every member except the sender receives one copy; no other host
+receives any. Frames to an undeclared group address go to all hosts, as on ordinary switches.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from knotless.base.errors import PlanError
+from knotless.topologies.fabric import Fabric
+from knotless.topologies.numbering import MAX_GROUPS, group_mac
+
+ALL = "all"
+"""As the only member: all hosts of the fabric."""
+
+
+@dataclass(frozen=True)
+class MulticastGroup:
+    """A group: its number (from 1), and the names of its members in the fabric's order."""
+
+    number: int
+    members: tuple[str, ...]
+
+    @property
+    def address(self) -> int:
+        """The destination MAC address of the group."""
+        return group_mac(self.number)
+
+
+def groups_of(
+    fabric: Fabric, wanted: Mapping[int, Sequence[str]] | None
+) -> tuple[MulticastGroup, ...]:
+    """Return the groups of ``{number: members}``, in the order of their numbers.
+
+    Raises
+    ------
+    PlanError
+        A number is out of range, or the members are unknown, duplicate or none.
+
+    """
+    groups = []
+    for number, members in sorted((wanted or {}).items()):
+        where = f"multicast group {number}"
+        if not 1 <= number <= MAX_GROUPS:
+            raise PlanError(f"{where}: groups are numbered from 1 to {MAX_GROUPS}")
+        names = list(members)
+        if names == [ALL]:
+            names = [host.name for host in fabric.hosts]
+        for name in names:
+            if name not in fabric.host_index:
+                raise PlanError(f"{where}: {fabric.name} has no host {name!r}")
+        if not names or len(set(names)) != len(names):
+            raise PlanError(f"{where}: name at least one member, each once, or {ALL!r} alone")
+        names.sort(key=fabric.host_index.__getitem__)
+        groups.append(MulticastGroup(number, tuple(names)))
+    return tuple(groups)
+
+
+def parse(texts: Iterable[str]) -> dict[int, list[str]]:
+    """Parse texts such as ``1=h1,h2,h7`` or ``2=all``; return ``{number: members}``.
+
+    Raises
+    ------
+    PlanError
+        A text has another form, or a number occurs twice.
+
+    """
+    wanted: dict[int, list[str]] = {}
+    for text in texts:
+        number, equals, members = text.partition("=")
+        if not (equals and number.isdecimal() and len(number) < 10):
+            raise PlanError(f"multicast {text!r}: must be NUMBER=HOST,HOST,... or NUMBER=all")
+        if int(number) in wanted:
+            raise PlanError(f"multicast {text!r}: group {int(number)} is already declared")
+        wanted[int(number)] = [name.strip() for name in members.split(",")]
+    return wanted
+
+
+def to_text(groups: Iterable[MulticastGroup]) -> str:
+    """Return the groups as JSON: an object of ``"NUMBER": [MEMBER, ...]``."""
+    return json.dumps({str(group.number): group.members for group in groups}, indent=1) + "\n"
+
+
+def from_text(fabric: Fabric, text: str) -> tuple[MulticastGroup, ...]:
+    """Parse the output of :func:`to_text`.
+
+    Raises
+    ------
+    PlanError
+        The text has another form, or does not fit ``fabric``.
+
+    """
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or not all(
+        number.isdecimal() and len(number) < 10 and _are_names(members)
+        for number, members in content.items()
+    ):
+        raise PlanError('must be an object of "NUMBER": [MEMBER, ...]')
+    return groups_of(fabric, {int(number): members for number, members in content.items()})
+
+
+def _are_names(members: object) -> bool:
+    return isinstance(members, list) and all(isinstance(name, str) for name in members)

@@ -1,0 +1,87 @@
+"""Routes from a function that gives the path between two switches, for engines of users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from knotless.base.errors import PlanError
+from knotless.routing.graphs.channels import Channels, Ints
+from knotless.routing.graphs.task import Task
+from knotless.routing.routes import ExplicitRoutes
+
+PathFunction = Callable[[int, int], Sequence[int]]
+"""Returns the channels of the path from one switch to another, both given by their index."""
+
+
+def routes_of_paths(task: Task, path: PathFunction, trees: Ints | None = None) -> ExplicitRoutes:
+    """Return the routes in which all packets between two switches take ``path``, on one VC.
+
+    ``trees`` are the broadcast trees, as in :class:`knotless.routing.routes.ExplicitRoutes`. By
+    default a broadcast follows the paths of its switch, which must then form a tree.
+
+    Raises
+    ------
+    PlanError
+        A path is not one: it has a gap, or another beginning or end. Or the paths of a switch
+        form no tree and no ``trees`` are given.
+
+    """
+    channels, count = task.channels, len(task.channels.names)
+    sources = sorted(set(task.host_switches.tolist()))
+    paths = {
+        (u, v): _checked(channels, u, v, path(u, v)) if u != v else []
+        for u in sources
+        for v in range(count)
+    }
+    longest = max(map(len, paths.values()), default=0)
+    taken = np.full((len(sources), count, longest), -1, dtype=np.int32)
+    for (u, v), of_pair in paths.items():
+        taken[sources.index(u), v, : len(of_pair)] = of_pair
+    if trees is None:
+        trees = np.full((count, count), -1, dtype=np.int32)
+        for u in sources:
+            trees[u] = _tree(channels, u, (paths[u, v] for v in range(count)))
+    return ExplicitRoutes(
+        np.searchsorted(sources, task.host_switches).astype(np.int32),
+        taken,
+        np.zeros(taken.shape, dtype=np.uint8),
+        trees,
+        np.zeros(trees.shape, dtype=np.uint8),
+    )
+
+
+def _checked(channels: Channels, u: int, v: int, path: Sequence[int]) -> list[int]:
+    """Return the path as whole numbers; raises PlanError unless it leads from ``u`` to ``v``."""
+    names = channels.names
+    at, found = u, []
+    for channel in path:
+        if not 0 <= channel < len(channels):
+            raise PlanError(f"path from {names[u]} to {names[v]}: there is no channel {channel}")
+        if channels.tail[channel] != at:
+            raise PlanError(
+                f"path from {names[u]} to {names[v]}: channel {channels.name(channel, 0)}"
+                f" does not begin at {names[at]}, where the path is"
+            )
+        at = int(channels.head[channel])
+        found.append(int(channel))
+    if at != v:
+        raise PlanError(f"path from {names[u]} to {names[v]}: it ends at {names[at]}")
+    if len(found) >= len(names):
+        raise PlanError(f"path from {names[u]} to {names[v]}: it passes a switch twice")
+    return found
+
+
+def _tree(channels: Channels, u: int, paths: Iterable[Sequence[int]]) -> Ints:
+    """Return the channel on which each switch is entered; raises PlanError if there are two."""
+    entered = np.full(len(channels.names), -1, dtype=np.int32)
+    for channel in {channel for path in paths for channel in path}:
+        at = channels.head[channel]
+        if entered[at] >= 0 or at == u:
+            raise PlanError(
+                f"the paths from {channels.names[u]} form no tree: they enter"
+                f" {channels.names[at]} on two channels; give the broadcast trees"
+            )
+        entered[at] = channel
+    return entered

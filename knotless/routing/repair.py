@@ -1,0 +1,196 @@
+"""Repair of a plan: links and switches fail, and only the paths that used them move.
+
+The routes for some failures are a function of the intact plan and the failures, never of an earlier
+repair: all controllers compute the same, and when a link returns, so do the routes.
+
+References
+----------
+Domke, Hoefler, Matsuoka, Routing on the dependency graph: a new approach to deadlock-free
+high-performance routing, 2016 (Nue), which routes all paths in the graph of virtual channels.
+
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless._core import graph as core
+from knotless.routing.graphs.channels import Ints, Priorities
+from knotless.routing.plan import Plan, with_broadcast_vlans
+from knotless.routing.plan_of_parts import Counts, new_plan, path_changes
+from knotless.routing.routes import ExplicitRoutes, Routes, TableRoutes
+from knotless.routing.vlans.assignment import FIRST_VLAN
+from knotless.topologies.failures import Failures, hosts_by_part, pairs_apart, parts
+
+Kind = Literal["none", "repaired", "extended", "replanned", "updown"]
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A repaired plan, and what the repair changed.
+
+    ``kind`` is ``none`` if no path or broadcast tree used a failed part; ``repaired`` if only those
+    that did have moved; ``extended`` if others had to make room; ``replanned`` if the same engine
+    made a new plan for what remains of the fabric, ``updown`` if up*/down* had to. ``pairs``,
+    ``before`` and ``after`` have an entry for each path that changed: its ordered pairs of hosts,
+    its channels in the intact plan, and now (0: there is no path). ``trees`` is the number of
+    switches whose broadcasts have another tree.
+    """
+
+    intact: Plan
+    plan: Plan
+    kind: Kind
+    pairs: Counts
+    before: Counts
+    after: Counts
+    trees: int
+
+    @cached_property
+    def _weights(self) -> Counts:
+        """The pairs of hosts of each changed path; 0 if they have no path any more."""
+        return np.where(self.after > 0, self.pairs, 0)
+
+    @property
+    def moved(self) -> int:
+        """The number of ordered pairs of hosts that have another path."""
+        return int(self._weights.sum())
+
+    @property
+    def mean_stretch(self) -> float:
+        """The mean number of channels of the moved paths, over that in the intact plan."""
+        before, after = (int((self._weights * of).sum()) for of in (self.before, self.after))
+        return after / before if before else 1.0
+
+    @property
+    def max_stretch(self) -> float:
+        """The largest ratio of the channels of a moved path to those that it had."""
+        moves = self.after > 0
+        return float((self.after[moves] / self.before[moves]).max(initial=1.0))
+
+    def summary(self) -> dict[str, object]:
+        """Return the figures that ``knotless plan --without`` adds."""
+        separated = hosts_by_part(self.plan.fabric, self.plan.failures)
+        pairs = pairs_apart(separated)
+        return {
+            "failed": list(self.plan.failures.names),
+            "repair": self.kind,
+            "moved": self.moved,
+            "mean_stretch": round(self.mean_stretch, 3),
+            "max_stretch": round(self.max_stretch, 3),
+            "unreachable": pairs,
+            "separated": separated if pairs else [],
+        }
+
+
+def repair(plan: Plan, failures: Failures) -> Repair:
+    """Return the repair of an intact ``plan`` for ``failures``.
+
+    Fabric, channels, rows and VLANs stay those of the intact plan. Paths and broadcast trees that
+    use no failed part stay. The others take shortest paths that fit into the VLANs and virtual
+    channels of the plan and that close no cycle of dependencies with all others. If the intact
+    plan has a cycle (under its flow control), the repaired plan may have one. If a path does not
+    fit, dependencies of kept paths that are in its way are given up, those with the fewest paths,
+    and these paths move too. If that does not help, the remaining parts of the fabric get a new
+    plan each, by the same engine or, if it cannot route them, by up*/down*, with the virtual
+    channels of the intact plan.
+
+    Paths are moved by destination, then by distance to it, then by row. Among paths that fit, a
+    path has the fewest channels, then the fewest new changes of priority, then the fewest kept and
+    moved paths on its channels, then the lowest channel numbers.
+
+    Raises
+    ------
+    ValueError
+        ``plan`` is not intact.
+    PlanError
+        A new plan needs more VLANs or memory than there may be.
+
+    """
+    if plan.failures:
+        raise ValueError("a repair starts from the intact plan")
+    began = time.perf_counter()
+    kind: Kind
+    moves: tuple[Counts, Counts, Counts]
+    found = _moves(plan, failures)
+    if found["unrouted"] is not None or found["unrouted_tree"] is not None:
+        kind, repaired = new_plan(plan, failures, found["promise"])
+        moves = path_changes(plan, repaired)
+    else:
+        kind = "extended" if found["extended"] else "repaired"
+        repaired = _with_moves(plan, failures, found)
+        pairs = plan.senders[found["row"]].astype(np.int64) * plan.receivers[found["to"]]
+        moves = pairs, found["before"].astype(np.int64), found["hops"].astype(np.int64)
+    changed = plan.routes.tree_channels != repaired.routes.tree_channels
+    trees = int(changed.any(axis=1).sum())
+    if kind == "repaired" and not len(moves[0]) and not trees:
+        kind = "none"
+    elapsed_ms = 1000 * (time.perf_counter() - began)
+    return Repair(plan, replace(repaired, routing_ms=elapsed_ms), kind, *moves, trees)
+
+
+def _moves(plan: Plan, failures: Failures) -> dict[str, Any]:
+    """Return the paths and trees that move; see ``repair`` in ``knotless._core.graph``."""
+    routes = plan.routes
+    vlans = plan.vlans if plan.tagging == "switch" else plan.pair_vlans.reshape(-1)
+    return core.repair(
+        plan.channels.core,
+        routes.core if isinstance(routes, TableRoutes) else (routes.channels, routes.priorities),
+        (routes.tree_channels, routes.tree_priorities),
+        plan.row_switch,
+        np.ascontiguousarray(vlans, dtype=np.int32) - FIRST_VLAN,
+        plan.request.vlans == "tree",
+        plan.receivers > 0,
+        failed_channels(plan, failures),
+        np.array(parts(plan.fabric, failures), dtype=np.int32),
+        plan.vcs,
+        plan.flow_control in ("pause", "switch"),
+    )
+
+
+def failed_channels(plan: Plan, failures: Failures) -> NDArray[np.bool_]:
+    """Return which channels must not carry frames, shape (channels,)."""
+    leaving, index = plan.channels.leaving, plan.fabric.switch_index
+    failed = np.zeros(len(plan.channels), dtype=np.bool_)
+    for link in failures.dead_links(plan.fabric):
+        failed[leaving[index[link.a], link.a_port]] = True
+        failed[leaving[index[link.b], link.b_port]] = True
+    return failed
+
+
+def _with_moves(plan: Plan, failures: Failures, found: dict[str, Any]) -> Plan:
+    """Return the plan with the moved paths and trees."""
+    trees = {key: found[key] for key in ("tree_channels", "tree_priorities")}
+    routes: Routes
+    if isinstance(plan.routes, TableRoutes):
+        next_hop = found["next_hop"].reshape(plan.routes.next_hop.shape)
+        routes = replace(plan.routes, next_hop=next_hop, changes=found["changes"], **trees)
+    else:
+        channels, priorities = _paths(plan.routes, found)
+        routes = replace(plan.routes, channels=channels, priorities=priorities, **trees)
+    request = plan.settled_request()
+    repaired = replace(plan, request=request, routes=routes, failures=failures)
+    if not plan.broadcast_links:
+        return repaired
+    had_path = (plan.routes.channels >= 0).any(axis=2)
+    own = np.where(had_path, plan.pair_vlans, FIRST_VLAN).astype(np.int32)
+    return with_broadcast_vlans(replace(repaired, pair_vlans=own))
+
+
+def _paths(routes: ExplicitRoutes, found: dict[str, Any]) -> tuple[Ints, Priorities]:
+    """Return all paths, with those that moved in their new places."""
+    row, to, hops = (found[key] for key in ("row", "to", "hops"))
+    longer = max(0, int(hops.max(initial=0)) - routes.channels.shape[2])
+    room = ((0, 0), (0, 0), (0, longer))
+    channels = np.pad(routes.channels, room, constant_values=-1)
+    priorities = np.pad(routes.priorities, room)
+    channels[row, to], priorities[row, to] = -1, 0
+    place = np.arange(len(found["channels"])) - np.repeat(np.cumsum(hops) - hops, hops)
+    cells = np.repeat(row, hops), np.repeat(to, hops), place
+    channels[cells], priorities[cells] = found["channels"], found["priorities"]
+    return channels, priorities

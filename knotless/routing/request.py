@@ -1,0 +1,107 @@
+"""The request for a plan: all options with their defaults and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, get_args
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+)
+
+from knotless.base import engine_name
+from knotless.base.engine_name import AUTO_ENGINE
+from knotless.base.errors import PlanError
+from knotless.base.flow_control import AUTO, FlowControlChoice, accepted, normalised
+from knotless.base.yaml_file import complaint
+from knotless.routing.graphs.task import MAX_VCS, Selection
+from knotless.routing.vlans.assignment import MOST_VLANS, Assignment, Tagging
+
+Protection = Literal["none", "fast-failover"]
+PROTECTIONS: tuple[Protection, ...] = get_args(Protection)
+Groups = tuple[tuple[int, tuple[str, ...]], ...]
+
+
+def _groups(value: object) -> object:
+    """Return ``{number: members}`` as sorted pairs; in JSON the numbers are strings."""
+    if not isinstance(value, Mapping):
+        return value
+    try:
+        groups = sorted((int(number), tuple(of)) for number, of in value.items())
+    except (TypeError, ValueError):
+        groups = []
+    if len(groups) < len(value) or any(isinstance(of, str) for of in value.values()):
+        raise ValueError("must map numbers to lists of hosts, such as {1: [h1, h2]}")
+    return tuple(groups)
+
+
+class PlanRequest(BaseModel):
+    """The options of a plan.
+
+    Attributes
+    ----------
+    engine : a routing engine's name, or ``auto``: the default engine of the fabric's family.
+    vcs : number of virtual channels allowed; None: as many as the engine needs.
+    select : choice among equal paths: ``spread`` over the hosts of a switch, or ``low-port``.
+    tagging : who adds the VLAN tag to a frame: the first ``switch`` or the ``host``.
+    vlans : when sources share a VLAN; see :data:`knotless.routing.vlans.assignment.ASSIGNMENTS`.
+    max_vlans : number of VLANs allowed.
+    root : name of the root switch, for engines that have one; None: the first switch.
+    multicast : (number, members) of each group; see :mod:`knotless.routing.multicast`.
+    flow_control : the flow control for which the plan is checked.
+    protection : ``fast-failover``: switches have proven backup paths.
+
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    engine: Annotated[str, BeforeValidator(engine_name.accepted)] = AUTO_ENGINE
+    vcs: Annotated[int, Field(ge=1, le=MAX_VCS)] | None = None
+    select: Selection = "spread"
+    tagging: Tagging = "switch"
+    vlans: Assignment = "default"
+    max_vlans: Annotated[int, Field(ge=1, le=MOST_VLANS)] = MOST_VLANS
+    root: str | None = None
+    multicast: Annotated[Groups, BeforeValidator(_groups), PlainSerializer(dict)] = ()
+    flow_control: Annotated[FlowControlChoice, BeforeValidator(accepted)] = AUTO
+    protection: Protection = "none"
+
+    @classmethod
+    def of(cls, **choices: Any) -> Self:
+        """Return a request with these options.
+
+        Raises
+        ------
+        PlanError
+            An option is unknown or its value is invalid.
+
+        """
+        try:
+            return cls.model_validate(choices)
+        except ValidationError as error:
+            raise PlanError(complaint(error)) from None
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> PlanRequest:
+        """Return the request in the stored settings of a running fabric; raises PlanError."""
+        known = PlanRequest.model_fields
+        choices = {key: value for key, value in settings.items() if key in known}
+        if "engine" in choices:
+            choices["engine"] = engine_name.normalised(choices["engine"])
+        if "flow_control" in choices:
+            choices["flow_control"] = normalised(choices["flow_control"])
+        return PlanRequest.of(**choices)
+
+    @property
+    def plan_request(self) -> PlanRequest:
+        """The request without the fields of subclasses."""
+        return PlanRequest(**{key: getattr(self, key) for key in PlanRequest.model_fields})
+
+    def but(self, **choices: Any) -> PlanRequest:
+        """Return a copy with other values of some options; raises PlanError."""
+        return PlanRequest.of(**{**self.plan_request.model_dump(), **choices})

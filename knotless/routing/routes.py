@@ -1,0 +1,172 @@
+"""Routes: explicit paths, or next-hop tables that imply the paths.
+
+Both classes have the same attributes. Tables compute explicit paths only when ``channels`` or
+``priorities`` is used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from knotless._core import graph as core
+from knotless.routing import path_memory
+from knotless.routing.graphs.channels import VCS_PER_CHANNEL, Channels, Ints, Priorities
+
+
+@dataclass(frozen=True)
+class ExplicitRoutes:
+    """One path per source host and destination switch, and one broadcast tree per switch.
+
+    Hosts with the same paths share a row. A path depends on the destination's switch, not on the
+    destination host, so that rules can be aggregated by switch.
+
+    rows : (hosts,) the row of each source host.
+    channels : (rows, switches, longest) the channels of the path to each switch, then -1.
+    priorities : same shape, the priority (virtual channel) of each of those channels.
+    tree_channels : (switches, switches) entry [u, v] is the channel on which a broadcast
+        from a host on switch u enters switch v, or -1 if it does not.
+    tree_priorities : same shape, the priority of that channel.
+    """
+
+    rows: Ints
+    channels: Ints
+    priorities: Priorities
+    tree_channels: Ints
+    tree_priorities: Priorities
+
+    def path(self, row: int, destination: int) -> list[tuple[int, int]]:
+        """Return the (channel, priority) pairs from the hosts of ``row`` to a switch."""
+        taken = self.channels[row, destination].tolist()
+        priorities = self.priorities[row, destination].tolist()
+        return [(c, p) for c, p in zip(taken, priorities, strict=True) if c >= 0]
+
+    @property
+    def vcs(self) -> int:
+        """The number of virtual channels that unicasts and broadcasts use."""
+        most = int(self.priorities[self.channels >= 0].max(initial=0))
+        return 1 + max(most, int(self.tree_priorities.max(initial=0)))
+
+
+@dataclass(frozen=True)
+class TableRoutes:
+    """Next-hop tables, as switches hold them, with the interface of :class:`ExplicitRoutes`.
+
+    Rows are sorted by table.
+
+    rows : (hosts,) the row of each source host.
+    fabric_channels : the channels whose numbers the tables contain.
+    at : (rows,) the switch of each row's hosts.
+    table : (rows,) the table that each row uses.
+    next_hop : (tables, switches, destination switches) the output channel of the switch
+        towards the destination; -1 if there is none and at the destination.
+    first_priority : (tables, destination switches) the priority of frames on their first channel.
+    changes : (changes, 4) each change of priority: channel before, channel after, priority
+        before, priority after. Only changes on paths of the rows are listed; otherwise
+        frames keep their priority.
+    tree_channels, tree_priorities : (switches, switches) as in explicit routes.
+    """
+
+    rows: Ints
+    fabric_channels: Channels
+    at: Ints
+    table: Ints
+    next_hop: Ints
+    first_priority: Priorities
+    changes: Ints
+    tree_channels: Ints
+    tree_priorities: Priorities
+
+    @cached_property
+    def core(self) -> core.Tables:
+        """The tables in the form of the Rust core."""
+        return core.Tables(
+            self.fabric_channels.core,
+            self.next_hop,
+            self.at,
+            self.table,
+            self.first_priority,
+            self.changes,
+        )
+
+    @property
+    def channels(self) -> Ints:
+        """(rows, switches, longest) the channels of each path, then -1; computed once.
+
+        Raises
+        ------
+        PlanError
+            The paths need more memory than is free.
+
+        """
+        return self._paths[0]
+
+    @property
+    def priorities(self) -> Priorities:
+        """The priority of each of those channels, same shape; raises the same error."""
+        return self._paths[1]
+
+    @cached_property
+    def _paths(self) -> tuple[Ints, Priorities]:
+        longest = self.core.longest()
+        sources, switches = len(self.at), len(self.fabric_channels.names)
+        hops = sources * switches * longest
+        if hops > path_memory.most_hops(hops):
+            raise path_memory.too_long(sources, switches, longest)
+        return self.core.paths(longest)
+
+    def path(self, row: int, destination: int) -> list[tuple[int, int]]:
+        """Return the (channel, priority) pairs from the hosts of ``row`` to a switch."""
+        next_hop, head = self.next_hop[self.table[row], :, destination], self.fabric_channels.head
+        taken = int(next_hop[self.at[row]])
+        priority = int(self.first_priority[self.table[row], destination])
+        hops = []
+        while taken >= 0:
+            hops.append((taken, priority))
+            after = int(next_hop[head[taken]])
+            priority = self._change_of.get((taken, after, priority), priority)
+            taken = after
+        return hops
+
+    @cached_property
+    def _change_of(self) -> dict[tuple[int, int, int], int]:
+        """Map (channel before, channel after, priority before) to the priority after."""
+        return {(a, b, before): after for a, b, before, after in self.changes.tolist()}
+
+    @property
+    def vcs(self) -> int:
+        """The number of virtual channels that unicasts and broadcasts use."""
+        used = (self.first_priority, self.changes[:, 2:], self.tree_priorities)
+        return 1 + max(int(priorities.max(initial=0)) for priorities in used)
+
+
+Routes = ExplicitRoutes | TableRoutes
+
+
+def no_changes() -> Ints:
+    """Return the ``changes`` of tables in which all frames keep their priority."""
+    return np.empty((0, 4), dtype=np.int32)
+
+
+def dependencies(channels: Channels, routes: Routes, receivers: Ints) -> tuple[Ints, Ints]:
+    """Return the dependencies of unicasts to hosts and of broadcasts, as (from, to) arrays.
+
+    ``receivers`` is the number of hosts of each switch. An edge may occur more than once.
+    """
+    paths = _nodes(routes.channels, routes.priorities)[:, receivers > 0]
+    before, after = paths[:, :, :-1], paths[:, :, 1:]
+    trees = _nodes(routes.tree_channels, routes.tree_priorities)
+    source, target = np.nonzero(trees >= 0)
+    below = trees[source, target]
+    above = trees[source, channels.tail[below // VCS_PER_CHANNEL]]
+    return (
+        np.concatenate([before[after >= 0], above[above >= 0]]),
+        np.concatenate([after[after >= 0], below[above >= 0]]),
+    )
+
+
+def _nodes(channel: Ints, priority: Priorities) -> Ints:
+    nodes = np.where(channel >= 0, channel * VCS_PER_CHANNEL + priority, -1)
+    return nodes.astype(np.int32, copy=False)

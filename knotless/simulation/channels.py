@@ -1,0 +1,132 @@
+"""The simulator's channels: numbers and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless._core import simulator
+from knotless.routing.flow_control import of_link
+from knotless.topologies.fabric import Fabric
+
+PICOSECONDS_PER_US = 1_000_000
+_MODES = {"off": 0, "pause": 1, "pfc": 2}
+
+Numbers = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """Limits of every port, in bytes of frames; None is the default for the link.
+
+    ``queue`` limits an egress queue without flow control. ``xoff`` and ``xon`` are the ingress
+    occupancies at which the sender is paused and resumed; ``headroom`` is the room above ``xoff``.
+    """
+
+    queue: int | None = None
+    xoff: int | None = None
+    xon: int | None = None
+    headroom: int | None = None
+
+
+@dataclass(frozen=True)
+class ChannelTable:
+    """All channels: first those that leave switches, by (switch, port), then those of hosts.
+
+    ``names`` are ``SWITCH:PORT`` of the output port, or the sending host. ``hubs`` is true if the
+    switches are repeater hubs. ``knotless._core/simulator.pyi`` describes the other columns.
+    """
+
+    names: tuple[str, ...]
+    leaves: NDArray[np.int64]
+    enters: NDArray[np.int64]
+    back: NDArray[np.uint32]
+    rate_bps: Numbers
+    delay_ps: Numbers
+    flow_control: NDArray[np.uint8]
+    queue_bytes: Numbers
+    xoff_bytes: Numbers
+    xon_bytes: Numbers
+    headroom_bytes: Numbers
+    watchdog_ps: Numbers
+    restoration_ps: Numbers
+    jitter_ps: Numbers
+    hubs: bool = False
+    forward_in_storms: bool = False
+
+    @property
+    def place(self) -> Mapping[str, int]:
+        """Map each channel name to its number."""
+        return {name: number for number, name in enumerate(self.names)}
+
+
+def channel_table(
+    fabric: Fabric,
+    flow_control: str,
+    buffers: Buffers,
+    *,
+    packet_bytes: int = 1500,
+    watchdog_us: float | None = None,
+    watchdog_restore_us: float | None = None,
+    watchdog_action: str = "drop",
+) -> ChannelTable:
+    """Number the channels of ``fabric`` as the emulator does, and set them as it does.
+
+    The order and the defaults are the Rust core's. Default buffers have room for packets of
+    ``packet_bytes`` bytes; an XON limit that is not below XOFF raises ValueError.
+    """
+    index, hosts = fabric.switch_index, fabric.hosts
+    links = [(index[e.a], e.a_port, index[e.b], e.b_port) for e in fabric.links]
+    ends = [(index[host.switch], host.port) for host in hosts]
+    leaves, ports, enters, back, link = simulator.number_channels(
+        np.array(links, dtype=np.uint32).reshape(-1, 4),
+        np.array(ends, dtype=np.uint32).reshape(-1, 2),
+    )
+    lines = [(line.rate_mbps, line.delay_us) for line in fabric.links]
+    lines += [(host.rate_mbps, host.delay_us) for host in hosts]
+    rate_bps = np.array([_bps(rate_mbps) for rate_mbps, _ in lines], dtype=np.uint64)[link]
+    delay_ps = np.array([picoseconds(delay_us) for _, delay_us in lines], dtype=np.uint64)[link]
+    modes = [_MODES[of_link(flow_control, to_host=to_host)] for to_host in (False, True)]
+    mode = np.array(modes, dtype=np.uint8)[(link >= len(fabric.links)).astype(np.intp)]
+    queue, xoff, xon, headroom, jitter = simulator.channel_settings(
+        rate_bps, delay_ps, mode, packet_bytes=packet_bytes, **vars(buffers)
+    )
+    sources = zip(leaves.tolist(), ports.tolist(), strict=True)
+    watchdog_ps = 0 if watchdog_us is None else max(1, picoseconds(watchdog_us))
+    restoration_ps = (
+        2 * watchdog_ps if watchdog_restore_us is None else picoseconds(watchdog_restore_us)
+    )
+    return ChannelTable(
+        names=tuple(
+            hosts[-1 - at].name if at < 0 else f"{fabric.switches[at].name}:{port}"
+            for at, port in sources
+        ),
+        leaves=leaves,
+        enters=enters,
+        back=back,
+        rate_bps=rate_bps,
+        delay_ps=delay_ps,
+        flow_control=mode,
+        queue_bytes=queue,
+        xoff_bytes=xoff,
+        xon_bytes=xon,
+        headroom_bytes=headroom,
+        # A watchdog is a function of switches: a host's interface waits.
+        watchdog_ps=np.where(leaves >= 0, watchdog_ps, 0).astype(np.uint64),
+        restoration_ps=np.full(len(leaves), restoration_ps, dtype=np.uint64),
+        jitter_ps=jitter,
+        hubs=fabric.hub is not None,
+        forward_in_storms=watchdog_action == "forward",
+    )
+
+
+def _bps(rate_mbps: float) -> int:
+    return round(rate_mbps * 1e6)
+
+
+def picoseconds(time_us: float) -> int:
+    """Return a time in picoseconds."""
+    return round(time_us * PICOSECONDS_PER_US)

@@ -1,0 +1,223 @@
+"""The result of a simulation, as figures."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless._core.replay import Ends
+from knotless._core.simulator import DROP_CAUSES, GAP_BYTES, Histogram, Report
+from knotless.simulation.channels import PICOSECONDS_PER_US, ChannelTable
+from knotless.simulation.scenario import Scenario
+
+_ARRAYS = (
+    "flow_packets",
+    "flow_bytes",
+    "flow_messages",
+    "flow_lost",
+    "flow_latency_mean_ps",
+    "flow_latency_min_ps",
+    "flow_latency_max_ps",
+    "flow_latency_p50_ps",
+    "flow_latency_p99_ps",
+    "channel_tx_frames",
+    "channel_tx_bytes",
+    "channel_rx_frames",
+    "channel_pauses",
+    "channel_paused_ps",
+    "channel_queue_peak_bytes",
+    "channel_ingress_peak_bytes",
+)
+_HASHED_AS = {"channel_ingress_peak_bytes": "channel_account_peak_bytes"}
+"""Names that ``result_sha256`` has for arrays whose names have changed since."""
+_NUMBERS = (
+    "now_ps",
+    "measured_ps",
+    "events",
+    "packet_hops",
+    "in_network",
+    "messages_under_way",
+    "last_complete_ps",
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The counters of a simulation, and its run time.
+
+    ``flows`` are the (source, destination) names of the flows in ``report``; ``*`` is any host.
+    ``ends`` are the end times of the processes of a recorded program.
+    """
+
+    scenario: Scenario
+    channels: ChannelTable
+    flows: list[tuple[str, str]]
+    report: Report
+    ends: Ends | None
+    wall_s: float
+    setup_s: float
+
+    @property
+    def flows_mbps(self) -> NDArray[np.float64]:
+        """Bytes of messages that arrived in the measured time, as Mbit/s per flow."""
+        seconds = self.report.measured_ps / 1e12
+        return self.report.flow_bytes * 8 / max(seconds, 1e-12) / 1e6
+
+    @property
+    def throughput_mbps(self) -> float:
+        """The sum over all flows; without a duration, until the last message arrived."""
+        time_ps = self.report.measured_ps
+        if self.scenario.duration_us is None:
+            time_ps = self.report.last_complete_ps
+        return float(self.report.flow_bytes.sum()) * 8 / max(time_ps, 1) * 1e6
+
+    @property
+    def program_us(self) -> float | None:
+        """When the last process of a recorded program ended; None without one or if one has not."""
+        times_ps = [None] if self.ends is None else self.ends.times_ps()
+        known_ps = [time for time in times_ps if time is not None]
+        return max(known_ps) / PICOSECONDS_PER_US if len(known_ps) == len(times_ps) else None
+
+    @property
+    def lost_frames(self) -> int:
+        """The number of data packets lost."""
+        return int(self.report.flow_lost.sum())
+
+    @property
+    def knot(self) -> list[str]:
+        """The cycle of the first deadlock, as ``SWITCH:PORT/PRIORITY``; empty without one.
+
+        A deadlock may end again: see ``report.deadlock.broken_ps``.
+        """
+        found = self.report.deadlock
+        return [] if found is None else [self._name(*member) for member in found.cycle]
+
+    @property
+    def knot_members(self) -> list[str]:
+        """All channels of the first deadlock, also those that only wait for its cycle."""
+        found = self.report.deadlock
+        return [] if found is None else [self._name(*member) for member in found.members]
+
+    def _name(self, channel: int, priority: int) -> str:
+        return f"{self.channels.names[channel]}/{priority}"
+
+    @property
+    def loads(self) -> NDArray[np.float64]:
+        """The fraction of the measured time in which each channel carried frames, gaps included."""
+        wire = self.report.channel_tx_bytes + GAP_BYTES * self.report.channel_tx_frames
+        capacity = self.channels.rate_bps.astype(float) * max(1, self.report.measured_ps) / 8e12
+        return np.asarray(wire / capacity, dtype=np.float64)
+
+    @cached_property
+    def result_sha256(self) -> str:
+        """Hash of all counters: equal on every machine for the same scenario and seed."""
+        digest, report = hashlib.sha256(), self.report
+        for name in _NUMBERS:
+            digest.update(f"{name}={getattr(self.report, name)};".encode())
+        for name in _ARRAYS:
+            _digest_array(digest, _HASHED_AS.get(name, name), getattr(self.report, name))
+        for cause, drops in zip(DROP_CAUSES, self.report.channel_drops, strict=True):
+            _digest_array(digest, cause, drops)
+        for histogram in (self.report.latency, self.report.completion):
+            _digest_array(digest, "floors", histogram.floors_ps)
+            _digest_array(digest, "counts", histogram.counts)
+        deadlock = self.report.deadlock
+        if deadlock is not None:
+            digest.update(repr((deadlock.since_ps, deadlock.members, deadlock.cycle)).encode())
+            digest.update(repr(deadlock.frames).encode())
+            if deadlock.broken_ps is not None:
+                digest.update(f"broken={deadlock.broken_ps},{report.deadlocks};".encode())
+        if report.station_collisions.size:
+            _digest_array(digest, "collisions", report.station_collisions)
+            _digest_array(digest, "given_up", report.station_given_up)
+        return digest.hexdigest()
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures that ``knotless simulate --json`` prints."""
+        report = self.report
+        drops = {
+            cause: int(counted.sum())
+            for cause, counted in zip(DROP_CAUSES, report.channel_drops, strict=True)
+        }
+        return {
+            "fabric": self.scenario.plan.fabric.name,
+            "engine": self.scenario.plan.engine,
+            "pattern": self.scenario.pattern_name,
+            "flow_control": self.scenario.flow_control,
+            "seed": self.scenario.seed,
+            "flows": len(self.flows),
+            "packets": int(report.flow_packets.sum()),
+            "packet_hops": report.packet_hops,
+            "events": report.events,
+            "wall_s": round(self.wall_s, 6),
+            "setup_s": round(self.setup_s, 6),
+            "packet_hops_per_s": round(report.packet_hops / max(self.wall_s, 1e-9)),
+            "simulated_us": report.now_ps / PICOSECONDS_PER_US,
+            "measured_us": report.measured_ps / PICOSECONDS_PER_US,
+            "complete_us": report.last_complete_ps / PICOSECONDS_PER_US,
+            "program_us": self.program_us,
+            "throughput_mbps": round(self.throughput_mbps, 6),
+            "flow_mbps_min": round(float(self.flows_mbps.min()), 6),
+            "flow_mbps_max": round(float(self.flows_mbps.max()), 6),
+            "messages": int(report.flow_messages.sum()),
+            "messages_under_way": report.messages_under_way,
+            "in_network": report.in_network,
+            "lost_frames": self.lost_frames,
+            "drops": drops,
+            "latency_us": _times(report.latency),
+            "completion_us": _times(report.completion),
+            "max_channel_load": round(float(self.loads.max()), 6),
+            "pauses": int(report.channel_pauses.sum()),
+            "paused_us": int(report.channel_paused_ps.sum()) / PICOSECONDS_PER_US,
+            "queue_peak_bytes": int(report.channel_queue_peak_bytes.max()),
+            "account_peak_bytes": int(report.channel_ingress_peak_bytes.max()),
+            "collisions": int(report.station_collisions.sum()),
+            "given_up": int(report.station_given_up.sum()),
+            "deadlock": report.deadlock is not None,
+            "deadlocks": report.deadlocks,
+            "knot": self.knot,
+            "knot_since_us": None
+            if report.deadlock is None
+            else report.deadlock.since_ps / PICOSECONDS_PER_US,
+            "knot_broken_us": None
+            if report.deadlock is None or report.deadlock.broken_ps is None
+            else report.deadlock.broken_ps / PICOSECONDS_PER_US,
+            "knot_frames": self.knot_frames(),
+            "result_sha256": self.result_sha256,
+        }
+
+    def knot_frames(self) -> dict[str, dict[str, int]]:
+        """Return, for each channel of the knot, the number of waiting frames of each flow."""
+        found = self.report.deadlock
+        if found is None:
+            return {}
+        hosts = [host.name for host in self.scenario.plan.fabric.hosts]
+        waiting: dict[str, dict[str, int]] = {}
+        for member, frames in zip(found.cycle, found.frames, strict=True):
+            by_flow: dict[str, int] = {}
+            for source, to in frames:
+                flow = f"{hosts[source]}>{hosts[to]}"
+                by_flow[flow] = by_flow.get(flow, 0) + 1
+            waiting[self._name(*member)] = dict(sorted(by_flow.items()))
+        return waiting
+
+
+def _times(histogram: Histogram) -> dict[str, float]:
+    return {
+        "mean": round(histogram.mean_ps / PICOSECONDS_PER_US, 6),
+        "min": histogram.min_ps / PICOSECONDS_PER_US,
+        "p50": histogram.p50_ps / PICOSECONDS_PER_US,
+        "p99": histogram.p99_ps / PICOSECONDS_PER_US,
+        "max": histogram.max_ps / PICOSECONDS_PER_US,
+    }
+
+
+def _digest_array(digest: Any, name: str, values: NDArray[Any]) -> None:
+    # Little-endian on every machine.
+    digest.update(f"{name}:{values.shape};".encode())
+    digest.update(values.astype(values.dtype.newbyteorder("<")).tobytes())

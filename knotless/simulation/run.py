@@ -1,0 +1,160 @@
+"""Running a scenario in slices, so that it can report progress and be interrupted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from knotless._core import simulator
+from knotless._core.replay import Ends
+from knotless.base.errors import SimulationError
+from knotless.simulation.channels import (
+    PICOSECONDS_PER_US,
+    ChannelTable,
+    channel_table,
+    picoseconds,
+)
+from knotless.simulation.memory import check_memory
+from knotless.simulation.program import waiting
+from knotless.simulation.recorder import Recorder, keep
+from knotless.simulation.result import Result
+from knotless.simulation.scenario import Scenario
+from knotless.simulation.tables import tables_of, trees_of
+from knotless.simulation.tracefile import read_trace
+from knotless.simulation.traffic import multicast_traffic, pattern_traffic
+
+SLICE_EVENTS = 1 << 20
+"""Events between checks for Ctrl-C and progress reports: some tens of milliseconds."""
+FOREVER_PS = 2**64 - 1
+
+Progress = Callable[[float, int], None]
+"""Called with the virtual time in microseconds and the number of events so far."""
+Runner = Callable[[simulator.Simulation, Callable[[], None]], None]
+"""Runs a simulation to its end, calling a function now and then to report progress."""
+
+
+def simulate(
+    scenario: Scenario, progress: Progress | None = None, runner: Runner | None = None
+) -> Result:
+    """Run a scenario and return its result; ``runner`` may record what happens.
+
+    Without one, ``knotless.simulation.recorder.keep`` may ask for a recording.
+
+    Raises
+    ------
+    SimulationError
+        The scenario is invalid, or does not fit into memory.
+    PatternError
+        The pattern does not exist or does not fit the fabric.
+    PlanError
+        No switches can implement the plan.
+
+    """
+    began = time.perf_counter()
+    simulation, table, flows, ends = prepare(scenario)
+    prepared = time.perf_counter()
+
+    def report_progress() -> None:
+        if progress is not None:
+            progress(simulation.now_ps / PICOSECONDS_PER_US, simulation.events)
+
+    kept = keep.get() if runner is None else None
+    recorder = None if kept is None else Recorder.of(scenario)
+    if recorder is not None:
+        runner = recorder.run
+    if runner is None:
+        while simulation.run(SLICE_EVENTS):
+            report_progress()
+    else:
+        runner(simulation, report_progress)
+    ended = time.perf_counter()
+    report = simulation.report()
+    if ends is not None and scenario.duration_us is None and report.deadlock is None:
+        waiting(scenario.plan.fabric, ends)
+    result = Result(
+        scenario,
+        table,
+        flows,
+        report,
+        ends,
+        wall_s=ended - prepared,
+        setup_s=prepared - began,
+    )
+    if kept is not None and recorder is not None:
+        kept(recorder.recording(result))
+    return result
+
+
+def prepare(
+    scenario: Scenario,
+) -> tuple[simulator.Simulation, ChannelTable, list[tuple[str, str]], Ends | None]:
+    """Return a simulation that has not started, its channels, and the names of its flows.
+
+    For a recorded program, also the end times of its processes.
+    """
+    scenario.validate()
+    plan = scenario.plan
+    check_memory(plan.fabric, vlans=plan.vlan_count, in_phases=scenario.in_phases)
+    try:
+        table = channel_table(
+            plan.fabric,
+            scenario.flow_control,
+            scenario.buffers,
+            packet_bytes=scenario.packet_bytes,
+            watchdog_us=scenario.watchdog_us,
+            watchdog_restore_us=scenario.watchdog_restore_us,
+            watchdog_action=scenario.watchdog_action,
+        )
+    except ValueError as error:
+        raise SimulationError(str(error)) from None
+    state = scenario.forwarding
+    trees = trees_of(state, table, scenario.senders)
+    traffic, flows, ends = _traffic(scenario)
+    place = table.place
+    changes = []
+    for change in sorted(scenario.link_changes, key=lambda change: change.at_us):
+        if change.channel not in place:
+            raise SimulationError(f"{plan.fabric.name} has no link at {change.channel!r}")
+        changes.append((picoseconds(change.at_us), place[change.channel], change.up))
+    try:
+        simulation = simulator.Simulation(
+            len(plan.fabric.switches),
+            len(plan.fabric.hosts),
+            table,
+            tables_of(state, table),
+            trees,
+            traffic,
+            seed=scenario.seed,
+            warm_up_ps=picoseconds(scenario.warm_up_us),
+            end_ps=FOREVER_PS
+            if scenario.duration_us is None
+            else picoseconds(scenario.duration_us),
+            packet_bytes=scenario.packet_bytes,
+            header_bytes=scenario.cut_through,
+            link_changes=changes,
+        )
+    except ValueError as error:
+        raise SimulationError(str(error)) from None
+    return simulation, table, flows, ends
+
+
+def _traffic(
+    scenario: Scenario,
+) -> tuple[simulator.Traffic, list[tuple[str, str]], Ends | None]:
+    fabric = scenario.plan.fabric
+    if scenario.trace is not None:
+        traffic, ends = read_trace(scenario.trace, fabric, scenario.computing)
+        return traffic, [(host.name, "*") for host in fabric.hosts], ends
+    if scenario.senders:
+        traffic, flows = multicast_traffic(
+            fabric, scenario.senders, scenario.load, packet_bytes=scenario.packet_bytes
+        )
+        return traffic, flows, None
+    traffic, flows = pattern_traffic(
+        fabric,
+        scenario.chosen_pattern,
+        scenario.load,
+        packet_bytes=scenario.packet_bytes,
+        seed=scenario.seed,
+    )
+    return traffic, flows, None

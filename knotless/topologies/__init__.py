@@ -1,0 +1,38 @@
+"""Fabrics, topology families and fabric files.
+
+This package imports only the standard library, and modules of ``common`` that do the same, because
+it also runs in Mininet's Python interpreter (:mod:`topologies.mn`).
+"""
+
+from __future__ import annotations
+
+from knotless.base.errors import FabricError, KnotlessError, SpecError
+from knotless.topologies.fabric import Fabric, Grid, Host, Link, Switch
+from knotless.topologies.formats.files import looks_like_file, read
+from knotless.topologies.spec import build
+
+__all__ = [
+    "Fabric",
+    "FabricError",
+    "Grid",
+    "Host",
+    "KnotlessError",
+    "Link",
+    "SpecError",
+    "Switch",
+    "load",
+]
+
+
+def load(text: str) -> Fabric:
+    """Return the fabric that ``text`` names: a spec (``torus,4,4``) or the path of a file.
+
+    Raises
+    ------
+    SpecError
+        The spec cannot be parsed or built.
+    FabricError
+        The file cannot be read, or the fabric is inconsistent.
+
+    """
+    return read(text) if looks_like_file(text) else build(text)

@@ -1,0 +1,166 @@
+"""The model of a fabric: switches, hosts and links.
+
+A fabric is pure description. It has no routes, and this module does no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+from knotless.base.errors import FabricError
+
+DEFAULT_RATE_MBPS = 10.0
+"""Default line rate: low enough for emulation with real frames on a small machine."""
+DEFAULT_DELAY_US = 500.0
+"""Default one-way delay; docs/emulation.md explains why it is not shorter."""
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A switch. ``dpid`` is its OpenFlow datapath id, 1..2**64-1.
+
+    A ``hub`` is a repeater instead of a switch: its hosts share one half-duplex medium and
+    collide. It connects only hosts, and only the simulator supports it.
+    """
+
+    name: str
+    dpid: int
+    hub: bool = False
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host on port ``port`` of the switch named ``switch``; ports count from 1."""
+
+    name: str
+    mac: str
+    ip: str
+    switch: str
+    port: int
+    rate_mbps: float = DEFAULT_RATE_MBPS
+    delay_us: float = DEFAULT_DELAY_US
+
+
+@dataclass(frozen=True)
+class Link:
+    """A cable between port ``a_port`` of switch ``a`` and port ``b_port`` of ``b``.
+
+    It carries two channels, one in each direction, both with the same rate (Mbit/s)
+    and delay (microseconds, one way).
+    """
+
+    a: str
+    a_port: int
+    b: str
+    b_port: int
+    rate_mbps: float = DEFAULT_RATE_MBPS
+    delay_us: float = DEFAULT_DELAY_US
+
+    @property
+    def name(self) -> str:
+        """Both ends, ``a`` first: ``s1:2-s2:3``."""
+        return f"{self.a}:{self.a_port}-{self.b}:{self.b_port}"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The grid of a mesh or torus: switch ``i`` has x coordinate ``i % dims[0]``, and so on.
+
+    ``wrap`` is true for a torus. Dimension-order routing needs this.
+    """
+
+    dims: tuple[int, ...]
+    wrap: bool
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """Switches, hosts and links, in numbering order.
+
+    Build one with a family (:mod:`knotless.topologies.spec`) or from a file
+    (:mod:`knotless.topologies.formats.files`); both call
+    :func:`knotless.topologies.validate.validate`.
+    """
+
+    name: str
+    switches: tuple[Switch, ...]
+    hosts: tuple[Host, ...]
+    links: tuple[Link, ...]
+    grid: Grid | None = None
+
+    @cached_property
+    def switch_index(self) -> Mapping[str, int]:
+        """Map each switch name to its index in ``switches``."""
+        return {switch.name: i for i, switch in enumerate(self.switches)}
+
+    @cached_property
+    def host_index(self) -> Mapping[str, int]:
+        """Map each host name to its index in ``hosts``."""
+        return {host.name: i for i, host in enumerate(self.hosts)}
+
+    @cached_property
+    def neighbours(self) -> Mapping[str, Mapping[int, tuple[str, int]]]:
+        """Map each switch to {its port: (neighbour, neighbour's port)}; links to hosts excluded."""
+        ports: dict[str, dict[int, tuple[str, int]]] = {s.name: {} for s in self.switches}
+        for link in self.links:
+            ports[link.a][link.a_port] = (link.b, link.b_port)
+            ports[link.b][link.b_port] = (link.a, link.a_port)
+        return {name: dict(sorted(by_port.items())) for name, by_port in ports.items()}
+
+    @cached_property
+    def links_named(self) -> Mapping[str, Sequence[Link]]:
+        """Map ``s1:2-s2:3`` and ``s1-s2``, in both directions, to the links of that name."""
+        index: dict[str, list[Link]] = {}
+        for link in self.links:
+            a, b = f"{link.a}:{link.a_port}", f"{link.b}:{link.b_port}"
+            for name in (f"{a}-{b}", f"{b}-{a}", f"{link.a}-{link.b}", f"{link.b}-{link.a}"):
+                index.setdefault(name, []).append(link)
+        return index
+
+    @property
+    def hub(self) -> Switch | None:
+        """The repeater hub to which all hosts are connected, or None."""
+        return next((switch for switch in self.switches if switch.hub), None)
+
+    def refuse_hub(self, what: str) -> None:
+        """Raise FabricError if the fabric has a hub; ``what`` is what a hub cannot be."""
+        if self.hub is not None:
+            raise FabricError(
+                f"{self.name}: {self.hub.name} is a repeater hub, which cannot be {what};"
+                " hubs can only be simulated"
+            )
+
+    @cached_property
+    def hosts_at(self) -> Mapping[str, Mapping[int, Host]]:
+        """Map each switch to {its port: the host on it}."""
+        ports: dict[str, dict[int, Host]] = {s.name: {} for s in self.switches}
+        for host in self.hosts:
+            ports[host.switch][host.port] = host
+        return {name: dict(sorted(by_port.items())) for name, by_port in ports.items()}
+
+
+Part = TypeVar("Part", Host, Link)
+
+
+def with_lines(fabric: Fabric, rate_mbps: float | None, delay_us: float | None) -> Fabric:
+    """Return ``fabric`` with this rate and delay, where given, on every link."""
+
+    def changed(part: Part) -> Part:
+        rate = part.rate_mbps if rate_mbps is None else rate_mbps
+        delay = part.delay_us if delay_us is None else delay_us
+        return replace(part, rate_mbps=rate, delay_us=delay)
+
+    return replace(
+        fabric,
+        hosts=tuple(changed(host) for host in fabric.hosts),
+        links=tuple(changed(link) for link in fabric.links),
+    )
+
+
+def hosts_across_switches(fabric: Fabric) -> list[int]:
+    """Return the indices of all hosts: the first host of every switch, then the second ones, .."""
+    rank = {h.name: r for at in fabric.hosts_at.values() for r, h in enumerate(at.values())}
+    return sorted(range(len(fabric.hosts)), key=lambda i: (rank[fabric.hosts[i].name], i))

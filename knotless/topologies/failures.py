@@ -1,0 +1,188 @@
+"""Failures: links and switches that must not carry frames, and what they leave of a fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from knotless.base.errors import FabricError
+from knotless.topologies.fabric import Fabric, Link
+from knotless.topologies.validate import validate
+
+FAILED = -1
+"""The part of a switch that has failed."""
+
+
+@dataclass(frozen=True)
+class Failures:
+    """The links and switches of a fabric that must not carry frames.
+
+    Two values with the same failures are equal: links are named by :attr:`Link.name`, and all
+    names are in the order of the fabric. Make one with :meth:`of`.
+    """
+
+    links: tuple[str, ...] = ()
+    switches: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, fabric: Fabric, names: Iterable[str]) -> Failures:
+        """Return the failures with these names.
+
+        ``s1:2-s2:3`` is a link, ``s1-s2`` all links between two switches, ``s5`` a switch.
+
+        Raises
+        ------
+        FabricError
+            A name is unknown, or is that of a switch as well as that of a link.
+
+        """
+        index = fabric.links_named
+        links: set[Link] = set()
+        switches: set[str] = set()
+        for name in names:
+            found = index.get(name, [])
+            if name in fabric.switch_index:
+                if found:
+                    raise FabricError(
+                        f"{fabric.name}: {name[:60]!r} is a switch and a link; write the link with"
+                        " its ports, such as s1:2-s2:3"
+                    )
+                switches.add(name)
+            elif found:
+                links.update(found)
+            else:
+                raise FabricError(
+                    f"{fabric.name} has no link or switch {name[:60]!r}; write a link as s1:2-s2:3"
+                    " or s1-s2, a switch as s5"
+                )
+        # Nothing has failed most of the time, and then nobody searches a large fabric.
+        return cls(
+            tuple(link.name for link in fabric.links if link in links) if links else (),
+            tuple(of.name for of in fabric.switches if of.name in switches) if switches else (),
+        )
+
+    def __bool__(self) -> bool:
+        """Return whether anything has failed."""
+        return bool(self.links or self.switches)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names: links, then switches."""
+        return self.links + self.switches
+
+    def within(self, fabric: Fabric) -> Failures:
+        """Return the failures of parts that ``fabric`` has, in its order."""
+        links, switches = set(self.links), set(self.switches)
+        return Failures(
+            tuple(link.name for link in fabric.links if link.name in links),
+            tuple(switch.name for switch in fabric.switches if switch.name in switches),
+        )
+
+    def dead_links(self, fabric: Fabric) -> set[Link]:
+        """Return the links that carry no frames: those that failed, and those of dead switches."""
+        dead = set(self.switches)
+        failed = set(self.links)
+        return {
+            link for link in fabric.links if link.a in dead or link.b in dead or link.name in failed
+        }
+
+
+NO_FAILURES = Failures()
+"""No failures: the fabric is intact."""
+
+
+def parts(fabric: Fabric, failures: Failures) -> list[int]:
+    """Return the part to which each switch belongs; switches of different parts are not connected.
+
+    Parts are numbered from 0 in the order of their first switches; :data:`FAILED` is the part of a
+    switch that has failed.
+    """
+    dead = failures.dead_links(fabric)
+    beyond: dict[str, list[str]] = {switch.name: [] for switch in fabric.switches}
+    for link in fabric.links:
+        if link not in dead:
+            beyond[link.a].append(link.b)
+            beyond[link.b].append(link.a)
+    part = dict.fromkeys(failures.switches, FAILED)
+    count = 0
+    for switch in fabric.switches:
+        if switch.name in part:
+            continue
+        part[switch.name] = count
+        waiting = [switch.name]
+        while waiting:
+            for far in beyond[waiting.pop()]:
+                if far not in part:
+                    part[far] = count
+                    waiting.append(far)
+        count += 1
+    return [part[switch.name] for switch in fabric.switches]
+
+
+def host_parts(fabric: Fabric, failures: Failures) -> list[int]:
+    """Return the part of each host; a host on a failed switch is a part of its own."""
+    of_switch = parts(fabric, failures)
+    alone = len(fabric.switches)
+    found = []
+    for host in fabric.hosts:
+        part = of_switch[fabric.switch_index[host.switch]]
+        alone += part == FAILED
+        found.append(alone if part == FAILED else part)
+    return found
+
+
+def hosts_by_part(fabric: Fabric, failures: Failures) -> list[list[str]]:
+    """Return the names of the hosts of each part, in the order of their first hosts."""
+    names: dict[int, list[str]] = {}
+    for host, part in zip(fabric.hosts, host_parts(fabric, failures), strict=True):
+        names.setdefault(part, []).append(host.name)
+    return list(names.values())
+
+
+def pairs_apart(by_part: Sequence[Sequence[str]]) -> int:
+    """Return the number of ordered pairs of hosts that are in different parts."""
+    return sum(map(len, by_part)) ** 2 - sum(len(names) ** 2 for names in by_part)
+
+
+def components(fabric: Fabric, failures: Failures) -> Iterator[Fabric]:
+    """Yield the connected fabrics with hosts that remain, in the order of their first switches."""
+    part = dict(zip(fabric.switch_index, parts(fabric, failures), strict=True))
+    dead = failures.dead_links(fabric)
+    for number in range(max(part.values(), default=FAILED) + 1):
+        hosts = tuple(host for host in fabric.hosts if part[host.switch] == number)
+        if hosts:
+            yield replace(
+                fabric,
+                switches=tuple(of for of in fabric.switches if part[of.name] == number),
+                hosts=hosts,
+                links=tuple(of for of in fabric.links if of not in dead and part[of.a] == number),
+                grid=None,
+            )
+
+
+def usable(fabric: Fabric, failures: Failures) -> Fabric:
+    """Return what packets can use of ``fabric``: all switches and hosts, without dead links."""
+    dead = failures.dead_links(fabric)
+    if not dead:
+        return fabric
+    return replace(fabric, links=tuple(link for link in fabric.links if link not in dead))
+
+
+def without_links(fabric: Fabric, missing: Sequence[str]) -> Fabric:
+    """Return ``fabric`` without the links named ``s1:2-s2:3``; ``s1-s2`` names all between two.
+
+    Raises
+    ------
+    FabricError
+        A link does not exist, or the remaining fabric is not connected.
+
+    """
+    if not missing:
+        return fabric
+    failures = Failures.of(fabric, missing)
+    if failures.switches:
+        raise FabricError(f"{failures.switches[0]} is a switch; only links can be missing")
+    name = f"{fabric.name} without {' '.join(missing)}"[:200]
+    degraded = replace(usable(fabric, failures), name=name)
+    validate(degraded)
+    return degraded

@@ -1,0 +1,1 @@
+"""Topology families, one module each; :mod:`knotless.topologies.registry` finds them."""

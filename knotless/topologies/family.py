@@ -1,0 +1,187 @@
+"""The interface of a topology family, and the assembly of a fabric from its cables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from knotless.base.errors import SpecError
+from knotless.topologies.fabric import (
+    DEFAULT_DELAY_US,
+    DEFAULT_RATE_MBPS,
+    Fabric,
+    Grid,
+    Host,
+    Link,
+    Switch,
+)
+from knotless.topologies.numbering import (
+    MAX_HOSTS,
+    MAX_HOSTS_PER_SWITCH,
+    MAX_LINKS,
+    MAX_SWITCHES,
+    codes,
+    host_ip,
+    host_mac,
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A parsed spec: its canonical ``name``, sizes and options.
+
+    ``options`` holds the family's own integer options, with defaults.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    hosts: int = 1
+    rate_mbps: float = DEFAULT_RATE_MBPS
+    delay_us: float = DEFAULT_DELAY_US
+    options: Mapping[str, int] = field(default_factory=dict)
+
+
+def one_host(sizes: tuple[int, ...]) -> int:
+    """Return 1, the default number of hosts per switch of most families."""
+    del sizes
+    return 1
+
+
+@dataclass(frozen=True)
+class Family:
+    """A topology family. A module of :mod:`knotless.topologies.families` defines one or more.
+
+    ``usage`` is shown to users. ``sizes`` are the minimum and maximum number of sizes in a spec.
+    ``hosts`` says whether the family has the option ``hosts=K``; ``default_hosts`` returns its
+    default for given sizes. ``options`` maps the family's own options to their defaults.
+    ``default_delay_us`` is the default delay of links.
+    """
+
+    name: str
+    usage: str
+    summary: str
+    sizes: tuple[int, int]
+    build: Callable[[Request], Fabric]
+    hosts: bool = True
+    options: Mapping[str, int] = field(default_factory=dict)
+    default_hosts: Callable[[tuple[int, ...]], int] = one_host
+    default_delay_us: float = DEFAULT_DELAY_US
+
+
+@dataclass(frozen=True)
+class Cable:
+    """A link whose ports are not yet numbered; ``a`` and ``b`` are switch indices.
+
+    At each switch, cables take ports in the order of their keys.
+    """
+
+    a: int
+    a_key: tuple[int, ...]
+    b: int
+    b_key: tuple[int, ...]
+
+
+def need_switches(spec: str, count: int) -> None:
+    """Raise SpecError if ``count`` switches cannot be numbered; call it before building them."""
+    if count > MAX_SWITCHES:
+        raise SpecError(
+            f"{spec}: {count} switches are too many, at most {MAX_SWITCHES} are possible"
+        )
+
+
+def need_room(request: Request, leaves: int, others: int, links: int) -> None:
+    """Raise SpecError if a tree cannot be numbered; call it before building its cables.
+
+    ``leaves`` switches have ``request.hosts`` hosts each, ``others`` have none.
+    """
+    need_switches(request.name, leaves + others)
+    _check_hosts(request.name, request.hosts, leaves * request.hosts)
+    if links > MAX_LINKS:
+        raise SpecError(
+            f"{request.name}: {links} links are too many, at most {MAX_LINKS} are possible"
+        )
+
+
+def join(low: int, high: int) -> Cable:
+    """Return a cable between two switches; ports are in the order of the neighbours."""
+    return Cable(low, (high,), high, (low,))
+
+
+def assemble(
+    request: Request,
+    hosts_per_switch: Sequence[int],
+    cables: Sequence[Cable],
+    grid: Grid | None = None,
+    places: Sequence[tuple[int, ...]] | None = None,
+) -> Fabric:
+    """Number switches, hosts and ports, and return the fabric.
+
+    Host ports come first, from 1, then the cables in the order of their keys. Links are sorted
+    by (switch, port) of their end ``a``. ``places`` are the coordinates of the switches with
+    hosts, which come first; they determine addresses (see
+    :func:`knotless.topologies.numbering.codes`).
+
+    Raises
+    ------
+    SpecError
+        More switches or hosts than can be numbered.
+
+    """
+    need_switches(request.name, len(hosts_per_switch))
+    _check_hosts(request.name, max(hosts_per_switch, default=0), sum(hosts_per_switch))
+    switches = tuple(Switch(f"s{i + 1}", i + 1) for i in range(len(hosts_per_switch)))
+    code = codes(places) if places else range(1, len(switches) + 1)
+    hosts: list[Host] = []
+    for i, count in ((i, count) for i, count in enumerate(hosts_per_switch) if count):
+        hosts += [
+            Host(
+                f"h{len(hosts) + p}",
+                host_mac(code[i], p),
+                host_ip(code[i], p),
+                switches[i].name,
+                p,
+                request.rate_mbps,
+                request.delay_us,
+            )
+            for p in range(1, count + 1)
+        ]
+    ports = _number_ports(hosts_per_switch, cables)
+    ordered = sorted(range(len(cables)), key=lambda c: (cables[c].a, ports[c][0]))
+    links = tuple(
+        Link(
+            switches[cables[c].a].name,
+            ports[c][0],
+            switches[cables[c].b].name,
+            ports[c][1],
+            request.rate_mbps,
+            request.delay_us,
+        )
+        for c in ordered
+    )
+    return Fabric(request.name, switches, tuple(hosts), links, grid)
+
+
+def _check_hosts(spec: str, most: int, total: int) -> None:
+    if most > MAX_HOSTS_PER_SWITCH:
+        raise SpecError(
+            f"{spec}: {most} hosts on a switch are too many,"
+            f" at most {MAX_HOSTS_PER_SWITCH} are possible"
+        )
+    if total > MAX_HOSTS:
+        raise SpecError(f"{spec}: {total} hosts are too many, at most {MAX_HOSTS} are possible")
+
+
+def _number_ports(
+    hosts_per_switch: Sequence[int], cables: Sequence[Cable]
+) -> list[tuple[int, int]]:
+    """Return the ports (at a, at b) of each cable."""
+    ends: list[list[tuple[tuple[int, ...], int, int]]] = [[] for _ in hosts_per_switch]
+    for c, cable in enumerate(cables):
+        ends[cable.a].append((cable.a_key, c, 0))
+        ends[cable.b].append((cable.b_key, c, 1))
+    ports = [[0, 0] for _ in cables]
+    for switch, of_switch in enumerate(ends):
+        first = hosts_per_switch[switch] + 1
+        for port, (_, c, end) in enumerate(sorted(of_switch), first):
+            ports[c][end] = port
+    return [(a, b) for a, b in ports]

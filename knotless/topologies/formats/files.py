@@ -1,0 +1,248 @@
+"""Fabric files: JSON is read and written; GraphML and ibnetdiscover output are read.
+
+The JSON format (docs/fabric-files.md describes all three):
+
+``{"name", "switches": [{"name", "dpid"}], "hosts": [{"name", "mac", "ip", "switch", "port"}],
+"links": [{"a", "a_port", "b", "b_port", "rate_mbps", "delay_us"}]}``. Optional: ``rate_mbps`` and
+``delay_us`` of hosts, ``"hub": true`` of a repeater hub, and ``"grid": {"dims": [..], "wrap":
+bool}`` of a mesh or torus.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NoReturn
+
+from knotless.base.errors import FabricError
+from knotless.base.files import read_text
+from knotless.base.memory import refuse_beyond
+from knotless.topologies.fabric import (
+    DEFAULT_DELAY_US,
+    DEFAULT_RATE_MBPS,
+    Fabric,
+    Grid,
+    Host,
+    Link,
+    Switch,
+)
+from knotless.topologies.formats.graphml import from_graphml
+from knotless.topologies.formats.ibnetdiscover import from_ibnetdiscover
+from knotless.topologies.validate import validate
+
+MAX_FILE_BYTES = 256 * 1024 * 1024
+MEMORY_PER_BYTE = 12
+"""What a byte of JSON becomes in memory."""
+
+
+SUFFIXES = (".json", ".graphml", ".xml", ".ibnetdiscover", ".txt")
+
+
+def looks_like_file(text: str) -> bool:
+    """Tell whether ``text`` names a file: it has a '/' or a known suffix, which no spec has."""
+    return "/" in text or text.lower().endswith(SUFFIXES)
+
+
+def read(path: str | Path) -> Fabric:
+    """Return the fabric that the file at ``path`` describes, validated.
+
+    The first character determines the format: ``{`` is JSON, ``<`` is GraphML, anything else is
+    output of ibnetdiscover. In the latter two formats the file's name becomes the fabric's name.
+
+    Raises
+    ------
+    FabricError
+        The file cannot be read, has none of these formats, or its fabric is inconsistent.
+
+    """
+    file = Path(path)
+    text = read_text(file, FabricError, MAX_FILE_BYTES)
+    try:
+        refuse_beyond("this fabric", MEMORY_PER_BYTE * len(text), FabricError)
+        return _of_any_kind(text.removeprefix("\ufeff"), file)
+    except FabricError as error:
+        raise error.within(str(path)) from None
+
+
+def _of_any_kind(text: str, file: Path) -> Fabric:
+    first = text.lstrip()[:1]
+    if first == "{" or file.suffix.lower() == ".json":
+        return from_text(text)
+    name = "".join(c if c.isprintable() else "?" for c in file.stem)[:200]
+    return from_graphml(text, name) if first == "<" else from_ibnetdiscover(text, name)
+
+
+def from_text(text: str) -> Fabric:
+    """Return the validated fabric of the JSON ``text``; raises FabricError if it is invalid."""
+    try:
+        obj = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+    except RecursionError:
+        raise FabricError("not a fabric: nested too deeply") from None
+    except ValueError as error:
+        raise FabricError(f"not JSON: {error}") from None
+    return from_json(obj)
+
+
+def to_text(fabric: Fabric) -> str:
+    """Return ``fabric`` as JSON text, ending in a newline."""
+    return json.dumps(to_json(fabric), indent=1) + "\n"
+
+
+def to_json(fabric: Fabric) -> dict[str, object]:
+    """Return ``fabric`` as a value for :func:`json.dumps`."""
+    obj: dict[str, object] = {
+        "name": fabric.name,
+        "switches": [_switch_values(switch) for switch in fabric.switches],
+        "hosts": [asdict(host) for host in fabric.hosts],
+        "links": [asdict(link) for link in fabric.links],
+    }
+    if fabric.grid is not None:
+        obj["grid"] = {"dims": list(fabric.grid.dims), "wrap": fabric.grid.wrap}
+    return obj
+
+
+def from_json(obj: object, *, united: bool = False) -> Fabric:
+    """Return the validated fabric of a JSON value; raises FabricError if it is invalid.
+
+    ``united`` is as for :func:`knotless.topologies.validate.validate`.
+
+    Switches are sorted by dpid, so that the order of the list does not affect plans. Only the
+    switches of a grid keep their order, because it determines their coordinates.
+    """
+    top = _Reader("fabric", obj, ("name", "switches", "hosts", "links", "grid"))
+    name = top.text("name")
+    if not name.isprintable() or not 1 <= len(name) <= 200:
+        raise FabricError("fabric: name must be 1 to 200 printable characters")
+    switches = [_switch(f"switches[{i}]", item) for i, item in enumerate(top.items("switches"))]
+    if top.values.get("grid") is None:
+        switches.sort(key=lambda switch: switch.dpid)
+    fabric = Fabric(
+        name,
+        tuple(switches),
+        tuple(_host(f"hosts[{i}]", item) for i, item in enumerate(top.items("hosts"))),
+        tuple(_link(f"links[{i}]", item) for i, item in enumerate(top.items("links"))),
+        _grid(top.values["grid"]) if top.values.get("grid") is not None else None,
+    )
+    validate(fabric, united=united)
+    return fabric
+
+
+def _switch_values(switch: Switch) -> dict[str, object]:
+    values = asdict(switch)
+    if not switch.hub:
+        del values["hub"]
+    return values
+
+
+def _switch(where: str, obj: object) -> Switch:
+    item = _Reader(where, obj, ("name", "dpid", "hub"))
+    hub = item.values.get("hub", False)
+    if not isinstance(hub, bool):
+        raise FabricError(f"{where}: hub must be true or false, not {_short(hub)}")
+    return Switch(item.text("name"), item.whole("dpid"), hub)
+
+
+def _host(where: str, obj: object) -> Host:
+    keys = ("name", "mac", "ip", "switch", "port", "rate_mbps", "delay_us")
+    item = _Reader(where, obj, keys)
+    return Host(
+        item.text("name"),
+        item.text("mac").lower(),
+        item.text("ip"),
+        item.text("switch"),
+        item.whole("port"),
+        item.number("rate_mbps", DEFAULT_RATE_MBPS),
+        item.number("delay_us", DEFAULT_DELAY_US),
+    )
+
+
+def _link(where: str, obj: object) -> Link:
+    item = _Reader(where, obj, ("a", "a_port", "b", "b_port", "rate_mbps", "delay_us"))
+    return Link(
+        item.text("a"),
+        item.whole("a_port"),
+        item.text("b"),
+        item.whole("b_port"),
+        item.number("rate_mbps", DEFAULT_RATE_MBPS),
+        item.number("delay_us", DEFAULT_DELAY_US),
+    )
+
+
+def _grid(obj: object) -> Grid:
+    item = _Reader("grid", obj, ("dims", "wrap"))
+    dims = item.items("dims")
+    if not all(isinstance(size, int) and not isinstance(size, bool) for size in dims):
+        raise FabricError("grid: dims must be a list of whole numbers")
+    wrap = item.need("wrap")
+    if not isinstance(wrap, bool):
+        raise FabricError(f"grid: wrap must be true or false, not {_short(wrap)}")
+    return Grid(tuple(size for size in dims if isinstance(size, int)), wrap)
+
+
+class _Reader:
+    """A JSON object, its location for error messages, and its allowed keys."""
+
+    def __init__(self, where: str, obj: object, keys: Iterable[str]) -> None:
+        if not isinstance(obj, dict):
+            raise FabricError(f"{where}: must be an object, not {_short(obj)}")
+        known = list(keys)
+        for key in obj:
+            if key not in known:
+                close = get_close_matches(str(key)[:50], known, n=1)
+                hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+                raise FabricError(f"{where}: unknown key {_short(key)}; {hint}")
+        self.where = where
+        self.values: dict[str, object] = obj
+
+    def need(self, key: str) -> object:
+        if key not in self.values:
+            raise FabricError(f"{self.where}: {key} is missing")
+        return self.values[key]
+
+    def text(self, key: str) -> str:
+        value = self.need(key)
+        if not isinstance(value, str):
+            raise FabricError(f"{self.where}: {key} must be text, not {_short(value)}")
+        return value
+
+    def whole(self, key: str) -> int:
+        value = self.need(key)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise FabricError(f"{self.where}: {key} must be a whole number, not {_short(value)}")
+        return value
+
+    def number(self, key: str, default: float) -> float:
+        value = self.values.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise FabricError(f"{self.where}: {key} must be a number, not {_short(value)}")
+        try:
+            return float(value)
+        except OverflowError:
+            raise FabricError(f"{self.where}: {key} is far too large") from None
+
+    def items(self, key: str) -> list[object]:
+        value = self.need(key)
+        if not isinstance(value, list):
+            raise FabricError(f"{self.where}: {key} must be a list, not {_short(value)}")
+        return value
+
+
+def _short(value: object) -> str:
+    text = "null" if value is None else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    obj = dict(pairs)
+    if len(obj) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise FabricError(f"not a fabric: key {_short(twice)} occurs twice in one object")
+    return obj
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise FabricError(f"not a fabric: {text} is not a number")

@@ -1,0 +1,101 @@
+"""Where the switches of a fabric stand in a picture."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from knotless.topologies.fabric import Fabric
+
+Point = tuple[float, float]
+WIDEST = 24
+HOST_AWAY = 0.72
+"""Distance of a host from its switch."""
+
+
+def place_switches(fabric: Fabric) -> dict[str, Point]:
+    """Return where to draw each switch, neighbours about 1.5 apart.
+
+    Grids by their coordinates (a third dimension and more side by side), single rings on a
+    circle, everything else in layers: by the hops from the switches that have hosts, those at
+    the bottom, or where all have hosts from the first switch, at the top. Wide layers stand further
+    apart; where all switches have hosts, more than :data:`WIDEST` in a layer fill a disc instead.
+    """
+    names = [switch.name for switch in fabric.switches]
+    if fabric.grid is not None and len([d for d in fabric.grid.dims if d > 1]) > 1:
+        return _on_grid(names, fabric.grid.dims)
+    degrees = {len(ports) for ports in fabric.neighbours.values()}
+    if len(names) > 2 and degrees == {2}:
+        radius = max(1.2, 1.5 * len(names) / (2 * math.pi))
+        turns = [math.pi / 2 - 2 * math.pi * (i - 0.5) / len(names) for i in range(len(names))]
+        return {
+            name: (radius * math.cos(turn), radius * math.sin(turn))
+            for name, turn in zip(names, turns, strict=True)
+        }
+    return _in_layers(fabric)
+
+
+def fan(count: int) -> list[Point]:
+    """Return where to draw ``count`` hosts of a switch, from its centre.
+
+    Below and to the right; more than eight stand around the switch.
+    """
+    if count > 8:
+        angles = [360 * place / count for place in range(count)]
+    else:
+        angles = [-45 + 26 * (place - (count - 1) / 2) for place in range(count)]
+    turns = [math.radians(angle) for angle in angles]
+    return [(HOST_AWAY * math.cos(turn), HOST_AWAY * math.sin(turn)) for turn in turns]
+
+
+def _on_grid(names: list[str], dims: tuple[int, ...]) -> dict[str, Point]:
+    places = {}
+    columns, rows = dims[0], dims[1]
+    for i, name in enumerate(names):
+        x, y, plane = i % columns, i // columns % rows, i // (columns * rows)
+        places[name] = (1.8 * x + plane * 1.8 * (columns + 0.8), -1.8 * y)
+    return places
+
+
+def _in_layers(fabric: Fabric) -> dict[str, Point]:
+    leaves = [switch.name for switch in fabric.switches if fabric.hosts_at[switch.name]]
+    below = len(leaves) < len(fabric.switches)
+    queue = leaves if below else [fabric.switches[0].name]
+    level = dict.fromkeys(queue, 0)
+    for name in queue:
+        for far, _ in fabric.neighbours[name].values():
+            if far not in level:
+                level[far] = level[name] + 1
+                queue.append(far)
+    # What is cut off, as in a dump of a part of a fabric, stands at the bottom.
+    cut_off = [name for name in fabric.switch_index if name not in level]
+    level |= dict.fromkeys(cut_off, 0)
+    queue += cut_off
+    queue.sort(key=fabric.switch_index.__getitem__)
+    widths = Counter(level.values())
+    widest = max(widths.values())
+    if widest > WIDEST and not below:
+        return _on_disc(queue)
+    apart = max(2.4 if below else 1.8, 0.6 * widest / len(widths))
+    seen: Counter[int] = Counter()
+    places = {}
+    for name in queue:
+        layer = level[name]
+        places[name] = (
+            1.5 * (seen[layer] - (widths[layer] - 1) / 2),
+            (apart if below else -apart) * layer,
+        )
+        seen[layer] += 1
+    return places
+
+
+def _on_disc(names: list[str]) -> dict[str, Point]:
+    """Place switches evenly on a disc, in their order from its centre, as seeds in a sunflower."""
+    golden = math.pi * (3 - math.sqrt(5))
+    return {
+        name: (
+            math.sqrt(i + 0.5) * math.cos(i * golden),
+            math.sqrt(i + 0.5) * math.sin(i * golden),
+        )
+        for i, name in enumerate(names)
+    }

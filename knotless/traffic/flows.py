@@ -1,0 +1,125 @@
+"""Flows between hosts of a planned fabric: their channels, and their expected rates and delays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import numpy as np
+
+from knotless.routing.plan import Plan
+from knotless.topologies.fabric import Fabric
+from knotless.traffic import theory
+from knotless.traffic.fairness import fair_rates
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A flow from one host to another; ``channels`` are the output ports on its path."""
+
+    source: str
+    destination: str
+    channels: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the flow's name in results."""
+        return f"{self.source}>{self.destination}"
+
+    @property
+    def last_channel(self) -> str:
+        """The channel that ends at the destination host."""
+        return self.channels[-1]
+
+
+def channels_of(plan: Plan, source: str, destination: str) -> tuple[str, ...]:
+    """Return the output ports on the path of a pair, the source host first."""
+    return tuple(f"{hop.switch}:{hop.out_port}" for hop in plan.path(source, destination))
+
+
+def flows_of(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[Flow, ...]:
+    """Return a flow for each (source, destination), with its channels in the plan."""
+    return tuple(Flow(a, b, channels_of(plan, a, b)) for a, b in pairs)
+
+
+def paths_on_channels(flows: Sequence[Flow]) -> dict[str, int]:
+    """Count the flows on each channel between switches."""
+    counts: dict[str, int] = {}
+    for flow in flows:
+        for channel in flow.channels[:-1]:
+            counts[channel] = counts.get(channel, 0) + 1
+    return counts
+
+
+@dataclass(frozen=True)
+class Line:
+    """The line of a channel: its rate, and its one-way delay."""
+
+    rate_mbps: float
+    delay_us: float
+
+
+def lines(fabric: Fabric) -> dict[str, Line]:
+    """Return the line of every channel, by ``SWITCH:PORT`` (output port) or sending host."""
+    found: dict[str, Line] = {}
+    for host in fabric.hosts:
+        line = Line(host.rate_mbps, host.delay_us)
+        found[host.name] = found[f"{host.switch}:{host.port}"] = line
+    for link in fabric.links:
+        line = Line(link.rate_mbps, link.delay_us)
+        found[f"{link.a}:{link.a_port}"] = found[f"{link.b}:{link.b_port}"] = line
+    return found
+
+
+def fair_mbps(plan: Plan, flows: Sequence[Flow], protocol: theory.Protocol) -> list[float]:
+    """Return each flow's max-min fair share, as goodput in Mbit/s, TCP's ACKs included."""
+    known = lines(plan.fabric)
+    number = {name: place for place, name in enumerate(known)}
+    paths = []
+    for flow in flows:
+        path: list[tuple[int, float]] = []
+        back = channels_of(plan, flow.destination, flow.source)
+        ways = (((flow.source, *flow.channels), False), ((flow.destination, *back), True))
+        for channels, ack in ways:
+            for channel in channels:
+                tagged = channel not in (channels[0], channels[-1])
+                load = theory.load_per_payload(protocol, tagged=tagged, ack=ack)
+                path += [(number[channel], load)] if load else []
+        paths.append(path)
+    hops = list(zip_longest(*paths, fillvalue=(len(number), 0.0)))
+    rates = fair_rates(
+        [np.array([channel for channel, _ in hop], dtype=np.int32) for hop in hops],
+        np.array([line.rate_mbps for line in known.values()]),
+        [np.array([load for _, load in hop]) for hop in hops],
+    )
+    return [float(rate) for rate in rates]
+
+
+def way_us(way: Sequence[Line], packets: Sequence[int], *, tagged: bool = True) -> float:
+    """Return the time that IP packets of these sizes take end to end in an empty fabric.
+
+    Switches store and forward. If ``tagged``, frames have a VLAN tag on all lines except the
+    first and the last.
+    """
+    there = [0.0] * len(packets)
+    for hop, line in enumerate(way):
+        inside = tagged and 0 < hop < len(way) - 1
+        free = 0.0
+        for frame, packet in enumerate(packets):
+            wire = theory.packet_wire_bytes(packet, tagged=inside)
+            free = max(free, there[frame]) + 8 * wire / line.rate_mbps
+            there[frame] = free + line.delay_us
+    return there[-1]
+
+
+def exchange_us(plan: Plan, flow: Flow, message_bytes: int) -> float:
+    """Return the time from a UDP message to its acknowledgement in an empty fabric.
+
+    The acknowledgement is a frame of minimum size. The hosts' processing time is not included.
+    """
+    known = lines(plan.fabric)
+    back = channels_of(plan, flow.destination, flow.source)
+    there = [known[channel] for channel in (flow.source, *flow.channels)]
+    return way_us(there, theory.message_packets(message_bytes)) + way_us(
+        [known[channel] for channel in (flow.destination, *back)], theory.message_packets(0)
+    )

@@ -1,0 +1,114 @@
+"""Advice: which engine to choose for a fabric, compared with the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from knotless.base.flow_control import NAMES
+from knotless.routing.default_engine import default_engine
+from knotless.routing.engine import engine_named
+from knotless.topologies.fabric import Fabric
+from knotless.verification.comparison import Compared
+
+_ORDER = ("max_channel_load", "mean_switches", "vcs", "vlans", "rules")
+"""Figures by which safe engines are ranked, the first one first; less is better."""
+_REASONS = {
+    "max_channel_load": "its most loaded channel carries {mine} paths instead of {best}",
+    "mean_switches": "its paths pass {mine:.2f} switches on average instead of {best:.2f}",
+    "vcs": "it needs {mine} virtual channels instead of {best}",
+    "vlans": "it needs {mine} VLANs instead of {best}",
+    "rules": "it needs {mine} rules instead of {best}",
+}
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The engine advised, None if no plan is free of deadlock, and what was compared.
+
+    ``reasons`` says for each engine why it is or is not advised. ``cheaper`` are engines with fewer
+    virtual channels than the one advised: for each number, the best.
+    """
+
+    engine: str | None
+    reason: str
+    reasons: dict[str, str]
+    cheaper: tuple[str, ...]
+    rows: tuple[Compared, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """Return the advice as plain values; the rows as in ``knotless plan --compare --json``."""
+        return {
+            "engine": self.engine,
+            "reason": self.reason,
+            "cheaper": list(self.cheaper),
+            "engines": [
+                {**row.as_json(), "verdict": self.reasons[row.engine]} for row in self.rows
+            ],
+        }
+
+
+def advise(fabric: Fabric, rows: Sequence[Compared]) -> Advice:
+    """Return which engine of a comparison on ``fabric`` to choose.
+
+    Among the plans that cannot deadlock, it is the one with the lowest load of the most loaded
+    channel; if equal, with the shortest paths, then with the fewest virtual channels, VLANs and
+    rules; if all are equal, the default engine of the fabric, or the first name.
+    """
+    default = default_engine(fabric)
+
+    def rank(row: Compared) -> tuple[Any, ...]:
+        figures = row.summary or {}
+        return (*(figures[key] for key in _ORDER), row.engine != default, row.engine)
+
+    safe = sorted((row for row in rows if row.summary and row.summary["acyclic"]), key=rank)
+    if not safe:
+        reasons = {row.engine: _unsafe(row) for row in rows}
+        return Advice(None, "no engine has a plan that cannot deadlock", reasons, (), tuple(rows))
+    best = safe[0]
+    of = best.summary or {}
+    reasons = {row.engine: _compared(row, best) for row in rows}
+    second = f" {safe[1].engine} is next: {reasons[safe[1].engine]}." if len(safe) > 1 else ""
+    reason = (
+        f"{best.engine}: of {len(safe)} engines whose plans cannot deadlock, its most loaded"
+        f" channel carries the fewest paths: {of['max_channel_load']}; no engine gets below"
+        f" {of['load_bound']:.2f}. Equal ones are ranked by length of paths,"
+        f" virtual channels, VLANs and rules.{second} {engine_named(best.engine).rule}"
+    )
+    return Advice(best.engine, reason, reasons, _cheaper(safe), tuple(rows))
+
+
+def _unsafe(row: Compared) -> str:
+    """Return why an engine's plan is not safe, or why it has none."""
+    if row.summary is None:
+        return row.reason
+    return f"can deadlock under {NAMES[str(row.summary['flow_control'])]}"
+
+
+def _compared(row: Compared, best: Compared) -> str:
+    """Return why an engine is not advised, in comparison with the best."""
+    if row is best:
+        return "advised"
+    if row.summary is None or not row.summary["acyclic"]:
+        return _unsafe(row)
+    mine, other = row.summary, best.summary or {}
+    for key in _ORDER:
+        if mine[key] != other[key]:
+            return _REASONS[key].format(mine=mine[key], best=other[key])
+    return "equal in all figures"
+
+
+def _cheaper(safe: Sequence[Compared]) -> tuple[str, ...]:
+    """Return the best engine for each smaller number of virtual channels, the largest first."""
+    found: list[str] = []
+    vcs: Any = (safe[0].summary or {})["vcs"]
+    for row in safe[1:]:
+        figures: Any = row.summary or {}
+        if figures["vcs"] < vcs:
+            vcs = figures["vcs"]
+            found.append(
+                f"{row.engine} needs only {vcs} ({figures['flow_control']}) and carries"
+                f" {figures['max_channel_load']} paths on its most loaded channel"
+            )
+    return tuple(found)

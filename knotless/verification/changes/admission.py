@@ -1,0 +1,59 @@
+"""Frames that hosts send with tags that their switch does not admit, while hosts change their tags.
+
+A host and its switch may be of different generations. What a generation alone drops at the switch
+of the source is not counted, for example because it is stopped there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from knotless.forwarding.openflow.reader import ARP, BROADCAST, IPV4, Generation
+from knotless.forwarding.openflow.rules import SwitchRules
+from knotless.routing.multicast import MulticastGroup
+from knotless.routing.vlans.host_tags import EVERYTHING_ELSE
+from knotless.topologies.fabric import Fabric, Host
+from knotless.topologies.numbering import mac_text, mac_value
+
+
+def refused_frames(
+    fabric: Fabric, generations: Sequence[Generation], groups: Sequence[MulticastGroup]
+) -> int:
+    """Return the (source, destination) that some mixture drops at the switch of the source.
+
+    Destinations are hosts, all hosts and the groups; generations are installed one after the
+    other, so a host may send with the tags of a generation to rules of the one before it, or of
+    any later one. The result is 0 if hosts do not change their tags.
+    """
+    if all(generation.tags == generations[0].tags for generation in generations):
+        return 0
+    to = [(mac_value(host.mac), IPV4) for host in fabric.hosts]
+    to += [(BROADCAST, ARP), *((group.address, IPV4) for group in groups)]
+    return sum(
+        _is_refused(host, address, eth_type, generations)
+        for host in fabric.hosts
+        for address, eth_type in to
+        if address != mac_value(host.mac)
+    )
+
+
+def _is_refused(host: Host, address: int, eth_type: int, generations: Sequence[Generation]) -> bool:
+    def dropped(rules: Generation, vlan: int | None) -> bool:
+        switch = rules.rules.get(host.switch, SwitchRules(())).parsed
+        tags = [] if vlan is None else [vlan]
+        return not switch.outputs(host.port, address, mac_value(host.mac), eth_type, tags)[0]
+
+    vlans = [_vlan(host, address, generation) for generation in generations]
+    alone = [dropped(of, vlan) for of, vlan in zip(generations, vlans, strict=True)]
+    for sent, vlan in enumerate(vlans):
+        for held in range(max(0, sent - 1), len(generations)):
+            if not (alone[sent] or alone[held]) and dropped(generations[held], vlan):
+                return True
+    return False
+
+
+def _vlan(host: Host, address: int, generation: Generation) -> int | None:
+    if generation.tags is None:
+        return None
+    own = generation.tags[host.name]
+    return own.get(mac_text(address), own[EVERYTHING_ELSE])

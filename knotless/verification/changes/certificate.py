@@ -1,0 +1,101 @@
+"""The certificate of a change: what was proven for each step, as plain values for JSON."""
+
+from __future__ import annotations
+
+import hashlib
+
+from knotless.forwarding.openflow.ofctl_writer import write
+from knotless.forwarding.openflow.rules import FabricRules
+from knotless.verification.changes.change import Change, Step
+from knotless.verification.dependencies import longest_chain
+
+MOST_STOPPED = 1000
+"""Pairs that are listed by name."""
+
+
+def certificate(change: Change) -> dict[str, object]:
+    """Return what was proven for each step.
+
+    ``tier``, ``proven``, ``rules_changed``, the ``fabric`` and the ``flow_control`` for which it
+    is proven, the digest of the rules ``before``, and for each of ``steps``:
+
+    step, action : its number, from 1, and what is done.
+    drain : whether it ends only when all packets of older rules have left the fabric.
+    stopped : (source, destination) of the frames that are dropped at admission, and how many.
+    rules_changed : rules and groups that are added, modified or deleted.
+    sha256 : of all rules after the step, see :func:`digest`.
+    generations : how many generations of rules packets could meet.
+    pairs, undelivered : ordered pairs of hosts, and those that the rules after it do not deliver.
+    lost : receivers that no generation alone fails, but some mixture of them.
+    dependencies, acyclic, cycle, witnesses : of the virtual channels, over all packets of all
+        mixtures.
+    longest_chain : virtual channels that wait for each other in a row, at most; null if there is
+        a cycle. After as many rounds, in each of which every virtual channel sends all frames
+        that it held at the beginning, no packet of older rules is left.
+    problems : why packets are lost, and problems of rules.
+    """
+    steps = [_of_step(number, step) for number, step in enumerate(change.steps, 1)]
+    return {**_head(change), "steps": steps}
+
+
+def described(change: Change) -> dict[str, object]:
+    """Return ``tier``, ``steps``, ``rules_changed`` and ``certificate``, as commands print them.
+
+    The steps have ``step action drain stopped_pairs rules_changed``.
+    """
+    keys = ("step", "action", "drain", "stopped_pairs", "rules_changed")
+    steps = [_of_step(number, step) for number, step in enumerate(change.steps, 1)]
+    return {
+        "tier": change.tier,
+        "steps": [{key: step[key] for key in keys} for step in steps],
+        "rules_changed": change.rules_changed,
+        "certificate": {**_head(change), "steps": steps},
+    }
+
+
+def _head(change: Change) -> dict[str, object]:
+    return {
+        "fabric": change.before.fabric.name,
+        "flow_control": change.before.flow_control,
+        "tier": change.tier,
+        "proven": change.proven,
+        "rules_changed": change.rules_changed,
+        "before": digest(change.before.rules),
+    }
+
+
+def _of_step(number: int, step: Step) -> dict[str, object]:
+    proof, after = step.proof, step.proof.after.outcome
+    mixed = proof.mixed.outcome
+    return {
+        "step": number,
+        "action": step.action,
+        "drain": step.drain,
+        "stopped": [list(pair) for pair in step.stopped[:MOST_STOPPED]],
+        "stopped_pairs": len(step.stopped),
+        "rules_changed": step.rules_changed,
+        "sha256": digest(step.rules),
+        "generations": len(proof.generations),
+        "pairs": after.pairs,
+        "undelivered": after.undelivered,
+        "lost": proof.lost,
+        "dependencies": len(proof.mixed.dependencies),
+        "longest_chain": longest_chain(proof.mixed.dependencies),
+        "acyclic": proof.acyclic,
+        "cycle": mixed.cycle,
+        "witnesses": [witness.as_json() for witness in mixed.witnesses],
+        "problems": proof.problems(),
+    }
+
+
+def digest(rules: FabricRules) -> str:
+    """Return the SHA-256 of all rules and groups, as ``knotless flows`` writes them.
+
+    The text consists of, for each switch in the order of names, its name on a line, its rules and
+    its groups.
+    """
+    hashed = hashlib.sha256()
+    for name in sorted(rules):
+        flows, groups = write(rules[name])
+        hashed.update(f"{name}\n{flows}{groups}".encode())
+    return hashed.hexdigest()

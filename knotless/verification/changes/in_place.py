@@ -1,0 +1,87 @@
+"""Repairs in place: what leads to a failed part is dropped, then the new routes are installed.
+
+Frames whose path uses a failed part are lost in any case until the routes are repaired. So entries
+in which old and new routes differ first drop (*the common rules*). Then no packet can meet an old
+entry and a new one for it on one path, and none can go round. Only frames that wait in a switch
+since before the failure, and meet a new entry next, can make a dependency that neither the old
+routes nor the new ones have, such as from a channel to the way back. These turns are dropped in
+table virtual channel (*guards*) until the frames have left the fabric.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+
+from knotless.base.errors import PlanError
+from knotless.forwarding.from_plan import state_of_plan
+from knotless.forwarding.openflow.compiled import CompiledRules
+from knotless.forwarding.openflow.compiler import compile_state
+from knotless.forwarding.openflow.rules import (
+    COOKIE,
+    VIRTUAL_CHANNEL,
+    FabricRules,
+    Field,
+    Rule,
+    SwitchRules,
+    match_order,
+)
+from knotless.routing.common_routes import common_routes
+from knotless.routing.flow_control import Edges
+from knotless.routing.graphs.channels import VCS_PER_CHANNEL, channels_of
+from knotless.routing.plan import Plan
+from knotless.topologies.fabric import Fabric
+
+PRIORITY = 0xFFFF
+"""Of guards: above all others."""
+_TAGGED = Field("vlan_vid", 0x1000, 0x1000)
+
+
+def common_rules(old: Plan, new: Plan) -> CompiledRules | None:
+    """Return the rules of what two plans of a fabric have in common; None if there are none.
+
+    They forward as both plans do, and drop packets of either plan that these treat differently.
+    """
+    if old.fabric != new.fabric or not np.array_equal(old.pair_vlans, new.pair_vlans):
+        return None
+    routes = common_routes(old.routes, new.routes)
+    if routes is None or "host" in (old.tagging, new.tagging):
+        return None
+    both = [state_of_plan(old), state_of_plan(new)]
+    try:
+        state = state_of_plan(replace(new, routes=routes), both)
+        return compile_state(state, tagging=new.tagging)
+    except PlanError:
+        return None  # the tables cannot drop these packets and forward all others
+
+
+def guarded(rules: FabricRules, fabric: Fabric, mixed: Edges, allowed: list[Edges]) -> FabricRules:
+    """Return ``rules`` that also drop on each turn that is in ``mixed`` and not in ``allowed``.
+
+    Edges are of each priority for itself, see :class:`knotless.verification.changes.proof.Judged`.
+    """
+    allowed_rows = {edge for edges in allowed for edge in map(tuple, edges.tolist())}
+    channels = channels_of(fabric)
+    guards: defaultdict[str, set[Rule]] = defaultdict(set)
+    for held, wanted in sorted({*map(tuple, mixed.tolist())} - allowed_rows):
+        (channel, priority), out = divmod(held, VCS_PER_CHANNEL), wanted // VCS_PER_CHANNEL
+        match = [
+            Field("in_port", int(channels.in_port[channel])),
+            Field("metadata", int(channels.out_port[out])),
+            Field("vlan_pcp", priority),
+            _TAGGED,
+        ]
+        rule = Rule(VIRTUAL_CHANNEL, PRIORITY, match_order(match), cookie=COOKIE)
+        guards[channels.names[channels.head[channel]]].add(rule)
+    if not guards:
+        return rules
+    return {name: _with(rules[name], guards.get(name, set())) for name in rules}
+
+
+def _with(rules: SwitchRules, guards: set[Rule]) -> SwitchRules:
+    if not guards:
+        return rules
+    merged = sorted([*rules.rules, *guards], key=lambda rule: rule.order)
+    return SwitchRules(tuple(merged), rules.groups)

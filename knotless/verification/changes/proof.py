@@ -1,0 +1,184 @@
+"""The proof of one step of a change: nothing is lost, loops or can deadlock in any mixture.
+
+Generations of rules are installed one after the other (see
+:func:`knotless.forwarding.openflow.reader.state_of_generations`). The proof covers, for every order
+and time at which switches take the rules:
+
+- every packet that a host sends while the change goes on, whatever rules it meets on its way;
+- every packet that was sent before, if it has met no rules but those of the generations: it is
+  one of those that are explored, as the old rules are part of the mixture;
+- the dependencies of all these packets together, since older packets may still hold channels.
+
+Each switch must take its new rules all at once (an OpenFlow bundle), and the next generation must
+be sent only after all switches have confirmed this one (a barrier).
+
+Frames that the switch of their source drops, in some generation, are not lost by the change: that
+generation alone drops them. (If hosts change their tags, what they send must be admitted too.)
+Neither are packets that some rule sends to a port behind which nothing is, because the link is cut.
+All others must be delivered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from knotless.forwarding.openflow.reader import Generation, state_of_generations
+from knotless.forwarding.state import ForwardingState
+from knotless.routing.flow_control import Edges
+from knotless.routing.multicast import MulticastGroup
+from knotless.topologies.fabric import Fabric
+from knotless.verification.changes.admission import refused_frames
+from knotless.verification.check import Outcome, outcome_of
+from knotless.verification.dependencies import edges_of
+from knotless.verification.explain import problems_of
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The outcome of generations, and what they lose.
+
+    ``dependencies`` (dependencies, 2) are those of each priority for itself. ``lost`` are the
+    pairs of hosts, and then for all hosts and each group the receivers of floods, that fail
+    although the switch of the source sends the packet on, to no port behind which nothing is.
+    """
+
+    outcome: Outcome
+    dependencies: Edges
+    lost: tuple[int, ...]
+
+    @property
+    def failed(self) -> tuple[int, int, int]:
+        """The receivers of unicasts, broadcasts and multicasts that fail, whatever the reason."""
+        of = self.outcome
+        return (of.undelivered, of.broadcasts_undelivered, of.multicasts_undelivered)
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What does not change: the fabric, its flow control, and the multicast groups."""
+
+    fabric: Fabric
+    flow_control: str
+    multicast: tuple[MulticastGroup, ...] = ()
+
+    def judge(self, generations: Sequence[Generation]) -> Judged:
+        """Return the outcome of all mixtures of the generations, and what they lose.
+
+        Raises
+        ------
+        RuleError
+            See :func:`knotless.forwarding.openflow.reader.state_of_generations`.
+
+        """
+        state = self.state(generations)
+        lost = (state.core.lost, *state.core.floods_lost)
+        return Judged(outcome_of(state, self.flow_control), edges_of(state), lost)
+
+    def state(self, generations: Sequence[Generation]) -> ForwardingState:
+        """Return the state of all mixtures of the generations; raises RuleError."""
+        return state_of_generations(self.fabric, generations, self.multicast)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The outcome of all mixtures of some generations, installed one after the other.
+
+    ``judge_alone`` returns the outcome of one generation; each is computed when it is needed.
+    ``refused`` are frames with tags that are not admitted, see
+    :func:`knotless.verification.changes.admission.refused_frames`.
+    """
+
+    generations: tuple[Generation, ...]
+    mixed: Judged
+    judge_alone: Callable[[Generation], Judged]
+    circumstances: Circumstances
+    refused: int = 0
+    staying: Proof | None = None
+    """What is lost, if only what some of the hosts send to each other must be delivered."""
+
+    def without_cache(self, generations: Sequence[Generation]) -> Proof:
+        """Return the same proof, of equal ``generations``, which keeps no outcome of one alone."""
+        fresh = Prover(self.circumstances)
+        staying = self.staying and self.staying.without_cache(generations)
+        return replace(
+            self, generations=tuple(generations), judge_alone=fresh.alone, staying=staying
+        )
+
+    @property
+    def acyclic(self) -> bool:
+        """Whether no deadlock is possible in any mixture."""
+        return self.mixed.outcome.acyclic
+
+    @property
+    def after(self) -> Judged:
+        """The outcome of the last generation alone."""
+        return self.judge_alone(self.generations[-1])
+
+    def problems(self) -> list[str]:
+        """Describe what mixtures fail, and problems of rules."""
+        return problems_of(self.circumstances.state(self.generations))
+
+    @cached_property
+    def lost(self) -> int:
+        """The receivers that some mixture fails although each generation alone serves them.
+
+        A mixture fails all that one of its generations fails. So it fails nothing else if it
+        fails no more than the one that fails most; otherwise the figure is an upper limit.
+        """
+        if self.staying is not None:
+            return self.staying.lost
+        if not any(self.mixed.lost):
+            return self.refused
+        alone = [self.judge_alone(generation) for generation in self.generations]
+        if any(of.failed == self.mixed.failed for of in alone):
+            return self.refused
+        most = [max(of.lost[kind] for of in alone) for kind in range(len(self.mixed.lost))]
+        return sum(self.mixed.lost) - sum(most) + self.refused
+
+    @property
+    def fails_no_more(self) -> bool:
+        """Whether no mixture fails a receiver that the first generation serves."""
+        return self.judge_alone(self.generations[0]).failed == self.mixed.failed
+
+    @property
+    def safe(self) -> bool:
+        """Whether the step loses nothing and cannot deadlock."""
+        return self.acyclic and self.lost == 0
+
+
+class Prover:
+    """Proofs in the same circumstances; the same generations are judged once.
+
+    If ``staying`` names hosts, only what they send to each other must be delivered. No packet of
+    any host may loop in a lossless priority or deadlock.
+    """
+
+    def __init__(self, circumstances: Circumstances, staying: frozenset[str] | None = None) -> None:
+        self.circumstances = circumstances
+        self._staying: Prover | None = None
+        if staying is not None:
+            whole = circumstances.fabric
+            hosts = tuple(host for host in whole.hosts if host.name in staying)
+            self._staying = Prover(replace(circumstances, fabric=replace(whole, hosts=hosts)))
+        self._known: dict[tuple[int, ...], tuple[tuple[Generation, ...], Judged]] = {}
+
+    def alone(self, generation: Generation) -> Judged:
+        """Return the outcome of one generation."""
+        return self.judge([generation])
+
+    def judge(self, generations: Sequence[Generation]) -> Judged:
+        """Return the outcome of all mixtures of some generations; raises RuleError."""
+        key = tuple(id(part) for of in generations for part in (of.rules, of.tags))
+        if key not in self._known:  # the generations are kept, so that their ids stay their own
+            self._known[key] = tuple(generations), self.circumstances.judge(generations)
+        return self._known[key][1]
+
+    def prove(self, generations: Sequence[Generation]) -> Proof:
+        """Return the proof for generations that are installed one after the other."""
+        about = self.circumstances
+        refused = refused_frames(about.fabric, generations, about.multicast)
+        staying = None if self._staying is None else self._staying.prove(generations)
+        mixed = self.judge(generations)
+        return Proof(tuple(generations), mixed, self.alone, about, refused, staying)

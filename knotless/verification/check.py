@@ -1,0 +1,142 @@
+"""The verdict on a forwarding state: whether all is delivered, and whether it can deadlock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from knotless.base.flow_control import AUTO
+from knotless.forwarding.openflow.reader import state_of_rules
+from knotless.forwarding.openflow.rules import FabricRules
+from knotless.forwarding.state import ForwardingState
+from knotless.routing.flow_control import resolved, verdict_text
+from knotless.routing.graphs.dependencies import cycle_names
+from knotless.routing.multicast import MulticastGroup
+from knotless.routing.vlans.host_tags import HostTags
+from knotless.topologies.fabric import Fabric
+from knotless.verification.dependencies import Witness, cycle_of, priorities_of, witnesses
+from knotless.verification.explain import problems_of
+from knotless.verification.unreachable import dropped_pairs, unreachable_pairs
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The figures of a check, and a cycle.
+
+    ``pairs`` ordered pairs of different hosts were traced; ``undelivered`` of them failed: not
+    exactly one copy, at the right host only, untagged and unchanged. ``broadcasts`` counts
+    (source, receiver) pairs of broadcasts in the same way, ``multicasts`` (source, member) pairs
+    of groups; a copy to any other host counts as undelivered too. ``max_channel_load`` is the
+    largest number of paths on a channel between switches. In the mean number of switches a host
+    to itself counts as one switch. ``cycle`` is a cycle of the joint channel dependency graph of
+    all packets under ``flow_control``; ``witnesses`` are packets that close it. ``unreachable``
+    pairs are separated by the state's failures; what they send is dropped, which is no failure of
+    delivery.
+    """
+
+    fabric: str
+    flow_control: str
+    pairs: int
+    undelivered: int
+    unreachable: int
+    broadcasts: int
+    broadcasts_undelivered: int
+    multicasts: int
+    multicasts_undelivered: int
+    max_channel_load: float
+    mean_switches: float
+    max_switches: int
+    acyclic: bool
+    cycle: list[str]
+    witnesses: tuple[Witness, ...]
+
+    @property
+    def failed(self) -> int:
+        """The number of receivers with missing, duplicate or unwanted copies."""
+        return self.undelivered + self.broadcasts_undelivered + self.multicasts_undelivered
+
+    @property
+    def good(self) -> bool:
+        """Whether everything is delivered and no deadlock is possible."""
+        return self.failed == 0 and self.acyclic
+
+    @property
+    def text(self) -> str:
+        """The deadlock verdict as text, with the flow control."""
+        return verdict_text(self.flow_control, self.cycle)
+
+    def as_json(self) -> dict[str, object]:
+        """Return the figures as plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Verdict(Outcome):
+    """The result of a check; ``problems`` are lines for people, see :func:`problems_of`."""
+
+    problems: list[str]
+
+
+def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
+    """Return the verdict on ``state`` under one of :data:`knotless.routing.flow_control.CHOICES`.
+
+    ``auto`` is PFC if packets wait in more than one priority between switches, else PAUSE.
+
+    Raises
+    ------
+    PlanError
+        The flow control does not exist.
+
+    """
+    return Verdict(**vars(outcome_of(state, flow_control)), problems=problems_of(state))
+
+
+def outcome_of(state: ForwardingState, flow_control: str = AUTO) -> Outcome:
+    """Return the figures of :func:`verdict_of`, without the time that descriptions take."""
+    flow_control = resolved(flow_control, priorities_of(state))
+    cycle = cycle_of(state, flow_control)
+    hosts, pairs, found = len(state.fabric.hosts), state.pairs, state.core
+    load = float(state.loads.max(initial=0.0))
+    receivers = sum(len(group.members) for group in state.groups)
+    dropped = dropped_pairs(state)
+    floods = [n - due for n, due in zip(found.floods_undelivered, dropped, strict=True)]
+    return Outcome(
+        fabric=state.fabric.name,
+        flow_control=flow_control,
+        pairs=pairs,
+        undelivered=found.undelivered - dropped[0],
+        unreachable=unreachable_pairs(state),
+        broadcasts=pairs,
+        broadcasts_undelivered=floods[0],
+        multicasts=receivers * (hosts - 1),
+        multicasts_undelivered=sum(floods[1:]),
+        max_channel_load=int(load) if load.is_integer() else load,
+        mean_switches=(found.switches_passed + hosts) / (pairs - found.undelivered + hosts),
+        max_switches=found.max_switches,
+        acyclic=not cycle,
+        cycle=cycle_names(state.channels, cycle),
+        witnesses=witnesses(state, cycle, flow_control),
+    )
+
+
+def check(
+    fabric: Fabric,
+    rules: FabricRules,
+    *,
+    flow_control: str = AUTO,
+    multicast: Sequence[MulticastGroup] = (),
+    tags: HostTags | None = None,
+) -> Verdict:
+    """Return the verdict on ``rules`` for all unicasts, broadcasts and multicasts.
+
+    ``tags`` are the VLAN tags that hosts add; None: they send untagged.
+
+    Raises
+    ------
+    RuleError
+        A number in a rule is out of range, or a switch with rules is not in the fabric.
+    PlanError
+        The flow control does not exist.
+
+    """
+    return verdict_of(state_of_rules(fabric, rules, multicast, tags), flow_control)

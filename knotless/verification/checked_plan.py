@@ -1,0 +1,166 @@
+"""A plan with its forwarding state, verdict, rules and figures, each computed once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless.base.errors import PlanError
+from knotless.forwarding.from_plan import state_of_plan
+from knotless.forwarding.openflow.compiled import CompiledRules
+from knotless.forwarding.openflow.compiler import compile_state, with_backups
+from knotless.forwarding.openflow.failover import ProtectedRules
+from knotless.forwarding.openflow.reader import state_of_rules
+from knotless.forwarding.state import ForwardingState
+from knotless.routing.flow_control import verdict_text
+from knotless.routing.graphs.channels import Channels, channels_of
+from knotless.routing.plan import Plan
+from knotless.verification.check import Verdict, verdict_of
+from knotless.verification.failover import Coverage, coverage
+
+
+@dataclass(frozen=True)
+class CheckedPlan:
+    """A plan and what is derived from it, computed on first use."""
+
+    plan: Plan
+
+    @cached_property
+    def state(self) -> ForwardingState:
+        """The forwarding state. Raises PlanError if switches cannot implement the plan."""
+        return state_of_plan(self.plan)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The verdict on the state under the plan's flow control."""
+        return verdict_of(self.state, self.plan.flow_control)
+
+    @cached_property
+    def _compiled(self) -> tuple[CompiledRules, float]:
+        state = self.state
+        began = time.perf_counter()
+        rules = with_backups(self.plan, compile_state(state, tagging=self.plan.tagging))
+        return rules, 1000 * (time.perf_counter() - began)
+
+    @property
+    def rules(self) -> CompiledRules:
+        """The OpenFlow rules of every switch."""
+        return self._compiled[0]
+
+    @cached_property
+    def rules_verdict(self) -> Verdict:
+        """The verdict on the rules, read back, under the plan's flow control."""
+        plan = self.plan
+        state = state_of_rules(plan.fabric, self.rules, plan.multicast, plan.host_tags())
+        return verdict_of(replace(state, failures=plan.failures), plan.flow_control)
+
+    @cached_property
+    def coverage(self) -> Coverage | None:
+        """What the plan's backups do in every single failure; None if it has none."""
+        plan = self.plan
+        if not isinstance(self.rules, ProtectedRules):
+            return None
+        return coverage(
+            plan.fabric, self.rules, plan.flow_control, plan.multicast, plan.host_tags()
+        )
+
+    def refuse_unproven_backups(self) -> None:
+        """Raise PlanError if the plan can deadlock while switches divert packets to backups."""
+        for of in self.coverage.failures if self.coverage else ():
+            if of.cycle:
+                raise PlanError(
+                    f"{self.plan.engine} on {self.plan.fabric.name}: backup paths for {of.failed}"
+                    f" can deadlock: {' -> '.join(of.cycle)}; use protection none"
+                )
+
+    @property
+    def loads(self) -> NDArray[np.int64]:
+        """(channels,) the number of paths between hosts on each channel."""
+        return self.state.loads.astype(np.int64)
+
+    @property
+    def cycle(self) -> list[str]:
+        """A cycle of dependencies under the plan's flow control (``s1:2/0`` ..), or []."""
+        return self.verdict.cycle
+
+    @cached_property
+    def _shortest_hops(self) -> int:
+        """The total number of channels on shortest paths between all pairs of hosts."""
+        receivers = self.plan.receivers
+        return self._working_channels.core.total_hops(receivers, receivers)
+
+    @cached_property
+    def _working_channels(self) -> Channels:
+        """The channels that can carry frames."""
+        plan = self.plan
+        if not plan.failures:
+            return plan.channels
+        dead = plan.failures.dead_links(plan.fabric)
+        links = tuple(link for link in plan.fabric.links if link not in dead)
+        return channels_of(replace(plan.fabric, links=links))
+
+    @property
+    def is_minimal(self) -> bool:
+        """Whether all paths between hosts are shortest paths."""
+        return int(self.loads.sum()) == self._shortest_hops
+
+    @property
+    def hops_over_shortest(self) -> float:
+        """The channels on all paths between hosts, divided by those on shortest paths."""
+        return int(self.loads.sum()) / max(1, self._shortest_hops)
+
+    def refuse_deadlock(self) -> None:
+        """Raise PlanError if the plan can deadlock under its flow control."""
+        refuse_deadlock(self.plan, self.cycle)
+
+    def summary(self) -> dict[str, object]:
+        """Return the plan's figures, which ``knotless plan --json`` prints.
+
+        The mean number of switches is over all ordered pairs of hosts, including a host to itself,
+        as in Table 1 of Otsuka et al. ``load_bound`` is the mean load of a channel if all pairs
+        take shortest paths: a lower bound of the largest load of any plan.
+        """
+        plan, verdict = self.plan, self.verdict
+        rules, compile_ms = self._compiled
+        return {
+            "fabric": plan.fabric.name,
+            "engine": plan.engine,
+            "select": plan.request.select,
+            "vcs": plan.vcs,
+            "vlans": plan.vlan_count,
+            "flow_control": plan.flow_control,
+            "mean_switches": verdict.mean_switches,
+            "max_switches": verdict.max_switches,
+            "max_channel_load": verdict.max_channel_load,
+            "load_bound": self._shortest_hops / max(1, len(self._working_channels)),
+            "minimal": self.is_minimal,
+            "acyclic": verdict.acyclic,
+            "cycle": verdict.cycle,
+            "routing_ms": round(plan.routing_ms, 3),
+            "compile_ms": round(compile_ms, 3),
+            "rules": rules.total,
+            "rules_max_switch": int(rules.counts.max()),
+            **(self.coverage.as_json() if self.coverage else {}),
+        }
+
+
+def refuse_deadlock(plan: Plan, cycle: Sequence[str]) -> None:
+    """Refuse a plan whose channels can wait for each other in a ``cycle``, if there is one.
+
+    Raises
+    ------
+    PlanError
+        ``cycle`` is not empty; the message names it and the remedies.
+
+    """
+    if cycle:
+        raise PlanError(
+            f"{plan.engine} on {plan.fabric.name} {verdict_text(plan.flow_control, cycle)};"
+            " choose another flow control, engine or number of virtual channels, or allow it with"
+            " --allow-deadlock (knotless.yaml: allow_deadlock: true)"
+        )

@@ -1,0 +1,99 @@
+"""What an engine did with a fabric and why, in sentences (``knotless plan --explain``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from knotless.base.engine_name import AUTO_ENGINE
+from knotless.base.flow_control import AUTO, NAMES
+from knotless.routing.default_engine import family_of
+from knotless.routing.engine import engine_named
+from knotless.routing.flow_control import waiting
+from knotless.routing.plan import Plan
+from knotless.routing.request import PlanRequest
+from knotless.verification.checked_plan import CheckedPlan
+from knotless.verification.dependencies import edges_of, longest_chain
+
+_SHARED = {
+    "default": "two sources share a VLAN if, at every switch, their paths to the same destination"
+    " use the same next hop",
+    "tree": "two sources share a VLAN if, in addition, the links of the VLAN form no loop, so that"
+    " ordinary switches can use it",
+}
+
+
+def explain(checked: CheckedPlan, requested: PlanRequest) -> Mapping[str, str]:
+    """Return sentences about a plan by topic, in the order in which to read them.
+
+    ``requested`` is the request of the user, in which the engine may be ``auto``.
+    """
+    plan = checked.plan
+    engine = engine_named(plan.engine)
+    topics = {
+        "engine": _choice(plan, requested),
+        "rule": engine.rule,
+        "paths": _paths(checked),
+        "virtual channels": _virtual_channels(plan, requested),
+        "VLANs": f"{plan.vlan_count} in use: {_SHARED[plan.request.vlans]}.",
+        "argument": engine.proof,
+        "proof": _proof(checked),
+    }
+    return {topic: text for topic, text in topics.items() if text}
+
+
+def _choice(plan: Plan, requested: PlanRequest) -> str:
+    summary = engine_named(plan.engine).summary
+    if requested.engine != AUTO_ENGINE:
+        return f"{plan.engine}, as requested: {summary}."
+    found = family_of(plan.fabric)
+    of = f"of the family {found[0].name}" if found else "of a fabric that belongs to no family"
+    return f"{plan.engine}, the default {of}: {summary}."
+
+
+def _paths(checked: CheckedPlan) -> str:
+    verdict = checked.verdict
+    length = f"{verdict.mean_switches:.2f} switches on average, {verdict.max_switches} at most"
+    if checked.is_minimal:
+        return f"All are shortest paths: {length}."
+    more = 100 * (checked.hops_over_shortest - 1)
+    return f"Not all are shortest paths ({length}); together they are {more:.1f} % longer."
+
+
+def _virtual_channels(plan: Plan, requested: PlanRequest) -> str:
+    allowed = "as many as the engine needs"
+    if requested.vcs is not None:
+        allowed = f"{requested.vcs} allowed"
+    used = f"{plan.vcs} in use ({allowed})"
+    control = NAMES[plan.flow_control]
+    if requested.flow_control != AUTO:
+        reason = f"the verdict is for {control}, as requested"
+    elif plan.vcs > 1:
+        reason = f"{control} is needed, because only it pauses each priority by itself"
+    else:
+        reason = f"{control} is enough for one"
+    joint = ""
+    if plan.vcs > 1 and plan.flow_control in ("pause", "switch"):
+        joint = " PAUSE stops all priorities of a link together, so they do not separate packets."
+    return f"{used}; {reason}.{joint}"
+
+
+def _proof(checked: CheckedPlan) -> str:
+    """Return what the check of the forwarding state found, with witnesses of a cycle."""
+    verdict, state = checked.verdict, checked.state
+    edges = np.unique(waiting(edges_of(state), verdict.flow_control), axis=0)
+    followed = f"The check followed the packets of {verdict.pairs} pairs of hosts and found"
+    if not len(edges):
+        return f"{followed} no channel that waits for another; the plan {verdict.text}."
+    found = f"{followed} {len(edges)} dependencies between {len(np.unique(edges))} virtual channels"
+    if verdict.acyclic:
+        chain = longest_chain(edges)
+        return (
+            f"{found}. They form no cycle: at most {chain} virtual channels wait for each other in"
+            f" a row, and the last one can always send. The plan {verdict.text}."
+        )
+    steps = "; ".join(
+        f"{of.packet} holds {of.held} while it waits for {of.wanted}" for of in verdict.witnesses
+    )
+    return f"{found}. {len(verdict.cycle)} of them form a cycle: {steps}. The plan {verdict.text}."

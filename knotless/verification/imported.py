@@ -1,0 +1,198 @@
+"""The verdict on an imported fabric: safe, a cycle with a packet for each step, or unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless.importers.fabric import ImportedFabric, TableFabric, Traffic
+from knotless.routing.flow_control import Edges
+from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
+from knotless.verification.dependencies import Witness, first_rows
+from knotless.verification.explain import problems_of
+
+SHOWN_MISSING = 3
+"""Missing facts in the text of a verdict."""
+
+
+@dataclass(frozen=True)
+class SentWitness(Witness):
+    """A witness, and the label with which its packets are sent: ``SL`` 3, ``DSCP`` 26."""
+
+    label: str
+    value: int
+
+    @property
+    def packet(self) -> str:
+        """The packet as text, with its label."""
+        return f"{super().packet} with {self.label} {self.value}"
+
+    def as_json(self) -> dict[str, str | int]:
+        """Return the witness as a value for :func:`json.dumps`, the label as a key of its own."""
+        values: dict[str, str | int] = asdict(self)
+        del values["label"], values["value"]
+        return {**values, self.label.lower(): self.value}
+
+
+@dataclass(frozen=True)
+class ImportedVerdict:
+    """The result of a check.
+
+    ``pairs`` are (host, destination); of ``undelivered`` ones some packet is dropped, loops,
+    arrives elsewhere, or cannot be followed. ``acyclic`` is None if it is unknown; ``missing``
+    then names the facts that would settle it. Any ``cycle`` given with None is only possible.
+    ``vcs`` are the verdicts for each virtual channel alone.
+    """
+
+    fabric: str
+    flow_control: str
+    switches: int
+    hosts: int
+    pairs: int
+    undelivered: int
+    max_channel_load: float
+    acyclic: bool | None
+    cycle: list[str]
+    witnesses: tuple[SentWitness, ...]
+    vcs: dict[str, bool]
+    missing: list[str]
+    notes: list[str]
+    problems: list[str]
+    ignored: list[str]
+
+    @property
+    def failed(self) -> int:
+        """The number of pairs between which not all is delivered."""
+        return self.undelivered
+
+    @property
+    def good(self) -> bool:
+        """Whether everything is delivered and no deadlock is possible."""
+        return self.failed == 0 and self.acyclic is True
+
+    @property
+    def text(self) -> str:
+        """The deadlock verdict as text, with the flow control."""
+        ring = " -> ".join([*self.cycle, *self.cycle[:1]])
+        if self.acyclic:
+            return f"cannot deadlock under {self.flow_control}"
+        if self.acyclic is None:
+            possible = f"; possible: {ring}" if self.cycle else ""
+            more = len(self.missing) - SHOWN_MISSING
+            named = "; ".join(self.missing[:SHOWN_MISSING]) + (f"; {more} more" * (more > 0))
+            return (
+                f"UNKNOWN whether it can deadlock under {self.flow_control}:"
+                f" missing {named}{possible}"
+            )
+        return f"CAN DEADLOCK under {self.flow_control}: {ring}"
+
+    def as_json(self) -> dict[str, object]:
+        """Return the verdict as plain values."""
+        return asdict(self)
+
+
+def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
+    """Return the verdict on a fabric that was read from files."""
+    dependencies = [traffic.state.dependencies for traffic in imported.traffics]
+    rows = np.concatenate([np.empty((0, 6), dtype=np.int64), *dependencies])
+    causes, ends = imported.waits(rows)
+    edges = np.stack([virtual_channel(*ends[:, :2].T), virtual_channel(*ends[:, 2:].T)], 1)
+    cycle = find_cycle(edges)
+    unknown = sorted({gap for traffic in imported.traffics for gap in _met(imported, traffic)})
+    findings = imported.findings
+    missing = [*findings.doubts] if cycle else [*findings.gaps, *unknown]
+    names = cycle_names(imported.channels, cycle)
+    if not cycle and imported.management:
+        findings.note(_with_management(imported, dependencies))
+    counted = [traffic.state for traffic in imported.traffics if traffic.counted]
+    load = float(np.sum([state.loads for state in counted], axis=0).max(initial=0.0))
+    return ImportedVerdict(
+        fabric=imported.fabric.name,
+        flow_control=imported.flow_control,
+        switches=len(imported.fabric.switches),
+        hosts=len(imported.fabric.hosts),
+        pairs=imported.pairs,
+        undelivered=sum(state.core.undelivered for state in counted),
+        max_channel_load=int(load) if load.is_integer() else load,
+        acyclic=None if missing else not cycle,
+        cycle=names,
+        witnesses=tuple(_witnesses(imported, rows, causes[first_rows(edges, cycle)], names)),
+        vcs=dict(_by_vc(ends, edges)),
+        missing=missing,
+        notes=[*findings.notes],
+        problems=[
+            *(line for state in counted for line in problems_of(state)),
+            *findings.problems,
+        ],
+        ignored=list(imported.ignored),
+    )
+
+
+def _with_management(imported: ImportedFabric, dependencies: Sequence[Edges]) -> str:
+    """Describe whether packets to switches themselves can close a cycle together with others."""
+    more = [traffic.state.dependencies for traffic in imported.management]
+    _, ends = imported.waits(np.concatenate([*dependencies, *more]))
+    edges = np.stack([virtual_channel(*ends[:, :2].T), virtual_channel(*ends[:, 2:].T)], 1)
+    cycle = cycle_names(imported.channels, find_cycle(edges))
+    if not cycle:
+        return "packets to the switches' own LIDs close no cycle either"
+    ring = " -> ".join([*cycle, cycle[0]])
+    return f"packets to the switches' own LIDs, which are not judged, can close a cycle: {ring}"
+
+
+def _by_vc(ends: NDArray[np.int64], edges: NDArray[np.int64]) -> Iterator[tuple[str, bool]]:
+    """Yield each virtual channel in use with whether packets that stay in it close no cycle."""
+    for vc in np.unique(ends[:, [1, 3]]).tolist():
+        inside = (ends[:, 1] == vc) & (ends[:, 3] == vc)
+        yield str(vc), not find_cycle(edges[inside])
+
+
+def _met(imported: ImportedFabric, traffic: Traffic) -> Iterable[str]:
+    """Yield what packets met that is not known."""
+    if not isinstance(imported, TableFabric):
+        return  # its reader has described them in the findings
+    names = imported.channels.names
+    for at, text in traffic.state.core.problems:
+        kind, *ports = text.split()
+        shown = [imported.channels.port_name(at, int(port)) for port in ports]
+        if kind == "port":
+            yield f"what port {shown[0]} of {names[at]} leads to"
+        elif kind == "ports":
+            yield f"the virtual channel from {shown[0]} to {shown[1]} at {names[at]}"
+        else:
+            yield f"what {names[at]} does with some destinations"
+
+
+def _witnesses(
+    imported: ImportedFabric, rows: Edges, causes: Iterable[int], names: Sequence[str]
+) -> Iterator[SentWitness]:
+    """Yield a packet for each step of the cycle ``names``.
+
+    ``causes`` are the steps' places in ``rows``, the dependencies of all traffics one after the
+    other.
+    """
+    ends = np.cumsum([len(traffic.state.dependencies) for traffic in imported.traffics])
+    for place, row in enumerate(causes):
+        traffic = imported.traffics[int(np.searchsorted(ends, row, side="right"))]
+        source, destination = rows[row, 4:].tolist()
+        yield SentWitness(
+            names[place],
+            names[(place + 1) % len(names)],
+            imported.fabric.hosts[source].name,
+            traffic.state.destination_name(destination),
+            imported.label,
+            traffic.sent_as(source, destination),
+        )
+
+
+def traffic_for(imported: ImportedFabric, source: str, destination: str) -> Traffic:
+    """Return the first traffic in which ``source`` sends to ``destination``."""
+    index = imported.fabric.host_index
+    if source in index and destination in index:
+        for traffic in imported.traffics:
+            if traffic.state.trace(source, destination).hops:
+                return traffic
+    return imported.traffics[0]

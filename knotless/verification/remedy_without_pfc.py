@@ -1,0 +1,62 @@
+"""A remedy that gives up losslessness: links on which PFC is disabled for a priority."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless.importers.fabric import TableFabric
+from knotless.routing.flow_control import Edges
+from knotless.routing.graphs.channels import VCS_PER_CHANNEL
+from knotless.routing.graphs.dependencies import find_cycle, virtual_channel
+from knotless.verification.remedy_priorities import pauses_of
+
+MOST_LINKS = 500
+"""More links are not a remedy."""
+
+
+def without_pfc(imported: TableFabric) -> tuple[TableFabric, list[tuple[int, int]]] | None:
+    """Return the fabric without PFC on some links, and these as (channel, priority).
+
+    Of a cycle, the link with the fewest packets of others is taken, until there is no cycle. No
+    link can be left out of the result. Returns None if the links have no PFC settings.
+    """
+    if imported.pausing is None:
+        return None
+    dependencies = np.concatenate([traffic.state.dependencies for traffic in imported.traffics])
+    load = np.sum([traffic.state.loads for traffic in imported.traffics], axis=0)
+    reverse = imported.channels.reverse
+    load = load + load[reverse]
+    taken: list[tuple[int, int]] = []
+    while True:
+        cycle = _cycle(imported, dependencies, taken)
+        if not cycle:
+            break
+        if len(taken) >= MOST_LINKS:
+            return None
+        nodes = [divmod(node, VCS_PER_CHANNEL) for node in cycle]
+        channel, priority = min(nodes, key=lambda of: (load[of[0]], of))
+        taken.append((min(channel, int(reverse[channel])), priority))
+    for link in list(taken):
+        fewer = [of for of in taken if of != link]
+        if not _cycle(imported, dependencies, fewer):
+            taken = fewer
+    return imported.with_pauses(_pausing(imported, taken)), sorted(taken)
+
+
+def _pausing(imported: TableFabric, taken: Iterable[tuple[int, int]]) -> NDArray[np.bool_]:
+    pausing = pauses_of(imported)
+    for channel, priority in taken:
+        pausing[[channel, imported.channels.reverse[channel]], priority] = False
+    return pausing
+
+
+def _cycle(
+    imported: TableFabric, dependencies: Edges, taken: Iterable[tuple[int, int]]
+) -> list[int]:
+    _, ends = imported.with_pauses(_pausing(imported, taken)).waits(dependencies)
+    return find_cycle(
+        np.stack([virtual_channel(*ends[:, :2].T), virtual_channel(*ends[:, 2:].T)], 1)
+    )

@@ -1,0 +1,156 @@
+"""The terminal view of a running fabric: the data of its page as text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar, Protocol
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import DataTable, Footer, Static
+
+from knotless.web.feed import Feed
+
+REFRESH_S = 0.5
+COLUMNS = ("channel", "from", "to", "prio", "load %", "paused %", "queue", "buffer", "dropped")
+SORTS = ("load", "paused", "queue", "name")
+_KEYS = {"load": 4, "paused": 5, "queue": 6}
+
+Line = tuple[str, str, str, int, float, float, int, int, int]
+
+
+class Source(Protocol):
+    """What fills a feed."""
+
+    @property
+    def feed(self) -> Feed:
+        """The feed."""
+
+    async def run(self) -> None:
+        """Fill the feed until cancelled."""
+
+
+class Top(App[None]):
+    """Channels, busiest first, above them the state of the fabric and a deadlock if there is one.
+
+    ``source`` is sampled as long as the view is open.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "quit", "Quit"),
+        Binding("s", "sort", "Sort by load, paused, queue, name"),
+        Binding("i", "idle", "Show or hide idle channels"),
+    ]
+    CSS = "#state, #knot { height: auto; padding: 0 1; } #knot { color: red; text-style: bold; }"
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self._source = source
+        self._sort = SORTS[0]
+        self._idle = False
+
+    def compose(self) -> ComposeResult:
+        """Lay out the view."""
+        yield Static(id="state", markup=False)
+        yield Static(id="knot", markup=False)
+        yield DataTable(cursor_type="row", zebra_stripes=True)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Begin to sample."""
+        self.query_one(DataTable).add_columns(*COLUMNS)
+        self.run_worker(self._source.run(), exit_on_error=True)
+        self.set_interval(REFRESH_S, self.show)
+
+    def action_sort(self) -> None:
+        """Sort by the next criterion."""
+        self._sort = SORTS[(SORTS.index(self._sort) + 1) % len(SORTS)]
+        self.show()
+
+    def action_idle(self) -> None:
+        """Show or hide channels on which nothing happens."""
+        self._idle = not self._idle
+        self.show()
+
+    def show(self) -> None:
+        """Show the latest frame."""
+        feed = self._source.feed
+        frame = self._last_frame()
+        lines = ordered(lines_of(feed.picture(), frame, idle=self._idle), self._sort)
+        self.query_one("#state", Static).update("\n".join(state_lines(feed.state)))
+        self.query_one("#knot", Static).update("\n".join(knot_lines(frame)))
+        table = self.query_one(DataTable)
+        row = table.cursor_row
+        table.clear()
+        knot = set() if frame is None or frame["knot"] is None else set(frame["knot"]["members"])
+        for line in lines:
+            held = any(f"{line[0]}/{priority}" in knot for priority in (line[3], 0))
+            style = "bold red" if held else "yellow" if line[5] > 0 else ""
+            table.add_row(*(Text(str(cell), style=style) for cell in line))
+        table.move_cursor(row=min(row, max(0, len(lines) - 1)))
+
+    def _last_frame(self) -> dict[str, Any] | None:
+        history = self._source.feed.history
+        found = json.loads(history.frames(max(0, history.end - 1), 1))
+        return found[0] if found else None
+
+
+def lines_of(
+    picture: dict[str, Any], frame: dict[str, Any] | None, *, idle: bool = False
+) -> list[Line]:
+    """Return the lines of the table, in the order of the channels."""
+    dropped = {} if frame is None else {entry[0]: entry[1] for entry in frame["drops"]}
+    rows: dict[int, list[Any]] = {}
+    for row in () if frame is None else frame["rows"]:
+        rows.setdefault(row[0], []).append(row)
+    lines: list[Line] = []
+    for i, channel in enumerate(picture["channels"]):
+        nothing = [(i, 0, 0, 0, 0, 0)] if idle or i in dropped else []
+        for _, priority, load, paused, queue, buffer in rows.get(i, nothing):
+            ends = (channel["name"], channel["from"], channel["to"])
+            counted = (load / 10, paused / 10, queue, buffer, dropped.get(i, 0))
+            lines.append((*ends, priority, *counted))
+    return lines
+
+
+def ordered(lines: list[Line], by: str) -> list[Line]:
+    """Return the lines sorted by one of :data:`SORTS`; ``name`` keeps the order of channels."""
+    column = _KEYS.get(by)
+    if column is None:
+        return lines
+    return sorted(lines, key=lambda line: -float(line[column]))
+
+
+def state_lines(state: dict[str, Any]) -> list[str]:
+    """Return one line for fabric, controller and emulator, then their problems."""
+    lines = []
+    for part in ("fabric", "controller", "emulator"):
+        found = state.get(part)
+        if found is None:
+            continue
+        if "why" in found:
+            lines.append(f"{part}: {found['why']}")
+        elif part == "controller":
+            ready = "ready" if found["ready"] else "installing rules"
+            lines.append(f"controller: {ready}, {found['engine']}, {found['flow_control']}")
+        elif part == "emulator":
+            lines.append(f"emulator: {'valid' if found['valid'] else 'not valid'}")
+        else:
+            lines.append(f"fabric: {found['name']}")
+        lines += [f"problem: {text}" for text in found.get("problems") or ()]
+    return lines
+
+
+def knot_lines(frame: dict[str, Any] | None) -> list[str]:
+    """Return the explanation of a deadlock: who waits for whom, with which flows."""
+    knot = None if frame is None else frame["knot"]
+    if knot is None:
+        return []
+    cycle = knot["cycle"]
+    lines = [f"DEADLOCK since {knot['since_us'] / 1e6:.3f} s of virtual time:"]
+    for channel, wanted in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
+        flows = [f"{flow['from']} to {flow['to']}" for flow in knot["waiting"].get(channel, ())]
+        holds = f"; it holds {', '.join(flows[:4])}" if flows else ""
+        lines.append(f"  {channel} waits for {wanted}{holds}")
+    return lines

@@ -1,1 +1,0 @@
-"""Labs for students, each with a sheet, a skeleton, a solution and a checker."""

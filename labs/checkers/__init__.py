@@ -1,1 +1,0 @@
-"""The checkers of the labs, one module each: see :mod:`labs.lab`."""

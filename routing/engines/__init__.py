@@ -1,1 +1,0 @@
-"""Routing engines, one module each; :mod:`routing.engine` finds them."""

@@ -1,0 +1,64 @@
+"""What ``pyproject.toml`` cannot state of a build: Rust programs, data, the wheel's tag."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).resolve().parent
+COPIED = ("labs", "experiments")
+"""Folders of which the package has a copy, so that it does without the checkout."""
+
+
+class Build(build_py):
+    """Build the Rust programs first, so that they are part of the package."""
+
+    def run(self) -> None:
+        """Build, and add copies of the folders that users read."""
+        subprocess.run([ROOT / "tools" / "native.sh"], check=True)
+        if not self.editable_mode:
+            shutil.rmtree(self.build_lib, ignore_errors=True)  # files that are gone by now
+        super().run()
+        if self.editable_mode:
+            return
+        shutil.copy(ROOT / "tools" / "compat" / "knotless_controller.pth", self.build_lib)
+        for name in COPIED:
+            target = Path(self.build_lib, "knotless", "_data", name)
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(
+                ROOT / name, target, ignore=shutil.ignore_patterns("__pycache__", "*.pyc")
+            )
+
+
+class Wheel(bdist_wheel):
+    """One wheel for all versions of Python from 3.11 on: the extension uses the stable ABI."""
+
+    def finalize_options(self) -> None:
+        """Set the tag."""
+        super().finalize_options()
+        self.root_is_pure = False
+        self.py_limited_api = "cp311"
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """Return the tag; the extension is not one that setuptools has built."""
+        return ("cp311", "abi3", super().get_tag()[2])
+
+
+class Binary(Distribution):
+    """A distribution with programs for one architecture."""
+
+    def has_ext_modules(self) -> bool:
+        """Have the files installed where those of an architecture belong."""
+        return True
+
+
+commands: dict[str, Any] = {"build_py": Build, "bdist_wheel": Wheel}
+cargo = tomllib.loads((ROOT / "core" / "Cargo.toml").read_text(encoding="utf-8"))
+setup(version=cargo["workspace"]["package"]["version"], cmdclass=commands, distclass=Binary)

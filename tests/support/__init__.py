@@ -1,0 +1,7 @@
+"""What tests share: models, generators, running fabrics, files of other fabrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]

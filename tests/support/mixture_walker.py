@@ -1,0 +1,136 @@
+"""A second, slow tracer of frames while rules are changed, which shares no code with the project's.
+
+It follows every frame through every order of rule sets that it can meet. Time has phases: in phase
+q each switch holds rule set q - 1 or q, and a frame may stay anywhere for any number of phases.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+
+from tests.support.cycles import has_cycle
+from tests.support.independent import Packet, RuleTracer, _num
+
+BROADCAST = "ff:ff:ff:ff:ff:ff"
+Node = tuple[str, int, int]
+"""A switch, the port on which it sends, and the priority."""
+Outcome = tuple[str, ...]
+"""The hosts that get a copy, sorted, or one of these for a copy: it comes back as it was, arrives
+tagged, or leaves on a port behind which nothing is."""
+LOOP = "(loop)"
+TAGGED = "(tagged)"
+CUT = "(cut)"
+
+
+class MixtureWalker:
+    """Frames through the rule files of several folders, which are installed one after the other."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.rules = [RuleTracer(folder) for folder in folders]
+        self.fabric, self.peer = self.rules[0].fabric, self.rules[0].peer
+        files = [folder / "tags.json" for folder in folders]
+        self.tags = [json.loads(of.read_text()) if of.exists() else None for of in files]
+        self.edges: set[tuple[Node, Node]] = set()
+        self._known: dict[tuple[object, ...], list[tuple[int, Packet]]] = {}
+
+    def outcomes(self, source: str, destination: str) -> set[Outcome]:
+        """Return all possible fates of a frame from one host to another, or to all (``all``)."""
+        hosts = {host["name"]: host for host in self.fabric["hosts"]}
+        sender = hosts[source]
+        mac = BROADCAST if destination == "all" else hosts[destination]["mac"]
+        found: set[Outcome] = set()
+        for phase in range(1, max(2, len(self.rules))):
+            for tags in {id(of): of for of in self.tags[max(0, phase - 1) : phase + 1]}.values():
+                vlan = None
+                if tags is not None:
+                    vlan = tags[source].get(mac, tags[source]["default"])
+                packet = {
+                    "eth_dst": _num(mac),
+                    "eth_src": _num(sender["mac"]),
+                    "eth_type": 0x0806 if destination == "all" else 0x0800,
+                    "vlan": vlan,
+                    "pcp": 0,
+                }
+                place = (sender["switch"], sender["port"])
+                found |= self._from(place, packet, phase, None, frozenset())
+        return found
+
+    def _from(
+        self,
+        place: tuple[str, int],
+        packet: Packet,
+        phase: int,
+        held: Node | None,
+        before: frozenset[object],
+    ) -> set[Outcome]:
+        here = (*place, packet["vlan"], packet["pcp"], phase)
+        if here in before:
+            return {(LOOP,)}
+        found: set[Outcome] = set()
+        for now in range(phase, max(2, len(self.rules))):
+            for rules in {max(0, now - 1), min(now, len(self.rules) - 1)}:
+                copies = self._copies(rules, place, packet)
+                fates = [
+                    self._copy(place[0], port, copy, now, held, before | {here})
+                    for port, copy in copies
+                ]
+                found |= {tuple(sorted(sum(parts, ()))) for parts in product(*fates)}
+        return found
+
+    def _copies(
+        self, rules: int, place: tuple[str, int], packet: Packet
+    ) -> list[tuple[int, Packet]]:
+        key = (rules, place, *packet.values())
+        if key not in self._known:
+            self._known[key] = self.rules[rules].switch(*place, packet)
+        return self._known[key]
+
+    def _copy(
+        self,
+        switch: str,
+        port: int,
+        packet: Packet,
+        phase: int,
+        held: Node | None,
+        before: frozenset[object],
+    ) -> set[Outcome]:
+        there, there_port = self.peer.get((switch, port), (CUT, None))
+        if there == CUT:
+            return {(CUT,)}
+        if there_port is None:
+            return {(there if packet["vlan"] is None else TAGGED,)}
+        node = (switch, port, packet["pcp"])
+        if held is not None:
+            self.edges.add((held, node))
+        headers = {name: packet[name] for name in ("eth_dst", "eth_src", "eth_type", "vlan", "pcp")}
+        return self._from((there, there_port), headers, phase, node, before)
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yield all pairs of different hosts."""
+        names = [host["name"] for host in self.fabric["hosts"]]
+        yield from ((a, b) for a in names for b in names if a != b)
+
+    def failed_pairs(self) -> set[tuple[str, str]]:
+        """Return the pairs for which some fate is not one untagged copy at the destination."""
+        return {(a, b) for a, b in self.pairs() if self.outcomes(a, b) != {(b,)}}
+
+    def wrong_receivers(self) -> tuple[int, bool]:
+        """Return the receivers with a wrong number of broadcast copies, and whether any loops."""
+        names = [host["name"] for host in self.fabric["hosts"]]
+        wrong, loops = 0, False
+        for source in names:
+            fates = [Counter(outcome) for outcome in self.outcomes(source, "all")]
+            wrong += sum(any(f[name] != (name != source) for f in fates) for name in names)
+            loops |= any(fate[LOOP] or fate[TAGGED] for fate in fates)
+        return wrong, loops
+
+    def has_cycle(self, flow_control: str = "pfc") -> bool:
+        """Whether channels of the frames followed so far can wait for each other in a circle."""
+        waits = self.edges
+        if flow_control == "pause":
+            waits = {(a[:2] + (0,), b[:2] + (0,)) for a, b in waits}
+        return has_cycle(waits)

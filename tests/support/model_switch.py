@@ -1,0 +1,126 @@
+"""Models of switches that are slow and lose their connections, for tests of the controller.
+
+A session takes a random number of turns of the green threads for whatever it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any
+
+from ryu.controller.handler import DEAD_DISPATCHER
+from ryu.lib import hub
+
+from knotless.controller.not_admitted import Admission
+from knotless.controller.planning import Planned
+from knotless.controller.southbound.conductor import Pace
+from knotless.controller.southbound.session import SwitchGoneError
+from knotless.controller.steps import Change, Changes, FoundGroup, FoundRule, RuleChange
+from knotless.forwarding.openflow.rules import Group, Rule
+
+PACE = Pace(lambda of, *task: of(*task), drain_interval_s=0, retry_s=0)
+UP, DOWN = (SimpleNamespace(config=0, state=state) for state in (0, 1))
+
+
+class ModelSwitch:
+    """What a switch holds, whoever is connected to it."""
+
+    def __init__(self, dpid: int, ports: Iterable[int] = (1, 2, 3)) -> None:
+        self.dpid = dpid
+        self.rules: dict[Any, Rule] = {}
+        self.groups: dict[int, Group] = {}
+        self.ports = dict.fromkeys(ports, UP)
+        self.counters = dict.fromkeys(self.ports, (0, 0))
+
+    def apply(self, change: Change) -> None:
+        if isinstance(change, RuleChange):
+            if change.command == "delete":
+                self.rules.pop(change.rule.key, None)
+            else:
+                self.rules[change.rule.key] = change.rule
+        elif change.command == "delete":
+            self.groups.pop(change.group.group_id, None)
+        else:
+            self.groups[change.group.group_id] = change.group
+
+
+class ModelSession:
+    """A connection; each of its methods takes a random number of turns, or finds it ended."""
+
+    def __init__(self, datapath: Any) -> None:
+        self.datapath = datapath
+        self.lock = hub.Semaphore()
+        self.gone = False
+
+    def wait(self) -> None:
+        for _ in range(self.datapath.dice.randrange(4)):
+            hub.sleep(0)
+        if self.gone or self.datapath.state == DEAD_DISPATCHER:
+            raise SwitchGoneError("the connection is over")
+
+    def rules(self) -> list[FoundRule]:
+        self.wait()
+        held = self.datapath.switch.rules
+        found = [FoundRule(r.table, r.priority, r.match, r.cookie, r) for r in held.values()]
+        self.wait()
+        return found
+
+    def groups(self) -> list[FoundGroup]:
+        self.wait()
+        held = self.datapath.switch.groups
+        return [FoundGroup(number, group) for number, group in held.items()]
+
+    def change(self, changes: tuple[Change, ...]) -> list[tuple[Change | None, str]]:
+        for change in changes:
+            if self.datapath.dice.random() < 0.1:
+                self.wait()
+            self.datapath.switch.apply(change)
+        self.wait()
+        return []
+
+    def change_at_once(self, changes: Iterable[Change]) -> list[tuple[Change | None, str]]:
+        together = list(changes)
+        self.wait()
+        for change in together:
+            self.datapath.switch.apply(change)
+        self.wait()
+        return []
+
+    def port_counters(self) -> dict[int, tuple[int, int]]:
+        self.wait()
+        return dict(self.datapath.switch.counters)
+
+    def admission(self) -> Admission:
+        self.wait()
+        return Admission(0, {}, {})
+
+    def answers(self, _timeout_s: float) -> bool:
+        try:
+            self.wait()
+        except SwitchGoneError:
+            return False
+        return True
+
+    def end(self) -> None:
+        self.gone = True
+
+
+class Reports:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.kinds: list[str] = []
+        self.failed: list[str] = []
+
+    def tell(self, kind: str, **fields: Any) -> None:
+        self.kinds.append(kind)
+        if kind == "failures":
+            self.failed = fields["failed"]
+
+    def installed(self, _changes: Changes, seconds: float) -> None:
+        assert seconds >= 0
+
+    def changed(self, way: Planned, seconds: float) -> None:
+        assert seconds >= 0
+        assert way.change.proven

@@ -1,0 +1,35 @@
+"""The page's server in a thread of a test, so that the test can change what it reads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from knotless.web.serve import Server, listen
+
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+"""Root cannot use the sandbox; SwiftShader is WebGL without a graphics processor."""
+START_LIMIT_S = 20.0
+
+
+@contextmanager
+def served(source: Any, port: int = 0) -> Iterator[str]:
+    """Serve the page of a source, and yield its address."""
+    listener = listen("127.0.0.1", port)
+    server = Server(source, source.feed, "127.0.0.1")
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    try:
+        deadline = time.monotonic() + START_LIMIT_S
+        while not server.started:
+            assert time.monotonic() < deadline, "the server does not start"
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()

@@ -1,0 +1,81 @@
+"""Small random fabrics from a seeded random generator."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from knotless.base.errors import FabricError
+from knotless.topologies import Fabric, Host, Link, Switch
+from knotless.topologies.numbering import host_ip, host_mac
+from knotless.topologies.validate import validate
+
+first_seed = 0
+"""Added to all seeds; :mod:`tests.prove_changes` repeats tests with other ones."""
+drawn = 0
+"""How many generators :func:`seeded` has made."""
+
+
+def seeded(seeds: Iterable[int]) -> Iterator[tuple[int, random.Random]]:
+    """Yield each seed and a random generator that starts from it."""
+    global drawn
+    for seed in seeds:
+        drawn += 1
+        yield seed, random.Random(first_seed + seed)  # noqa: S311 - it only has to be repeatable
+
+
+def small_fabric(pick: random.Random, *, most_switches: int = 6, most_hosts: int = 6) -> Fabric:
+    """Return a connected fabric: a random tree and a few more links, hosts anywhere."""
+    count = pick.randint(2, most_switches)
+    ends = [(pick.randrange(i), i) for i in range(1, count)]
+    known = {frozenset(pair) for pair in ends}
+    for _ in range(pick.randint(0, count)):
+        pair = tuple(pick.sample(range(count), 2))
+        if frozenset(pair) not in known:
+            known.add(frozenset(pair))
+            ends.append((pair[0], pair[1]))
+    port = [0] * count
+    hosts = []
+    at = pick.choices(range(count), k=pick.randint(2, most_hosts))
+    for number, switch in enumerate(sorted(at), 1):
+        port[switch] += 1
+        address = (switch + 1, port[switch])
+        hosts.append(
+            Host(
+                f"h{number}", host_mac(*address), host_ip(*address), f"s{switch + 1}", port[switch]
+            )
+        )
+    links = []
+    for a, b in ends:
+        port[a] += 1
+        port[b] += 1
+        links.append(Link(f"s{a + 1}", port[a], f"s{b + 1}", port[b]))
+    switches = tuple(Switch(f"s{i}", i) for i in range(1, count + 1))
+    return Fabric("random", switches, tuple(hosts), tuple(links))
+
+
+def two_fabrics(pick: random.Random, **most: int) -> tuple[Fabric, Fabric]:
+    """Return two connected fabrics that share hosts: parts of a random one, often different."""
+    whole = small_fabric(pick, **most)
+    while True:
+        first, second = part_of(whole, pick), part_of(whole, pick)
+        if first and second and set(first.hosts) & set(second.hosts):
+            return first, second
+
+
+def part_of(whole: Fabric, pick: random.Random) -> Fabric | None:
+    """Return ``whole`` without some of its parts, or None if that is no fabric."""
+    gone = [of for of in whole.switches if pick.random() < 0.15]
+    names = {switch.name for switch in gone}
+    part = replace(
+        whole,
+        switches=tuple(of for of in whole.switches if of not in gone),
+        hosts=tuple(of for of in whole.hosts if of.switch not in names and pick.random() > 0.15),
+        links=tuple(of for of in whole.links if not {of.a, of.b} & names and pick.random() > 0.2),
+    )
+    try:
+        validate(part)
+    except FabricError:
+        return None
+    return part

@@ -1,0 +1,11 @@
+"""What tests of a change of routes share."""
+
+from __future__ import annotations
+
+from knotless.controller.transition import Transition
+
+
+def confirm_all(transition: Transition) -> None:
+    """Have all switches confirm that they hold the rules of the current step."""
+    for name in transition.waiting:
+        transition.confirm(name)

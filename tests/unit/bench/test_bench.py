@@ -1,0 +1,54 @@
+"""Assumptions of the benchmark: the pairs, the hops between them, and the fair share."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from bench import __main__ as command
+from bench.emulation import ROUTING, Measurement, fair_share_mbps, hops, pairs, torus
+from knotless.routing.plan import make_plan
+
+
+@pytest.mark.parametrize("each", [1, 4])
+def test_no_flows_of_different_switches_share_a_channel(each: int) -> None:
+    fabric = torus(each)
+    plan = make_plan(fabric, ROUTING)
+    names = [host.name for host in fabric.hosts]
+    sources: dict[tuple[str, int], set[str]] = {}
+    flows: Counter[tuple[str, int]] = Counter()
+    for a, b in pairs(fabric):
+        for hop in plan.path(names[a], names[b])[:-1]:
+            sources.setdefault((hop.switch, hop.out_port), set()).add(fabric.hosts[a].switch)
+            flows[hop.switch, hop.out_port] += 1
+    assert all(len(switches) == 1 for switches in sources.values())
+    assert set(flows.values()) == {each}
+    assert hops(fabric) == 4
+
+
+@pytest.mark.parametrize("each", [1, 4])
+def test_every_host_sends_and_receives_once(each: int) -> None:
+    found = pairs(torus(each))
+    hosts = list(range(16 * each))
+    assert sorted(a for a, _ in found) == sorted(b for _, b in found) == hosts
+    assert found[0] == (0, 5 * each)
+
+
+def test_the_fair_share_is_the_lines_by_the_flows_on_it() -> None:
+    assert fair_share_mbps(torus(1), 20) == pytest.approx(20 * 1472 / 1542)
+    assert fair_share_mbps(torus(4), 20) == pytest.approx(20 * 1472 / 1542 / 4)
+
+
+def test_the_summary_takes_only_good_measurements_as_best() -> None:
+    def one(rate: float, of_theory: float, stretch: float, valid: bool = True) -> Measurement:
+        return Measurement(
+            "emulated", 16, rate, 1, 1, of_theory, 1000 * rate, stretch, valid, 0, {}
+        )
+
+    summary = command.summary([one(10, 1.0, 1.0), one(20, 0.995, 1.04), one(30, 1.0, 1.2)])
+    assert summary["emulated_16_highest_rate_mbps"] == 20
+    assert summary["emulated_16_hops_per_s"] == 20_000
+    assert summary["emulated_16_most_hops_per_s"] == 30_000
+    assert not one(10, 0.98, 1.0).good
+    assert not one(10, 1.0, 1.0, valid=False).good

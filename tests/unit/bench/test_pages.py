@@ -1,0 +1,135 @@
+"""Tables of benchmarks on pages are those of the stored runs, and say what the runs say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import failover, pages, plan, repairs_table, routing, simulation
+from bench.entry import machine_line, merged, merged_into
+from knotless.experiments.framework import page_parts
+from knotless.experiments.framework.page_parts import PartError
+from knotless.experiments.reproduction import inserts
+from knotless.results.machine import machine
+from tests import measure_page
+from tests.support import REPOSITORY
+
+DOCS = REPOSITORY / "docs"
+
+
+def stored(name: str) -> dict[str, Any]:
+    run: dict[str, Any] = json.loads((DOCS / "benchmarks" / f"{name}.json").read_text())
+    return run
+
+
+@pytest.mark.parametrize("name", pages.PAGES)
+def test_tables_are_those_of_the_stored_runs(name: str) -> None:
+    text = (DOCS / name).read_text()
+    assert pages.written(text) == text
+
+
+def test_every_stored_run_is_on_one_page() -> None:
+    files = sorted(path.stem for path in (DOCS / "benchmarks").glob("*.json"))
+    shown = [part for name in pages.PAGES for part in page_parts.names((DOCS / name).read_text())]
+    assert sorted(shown) == sorted([*files, pages.HOW_LONG])
+    assert files == sorted(pages.TABLES)
+
+
+def test_every_part_of_a_page_is_written_by_a_command() -> None:
+    known = {DOCS / name for name in (*pages.PAGES, *inserts.PAGES)}
+    written = {path for path in DOCS.rglob("*.md") if page_parts.names(path.read_text())}
+    assert written == known
+
+
+def test_an_unknown_table_is_refused() -> None:
+    with pytest.raises(PartError, match="figures 'nothing': there are controller"):
+        pages.written("<!-- figures: nothing -->\n<!-- end of figures -->")
+
+
+def test_runs_have_all_cases() -> None:
+    routed = [(row["fabric"], row["engine"]) for row in stored("routing")["rows"]]
+    assert routed == [(spec, ours) for spec, pairs in routing.ROWS.items() for ours, _ in pairs]
+    assert len(stored("plan")["rows"]) == len(plan.CASES)
+    assert len(stored("simulation")["rows"]) == len(simulation.CASES)
+    assert len(stored("failover")["rows"]) == 2 * len(failover.FABRICS)
+    assert set(stored("page-browser")["replay"]) == set(measure_page.CONFIGURATIONS)
+
+
+def test_the_load_of_the_machine_is_shown_as_it_was_stored() -> None:
+    of = {"cores": 2, "cpu": "A", "memory_mib": 2048, "system": "Linux", "kernel": "6.1-x"}
+    run: dict[str, Any] = {"machine": {**of, "load_1min": 0.25}}
+    assert machine_line(run) == "Machine: 2 cores (A), 2.0 GiB, Linux 6.1; load 0.2 after the run."
+    run["load_1min_after"] = 1.5
+    assert machine_line(run).endswith("load 0.2 before the run and 1.5 after it.")
+    run["rows"] = [{"load_1min": 2.0}, {"load_1min": 0.1}]
+    assert machine_line(run).endswith("load 0.1 to 2.0 when the rows were measured.")
+    run["rows"] = [{"cpu": "B"}, {}, {"cpu": "B"}]
+    assert machine_line(run).startswith("Machine: 2 cores (B or A), 2.0 GiB")
+
+
+def test_rows_keep_the_processor_on_which_they_were_measured(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps({"machine": {"cpu": "A"}, "rows": [{"case": 1}, {"case": 2}]}))
+    here = machine()["cpu"]
+    rows = [{"case": 1, "cpu": "A"}, {"case": 2, "cpu": here}]
+    assert merged_into(file, [{"case": 2}], ["case"]) == rows
+    assert merged_into(tmp_path / "none", [{"case": 2}], ["case"]) == rows[1:]
+
+
+def routed(ours_ms: float | None, opensm_ms: float | None, failure: str = "") -> dict[str, Any]:
+    ours = {"routing_ms": ours_ms, "vcs": 1, "max_channel_load": 1000}
+    theirs = {"routing_ms": opensm_ms, "virtual_lanes": None, "max_channel_load": 7}
+    return {
+        **{"fabric": "ring,4", "engine": "dor", "load_bound": 3.0, "opensm_engine": "updn"},
+        "ours": None if ours_ms is None else ours,
+        "opensm": {**theirs, "failure": failure},
+    }
+
+
+def test_rows_in_which_opensm_is_earlier_are_named() -> None:
+    of = {"cores": 2, "cpu": "A", "memory_mib": 2048, "system": "Linux", "kernel": "6.1"}
+    rows = [
+        routed(2.0, 1.0),
+        routed(1.0, 12.34),
+        routed(2.0, 1.0, "fails"),
+        routed(2.0, None, "not finished after 100 s"),
+        routed(2.0, None, "crashed by signal 11"),
+        routed(None, 1.0),
+    ]
+    table = routing.table_of({"machine": {**of, "load_1min": 0.1}, "rows": rows})
+    assert table[2:8] == [
+        "| ring,4 | 3 | dor | 2.00 | 1 | 1,000 | updn | 1.00 |  | 7 |",
+        "| ring,4 | 3 | dor | 1.00 | 1 | 1,000 | updn | 12.3 |  | 7 |",
+        "| ring,4 | 3 | dor | 2.00 | 1 | 1,000 | updn | 1.00 |  | fails |",
+        "| ring,4 | 3 | dor | 2.00 | 1 | 1,000 | updn |  |  | not finished |",
+        "| ring,4 | 3 | dor | 2.00 | 1 | 1,000 | updn |  |  | crashed |",
+        "| ring,4 | 3 | dor |  |  | refused | updn | 1.00 |  | 7 |",
+    ]
+    assert table[-1].startswith(
+        "Both sides have routes in 2 of 6 rows; OpenSM's are earlier in 1: `updn` on `ring,4`."
+    )
+
+
+def test_new_rows_replace_those_of_the_same_case() -> None:
+    stored = [{"fabric": spec, "engine": "dor"} for spec in ("mesh,4,4,hosts=4", "lsft,7")]
+    new = [{"fabric": "lsft,7", "engine": e} for e in ("lsft", "dor")]
+    new += [{"fabric": "lsft,3", "engine": "dor"}]
+    rows = merged(stored, new, ["fabric"])
+    assert rows == [stored[0], *new]
+    assert routing.in_order(rows) == [stored[0], new[2], new[0], new[1]]
+
+
+def test_kinds_of_repairs_are_counted_in_three_groups() -> None:
+    known = {"moved": 0.065, "moved_by_new_plan": 0.5, "stretch": 1.25}
+    group = {"kinds": {"none": 1, "repaired": 2, "extended": 4, "replanned": 8, "updown": 16}}
+    row = {
+        **{"engine": "dor", "default": group, "tree": {"kinds": {}}},
+        "known": {"kinds": {"repaired": 1000}, **known, "rules_changed_per_switch": 5.71},
+    }
+    lines = repairs_table.table_of({"rows": [row]})
+    assert lines[0] == "Repaired plans of 1 engines: 1,031."
+    expected = "| `dor` | 3, 4, 24 | 0, 0, 0 | 1000, 0, 0 | 6.5 % | 50.0 % | 1.25 | 5.7 |"
+    assert lines[-1] == expected

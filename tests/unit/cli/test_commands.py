@@ -1,0 +1,181 @@
+"""The commands that need no running fabric: their output, exit status and error messages."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from knotless.cli.main import Commands, main
+from knotless.routing.engine import engines
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner(mix_stderr=False).invoke(main, list(arguments), prog_name="knotless")
+
+
+def test_plan_prints_the_keys_that_programs_read() -> None:
+    done = run("plan", "torus,4,4", "--engine", "dor", "--vcs=1", "--select=low-port", "--json")
+    plan = json.loads(done.stdout)
+    assert done.exit_code == 0
+    assert plan["cycle"] == ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
+    keys = (
+        "fabric engine vcs vlans mean_switches max_switches max_channel_load load_bound minimal"
+        " acyclic cycle routing_ms compile_ms rules rules_max_switch"
+    )
+    assert set(keys.split()) <= set(plan)
+    assert (plan["load_bound"], plan["minimal"], plan["rules"]) == (8.0, True, 468)
+
+
+def test_plan_out_holds_every_path(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    done = run("plan", "ring,5", "--engine", "dor", "--out", str(file))
+    assert done.exit_code == 0
+    assert "acyclic" in done.stdout
+    sources = json.loads(file.read_text())["sources"]
+    assert [source["hosts"] for source in sources] == [[f"h{i}"] for i in range(1, 6)]
+    assert sources[4]["paths"]["s2"] == ["s5:2/0", "s1:2/1"]
+
+
+def test_flows_then_check(tmp_path: Path) -> None:
+    folder = str(tmp_path / "rules")
+    assert run("flows", "torus,4,4", "--engine", "dor", "--out", folder, "--json").exit_code == 0
+    done = run("check", folder, "--json")
+    verdict = json.loads(done.stdout)
+    assert done.exit_code == 0
+    assert verdict["pairs"] == 240
+    assert (verdict["undelivered"], verdict["acyclic"], verdict["cycle"]) == (0, True, [])
+    assert (verdict["max_channel_load"], verdict["mean_switches"]) == (8, 3.0)
+
+
+def test_check_prints_the_cycle_and_exits_with_1(tmp_path: Path) -> None:
+    run("flows", "ring,4", "--engine=dor", "--vcs=1", "--select=low-port", "--out", str(tmp_path))
+    done = run("check", str(tmp_path))
+    assert done.exit_code == 1
+    assert "CAN DEADLOCK under PAUSE: s1:2/0 -> s2:2/0 -> s3:2/0 -> s4:2/0 -> s1:2/0" in done.stdout
+    (tmp_path / "s1.flows").unlink()
+    done = run("check", str(tmp_path))
+    assert done.exit_code == 1
+    assert "s1: there are no rules for this switch" in done.stdout
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+@pytest.mark.parametrize("spec", ["ring,4", "torus,3,3,2,hosts=2", "mtree,3,3", "flat,12"])
+def test_topology_writes_and_draws(spec: str, ending: str, tmp_path: Path) -> None:
+    file, picture = tmp_path / "f.json", tmp_path / f"f.{ending}"
+    done = run("topology", spec, "--out", str(file), "--draw", str(picture), "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == json.loads(file.read_text())
+    drawn = picture.read_bytes()
+    assert (b"<svg" in drawn[:500]) if ending == "svg" else drawn.startswith(b"\x89PNG")
+    again = run("topology", str(file))
+    assert again.exit_code == 0
+    assert spec in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["plan", "mehs,4", "--engine", "dor"], "did you mean 'mesh'?"),
+        (["plan", "mesh,4,4", "--engine", "dorr"], "did you mean 'dor'?"),
+        (["plan", "--engine", "dor"], "Missing argument 'SPEC'"),
+        (["plan", "mesh,4,4", "--engine", "dor", "--vcs", "x"], "'x' is not a valid integer"),
+        (["plan", "mesh,4,4", "--engine=dor", "--out", "/nowhere/p.json"], "cannot be written"),
+        (["plan", "mesh,4,4\x1b[31m", "--engine", "dor"], "is not a fabric spec"),
+        (["topology", "ring,4", "--draw", "a.gif"], "must end in .svg or .png or .pdf"),
+        (["topology", "no/such.json"], "cannot be read: No such file"),
+        (["check"], "either a directory of rules or other files, or --live"),
+        (["check", "a", "--live"], "either a directory of rules or other files, or --live"),
+        (["check", "no/such"], "cannot be read: No such file"),
+        (["check", "--live", "--name", "../x"], "a name is 1 to 24 of"),
+        (["no-such-command"], "No such command 'no-such-command'"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_2(arguments: list[str], said: str) -> None:
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("knotless: ")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.strip().isprintable()
+
+
+@pytest.mark.parametrize("name", ["topology", "plan", "flows", "check"])
+def test_help_has_an_example(name: str) -> None:
+    done = run(name, "--help")
+    assert done.exit_code == 0
+    assert f"Example: knotless {name}" in done.stdout
+    assert "--json" in done.stdout
+
+
+def test_planning_needs_neither_ryu_nor_mininet() -> None:
+    program = (
+        "import sys; from click.testing import CliRunner; from knotless.cli.main import main\n"
+        "for words in (['topology', 'ring,4'], ['plan', 'ring,4', '--engine', 'dor']):\n"
+        "    assert CliRunner().invoke(main, words).exit_code == 0\n"
+        "print(sorted({'ryu', 'mininet', 'eventlet', 'matplotlib'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_comparison_lists_every_engine_with_figures_or_a_reason() -> None:
+    done = run("plan", "lsft,2", "--engine", "all", "--compare", "--json")
+    rows = {row["engine"]: row for row in json.loads(done.stdout)["engines"]}
+    assert done.exit_code == 0
+    assert list(rows) == list(engines())
+    assert {name for name, row in rows.items() if "reason" in row} == {"dor"}
+    assert (rows["lsft"]["max_channel_load"], rows["lsft"]["load_bound"]) == (18, 18.0)
+    assert (rows["lash"]["minimal"], rows["prefix"]["minimal"]) == (True, False)
+
+
+def test_comparison_as_a_table_has_whole_figures_and_reasons() -> None:
+    done = run("plan", "ring,5", "--engine", "dor,lash,fattree", "--compare")
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    dor = next(line.split() for line in lines if line.startswith("dor"))
+    assert dor[:3] == ["dor", "2", "1"]
+    assert dor[4:11] == ["2.20", "3", "3", "3.00", "yes", "pfc", "yes"]
+    assert any(line.startswith("fattree needs") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--engine", "all"], "needs --compare"),
+        (["--engine", "lash,dorr", "--compare"], "did you mean 'dor'?"),
+        (["--engine", "all", "--compare", "--out", "x.json"], "omit it"),
+    ],
+)
+def test_comparisons_that_cannot_be_had(arguments: list[str], said: str) -> None:
+    done = run("plan", "ring,5", *arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
+def test_an_interrupt_is_not_hidden_by_an_error_of_the_clean_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @click.command()
+    @click.option("--interrupted", is_flag=True)
+    def close(interrupted: bool) -> None:
+        try:
+            if interrupted:
+                raise KeyboardInterrupt
+        finally:
+            raise TimeoutError("a worker has not ended")
+
+    monkeypatch.setattr(Commands, "get_command", lambda *_: close)
+    done = run("close", "--interrupted")
+    assert (done.exit_code, done.stderr.strip()) == (130, "knotless: interrupted")
+    done = run("close")
+    assert (done.exit_code, done.stderr.strip()) == (2, "knotless: a worker has not ended")

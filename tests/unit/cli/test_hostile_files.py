@@ -1,0 +1,201 @@
+"""Special files as input or output of any command: one error line, quickly, and no damage."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from knotless.base.errors import KnotlessError
+from knotless.base.files import append, read_bytes, write_all, write_whole
+from knotless.cli.main import main
+from knotless.results.results import Results
+
+KNOTLESS = [sys.executable, "-P", "-m", "knotless"]
+SWEEP = "do: analyse\ngrid: {fabric: 'ring,3', pattern: shift}\n"
+
+
+def complaint(*words: str) -> str:
+    """Run a command line that must be refused; return its error line."""
+    done = CliRunner(mix_stderr=False).invoke(main, list(words), prog_name="knotless")
+    assert done.exit_code == 2, done.output
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+@pytest.fixture
+def run_folder(tmp_path: Path) -> Path:
+    """A folder of results of an experiment without measurements."""
+    with Results("deadlock", {}, 1, {"time_s": "float64"}, tmp_path) as results:
+        pass
+    return results.directory
+
+
+def fifo(path: Path) -> str:
+    os.mkfifo(path)
+    return "it is a pipe, not a file"
+
+
+def zeros(path: Path) -> str:
+    path.symlink_to("/dev/zero")
+    return "it is a device, not a file"
+
+
+def folder(path: Path) -> str:
+    path.mkdir()
+    return "it is a directory, not a file"
+
+
+def sparse(path: Path) -> str:
+    with path.open("wb") as file:
+        file.truncate(3 << 30)
+    return "has 3221225472 bytes, at most"
+
+
+ODD = [fifo, zeros, folder, sparse]
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["topology"],
+        ["plan"],
+        ["sweep"],
+        ["simulate", "ring,4", "--trace"],
+        ["schedule"],
+        ["analyse", "--pattern", "shift"],
+    ],
+)
+def test_input(words: list[str], odd: Callable[[Path], str], tmp_path: Path) -> None:
+    path = tmp_path / "f.json"
+    said = odd(path)
+    if words[0] == "simulate" and odd is sparse:
+        said = "line 1 must be"  # traces may have 4 GiB
+    assert said in complaint(*words, str(path))
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("name", ["fabric.json", "s1.flows", "tags.json"])
+def test_rules(name: str, odd: Callable[[Path], str], tmp_path: Path) -> None:
+    CliRunner().invoke(main, ["flows", "ring,3", "--out", str(tmp_path)])
+    (tmp_path / name).unlink(missing_ok=True)
+    assert odd(tmp_path / name) in complaint("check", str(tmp_path))
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("name", ["run.json", "samples.parquet"])
+def test_runs(name: str, odd: Callable[[Path], str], run_folder: Path) -> None:
+    (run_folder / name).unlink()
+    assert odd(run_folder / name) in complaint("report", str(run_folder))
+
+
+@pytest.mark.parametrize("odd", [fifo, zeros, folder])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["topology", "ring,3", "--out"],
+        ["topology", "ring,3", "--draw"],
+        ["plan", "ring,3", "--out"],
+        ["analyse", "ring,3", "--pattern", "shift", "--plot"],
+        ["simulate", "ring,3", "--pattern", "shift", "--duration", "9", "--out"],
+    ],
+)
+def test_output(words: list[str], odd: Callable[[Path], str], tmp_path: Path) -> None:
+    path = tmp_path / "f.svg"
+    said = odd(path).replace("it is a directory, not a file", "a directory")
+    assert said in complaint(*words, str(path))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["f.svg"]
+
+
+def test_rules_that_cannot_be_written_leave_nothing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "s3.groups")
+    assert "s3.groups: cannot be written: it is a pipe" in complaint(
+        "flows", "ring,3", "--out", str(tmp_path)
+    )
+    assert [entry.name for entry in tmp_path.iterdir()] == ["s3.groups"]
+
+
+def test_a_sweep_whose_folder_holds_a_pipe(tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(SWEEP)
+    (tmp_path / "out").mkdir()
+    os.mkfifo(tmp_path / "out" / "grid.json")
+    assert "grid.json: cannot be written: it is a pipe" in complaint(
+        "sweep", str(file), "--out", str(tmp_path / "out")
+    )
+
+
+WRONG: list[Any] = [None, 3, "x", [], {"a": [1]}]
+VALID: dict[str, list[Any]] = {
+    "finished": [None, "x"],
+    "parameters": [{"a": [1]}],
+    "rows": [[]],
+    "id": ["x"],
+}
+"""Which of these a key may be all the same."""
+
+
+@pytest.mark.parametrize("key", ["machine", "parameters", "status", "finished", "rows", "id"])
+def test_runs_that_lack_something(key: str, run_folder: Path) -> None:
+    file = run_folder / "run.json"
+    whole = json.loads(file.read_text())
+    for value in WRONG:
+        if value in VALID.get(key, []):
+            continue
+        file.write_text(json.dumps({**whole, key: value}))
+        assert f"run.json: not a run of an experiment: {key}" in complaint(
+            "report", str(run_folder)
+        )
+    del whole[key]
+    file.write_text(json.dumps(whole))
+    assert f"{key}: it is missing" in complaint("report", str(run_folder))
+
+
+def test_rows_of_another_kind_are_a_complaint(run_folder: Path) -> None:
+    file = run_folder / "run.json"
+    held = json.loads(file.read_text())
+    file.write_text(json.dumps({**held, "rows": [{"valid": True}]}))
+    assert "has rows that this experiment does not write" in complaint("report", str(run_folder))
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.write_text("old")
+    first.chmod(0o640)
+    (tmp_path / "link").symlink_to("a")
+    second.mkdir()
+    with pytest.raises(KnotlessError, match="b: cannot be written: it is a directory"):
+        write_all({first: "new", second: "new"})
+    assert first.read_text() == "old"
+    write_whole(tmp_path / "link", b"new")
+    assert (first.read_text(), first.stat().st_mode & 0o777) == ("new", 0o640)
+    assert (tmp_path / "link").is_symlink()
+    append(first, "er", KnotlessError)
+    assert read_bytes(first, limit=5) == b"newer"
+    with pytest.raises(KnotlessError, match="has 5 bytes, at most 4 are read"):
+        read_bytes(first, limit=4)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a", "b", "link"]
+
+
+def test_standard_output_may_be_named(tmp_path: Path) -> None:
+    words = [*KNOTLESS, "plan", "ring,3", "--json", "--out", "/dev/stdout"]
+    for place in (None, tmp_path / "both"):
+        if place is None:
+            text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+        else:
+            with place.open("w") as file:
+                subprocess.run(words, check=True, stdout=file)
+            text = place.read_text()
+        plan, summary = text.split("\n", 1)
+        assert json.loads(plan)["fabric"] == json.loads(summary)["fabric"] == "ring,3"
+    done = subprocess.run([*words[:-1], "/dev/null"], check=True, capture_output=True)
+    assert json.loads(done.stdout)["fabric"] == "ring,3"
+    assert Path("/dev/null").is_char_device()

@@ -1,0 +1,101 @@
+"""What the prompt of ``knotless lab`` says of paused channels and of a knot."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from knotless.cli.prompt import Prompt
+from knotless.cli.prompt_texts import MOST_PAUSED, paused_lines, why_lines
+from knotless.emulation.daemon import Counters
+from knotless.forwarding.from_plan import state_of_plan
+from knotless.routing.plan import make_plan
+from knotless.topologies import load
+from knotless.verification.check import verdict_of
+from knotless.verification.dependencies import witnesses_of
+
+WORDS = ("deadlock", "counters", "why", "top", "pause", "flowcontrol", "capture", "stretch", "link")
+
+
+def reading(now_us: int, **paused_us: tuple[int, ...]) -> Counters:
+    """Return counters with these times for the priorities of each channel, s1_2 for s1:2."""
+    channels = [
+        {
+            "channel": name.replace("_", ":"),
+            "to": "s9",
+            "priorities": [
+                {"priority": number, "paused_us": us, "queue_bytes": 100 * number}
+                for number, us in enumerate(times)
+            ],
+        }
+        for name, times in paused_us.items()
+    ]
+    return cast(Counters, {"now_us": now_us, "channels": channels})
+
+
+def test_top_shows_the_longest_pause_first() -> None:
+    before = reading(1000, s1_2=(500, 0), s2_2=(0, 0))
+    after = reading(2000, s1_2=(750, 0), s2_2=(0, 1000))
+    assert [line.split() for line in paused_lines(before, after)] == [
+        ["channel", "to", "paused", "waiting", "bytes"],
+        ["s2:2/1", "s9", "100%", "100"],
+        ["s1:2/0", "s9", "25%", "0"],
+    ]
+
+
+def test_top_shows_priorities_that_pause_together_once() -> None:
+    before, after = reading(0, s1_2=(0, 0, 0)), reading(100, s1_2=(50, 50, 80))
+    rows = [line.split() for line in paused_lines(before, after)[1:]]
+    assert rows == [["s1:2/2", "s9", "80%", "200"], ["s1:2/0", "s9", "50%", "100"]]
+
+
+def test_top_without_pauses_and_with_very_many() -> None:
+    still = reading(1000, s1_2=(500,))
+    assert paused_lines(still, still) == ["no channel was paused"]
+    some = {f"s{number}_2": (10,) for number in range(MOST_PAUSED + 5)}
+    lines = paused_lines(reading(0), reading(10, **some))
+    assert (len(lines), lines[-1]) == (MOST_PAUSED + 2, "and 5 more")
+
+
+@pytest.fixture
+def ring() -> Any:
+    return state_of_plan(make_plan(load("ring,4"), "dor", vcs=1, select="low-port"))
+
+
+def test_why_explains_each_step_of_the_knot(ring: Any) -> None:
+    verdict = verdict_of(ring, "pause")
+    lines = why_lines(ring, "pause", verdict.cycle, verdict)
+    assert lines[0] == "4 channels wait for each other under PAUSE:"
+    assert lines[1] == (
+        "s1:2/0 is paused: the buffer behind it is full of frames that wait for s2:2/0,"
+        " as h1 to h3 would."
+    )
+    assert lines[4].startswith("s4:2/0 is paused: ")
+    assert "wait for s1:2/0, as h4 to h2 would." in lines[4]
+    assert len(lines) == 6
+
+
+def test_why_of_a_knot_that_the_rules_do_not_explain(ring: Any) -> None:
+    lines = why_lines(ring, "pause", ["s1:2/0", "s3:2/0"], verdict_of(ring, "pause"))
+    assert lines[1].endswith("frames that wait for s3:2/0.")
+    assert witnesses_of(ring, ["s1:2/0", "s3:2/0"], "pause") == ()
+    assert witnesses_of(ring, ["s1:99/0"], "pause") == ()
+
+
+def test_why_without_a_knot_says_what_the_rules_allow(ring: Any) -> None:
+    lines = why_lines(ring, "pause", (), verdict_of(ring, "pause"))
+    assert lines[0].startswith("No deadlock now. By the rules in the switches, it CAN DEADLOCK")
+    assert lines[1] == "It would be: h1 to h3 holds s1:2/0 while it waits for s2:2/0."
+    safe = why_lines(ring, "none", (), verdict_of(ring, "none"))
+    assert safe == [
+        "No deadlock now. By the rules in the switches, it cannot deadlock without flow control."
+    ]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_every_word_has_a_help_text_that_shows_its_use(word: str) -> None:
+    text = getattr(Prompt, f"do_{word}").__doc__ or ""
+    first = text.splitlines()[0]
+    assert len(first) < 100
+    assert first.endswith(".")

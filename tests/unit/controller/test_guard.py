@@ -1,0 +1,177 @@
+"""Which messages the guard in front of Ryu's parsers passes, and which it refuses."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from ryu.ofproto import ofproto_parser, ofproto_protocol
+from ryu.ofproto import ofproto_v1_3 as ofp
+
+from knotless.controller.southbound import wire
+from knotless.controller.southbound.entries import FlowEntry
+from knotless.controller.southbound.guard import Guard, Limits
+from knotless.controller.southbound.messages import found_rule
+from knotless.controller.southbound.wire import WireError
+from tests.support.openflow_messages import (
+    NICIRA,
+    VALID,
+    apply,
+    flow_entry,
+    forged,
+    message,
+    multipart,
+    output,
+)
+
+FORGED = int(os.environ.get("KNOTLESS_FORGED", "20000"))
+ASKED = message(18, bytes(8))
+DATAPATH = ofproto_protocol.ProtocolDesc(version=4)
+
+
+def parsed(text: bytes) -> Any:
+    """Return the message as Ryu parses it, or None if Ryu cannot parse it."""
+    version, kind, length, xid = ofproto_parser.header(text)
+    return ofproto_parser.msg(DATAPATH, version, kind, length, xid, bytearray(text))
+
+
+def flow_entries(text: bytes) -> Iterator[FlowEntry]:
+    """Yield the entries of a flow statistics reply as the controller reads them."""
+    at = ofp.OFP_MULTIPART_REPLY_SIZE
+    is_list = text[1] == ofp.OFPT_MULTIPART_REPLY and text[8:10] == b"\0\1"
+    while is_list and at < len(text):
+        entry = FlowEntry.parser(text, at)
+        at += entry.length
+        yield entry
+
+
+def guard(**limits: float) -> Guard:
+    return Guard(Limits(**limits), 0.0)  # type: ignore[arg-type] # sizes are whole numbers
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_what_switches_send_passes_and_ryu_reads_it(name: str) -> None:
+    text = bytearray(VALID[name])
+    wire.check(text)
+    assert parsed(bytes(text)) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("04000010000000010001000000000000", "element of type 1 with length 0"),
+        ("041300180000000700010000000000000000000000000000", "56 or more"),
+        ("0416000800000001", "do not send to controllers"),
+        ("0963000800000001", "version 9"),
+        ("0313000800000001", "version 3"),
+        ("0406000800000001", "with 8 bytes"),
+        ("04130010000000070009000000000000", "nobody asked for"),
+    ],
+)
+def test_harmful_messages_are_refused(text: str, reason: str) -> None:
+    with pytest.raises(WireError, match=reason):
+        wire.check(bytearray.fromhex(text))
+
+
+def zeroed(kind: int, size: int) -> bytes:
+    return multipart(kind, bytes(size))
+
+
+@pytest.mark.parametrize("kind", [1, 6, 7])
+def test_entries_of_length_zero_are_refused(kind: int) -> None:
+    with pytest.raises(WireError, match="entry with length 0"):
+        wire.check(bytearray(zeroed(kind, 64)))
+
+
+def test_actions_of_other_makers_stay_opaque() -> None:
+    text = bytearray(multipart(1, flow_entry(apply(NICIRA, output(1)))))
+    wire.check(text)
+    (entry,) = parsed(bytes(text)).body
+    assert [type(action).__name__ for action in entry.instructions[0].actions] == [
+        "OFPActionExperimenterUnknown",
+        "OFPActionOutput",
+    ]
+
+
+def test_every_message_that_passes_can_be_parsed(caplog: pytest.LogCaptureFixture) -> None:
+    passed = rules = 0
+    for text in forged(seed=1, count=FORGED):
+        made = bytearray(text)
+        try:
+            wire.check(made)
+        except WireError:
+            continue
+        passed += 1
+        assert parsed(bytes(made)) is not None, (made.hex(), caplog.text)
+        for entry in flow_entries(bytes(made)):
+            assert found_rule(entry).table == entry.table_id
+            rules += 1
+    assert passed > FORGED // 100
+    assert rules > FORGED // 1000
+
+
+def test_messages_pass_whole_however_they_arrive() -> None:
+    stream = b"".join(VALID[name] for name in ("hello", "features reply", "echo request"))
+    for size in (1, 3, 7, len(stream)):
+        new = guard()
+        new.sent(message(5))
+        parts = [stream[at : at + size] for at in range(0, len(stream), size)]
+        assert b"".join(new.received(part, 0.0) for part in parts) == stream
+
+
+def test_a_length_below_the_header_ends_the_connection() -> None:
+    with pytest.raises(WireError, match="length 7"):
+        guard().received(struct.pack("!BBHI", 4, 2, 7, 1), 0.0)
+
+
+def test_replies_need_a_request_and_end() -> None:
+    new = guard(reply_bytes=200)
+    with pytest.raises(WireError, match="nobody asked for"):
+        new.received(multipart(13, b""), 0.0)
+    new = guard(reply_bytes=200)
+    new.sent(ASKED)
+    part = multipart(4, bytes(112), more=True)
+    assert new.received(part, 0.0) == part
+    with pytest.raises(WireError, match="more than 200 bytes"):
+        new.received(part, 0.0)
+    new = guard()
+    new.sent(ASKED[:5])
+    new.sent(ASKED[5:])
+    assert new.received(multipart(13, b""), 0.0)
+    with pytest.raises(WireError, match="nobody asked for"):
+        new.received(multipart(13, b""), 0.0)
+
+
+def test_answers_need_something_to_answer() -> None:
+    new = guard()
+    new.sent(message(20))
+    assert new.received(VALID["barrier reply"], 0.0)
+    with pytest.raises(WireError, match="more answers"):
+        new.received(VALID["barrier reply"], 0.0)
+
+
+def test_what_comes_too_fast_is_dropped_or_ends_the_connection() -> None:
+    new = guard(unasked_per_s=10, unasked_burst=5)
+    packet = VALID["packet-in"]
+    assert new.received(packet * 8, 0.0) == packet * 5
+    assert new.dropped == 3
+    assert new.received(packet * 8, 0.2) == packet * 2
+    # Packets do not use up the limit of other messages.
+    status = VALID["port status"]
+    assert new.received(status * 5, 0.2) == status * 5
+    with pytest.raises(WireError, match="type 12 above the allowed rate"):
+        new.received(status, 0.2)
+
+
+def test_a_switch_that_says_nothing_is_closed() -> None:
+    new = guard(handshake_s=10)
+    new.check_handshake(9.0)
+    with pytest.raises(WireError, match="no features reply within 10 s"):
+        new.check_handshake(10.1)
+    new = guard(handshake_s=10)
+    new.sent(message(5))
+    new.received(VALID["features reply"], 1.0)
+    new.check_handshake(100.0)

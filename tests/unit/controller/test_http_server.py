@@ -1,0 +1,37 @@
+"""The HTTP server among clients that come at once."""
+
+from __future__ import annotations
+
+import eventlet
+from eventlet.green import socket
+
+from knotless.base.ports import free_port
+from knotless.controller.northbound.message import Request, Response
+from knotless.controller.northbound.server import Limits, Server
+
+
+def answer(_request: Request) -> Response:
+    return Response(b"answered")
+
+
+def test_a_request_is_answered_though_silent_clients_take_all_places_at_once() -> None:
+    limits = Limits(connections=8)
+    port = free_port()
+    server = Server(("127.0.0.1", port), answer, limits)
+    clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(9)]
+    honest = clients[0]
+    honest.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    thread = eventlet.spawn(server.serve_forever)
+    text = b""
+    try:
+        with eventlet.Timeout(30):
+            while part := honest.recv(1 << 16):
+                text += part
+    finally:
+        thread.kill()
+        server.close()
+        for client in clients:
+            client.close()
+        eventlet.sleep(0)  # what serves them ends
+    assert text.startswith(b"HTTP/1.1 200 ")
+    assert text.endswith(b"answered")

@@ -1,0 +1,251 @@
+"""What is learned of a fabric from probes and frames, whatever switches and hosts send."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from knotless.base.errors import FabricError
+from knotless.controller.cables import At
+from knotless.controller.host_frames import Sender
+from knotless.controller.learning import MOST_FRAMES, MOST_PORTS, MOST_SWITCHES, Learning
+from knotless.topologies import Fabric, Host, load
+from knotless.topologies.formats.files import from_text, to_text
+from knotless.topologies.numbering import mac_value
+from knotless.topologies.union import removed
+from tests.support.random_fabrics import seeded, small_fabric
+
+RING = load("ring,4")
+QUIET_S = 5.0
+
+
+def dpids(fabric: Fabric) -> dict[str, int]:
+    return {switch.name: switch.dpid for switch in fabric.switches}
+
+
+def cables(fabric: Fabric) -> list[tuple[At, At]]:
+    at = dpids(fabric)
+    ends = [((at[of.a], of.a_port), (at[of.b], of.b_port)) for of in fabric.links]
+    return ends + [(b, a) for a, b in ends]
+
+
+def show_switches(learning: Learning, fabric: Fabric) -> None:
+    for switch in fabric.switches:
+        ports = {**fabric.hosts_at[switch.name], **fabric.neighbours[switch.name]}
+        assert learning.see_ports(switch.dpid, dict.fromkeys(ports, True))
+
+
+def show_links(learning: Learning, fabric: Fabric) -> None:
+    for _ in range(2):
+        for a, b in cables(fabric):
+            learning.see_probe(a, b)
+
+
+def show_hosts(learning: Learning, fabric: Fabric) -> None:
+    at = dpids(fabric)
+    for host in fabric.hosts:
+        learning.see_frame((at[host.switch], host.port), Sender(mac_value(host.mac), host.ip))
+
+
+def learned(fabric: Fabric, declared: tuple[Host, ...] = ()) -> Learning:
+    learning = Learning(QUIET_S, declared)
+    show_switches(learning, fabric)
+    show_links(learning, fabric)
+    show_hosts(learning, fabric)
+    return learning
+
+
+def test_a_fabric_is_learned_as_it_is() -> None:
+    for seed, pick in seeded(range(200)):
+        fabric = small_fabric(pick)
+        learning = learned(fabric)
+        found = learning.fabric("found")
+        assert found.switches == fabric.switches, seed
+        assert found.hosts == fabric.hosts, seed
+        assert not removed(found, fabric), seed
+        assert not removed(fabric, found), seed
+        assert learning.problems() == [], seed
+        assert from_text(to_text(found)) == found, seed
+
+
+def test_it_is_complete_when_nothing_new_was_found_for_some_time() -> None:
+    learning = Learning(QUIET_S)
+    show_switches(learning, RING)
+    learning.look(100.0)
+    show_links(learning, RING)
+    learning.look(103.0)
+    learning.look(104.0)
+    assert learning.rest_s(104.0) == 4.0
+    show_hosts(learning, RING)
+    learning.look(107.0)
+    show_links(learning, RING)
+    show_hosts(learning, RING)
+    learning.look(109.0)
+    assert learning.rest_s(109.0) == 3.0
+    assert learning.rest_s(112.0) == 0.0
+    assert learning.as_json(109.0) == {"switches": 4, "links": 4, "hosts": 4, "rest_s": 3.0}
+
+
+def test_what_is_missing_is_said() -> None:
+    def missing(learning: Learning) -> str:
+        with pytest.raises(FabricError) as raised:
+            learning.fabric("found")
+        return str(raised.value)
+
+    learning = Learning(QUIET_S, (Host("h9", "02:00:00:00:00:09", "10.0.0.9", "s5", 1),))
+    assert missing(learning) == "no switch has connected yet"
+    show_switches(learning, RING)
+    assert missing(learning).startswith("the switches are not connected with each other: s1, s2,")
+    show_links(learning, RING)
+    assert missing(learning).startswith("0 hosts found: a host is found by the first frame")
+    learning.see_frame((1, 1), Sender(2, None))
+    assert missing(learning).startswith("1 host found")
+    show_hosts(learning, RING)
+    assert missing(learning) == "the switch of h9 is not connected"
+    assert learning.problems() == ["host h9 is declared at s5: not connected yet"]
+
+
+def test_a_hub_between_switches_is_no_link() -> None:
+    learning = learned(RING)
+    a, b = cables(RING)[0]
+    learning.see_probe(a, (3, 3))
+    assert any(
+        f"probes of s{a[0]}:{a[1]} arrive at s{b[0]}:{b[1]} and s3:3" in line
+        for line in learning.problems()
+    )
+    found = learning.fabric("found")
+    assert [link.name for link in removed(RING, found) if not isinstance(link, Host)]
+
+
+@pytest.mark.parametrize(
+    ("sender", "receiver", "words"),
+    [
+        ((1, 8), (2, 8), "probes of s1:8 arrive at s2:8, but none come back"),
+        ((1, 8), (1, 9), "s1:8 is connected to s1:9 of the same switch"),
+        ((1, 8), (1, 8), "s1:8 is connected to s1:8 of the same switch"),
+        ((1, 8), (2, 2), "probes of s1:8 arrive at s2:2, whose own arrive elsewhere"),
+    ],
+)
+def test_other_cables_are_reported_and_not_used(sender: At, receiver: At, words: str) -> None:
+    learning = learned(RING)
+    for dpid in (1, 2):
+        learning.see_ports(dpid, dict.fromkeys((1, 2, 3, 8, 9), True))
+    for _ in range(3):
+        learning.see_probe(sender, receiver)
+    assert words in learning.problems()
+    assert not removed(learning.fabric("found"), RING)
+
+
+def test_the_first_frame_decides_whose_port_it_is() -> None:
+    learning = learned(RING)
+    learning.see_frame((1, 1), Sender(0x020000000099, "10.9.9.9"))
+    assert learning.fabric("found").hosts == RING.hosts
+    learning.see_ports(1, dict.fromkeys((1, 2, 3, 8), True))
+    assert learning.open_ports(1) == {8}
+    learning.see_frame((1, 8), Sender(mac_value(RING.hosts[0].mac), "10.9.9.9"))
+    # Of two ports with one address, the one with the lower number is used.
+    (line,) = learning.problems()
+    assert line == (
+        f"s1:8 has sent frames with address {RING.hosts[0].mac} of host h1 at s1:1: it is not used"
+    )
+    assert learning.fabric("found").hosts == RING.hosts
+
+
+def test_frames_are_wanted_until_the_address_is_known() -> None:
+    learning = Learning(QUIET_S)
+    learning.see_ports(1, {1: True, 2: True, 3: False})
+    assert learning.open_ports(1) == {1, 2}
+    learning.see_frame((1, 1), Sender(5, None))
+    assert learning.open_ports(1) == {1, 2}
+    learning.see_frame((1, 1), Sender(7, "10.0.0.7"))
+    learning.see_frame((1, 1), Sender(5, "10.0.0.5"))
+    assert learning.open_ports(1) == {2}
+    for _ in range(MOST_FRAMES):
+        learning.see_frame((1, 2), Sender(6, None))
+    assert learning.open_ports(1) == set()
+    learning.see_ports(1, {1: False, 2: True})
+    learning.see_ports(1, {1: True, 2: True})
+    assert learning.open_ports(1) == {1}
+
+
+def test_hosts_without_a_known_address_get_one_of_their_own() -> None:
+    learning = Learning(QUIET_S)
+    show_switches(learning, RING)
+    show_links(learning, RING)
+    for number, host in enumerate(RING.hosts, 1):
+        ip = "10.0.0.1" if number in (2, 3) else None
+        learning.see_frame((number, host.port), Sender(mac_value(host.mac), ip))
+    hosts = learning.fabric("found").hosts
+    assert len({host.ip for host in hosts}) == 4
+    assert hosts[1].ip == "10.0.0.1"
+
+
+def test_declared_hosts_need_not_send_anything() -> None:
+    silent = replace(RING.hosts[2], name="printer")
+    learning = Learning(QUIET_S, (silent,))
+    show_switches(learning, RING)
+    show_links(learning, RING)
+    show_hosts(learning, replace(RING, hosts=RING.hosts[:2]))
+    learning.see_frame((3, 1), Sender(0x020000000099, "10.9.9.9"))  # not the declared address
+    found = learning.fabric("found")
+    assert {host.name for host in found.hosts} == {"printer", "h1", "h2"}
+    assert found.hosts[0] == silent
+
+
+def test_what_a_port_has_shown_is_forgotten_with_its_carrier() -> None:
+    learning = learned(RING)
+    learning.see_ports(1, {1: True, 3: True})
+    learning.see_ports(1, {1: True, 2: True, 3: True})
+    found = learning.fabric("found")
+    (gone,) = removed(RING, found)
+    assert gone == RING.links[0]
+    learning.disconnected(2)
+    assert learning.ports(2) == set()
+    with pytest.raises(FabricError):  # its neighbours are still there, and its hosts are not
+        learned(replace(RING, links=RING.links[:2], grid=None)).fabric("found")
+
+
+def test_switches_and_ports_are_bounded() -> None:
+    learning = Learning(QUIET_S)
+    for dpid in range(1, MOST_SWITCHES + 3):
+        assert learning.see_ports(dpid, {1: True}) == (dpid <= MOST_SWITCHES)
+    assert learning.problems() == [
+        f"2 switches more than {MOST_SWITCHES} are connected: they are not used"
+    ]
+    learning.see_ports(1, dict.fromkeys(range(0, 3 * MOST_PORTS), True))
+    assert learning.ports(1) == set(range(1, MOST_PORTS + 1))
+    for port in range(1, MOST_PORTS):
+        learning.see_probe((2, 1), (1, port))
+    assert len(learning.problems()[0]) < 200
+
+
+def test_hostile_events_leave_a_valid_fabric_or_none() -> None:
+    complete = 0
+    for seed, pick in seeded(range(300)):
+        learning = learned(RING) if pick.random() < 0.7 else Learning(QUIET_S)
+        for _ in range(pick.randrange(1, 40)):
+            a, b = ((pick.randrange(1, 5), pick.randrange(0, 6)) for _ in range(2))
+            match pick.randrange(8):
+                case 0:
+                    learning.see_ports(a[0], {port: pick.random() < 0.9 for port in range(6)})
+                case 1 if pick.random() < 0.1:
+                    learning.disconnected(a[0])
+                case 2 | 3 | 4:
+                    for _ in range(2):
+                        learning.see_probe(a, b)
+                        if pick.random() < 0.8:
+                            learning.see_probe(b, a)
+                case 5 | 6 | 7:
+                    ip = pick.choice((None, "10.0.0.1", "10.0.0.2"))
+                    learning.see_frame(a, Sender(pick.randrange(1, 8) << 1, ip))
+        lines = learning.problems()
+        try:
+            found = learning.fabric("found")
+        except FabricError as error:
+            lines.append(str(error))
+        else:
+            complete += 1
+            assert from_text(to_text(found)) == found, seed
+        assert all("\n" not in line for line in lines)
+    assert complete > 50

@@ -1,0 +1,247 @@
+"""Every value is encoded as OpenFlow bytes, and decoded from statistics as the same value."""
+
+import struct
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ryu.ofproto import ofproto_v1_3 as ofp
+from ryu.ofproto import ofproto_v1_3_parser as parser
+from ryu.ofproto.ofproto_protocol import ProtocolDesc
+
+from knotless.controller.southbound import messages
+from knotless.controller.southbound.entries import FlowEntry, GroupEntry
+from knotless.controller.southbound.messages import change_message, found_group, found_rule
+from knotless.controller.steps import FoundGroup, GroupChange, RuleChange, normal
+from knotless.forwarding.openflow.rules import (
+    CONTROLLER,
+    COOKIE,
+    IN_PORT,
+    Field,
+    Group,
+    Output,
+    PopVlan,
+    PushVlan,
+    Rule,
+    SetField,
+    ToGroup,
+)
+from tests.support.openflow_messages import group_entry
+
+DATAPATH = ProtocolDesc(version=ofp.OFP_VERSION)
+
+RULES = [
+    Rule(
+        0,
+        100,
+        (Field("in_port", 1), Field("eth_src", 0x020000000101), Field("vlan_vid", 0)),
+        (PushVlan(), SetField("vlan_vid", 0x1005), SetField("vlan_pcp", 2)),
+        goto=1,
+        cookie=COOKIE,
+    ),
+    Rule(0, 0, (), cookie=COOKIE),
+    Rule(
+        1,
+        10,
+        (
+            Field("vlan_vid", 0x1005),
+            Field("eth_dst", 0x020000000000, 0xFFFFFFFF0000),
+        ),
+        metadata=7,
+        goto=2,
+        cookie=COOKIE,
+    ),
+    Rule(1, 5, (Field("vlan_vid", 0x1000, 0x1000),), (ToGroup(3),), cookie=COOKIE),
+    Rule(
+        2,
+        5,
+        (Field("in_port", 2), Field("metadata", 7), Field("vlan_pcp", 1)),
+        goto=3,
+        metadata=0,
+        cookie=COOKIE,
+    ),
+    Rule(3, 5, (Field("metadata", 1),), (PopVlan(), Output(IN_PORT)), cookie=COOKIE),
+    Rule(
+        3,
+        5,
+        (Field("eth_type", 0x0806), Field("arp_op", 1), Field("arp_tpa", 0x0A000000, 0xFF000000)),
+        (Output(CONTROLLER),),
+        cookie=COOKIE,
+    ),
+]
+
+
+def sent_rule(change: RuleChange) -> Any:
+    message = change_message(DATAPATH, change)
+    message.set_xid(1)
+    message.serialize()
+    return parser.OFPFlowMod.parser(
+        DATAPATH, ofp.OFP_VERSION, ofp.OFPT_FLOW_MOD, len(message.buf), 1, bytes(message.buf)
+    )
+
+
+def as_stats(entry: Any) -> Any:
+    """An entry as the switch reports it: put into a statistics reply's bytes, and parsed."""
+    body = bytearray()
+    entry.match.serialize(body, 0)
+    for instruction in entry.instructions:
+        instruction.serialize(body, len(body))
+    head = bytearray(ofp.OFP_FLOW_STATS_0_SIZE)
+    struct.pack_into(
+        ofp.OFP_FLOW_STATS_0_PACK_STR,
+        head,
+        0,
+        len(head) + len(body),
+        entry.table_id,
+        1,  # seconds and nanoseconds it has been there
+        0,
+        entry.priority,
+        entry.idle_timeout,
+        entry.hard_timeout,
+        entry.flags,
+        entry.cookie,
+        1,  # packets and bytes
+        1,
+    )
+    return FlowEntry(bytes(head + body))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"table{rule.table}-{len(rule.match)}")
+def test_a_rule_comes_back_as_it_was_sent(rule: Rule) -> None:
+    mod = sent_rule(RuleChange("add", rule))
+    assert mod.command == ofp.OFPFC_ADD
+    assert found_rule(as_stats(mod)).rule == normal(rule)
+
+
+@given(
+    st.integers(0, 3),
+    st.integers(0, 0xFFFF),
+    st.integers(0, 0xFFFFFFFFFFFF),
+    st.integers(1, 0xFFFFFFFFFFFF),
+    st.integers(0, 0xFFF),
+    st.integers(0, 7),
+    st.integers(0, 2**64 - 1) | st.none(),
+)
+def test_any_values_come_back(
+    table: int, priority: int, mac: int, mask: int, vid: int, pcp: int, metadata: int | None
+) -> None:
+    full = mask == 0xFFFFFFFFFFFF
+    rule = Rule(
+        table,
+        priority,
+        (
+            Field("eth_dst", mac & mask, None if full else mask),
+            Field("vlan_vid", 0x1000 | vid),
+        ),
+        (SetField("vlan_pcp", pcp),),
+        metadata,
+        table + 1,
+        COOKIE,
+    )
+    found = found_rule(as_stats(sent_rule(RuleChange("add", rule))))
+    assert found.rule == normal(rule)
+    assert found.key == normal(rule).key
+
+
+def test_a_deletion_names_one_entry_with_our_cookie() -> None:
+    mod = sent_rule(RuleChange("delete", RULES[0]))
+    assert mod.command == ofp.OFPFC_DELETE_STRICT
+    assert (mod.cookie, mod.cookie_mask) == (COOKIE, 0xFFFFFFFFFFFFFFFF)
+    assert (mod.out_port, mod.out_group) == (ofp.OFPP_ANY, ofp.OFPG_ANY)
+    assert mod.instructions == []
+
+
+def test_masks_that_mean_all_or_nothing_are_written_one_way() -> None:
+    match = parser.OFPMatch(vlan_vid=(0x1005, 0x1FFF), metadata=(9, 0), eth_dst="02:00:00:00:00:01")
+    found = found_rule(as_stats(stats_of(match)))
+    assert found.match == (Field("eth_dst", 0x020000000001), Field("vlan_vid", 0x1005))
+
+
+def stats_of(match: Any, instructions: list[Any] | None = None, **other: int) -> Any:
+    plain = {
+        "table_id": 1,
+        "priority": 1,
+        "idle_timeout": 0,
+        "hard_timeout": 0,
+        "flags": 0,
+        "cookie": COOKIE,
+    }
+    return SimpleNamespace(**(plain | other), match=match, instructions=instructions or [])
+
+
+@pytest.mark.parametrize(
+    "stats",
+    [
+        stats_of(parser.OFPMatch(), idle_timeout=5),
+        stats_of(parser.OFPMatch(), hard_timeout=5),
+        stats_of(parser.OFPMatch(), flags=ofp.OFPFF_SEND_FLOW_REM),
+        stats_of(parser.OFPMatch(), [parser.OFPInstructionWriteMetadata(1, 0xFF)]),
+        stats_of(
+            parser.OFPMatch(),
+            [parser.OFPInstructionActions(ofp.OFPIT_WRITE_ACTIONS, [parser.OFPActionOutput(1)])],
+        ),
+        stats_of(
+            parser.OFPMatch(),
+            [parser.OFPInstructionActions(ofp.OFPIT_APPLY_ACTIONS, [parser.OFPActionPushMpls()])],
+        ),
+    ],
+    ids=["idle", "hard", "flags", "metadata-mask", "write-actions", "mpls"],
+)
+def test_rules_that_we_never_write_are_foreign(stats: Any) -> None:
+    assert found_rule(as_stats(stats)).rule is None
+
+
+def test_a_foreign_rule_lists_its_groups() -> None:
+    actions = [parser.OFPActionPushMpls(), parser.OFPActionGroup(12)]
+    stats = stats_of(
+        parser.OFPMatch(), [parser.OFPInstructionActions(ofp.OFPIT_APPLY_ACTIONS, actions)]
+    )
+    assert found_rule(as_stats(stats)).uses_groups == {12}
+
+
+@pytest.mark.parametrize(("command", "code"), [("add", 0), ("modify", 1), ("delete", 2)])
+def test_a_group_comes_back_as_it_was_sent(command: Any, code: int) -> None:
+    group = Group(5, ((Output(1),), (PopVlan(), Output(2)), (SetField("vlan_pcp", 1), Output(3))))
+    message = change_message(DATAPATH, GroupChange(command, group))
+    message.set_xid(1)
+    message.serialize()
+    assert (message.command, message.type, message.group_id) == (code, ofp.OFPGT_ALL, 5)
+    assert len(message.buckets) == (0 if command == "delete" else 3)
+    if command != "delete":
+        entry = GroupEntry.parser(group_entry(bytes(message.buf)), 0)
+        assert found_group(entry).group == group
+        assert [len(bucket.actions) for bucket in entry.buckets] == [1, 2, 2]
+
+
+def test_a_group_of_another_type_is_not_ours() -> None:
+    for other in (
+        parser.OFPGroupMod(DATAPATH, type_=ofp.OFPGT_SELECT, group_id=5, buckets=[]),
+        parser.OFPGroupMod(
+            DATAPATH, group_id=5, buckets=[parser.OFPBucket(actions=[parser.OFPActionDecNwTtl()])]
+        ),
+    ):
+        other.set_xid(1)
+        other.serialize()
+        found = found_group(GroupEntry.parser(group_entry(bytes(other.buf)), 0))
+        assert found == FoundGroup(5, None)
+
+
+def test_entries_are_for_other_applications_as_ryu_parses_them() -> None:
+    entry = as_stats(sent_rule(RuleChange("add", RULES[0])))
+    ryus = parser.OFPFlowStats.parser(entry.data, 0)
+    assert entry.match.to_jsondict() == ryus.match.to_jsondict()
+    assert (entry.table_id, entry.packet_count) == (ryus.table_id, 1)
+
+
+def test_long_entries_of_a_switch_are_not_kept() -> None:
+    actions = [parser.OFPActionOutput(port) for port in range(1, 40)]
+    stats = stats_of(
+        parser.OFPMatch(), [parser.OFPInstructionActions(ofp.OFPIT_APPLY_ACTIONS, actions)]
+    )
+    before = messages._parsed.cache_info().currsize
+    found = found_rule(as_stats(stats)).rule
+    assert found is not None
+    assert found.actions == tuple(Output(port) for port in range(1, 40))
+    assert messages._parsed.cache_info().currsize <= before + 1  # the match

@@ -1,0 +1,198 @@
+"""What operators request of a controller, without switches: the model confirms every step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from knotless.base.errors import KnotlessError
+from knotless.controller.config import Config, parse
+from knotless.controller.desired import Desired
+from knotless.controller.history import History
+from knotless.controller.northbound.message import HttpError
+from knotless.controller.operations import Operations
+from knotless.controller.overrides import Overrides, read
+from knotless.controller.planning import planned
+from knotless.controller.status import Status
+from knotless.forwarding.openflow.directory import read_dir
+from knotless.topologies import load
+from knotless.topologies.failures import NO_FAILURES
+from knotless.verification.changes.certificate import digest
+from knotless.verification.changes.folder import write_step_files
+
+
+def in_place(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+class Model:
+    """A controller whose switches confirm at once."""
+
+    def __init__(self, text: str, file: Path | None = None) -> None:
+        self.config: Config = parse(text)
+        desired = Desired.compute(self.config, load(self.config.fabric))
+        self.status, self.history = Status(desired), History(3, clock=lambda: 7.0)
+        self.operations = Operations(self.config, Overrides(), self.status, file, in_place)
+        self.operations.change_to = self.change_to
+        self.confirm()
+
+    def change_to(self, desired: Desired) -> None:
+        self.status.desired = desired
+
+    def confirm(self) -> None:
+        for name in list(self.status.transition.waiting):
+            self.status.transition.confirm(name)
+            self.history.confirmed(name, self.status.transition.number)
+
+    def settle(self) -> None:
+        """Perform what is requested."""
+        transition = self.status.transition
+        transition.aim(self.status.desired, NO_FAILURES)
+        while transition.is_due:
+            task = transition.task()
+            if task is not None:
+                transition.accept(planned(task))
+            transition.begin()
+            self.confirm()
+            transition.drained()
+        assert transition.planned is not None
+        self.history.add(transition.planned, transition.number, 0.5)
+
+    def post(self, what: str, **body: object) -> dict[str, Any]:
+        found: dict[str, Any] = getattr(self.operations, what)(json.dumps(body).encode())
+        again: dict[str, Any] = json.loads(json.dumps(found))
+        return again
+
+
+def test_a_dry_run_shows_the_steps_and_changes_nothing(tmp_path: Path) -> None:
+    model = Model("fabric: ring,4\nengine: updown\n", tmp_path / "state")
+    before = model.status.desired
+    answer = model.post("change", root="s3", dry_run=True, rules=True)
+    assert {"tier", "steps", "rules_changed", "certificate"} <= answer.keys()
+    assert answer["performed"] is False
+    assert answer["tier"] == answer["certificate"]["tier"] == 3
+    assert len(answer["files"]) == len(answer["steps"]) + 1
+    assert answer["rules_changed"] == sum(step["rules_changed"] for step in answer["steps"])
+    assert (model.status.desired, (tmp_path / "state").exists()) == (before, False)
+    write_step_files(answer["files"], answer["certificate"], tmp_path / "steps")
+    digests = [digest(read_dir(tmp_path / "steps" / str(k))[1]) for k in range(4)]
+    proven = answer["certificate"]
+    assert digests == [proven["before"], *(step["sha256"] for step in proven["steps"])]
+
+
+def test_a_change_is_relative_to_the_configuration(tmp_path: Path) -> None:
+    model = Model("fabric: ring,4\nengine: updown\n", tmp_path / "state")
+    model.post("change", root="s3")
+    model.settle()
+    assert model.status.desired.plan.request.root == "s3"
+    kept = read(tmp_path / "state")
+    assert kept.options == {"root": "s3", "flow_control": "pause"}
+    assert model.post("change", select="low-port")["performed"]
+    model.settle()
+    assert model.status.desired.plan.request.root is None
+    model.post("change")
+    model.settle()
+    assert read(tmp_path / "state").options == {}
+    assert model.post("change")["tier"] == 0
+
+
+def test_a_drained_part_carries_nothing_after_the_change(tmp_path: Path) -> None:
+    model = Model("fabric: torus,3,3\n", tmp_path / "state")
+    answer = model.post("drain", parts=["s5", "s1-s2"])
+    assert answer["drained"] == model.status.as_json(0.0)["drained"] == ["s1:2-s2:3", "s5"]
+    assert model.status.as_json(0.0)["routes"]["changing"] is True
+    for step in answer["certificate"]["steps"]:
+        assert (step["acyclic"], step["lost"], step["undelivered"]) == (True, 0, 0)
+    model.settle()
+    status = model.status.as_json(0.0)
+    assert (status["routes"]["drained"], status["routes"]["changing"]) == (answer["drained"], False)
+    assert [line for line in status["problems"] if "drained" in line] == []
+    goal = model.status.transition.goal
+    assert goal.failures == NO_FAILURES
+    assert len(goal.avoided.failures.links) == 4
+    # A controller that starts now finds the rules that it wants, in whatever plane they are.
+    again = Status(Desired.compute(model.config, goal.desired.fabric, tuple(answer["drained"])))
+    for name in goal.desired.rules:
+        held = model.status.transition.wanted(name)
+        again.transition.adopt(name, held)
+        assert set(again.transition.wanted(name).rules) == set(held.rules)
+    assert model.post("undrain", parts=["s5"])["drained"] == ["s1:2-s2:3"]
+    assert read(tmp_path / "state").drained == ("s1:2-s2:3",)
+
+
+@pytest.mark.parametrize(
+    ("what", "body", "words"),
+    [
+        ("change", {"engine": "magic"}, "there is no routing engine 'magic'"),
+        ("change", {"vcs": 9}, "vcs: "),
+        ("change", {"engin": "updown"}, "engin: "),
+        ("change", {"flow_control": "pfc"}, "the links use pause, which does not change"),
+        ("change", {"engine": "dor", "vcs": 1, "select": "low-port"}, "CAN DEADLOCK"),
+        ("change", {"tagging": "host"}, "the hosts would have to change their VLAN tags"),
+        ("drain", {"parts": ["s9"]}, "has no link or switch 's9'"),
+        ("undrain", {"parts": ["s1"]}, "s1 is not drained; drained is nothing"),
+    ],
+)
+def test_a_refusal_changes_nothing(
+    tmp_path: Path, what: str, body: dict[str, object], words: str
+) -> None:
+    model = Model("fabric: ring,4\nengine: updown\n", tmp_path / "state")
+    before = model.status.desired
+    with pytest.raises(KnotlessError) as caught:
+        model.post(what, **body)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert (model.status.desired, (tmp_path / "state").exists()) == (before, False)
+
+
+def test_what_connects_hosts_is_not_drained() -> None:
+    model = Model("fabric: mesh,3\n")
+    with pytest.raises(
+        KnotlessError, match="^s1-s2 cannot be drained: some hosts could .* without s1:"
+    ):
+        model.post("drain", parts=["s1-s2"])
+    ring = Model("fabric: ring,4\n")
+    ring.post("drain", parts=["s2"])
+    ring.settle()
+    with pytest.raises(KnotlessError, match="^s1-s4 cannot be drained: .* without s2$"):
+        ring.post("drain", parts=["s1-s4"])
+
+
+def test_requests_wait_for_the_change_before() -> None:
+    model = Model("fabric: ring,4\nengine: updown\n")
+    model.post("change", root="s3")
+    transition = model.status.transition
+    transition.aim(model.status.desired, NO_FAILURES)
+    task = transition.task()
+    assert task is not None
+    transition.accept(planned(task))
+    transition.begin()
+    with pytest.raises(HttpError, match="a change of routes goes on"):
+        model.post("drain", parts=["s1"])
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{", b'{"dry_run": 1}', b'{"dry_run": "yes"}', b"\xff"])
+def test_a_malformed_request_is_refused(body: bytes) -> None:
+    with pytest.raises(HttpError):
+        Model("fabric: ring,4\n").operations.change(body)
+
+
+def test_the_history_keeps_the_last_changes_with_certificates() -> None:
+    model = Model("fabric: ring,4\nengine: updown\n")
+    for root in ("s2", "s3", "s4", "s1"):
+        model.post("change", root=root)
+        model.settle()
+    found = model.history.as_json()
+    entries: Any = found["changes"]
+    assert (found["count"], [entry["number"] for entry in entries]) == (4, [2, 3, 4])
+    assert [entry["certificate"] for entry in entries] == [None] * 3
+    while model.history.certify(in_place):
+        pass
+    for entry in entries:
+        assert entry["tier"] == entry["certificate"]["tier"]
+        assert len(entry["confirmed"]) == len(entry["certificate"]["steps"])
+        assert all(of and set(of.values()) == {7.0} for of in entry["confirmed"])

@@ -1,0 +1,231 @@
+"""Ways that are planned before they are needed, and the order of steps of a repair in place."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from knotless.controller.ahead import Ahead, plan_ahead
+from knotless.controller.config import Config
+from knotless.controller.desired import Desired
+from knotless.controller.planning import Goal, Planned, planned
+from knotless.controller.steps import difference
+from knotless.controller.transition import Transition
+from knotless.forwarding.openflow.reader import Generation
+from knotless.forwarding.openflow.rules import SwitchRules
+from knotless.topologies import load
+from knotless.topologies.failures import Failures
+from tests.support.transitions import confirm_all
+
+FABRIC = load("torus,3,3")
+DESIRED = Desired.compute(Config(fabric="torus,3,3"), FABRIC)
+
+
+def _ready() -> Transition:
+    transition = Transition(DESIRED)
+    for switch in FABRIC.switches:
+        transition.confirm(switch.name)
+    return transition
+
+
+def _cut(transition: Transition, *links: str) -> Planned:
+    transition.aim(DESIRED, Failures.of(FABRIC, links))
+    task = transition.task()
+    assert task is not None
+    way = planned(task)
+    transition.accept(way)
+    return way
+
+
+def _in_place() -> str:
+    """Return a link whose cut takes a step before the new rules."""
+    task = _ready().idle_task
+    assert task is not None
+    for link in FABRIC.links:
+        way = planned(replace(task, goal=Goal(DESIRED, Failures.of(FABRIC, [link.name]))))
+        if way.change.in_place:
+            return link.name
+    raise AssertionError("no link is repaired in place")
+
+
+LINK = _in_place()
+
+
+def _finish(transition: Transition) -> None:
+    """Take all steps of a change."""
+    while not transition.is_there or transition.undrained:
+        if transition.is_due:
+            transition.begin()
+        confirm_all(transition)
+        transition.drained()
+
+
+def _plan_next(ahead: Ahead, transition: Transition) -> Goal | None:
+    """Plan one way ahead, and return its goal; None: all are known."""
+    task = ahead.next(transition.idle_task)
+    if task is None:
+        return None
+    ahead.keep(task, ahead.packing.pack(plan_ahead(task)))
+    return task.goal
+
+
+def test_each_link_is_planned_once_and_found_when_it_fails() -> None:
+    ahead, transition = Ahead(), _ready()
+    assert ahead.as_json(transition.idle_task) == {"ways": 0, "complete": False}
+    goals: list[Goal] = []
+    while (goal := _plan_next(ahead, transition)) is not None:
+        goals.append(goal)
+    assert [goal.failures.names for goal in goals] == [(link.name,) for link in FABRIC.links]
+    assert ahead.as_json(transition.idle_task) == {"ways": len(goals), "complete": True}
+    for goal in goals:
+        transition.aim(DESIRED, goal.failures)
+        task = transition.task()
+        assert task is not None
+        found, expected = ahead.find(task), planned(task)
+        assert found is not None
+        assert found.goal == expected.goal
+        assert found.change.tier == expected.change.tier
+        steps = [[step.rules for step in way.change.steps] for way in (found, expected)]
+        assert steps[0] == steps[1]
+
+
+def test_a_way_refers_to_the_rules_that_switches_hold() -> None:
+    ahead, transition = Ahead(), _ready()
+    goal = _plan_next(ahead, transition)
+    assert goal is not None
+    held = transition.idle_task
+    assert held is not None
+    transition.aim(DESIRED, goal.failures)
+    task = transition.task()
+    assert task is not None
+    way = ahead.find(task)
+    assert way is not None
+    assert way.goal.desired is DESIRED
+    assert way.change.before.rules is held.held.rules
+    first = way.change.steps[0].rules
+    assert {first[name] is of for name, of in held.held.rules.items()} == {True, False}
+
+
+def test_ways_from_other_rules_are_not_used() -> None:
+    ahead, transition = Ahead(), _ready()
+    task = ahead.next(transition.idle_task)
+    assert task is not None
+    assert _plan_next(ahead, transition) == task.goal
+    _cut(transition, LINK)
+    _finish(transition)
+    idle = transition.idle_task
+    assert idle is not None
+    assert ahead.find(replace(idle, goal=task.goal)) is None
+    back = ahead.next(idle)
+    assert back is not None
+    assert back.goal.failures.names == (), "first what happens if the link returns"
+
+
+def test_ways_are_kept_until_switches_have_the_same_rules_again() -> None:
+    ahead, transition = Ahead(), _ready()
+    while _plan_next(ahead, transition):
+        pass
+    for round_ in range(4):
+        _cut(transition, LINK)
+        _finish(transition)
+        ahead.next(transition.idle_task)
+        transition.aim(DESIRED, Failures())
+        task = transition.task()
+        assert task is not None
+        transition.accept(planned(task))
+        _finish(transition)
+        left = 0
+        while _plan_next(ahead, transition):
+            left += 1
+        # Routes change between two planes, so the second time is the first with other rules.
+        assert left == (len(FABRIC.links) if round_ == 0 else 0)
+
+
+def test_the_intact_plan_is_recognised_in_each_plane_after_any_link() -> None:
+    fabric = load("torus,4,4,hosts=4")
+    desired = Desired.compute(Config(fabric="torus,4,4,hosts=4"), fabric)
+    ahead, transition = Ahead(), Transition(desired)
+    for switch in fabric.switches:
+        transition.confirm(switch.name)
+    dice, seen = random.Random(1), list[Generation]()  # noqa: S311 - repeatable, not secret
+    for _ in range(10):
+        task = ahead.next(transition.idle_task)
+        assert task is not None
+        is_known = bool(ahead.as_json(transition.idle_task)["ways"])
+        assert is_known == (task.held in seen)
+        if not is_known:
+            seen.append(task.held)
+            ahead.keep(task, b"a way")
+        for failures in (Failures.of(fabric, [dice.choice(fabric.links).name]), Failures()):
+            transition.aim(desired, failures)
+            task = transition.task()
+            assert task is not None
+            transition.accept(planned(task))
+            _finish(transition)
+            ahead.next(transition.idle_task)
+    # Two planes, each with the same priorities as the one before, or with others.
+    assert len(seen) == 4
+
+
+def test_what_a_step_changes_in_a_switch_depends_on_what_it_holds() -> None:
+    transition = _ready()
+    way = _cut(transition, LINK)
+    nothing = SwitchRules(())
+    for known in way.differences:
+        before = {name: transition.wanted(name) for name in known}
+        transition.begin()
+        assert set(known) == set(transition.waiting)
+        for name, held in before.items():
+            wanted = transition.wanted(name)
+            assert transition.changes(name, held) is known[name]
+            assert known[name] == difference(held, wanted)
+            assert transition.changes(name, nothing) == difference(nothing, wanted)
+        confirm_all(transition)
+
+
+def test_new_rules_are_installed_when_all_switches_drop_what_leads_to_the_link() -> None:
+    transition = _ready()
+    way = _cut(transition, LINK)
+    first = set(transition.begin())
+    assert first
+    assert not transition.is_due
+    assert not transition.is_serving
+    confirm_all(transition)
+    assert transition.is_due, "nothing is to be waited for"
+    transition.begin()
+    confirm_all(transition)
+    assert transition.is_serving
+    assert transition.is_there == (len(way.change.steps) == 2)
+
+
+def test_a_link_that_returns_during_the_first_step_ends_the_change() -> None:
+    transition = _ready()
+    _cut(transition, LINK)
+    transition.begin()
+    transition.link_returned()
+    confirm_all(transition)
+    assert not transition.is_there
+    assert transition.begin() == {}, "the steps that are left are not proven with the link"
+    transition.aim(DESIRED, Failures())
+    task = transition.task()
+    assert task is not None
+    assert len(task.undrained) == 1
+    assert task.plan is None
+    way = planned(task)
+    transition.accept(way)
+    while not transition.is_there:
+        transition.begin()
+        confirm_all(transition)
+        if transition.is_draining:
+            transition.drained()
+    assert transition.problem is None
+
+
+def test_a_link_that_returns_later_does_not_matter() -> None:
+    transition = _ready()
+    _cut(transition, LINK)
+    transition.begin()
+    confirm_all(transition)
+    transition.link_returned()
+    assert transition.is_due
+    assert transition.begin()

@@ -1,0 +1,148 @@
+"""The messages of a session with a switch, which the test simulates."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ryu.lib import hub
+from ryu.ofproto import ofproto_parser
+from ryu.ofproto import ofproto_v1_3 as ofp
+from ryu.ofproto import ofproto_v1_3_parser as parser
+from ryu.ofproto.ofproto_protocol import ProtocolDesc
+
+from knotless.controller.southbound.entries import FlowEntry
+from knotless.controller.southbound.session import Session, SwitchGoneError
+from knotless.controller.steps import RuleChange
+from knotless.forwarding.openflow.rules import COOKIE, Field, Output, Rule
+
+
+class FakeDatapath(ProtocolDesc):  # type: ignore[misc]  # Ryu is not typed
+    """The part of Ryu's datapath that a session uses; keeps all messages sent."""
+
+    def __init__(self) -> None:
+        super().__init__(version=ofp.OFP_VERSION)
+        self.writes: list[bytes] = []
+        self.open = True
+        self._ids = itertools.count(100)
+
+    def set_xid(self, message: Any) -> int:
+        message.set_xid(next(self._ids))
+        xid: int = message.xid
+        return xid
+
+    def send_msg(self, message: Any) -> bool:
+        message.serialize()
+        return self.send(bytes(message.buf))
+
+    def send(self, data: bytes) -> bool:
+        self.writes.append(data)
+        return self.open
+
+    def sent(self) -> list[tuple[int, int]]:
+        """(message type, xid) of everything sent, in order."""
+        stream = b"".join(self.writes)
+        found = []
+        while stream:
+            _, kind, length, xid = ofproto_parser.header(stream)
+            found.append((kind, xid))
+            stream = stream[length:]
+        return found
+
+
+@pytest.fixture
+def datapath() -> FakeDatapath:
+    return FakeDatapath()
+
+
+def rules(count: int) -> tuple[RuleChange, ...]:
+    return tuple(
+        RuleChange("add", Rule(1, 10, (Field("eth_dst", i),), (Output(1),), cookie=COOKIE))
+        for i in range(count)
+    )
+
+
+def until_sent(datapath: FakeDatapath, kind: int) -> int:
+    """Yield to other greenlets until a message of ``kind`` has been sent; return its xid."""
+    while True:
+        for sent, xid in datapath.sent():
+            if sent == kind:
+                return xid
+        hub.sleep(0)
+
+
+def stats(number: int) -> FlowEntry:
+    """Return an entry of this table that matches everything and does nothing."""
+    match = struct.pack("!HH4x", ofp.OFPMT_OXM, 4)
+    head = (48 + len(match), number, 0, 0, 1, 0, 0, 0, COOKIE, 0, 0)
+    return FlowEntry(struct.pack(ofp.OFP_FLOW_STATS_0_PACK_STR, *head) + match)
+
+
+def test_the_parts_of_a_long_answer_are_put_together(datapath: FakeDatapath) -> None:
+    session = Session(datapath)
+    asking = hub.spawn(session.rules)
+    xid = until_sent(datapath, ofp.OFPT_MULTIPART_REQUEST)
+    more = ofp.OFPMPF_REPLY_MORE
+    session.deliver(SimpleNamespace(xid=xid, flags=more, body=[stats(0), stats(1)]))
+    session.deliver(SimpleNamespace(xid=xid + 1, flags=0, body=[stats(9)]))  # somebody else's
+    session.deliver(SimpleNamespace(xid=xid, flags=0, body=[stats(2)]))
+    assert [found.table for found in asking.wait()] == [0, 1, 2]
+
+
+def test_many_changes_go_in_few_writes_and_end_with_a_barrier(datapath: FakeDatapath) -> None:
+    session = Session(datapath)
+    changing = hub.spawn(session.change, rules(2000))
+    session.deliver(SimpleNamespace(xid=until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)))
+    assert changing.wait() == []
+    kinds = [kind for kind, _ in datapath.sent()]
+    assert kinds == [ofp.OFPT_FLOW_MOD] * 2000 + [ofp.OFPT_BARRIER_REQUEST]
+    assert len(datapath.writes) < 10
+
+
+def test_a_refusal_names_the_change_that_was_refused(datapath: FakeDatapath) -> None:
+    session = Session(datapath)
+    changes = rules(3)
+    changing = hub.spawn(session.change, changes)
+    barrier = until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)
+    xid = datapath.sent()[1][1]
+    failed = parser.OFPBarrierRequest(datapath)
+    failed.set_xid(xid)
+    failed.serialize()
+    session.refuse(
+        SimpleNamespace(
+            xid=xid,
+            data=bytes(failed.buf),
+            type=ofp.OFPET_FLOW_MOD_FAILED,
+            code=ofp.OFPFMFC_TABLE_FULL,
+        )
+    )
+    session.deliver(SimpleNamespace(xid=barrier))
+    ((change, reason),) = changing.wait()
+    assert change == changes[1]
+    assert "OFPFMFC_TABLE_FULL" in reason
+
+
+def test_a_silent_switch_is_given_up(datapath: FakeDatapath) -> None:
+    session = Session(datapath)
+    with pytest.raises(SwitchGoneError, match="no answer within"):
+        session.barrier(timeout_s=0.01)
+    assert not session.answers(0.01)
+
+
+def test_the_end_of_the_connection_wakes_waiting_callers(datapath: FakeDatapath) -> None:
+    session = Session(datapath)
+    waiting = hub.spawn(session.answers, 600)
+    until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)
+    session.end()
+    assert waiting.wait() is False
+    with pytest.raises(SwitchGoneError):
+        session.barrier()
+
+
+def test_nothing_can_be_sent_on_a_closed_connection(datapath: FakeDatapath) -> None:
+    datapath.open = False
+    with pytest.raises(SwitchGoneError):
+        Session(datapath).change(rules(1))

@@ -1,0 +1,142 @@
+"""Every figure on a page is written by a command from a stored run, or is known to be typed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from knotless.base.errors import PlanError
+from knotless.cli.commands.reproduction import AGREEMENT
+from knotless.experiments.framework import page_parts
+from knotless.experiments.framework.page_parts import PartError
+from knotless.experiments.reproduction import inserts, page
+from knotless.results import stored
+from knotless.routing.plan import make_plan
+from knotless.topologies import load
+from tests.support import REPOSITORY
+from tests.support.constants_of_code import constant, figure
+from tests.support.typed_figures import typed
+
+LIST = yaml.safe_load((REPOSITORY / "tests" / "data" / "typed_figures.yaml").read_text())
+DOCS = REPOSITORY / "docs"
+WRITTEN = {DOCS / page.OVERVIEW, DOCS / AGREEMENT, *(DOCS / "reproduction").glob("*.md")}
+DECISIONS = DOCS / "decisions"
+PAGES = [
+    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted((REPOSITORY / "labs").rglob("*.md")),
+    *(path for path in sorted(DOCS.rglob("*.md")) if path not in WRITTEN),
+]
+"""The pages that people write."""
+KINDS = {"definition", "standard", "paper", "once"}
+
+
+def name_of(path: Path) -> str:
+    """Return the name of a page in the list: its path in docs, or in the repository."""
+    return str(path.relative_to(DOCS if path.is_relative_to(DOCS) else REPOSITORY))
+
+
+def allowed(known: Mapping[str, Any]) -> set[str]:
+    return {found for kind, figures in known.items() if kind != "tables" for found in figures}
+
+
+CONSTANTS = [
+    pytest.param(written, *where.split(), id=f"{name}: {written}")
+    for name, known in LIST.items()
+    for written, where in known.get("constants", {}).items()
+]
+
+
+@pytest.mark.parametrize(("written", "path", "name"), CONSTANTS)
+def test_constants_of_the_code_are_as_pages_say(written: str, path: str, name: str) -> None:
+    assert constant(path, name) == pytest.approx(figure(written), rel=1e-9)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_typed_figures_are_listed_with_the_reason(path: Path) -> None:
+    known = LIST.get(name_of(path), {})
+    found = typed(path)
+    if DECISIONS not in path.parents:  # their prose says what was known when they were taken
+        assert found.figures == allowed(known), "a command must write a figure, or the list name it"
+    assert found.tables == allowed(known.get("tables", {}))
+
+
+def test_a_constant_that_differs_is_found(tmp_path: Path) -> None:
+    code = "struct A { most_us: f64 }\nA { most_us: 2_500.0 }\nconst B: Time = 20 * MILLISECOND;\n"
+    (tmp_path / "a.rs").write_text(f"{code}C_BYTES: Final = 16 << 10  # bytes\n")
+    path = str(tmp_path / "a.rs")
+    assert constant(path, "most_us") == pytest.approx(figure("2.5 ms"))
+    assert constant(path, "B") == pytest.approx(figure("20 ms")) != figure("21 ms")
+    assert constant(path, "C_BYTES") == figure("16 KiB")
+    with pytest.raises(AssertionError, match="defines no D"):
+        constant(path, "D")
+
+
+def test_reasons_are_known_and_named_tests_exist() -> None:
+    assert set(LIST) <= {name_of(path) for path in PAGES}
+    for known in LIST.values():
+        for kind in [*known, *known.get("tables", {})]:
+            if kind.startswith("tested by "):
+                assert (REPOSITORY / kind.removeprefix("tested by ")).is_file(), kind
+            else:
+                assert kind in {*KINDS, "constants", "tables"}, kind
+
+
+def test_a_figure_that_somebody_types_is_found(tmp_path: Path) -> None:
+    text = "It took 3.2 s, 14 MB and `5 ms`.\n\n    sleep 9 s\n\n| a | b | c |\n|---|---|---|\n"
+    text += "| x | 1.5 | 2,000 |\n| y | 3 | 4 |\n\n<!-- figures: n -->\n17 %\n"
+    text += (
+        "<!-- end of figures -->\n[8 ms](a-9s.md) 1.02 times, a quarter of an hour, ten seconds\n"
+    )
+    text += "half a page, a second virtual channel, packets a second\n"
+    (tmp_path / "p.md").write_text(text)
+    found = typed(tmp_path / "p.md")
+    words = {"a quarter of an hour", "ten seconds"}
+    assert found.figures == {"3.2 s", "14 MB", "8 ms", "1.02 times"} | words
+    assert found.tables == {"| a | b | c |"}
+
+
+@pytest.mark.parametrize("name", inserts.PAGES)
+def test_figures_between_comments_are_those_of_the_stored_runs(name: str) -> None:
+    text = (REPOSITORY / "docs" / name).read_text()
+    assert inserts.written(text, stored.read()) == text
+    assert len(page_parts.names(text)) == len(re.findall("^<!-- figures:", text, re.MULTILINE)) > 0
+
+
+def test_figures_that_there_are_not_are_refused() -> None:
+    asked = "<!-- figures: nothing -->\n<!-- end of figures -->"
+    with pytest.raises(PartError, match="figures 'nothing': there are"):
+        inserts.written(asked, stored.read())
+
+
+def table_of_vlans() -> list[list[str]]:
+    lines = (REPOSITORY / "docs" / "vlans.md").read_text().splitlines()
+    begin = lines.index("| fabric, engine | default | tree | tree, tagging by hosts |") + 2
+    end = lines.index("", begin)
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[begin:end]]
+
+
+@pytest.mark.parametrize("row", table_of_vlans(), ids=lambda row: row[0])
+def test_numbers_of_vlans_are_those_of_the_plans(row: list[str]) -> None:
+    words = re.fullmatch(r"(\S+), (\w+)(?:, (\d) VC)?(, low port)?(?: \(.*\))?", row[0])
+    assert words is not None
+    spec, engine, vcs, low = words.groups()
+    if spec == "lsft,17":
+        return  # half a minute; the other rows follow the same rule
+    options: dict[str, Any] = {"select": "low-port"} if low else {}
+    options |= {"vcs": int(vcs)} if vcs else {}
+    cases = (
+        {"vlans": "default"},
+        {"vlans": "tree"},
+        {"vlans": "tree", "tagging": "host"},
+    )
+    for cell, case in zip(row[1:], cases, strict=True):
+        if cell == "refused":
+            with pytest.raises(PlanError):
+                _ = make_plan(load(spec), engine, **options, **case).vlan_count
+        else:
+            assert make_plan(load(spec), engine, **options, **case).vlan_count == int(cell)

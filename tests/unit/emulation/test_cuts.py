@@ -1,0 +1,161 @@
+"""Which links a text names, and what is asked of emulator and kernel to cut one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from knotless.base.errors import EmulationError
+from knotless.emulation import namespaces
+from knotless.emulation.cuts import Cables, Cut, cable_names
+from knotless.emulation.names import names_of
+from knotless.emulation.wiring import wire
+from knotless.topologies import load
+from knotless.topologies.fabric import Fabric, Link
+
+RING = load("ring,4")
+
+
+class Recorder:
+    """Stands for the kernel and the emulator; ``calls`` is what they were asked, in order."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls: list[str] = []
+        self.down: set[str] = set()
+        self.interfaces = {
+            name
+            for cable in wire(RING)
+            for end in cable.ends
+            for name in (end.interface, end.inner)
+        }
+        self.channels: list[dict[str, Any]] = []
+
+        def batch(lines: list[str], *, namespace: str) -> None:
+            self.calls += [f"{namespace}: {line}" for line in lines]
+
+        monkeypatch.setattr(namespaces, "ip_batch", batch)
+        monkeypatch.setattr(
+            namespaces, "interfaces_up", lambda _namespace: self.interfaces - self.down
+        )
+
+    def request(self, do: str, **fields: Any) -> dict[str, Any]:
+        if do == "counters":
+            return {"channels": self.channels}
+        self.calls.append(f"{do} {fields}")
+        return {}
+
+
+@pytest.fixture
+def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    return Recorder(monkeypatch)
+
+
+def cables_of(fabric: Fabric, recorder: Recorder, *, plain: bool = False) -> Cables:
+    cables = Cables(names_of("lab"), wire(fabric), "plain" if plain else "emulated")
+    cables._daemon.request = recorder.request  # type: ignore[method-assign]
+    return cables
+
+
+@pytest.mark.parametrize("text", ["s1-s2", "s2-s1", "s1:2-s2:3", "s2:3-s1:2"])
+def test_a_link_is_named_from_either_end_with_or_without_ports(
+    text: str, recorder: Recorder
+) -> None:
+    assert cables_of(RING, recorder).one(text).name == "s1:2-s2:3"
+
+
+@pytest.mark.parametrize("text", ["h1", "h1-s1", "s1-h1", "h1-s1:1"])
+def test_a_hosts_link_is_named_by_its_host(text: str, recorder: Recorder) -> None:
+    assert cables_of(RING, recorder).one(text).name == "h1"
+
+
+@pytest.mark.parametrize("text", ["s1-s3", "s1:2-s2", "s1", "", "s1:2", "s1:1-s2:3"])
+def test_an_unknown_link_is_one_line_with_examples(text: str, recorder: Recorder) -> None:
+    with pytest.raises(EmulationError, match="links are s1:2-s2:3, ") as raised:
+        cables_of(RING, recorder).one(text)
+    assert "\n" not in str(raised.value)
+
+
+def test_parallel_links_are_told_apart_by_their_ports(recorder: Recorder) -> None:
+    fabric = Fabric("pair", RING.switches[:2], (), (Link("s1", 2, "s2", 2), Link("s1", 3, "s2", 3)))
+    cables = cables_of(fabric, recorder)
+    assert [cable.name for cable in cables.find("s1-s2")] == ["s1:2-s2:2", "s1:3-s2:3"]
+    with pytest.raises(EmulationError, match="2 links; write one of s1:2-s2:2, s1:3-s2:3"):
+        cables.one("s1-s2")
+    assert cables.one("s2:3-s1:3").name == "s1:3-s2:3"
+
+
+def test_names_of_different_links_never_clash() -> None:
+    for spec in ("torus,4,4,hosts=2", "clos,4,hosts=2"):
+        cables = wire(load(spec))
+        names = [name for cable in cables for name in cable_names(cable)]
+        assert len(names) == len(set(names))
+
+
+def test_a_cut_stops_the_frames_before_the_carrier(recorder: Recorder) -> None:
+    cables = cables_of(RING, recorder)
+    cables.cut(cables.one("s1-s2"))
+    assert recorder.calls == [
+        "link {'name': 's1:2-s2:3', 'up': False}",
+        "kn-lab: link set s1-eth2 mode dormant state dormant",
+        "kn-lab: link set s2-eth3 mode dormant state dormant",
+    ]
+
+
+def test_a_host_loses_its_carrier_from_the_emulators_side(recorder: Recorder) -> None:
+    cables = cables_of(RING, recorder)
+    cables.cut(cables.one("h1"))
+    assert recorder.calls == [
+        "link {'name': 'h1', 'up': False}",
+        "kn-lab-links: link set k8 down",
+        "kn-lab: link set s1-eth1 mode dormant state dormant",
+    ]
+
+
+def test_a_silent_cut_leaves_or_restores_the_carrier(recorder: Recorder) -> None:
+    cables = cables_of(RING, recorder)
+    cables.cut(cables.one("s1-s2"), silent=True, sender="s2")
+    assert recorder.calls == [
+        "link {'name': 's1:2-s2:3', 'up': True}",
+        "link {'name': 's1:2-s2:3', 'up': False, 'channel': 's2:3'}",
+        "kn-lab: link set s1-eth2 mode default state up",
+        "kn-lab: link set s2-eth3 mode default state up",
+    ]
+
+
+def test_a_plain_link_is_cut_at_its_switches(recorder: Recorder) -> None:
+    cables = cables_of(RING, recorder, plain=True)
+    cables.cut(cables.one("h1"))
+    cables.mend(cables.one("s1-s2"))
+    assert recorder.calls == [
+        "kn-lab: link set s1-eth1 down",
+        "kn-lab: link set s1-eth2 up",
+        "kn-lab: link set s2-eth3 up",
+    ]
+    with pytest.raises(EmulationError, match="plain links have no emulator"):
+        cables.cut(cables.one("s1-s2"), silent=True)
+
+
+def test_one_direction_is_cut_silently_and_from_an_end(recorder: Recorder) -> None:
+    cables = cables_of(RING, recorder)
+    with pytest.raises(EmulationError, match="only be cut silently"):
+        cables.cut(cables.one("s1-s2"), sender="s1")
+    with pytest.raises(EmulationError, match="'s3' is not an end of s1:2-s2:3: s1 or s2 is"):
+        cables.cut(cables.one("s1-s2"), silent=True, sender="s3")
+    assert recorder.calls == []
+
+
+def test_cuts_are_what_emulator_and_kernel_say(recorder: Recorder) -> None:
+    cables = cables_of(RING, recorder)
+    assert cables.cuts() == []
+    recorder.down = {"s1-eth2", "s2-eth3"}
+    recorder.channels = [
+        {"channel": "s1:2", "link": "s1:2-s2:3", "up": False},
+        {"channel": "s2:3", "link": "s1:2-s2:3", "up": False},
+        {"channel": "s2:2", "link": "s2:2-s3:3", "up": True},
+        {"channel": "s3:3", "link": "s2:2-s3:3", "up": False},
+    ]
+    found = cables.cuts()
+    assert found == [Cut("s1:2-s2:3", False), Cut("s2:2-s3:3", True, ("s3:3",))]
+    assert [str(cut) for cut in found] == ["s1:2-s2:3 (no carrier)", "s2:2-s3:3 (silently, s3:3)"]
+    assert [Cut.from_json(cut.as_json()) for cut in found] == found

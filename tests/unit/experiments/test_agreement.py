@@ -1,0 +1,140 @@
+"""Which results of emulator and simulator the agreement experiment treats as equal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from knotless.base.errors import KnotlessError
+from knotless.experiments.framework.experiment import Common
+from knotless.experiments.framework.routed import Routed, with_validity
+from knotless.experiments.studies.agreement import EXPERIMENT, measure, show
+from knotless.experiments.studies.agreement.cases import Case, cases
+from knotless.experiments.studies.agreement.measure import (
+    Emulated,
+    Seen,
+    compared,
+    samples,
+    simulated,
+)
+from knotless.routing.request import PlanRequest
+from knotless.simulation import Result, simulate
+
+DOR = PlanRequest(engine="dor")
+ONE_WAY = PlanRequest(engine="dor", vcs=1, select="low-port")
+RING = Case("knot", Routed("ring,4,rate=10,delay=1000", ONE_WAY), "shift:2", "pause")
+SHARED = Case("share-2", Routed("mesh,2,1,hosts=2,rate=10,delay=1000", DOR), "shift:2", "pfc")
+KNOT = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
+WINDOW_US = 2e6
+IN_TIME = {
+    "valid": True,
+    "problems": [],
+    "stretch": 1.0,
+    "slow_down": 1.0,
+    "host_wait_us": 2000,
+    "datapath": "user",
+}
+
+
+def result(case: Case) -> Result:
+    return simulate(case.scenario.lasting(WINDOW_US))
+
+
+def row(case: Case, **changed: Any) -> dict[str, Any]:
+    """Return the row of an emulator whose results equal the simulator's, except for the changes."""
+    found = result(case)
+    seen = replace(simulated(found), **changed)
+    live = Emulated(seen, WINDOW_US, 100.0, IN_TIME, [])
+    return with_validity(compared(case, live, found).as_json(), IN_TIME, [])
+
+
+@pytest.mark.parametrize("case", [RING, SHARED])
+def test_equal_results_agree(case: Case) -> None:
+    found = row(case)
+    assert (found["agrees"], found["ratio"], found["apart_frames"]) == (True, 1.0, 0)
+    assert found["peaks_apart"] == []
+    assert found["simulated_deadlock"] == (case is RING)
+    assert found["emulated_knot"] == (
+        ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"] if case is RING else []
+    )
+    assert 0 < found["emulated_pauses"] == found["simulated_pauses"]
+
+
+def test_a_frame_at_the_edge_of_the_window_is_no_difference() -> None:
+    frames = simulated(result(SHARED)).flows_frames
+    one_less = row(SHARED, flows_frames=[frames[0] - 1, *frames[1:]])
+    assert (one_less["agrees"], one_less["apart_frames"]) == (True, 1)
+
+
+def test_a_flow_that_is_off_by_more_than_a_hundredth_does_not_agree() -> None:
+    frames = simulated(result(SHARED)).flows_frames
+    off = max(3, frames[0] // 50)
+    other = row(SHARED, flows_frames=[frames[0] - off, frames[1] + off, *frames[2:]])
+    # All together are the same: each flow counts.
+    assert (other["agrees"], other["ratio"], other["apart_frames"]) == (False, 1.0, off)
+
+
+def test_another_verdict_or_knot_does_not_agree() -> None:
+    assert not row(RING, knot=[])["agrees"]
+    assert not row(RING, knot=["s1:2/0", "s2:2/0"])["agrees"]
+    assert not row(SHARED, knot=["s1:2/0"])["agrees"]
+
+
+def test_a_peak_that_differs_is_named() -> None:
+    seen = simulated(result(SHARED))
+    channels = {name: dict(one) for name, one in seen.channels.items()}
+    channels["h1"]["account_peak_bytes"] += 1522
+    channels["h2"]["pauses"] += 3
+    found = row(SHARED, channels=channels)
+    assert (found["peaks_apart"], found["pauses_apart"]) == (["h1 +1522"], 3)
+    assert found["emulated_pauses"] - found["simulated_pauses"] == 3
+
+
+def test_pauses_of_a_link_count_once() -> None:
+    one = {"pauses": 4, "paused_us": 10, "account_peak_bytes": 0, "queue_peak_bytes": 0}
+    channel = {
+        "tx_frames": 1,
+        "rx_frames": 1,
+        "priorities": [{**one, "priority": p} for p in range(8)],
+    }
+    assert measure._counted(channel, "pause")["pauses"] == 4
+    assert measure._counted(channel, "pfc")["pauses"] == 32
+
+
+def test_samples_are_of_the_columns_that_are_promised() -> None:
+    seen = simulated(result(SHARED))
+    lines = samples(SHARED, seen, seen)
+    assert all(set(line) | {"row"} == set(EXPERIMENT.sample_types) for line in lines)
+    kinds = {line["channel"]: line["kind"] for line in lines}
+    assert (kinds["h1"], kinds["s1:1"], kinds["s1:3"]) == ("host", "delivery", "inner")
+
+
+def test_every_case_has_a_description_of_its_own() -> None:
+    found = cases(Common(), None)
+    assert len({case.key for case in found}) == len(found)
+    assert {case.flow_control for case in found} == {"pause", "pfc"}
+    assert all(case.flows for case in found)
+    with pytest.raises(KnotlessError, match="--case: 'ring' is none of"):
+        cases(Common(), "ring")
+    with pytest.raises(KnotlessError, match="no case is left"):
+        cases(Common(quick=True), "share-2")
+
+
+def test_presentations_fit_their_columns() -> None:
+    rows = [row(RING), row(SHARED)]
+    assert all(len(line) == len(show.COLUMNS) for line in show.table(rows))
+    (agreed, frozen, same) = show.sentences(rows)
+    assert agreed.startswith("2 of 2 cases agree")
+    assert "1 of them deadlocked in the emulator" in frozen
+    assert "to the byte" in same
+
+
+def test_seen_is_all_of_a_run() -> None:
+    # What the simulator sees of a run has every flow and every channel of the fabric.
+    seen: Seen = simulated(result(RING))
+    assert len(seen.flows_frames) == len(RING.flows) == 4
+    assert set(seen.channels) == {"h1", "h2", "h3", "h4"} | {
+        f"s{switch}:{port}" for switch in range(1, 5) for port in range(1, 4)
+    }

@@ -1,0 +1,54 @@
+"""The page that compares the emulator with the simulator."""
+
+from __future__ import annotations
+
+from knotless.cli.commands.reproduction import AGREEMENT, DEFAULT_PAGE
+from knotless.experiments.studies.agreement import page
+from knotless.results import stored
+from knotless.results.stored import Stored
+
+
+def test_the_page_in_the_repository_matches_its_runs() -> None:
+    there = DEFAULT_PAGE.with_name(AGREEMENT).read_text(encoding="utf-8")
+    assert there == page.text(stored.read())
+
+
+def test_the_stored_cases_are_those_that_are_promised() -> None:
+    rows = stored.read().rows("agreement", "emulation")
+    shown = {(row["fabric"], row["routes"], row["flow_control"]) for row in rows}
+    for control in ("pause", "pfc"):
+        assert {
+            ("ring,4", "dor, low port", control),
+            ("mesh,2,1,hosts=2", "dor", control),
+            ("mesh,2,1,hosts=3", "dor", control),
+            ("torus,4,4", "updown", control),
+        } <= shown
+
+
+def test_a_case_that_disagrees_is_counted_and_shown() -> None:
+    known = stored.read()
+    rows = known.rows("agreement", "emulation")
+    agree = sum(row["agrees"] for row in rows)
+    assert f"{agree} of {len(rows)} cases agree" in page.text(known)
+    changed = [
+        {**run, "rows": [{**row, "agrees": False} for row in run["rows"][:1]] + run["rows"][1:]}
+        for run in known.runs
+        if run["experiment"] == "agreement"
+    ]
+    text = page.text(Stored(changed))
+    first = sum(run["rows"][0]["agrees"] for run in known.runs if run["experiment"] == "agreement")
+    assert f"{agree - first} of {len(rows)} cases agree" in text
+    assert text.count("| NO |") == first
+
+
+def test_rows_that_are_not_valid_are_left_out_and_counted() -> None:
+    known = stored.read()
+    runs = [
+        {**run, "rows": [{**row, "valid": False} for row in run["rows"]]}
+        for run in known.runs
+        if run["experiment"] == "agreement"
+    ]
+    text = page.text(Stored(runs))
+    left_out = len(known.rows("agreement", "emulation"))
+    assert f"Skipped: {left_out} rows that are not valid" in text
+    assert "| ring,4 |" not in text

@@ -1,0 +1,148 @@
+"""Which cases are run, and which options are refused before anything is built."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from knotless.cli.main import main
+from knotless.experiments.framework import experiment
+from knotless.experiments.framework.experiment import SIMULATION, Common, ExperimentError
+from knotless.experiments.studies.deadlock import EXPERIMENT
+from knotless.experiments.studies.deadlock.matrix import QUICK, Case, cases
+from tests.support.experiment_rows import rows_of
+
+ONCE = Common()
+
+
+def made(common: Common = ONCE, **options: str) -> list[Case]:
+    return cases(common, options)
+
+
+def test_the_whole_matrix_has_every_sensible_case_once() -> None:
+    found = made()
+    assert len(found) == len(set(found)) == 2 * 5 * 2 + 1 * 1 * 2
+    assert Case("dateline", "pfc", "tcp") in found
+    assert not [case for case in found if case.routes == "dateline" and case.flow_control != "pfc"]
+
+
+def test_cases_come_by_routes_so_that_a_fabric_serves_many() -> None:
+    routes = [case.routes for case in made(Common(repeats=2))]
+    assert routes == sorted(routes, key=["cyclic", "acyclic", "dateline"].index)
+
+
+def test_letters_are_a_patterns_cyclic_and_acyclic_routes() -> None:
+    letters = made(pattern="a,d,e", protocol="udp", flow_control="pause")
+    assert [(case.pattern, case.routes) for case in letters] == [
+        ("ring-4", "cyclic"),
+        ("ring-6", "acyclic"),
+        ("mesh-3x3", "cyclic"),
+    ]
+    named = made(pattern="mesh-3x3", tagging="host,switch", protocol="udp", flow_control="pause")
+    assert [(case.routes, case.tagging) for case in named] == [
+        (routes, tagging) for tagging in ("switch", "host") for routes in ("cyclic", "acyclic")
+    ]
+
+
+def test_the_simulator_has_no_tcp() -> None:
+    with pytest.raises(ExperimentError, match="--protocol: 'tcp' is none of udp"):
+        made(Common(on=SIMULATION), protocol="tcp")
+    assert {case.protocol for case in made(Common(on=SIMULATION))} == {"udp"}
+
+
+def test_the_simulator_deadlocks_where_predicted() -> None:
+    options = {"pattern": "a,b,c,d,e,f", "flow_control": "none,pause"}
+    rows = rows_of(EXPERIMENT, Common(on=SIMULATION, duration_s=1.0), **options)
+    assert len(rows) == 12
+    for row in rows:
+        frozen = row["routes"] == "cyclic" and row["flow_control"] == "pause"
+        assert row["deadlock"] == frozen
+        assert row["cycle"] == (row["predicted_cycle"] if frozen else [])
+        assert (row["lost_frames"] > 0) == (row["flow_control"] == "none")
+        assert bool(row["predicted_cycle"]) == frozen
+
+
+def test_auto_is_the_flow_control_that_the_routes_need() -> None:
+    found = made(flow_control="auto", protocol="udp")
+    assert {(case.routes, case.flow_control) for case in found} == {
+        *(("cyclic", "pause"), ("acyclic", "pause"), ("dateline", "pfc"))
+    }
+
+
+def test_quick_is_its_list_and_repeats_multiply() -> None:
+    assert set(made(Common(quick=True))) == set(QUICK)
+    one = {"routes": "cyclic", "flow_control": "pause", "protocol": "udp"}
+    ten = made(Common(repeats=10), **one)
+    assert [case.repeat for case in ten] == list(range(1, 11))
+
+
+@pytest.mark.parametrize(
+    ("choice", "says"),
+    [
+        ({"routes": "cyclic,round"}, "--routes: 'round'"),
+        ({"flow_control": "some"}, "--flow-control: 'some'"),
+        ({"protocol": ""}, "--protocol: ''"),
+        ({"pattern": "a,g"}, "--pattern: 'g'"),
+        ({"tagging": "nobody"}, "--tagging: 'nobody'"),
+        ({"pattern": "a", "routes": "acyclic"}, "no case is left"),
+        ({"routes": "dateline", "flow_control": "pause"}, "need --flow-control pfc"),
+    ],
+)
+def test_senseless_choices_are_refused(choice: dict[str, str], says: str) -> None:
+    with pytest.raises(ExperimentError, match=says):
+        EXPERIMENT.prepare(Common(), choice)
+
+
+@pytest.mark.parametrize(
+    "common",
+    [
+        Common(duration_s=0.0),
+        Common(duration_s=float("nan")),
+        Common(rate_mbps=-1.0),
+        Common(rate_mbps=1e9),
+    ],
+)
+def test_absurd_durations_and_rates_are_refused(common: Common) -> None:
+    with pytest.raises(ExperimentError, match="is not within"):
+        EXPERIMENT.prepare(common, {})
+
+
+def test_parameters_are_plain_values() -> None:
+    campaign = EXPERIMENT.prepare(Common(quick=True), {})
+    assert json.loads(json.dumps(campaign.parameters))["cases"][0][0] == "cyclic"
+    assert campaign.steps == len(QUICK) + 3
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["deadlock", "--routes", "round"],
+        ["deadlock", "--repeats", "0"],
+        ["deadlock", "--repeats", "x"],
+        ["deadlock", "--duration", "-1"],
+        ["deadlock", "--no-such-option"],
+        ["deadlok"],
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_2(args: list[str], tmp_path: Any) -> None:
+    out = tmp_path / "results"
+    asked = ["run", *args] + (["--out", str(out)] if args[0] == "deadlock" else [])
+    result = CliRunner(mix_stderr=False).invoke(main, asked)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("knotless: ")
+    assert result.stderr.count("\n") == 1
+    assert not out.exists()
+
+
+def test_help_lists_the_experiments() -> None:
+    result = CliRunner().invoke(main, ["run", "--help"])
+    assert result.exit_code == 0
+    assert all(name in result.output for name in experiment.names())
+    assert "deadlock" in experiment.names()
+    own = CliRunner().invoke(main, ["run", "deadlock", "--help"]).output
+    assert "Example:" in own
+    assert all(option in own for option in ("--quick", "--flow-control", "--json", "--seed"))

@@ -1,0 +1,99 @@
+"""Mistakes in the tables of routers that lose packets or change their priorities."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from knotless.importers.paths import read_paths
+from knotless.importers.routers.headroom import headroom_bytes
+from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from tests.support.router_nets import leaf_spine
+
+
+def judged(folder: Path, change: dict[str, dict[str, dict[str, Any]]]) -> ImportedVerdict:
+    """Judge a fabric in which rows of leaf1 have other fields."""
+    file = leaf_spine(2, 2).write(folder) / "leaf1" / "config_db.json"
+    config = json.loads(file.read_text())
+    for table, rows in change.items():
+        for key, fields in rows.items():
+            config.setdefault(table, {}).setdefault(key, {}).update(fields)
+    file.write_text(json.dumps(config))
+    return verdict_of_imported(read_paths([folder]))
+
+
+@pytest.mark.parametrize(
+    ("length", "rate", "xoff", "needed"),
+    [
+        ("300m", 100_000, 48_002, 48_002),
+        ("300m", 100_000, 48_001, 48_002),
+        ("5m", 400_000, 9, 12649),
+    ],
+)
+def test_headroom(length: str, rate: int, xoff: int, needed: int, tmp_path: Path) -> None:
+    """300 m of cable hold 37,878 bytes in both directions at 100 Gb/s, and two frames are sent."""
+    assert headroom_bytes(float(length[:-1]), rate, 9100, 1024) == needed
+    verdict = judged(
+        tmp_path,
+        {
+            "PORT": {"Ethernet0": {"speed": str(rate), "mtu": "9100"}},
+            "CABLE_LENGTH": {"AZURE": {"Ethernet0": length}},
+            "BUFFER_PG": {"Ethernet0|3-4": {"profile": "lossless"}},
+            "BUFFER_PROFILE": {"lossless": {"xoff": str(xoff), "size": "20000"}},
+        },
+    )
+    found = [line for line in verdict.problems if "headroom" in line]
+    assert verdict.acyclic is True
+    assert len(found) == (xoff < needed)
+    for line in found:
+        assert line.startswith("leaf1:Ethernet0: priority groups 3 to 4 have a headroom (xoff) of")
+        assert f"need at least {needed}" in line
+
+
+def test_a_lossless_pattern_and_a_profile_that_the_switch_computes(tmp_path: Path) -> None:
+    verdict = judged(
+        tmp_path,
+        {
+            "PORT": {"Ethernet0": {"speed": "100000", "mtu": "1500"}},
+            "CABLE_LENGTH": {"AZURE": {"Ethernet0": "40m", "Ethernet4": "2000m"}},
+            "LOSSLESS_TRAFFIC_PATTERN": {"AZURE": {"mtu": "4096"}},
+            "BUFFER_PG": {
+                "Ethernet0|3": {"profile": "a"},
+                "Ethernet4|3": {"profile": "computed"},
+            },
+            "BUFFER_PROFILE": {"a": {"xoff": "10000"}, "computed": {"dynamic_th": "0"}},
+        },
+    )
+    needed = headroom_bytes(40, 100_000, 1500, 4096)
+    assert [line.rpartition("least ")[2] for line in verdict.problems if "headroom" in line] == [
+        f"{needed}: packets can be lost"
+    ]
+
+
+def test_asymmetric_pfc_and_priorities_that_change(tmp_path: Path) -> None:
+    maps = {"TC_TO_PRIORITY_GROUP_MAP": {"OTHER": {"3": "4", "4": "3"}}}
+    uses = {"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3", "tc_to_pg_map": "OTHER"}}}
+    verdict = judged(tmp_path, {**maps, **uses})
+    said = "\n".join(verdict.problems)
+    assert "spine0:Ethernet4 pauses priority 4, which leaf1:Ethernet0 does not obey" in said
+    assert "leaf1:Ethernet0: DSCP" in said
+
+
+def test_a_management_vrf_is_left_out(tmp_path: Path) -> None:
+    folder = leaf_spine(2, 1).write(tmp_path)
+    file = folder / "leaf0" / "appl_db.json"
+    values = json.loads(file.read_text())
+    values["ROUTE_TABLE:mgmt:0.0.0.0/0"] = {"nexthop": "192.168.0.1", "ifname": "eth0"}
+    file.write_text(json.dumps(values))
+    verdict = verdict_of_imported(read_paths([folder]))
+    assert (verdict.acyclic, verdict.missing, verdict.notes) == (True, [], [])
+    assert verdict.switches == 3
+
+
+def test_vlans_between_switches_are_named(tmp_path: Path) -> None:
+    verdict = judged(tmp_path, {"VLAN_MEMBER": {"Vlan10|Ethernet0": {}, "Vlan10|Ethernet64": {}}})
+    assert verdict.acyclic is None
+    assert verdict.missing == ["what Vlan10 of leaf1 sends to spine0 by Ethernet0: it is switched"]

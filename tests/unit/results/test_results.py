@@ -1,0 +1,142 @@
+"""A run's folder: complete after success, readable however the run ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from knotless.experiments.framework import report
+from knotless.experiments.studies.deadlock import EXPERIMENT
+from knotless.results import results
+from knotless.results.results import Results, ResultsError
+from tests.support.deadlock_rows import row, samples
+
+ROWS = [
+    row("cyclic", "none"),
+    row("cyclic", "pause"),
+    row("acyclic", "pause"),
+    row("dateline", "pfc"),
+]
+
+
+def new(folder: Path) -> Results:
+    return Results("deadlock", {"rate_mbps": 10.0}, 7, EXPERIMENT.sample_types, folder)
+
+
+def filled(folder: Path, rows: list[dict[str, Any]] = ROWS) -> Path:
+    lines = samples(rows)
+    with new(folder) as kept:
+        for index, each in enumerate(rows):
+            kept.add(each, [line for line in lines if line["row"] == index])
+    return kept.directory
+
+
+def test_a_complete_run_reads_back_as_it_was(tmp_path: Path) -> None:
+    run, lines = results.read(filled(tmp_path))
+    assert run["rows"] == ROWS
+    assert lines == samples(ROWS)
+    assert run["status"] == "complete"
+    assert run["reason"] is None
+    assert run["seed"] == 7
+    assert run["parameters"] == {"rate_mbps": 10.0}
+    assert run["versions"]["python"].startswith("3.")
+    assert run["machine"]["cores"] >= 1
+
+
+def test_the_folder_is_named_by_experiment_time_and_id(tmp_path: Path) -> None:
+    assert re.fullmatch(r"deadlock-\d{8}T\d{6}Z-[0-9a-f]{4}", filled(tmp_path).name)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(KeyboardInterrupt(), "interrupted"), (ValueError("no"), "ValueError: no")],
+)
+def test_what_was_measured_outlives_what_ends_the_run(
+    tmp_path: Path, error: BaseException, reason: str
+) -> None:
+    kept = new(tmp_path)
+    with pytest.raises(type(error)), kept:  # noqa: PT012 - the block is what is tested
+        kept.add(ROWS[0], samples(ROWS[:1]))
+        raise error
+    run, lines = results.read(kept.directory)
+    assert (run["status"], run["reason"]) == ("incomplete", reason)
+    assert run["rows"] == ROWS[:1]
+    assert len(lines) > 100
+    path, _ = report.make(kept.directory, EXPERIMENT)
+    assert "This run is incomplete" in path.read_text()
+
+
+def test_a_killed_run_reads_as_incomplete(tmp_path: Path) -> None:
+    code = f"""
+import os, signal
+from pathlib import Path
+from knotless.results.results import Results
+kept = Results("deadlock", {{}}, 1, {{"row": "int32"}}, Path({str(tmp_path)!r}))
+kept.__enter__()
+kept.add({{"routes": "cyclic"}}, [{{"row": 0}}])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
+    (directory,) = tmp_path.iterdir()
+    run, lines = results.read(directory)
+    assert (run["status"], run["rows"]) == ("incomplete", [{"routes": "cyclic"}])
+    assert lines == [{"row": 0}]
+
+
+def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ResultsError, match="--out"):
+        new(tmp_path / "file")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": 1'])
+def test_folders_without_a_run_are_refused(tmp_path: Path, text: str) -> None:
+    directory = filled(tmp_path)
+    (directory / "run.json").write_text(text)
+    with pytest.raises(ResultsError):
+        results.read(directory)
+
+
+def test_the_report_needs_no_other_file(tmp_path: Path) -> None:
+    directory = filled(tmp_path)
+    path, shown = report.make(directory, EXPERIMENT)
+    page = path.read_text()
+    assert page.count("<svg") == len(shown.plots) == 3
+    # Everything that a browser would fetch: attributes with URLs, style sheets, scripts.
+    assert not re.search(r"<(link|script|iframe|img|object|embed)\b", page)
+    assert not re.search(r"(src|href)=\"(?!#)", page)
+    assert not re.search(r"url\((?!#|&quot;#|\"#)", page)
+    assert "@import" not in page
+    assert "<!ENTITY" not in page
+    for plot in shown.plots:
+        assert (directory / f"{plot.name}.svg").read_text().startswith("<svg")
+        assert (directory / f"{plot.name}.png").read_bytes().startswith(b"\x89PNG")
+    assert "s1:2/0 s2:2/0 s3:2/0 s4:2/0" in page
+
+
+def test_the_report_shows_text_as_text(tmp_path: Path) -> None:
+    bad = row("cyclic", "none", valid=False, problems=["<script>alert(1)</script>"])
+    path, _ = report.make(filled(tmp_path, [bad]), EXPERIMENT)
+    assert "<script>" not in path.read_text()
+
+
+def test_one_run_drawn_twice_gives_the_same_bytes(tmp_path: Path) -> None:
+    directory = filled(tmp_path)
+    report.make(directory, EXPERIMENT)
+    before = {p.name: p.read_bytes() for p in directory.iterdir()}
+    report.make(directory, EXPERIMENT)
+    assert {p.name: p.read_bytes() for p in directory.iterdir()} == before
+
+
+def test_run_json_is_strict_json(tmp_path: Path) -> None:
+    def refuse(name: str) -> None:
+        raise ValueError(name)
+
+    text = (filled(tmp_path) / "run.json").read_text()
+    json.loads(text, parse_constant=refuse)

@@ -1,0 +1,139 @@
+"""Fabric JSON: written fabrics are read back equal, and errors are named."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from knotless.topologies import FabricError, load
+from knotless.topologies.formats.files import from_json, from_text, to_json, to_text
+
+Obj = dict[str, Any]
+
+
+@pytest.mark.parametrize("spec", ["torus,3,3,hosts=2,rate=7", "mtree,3,2", "flat,3"])
+def test_round_trip(spec: str, tmp_path: Path) -> None:
+    fabric = load(spec)
+    file = tmp_path / "fabric.json"
+    file.write_text(to_text(fabric))
+    assert load(str(file)) == fabric
+
+
+def test_rates_and_grid_may_be_left_out() -> None:
+    obj: Obj = to_json(load("mesh,2,2"))
+    del obj["grid"]
+    for part in (*obj["hosts"], *obj["links"]):
+        del part["rate_mbps"], part["delay_us"]
+    fabric = from_json(obj)
+    assert fabric.grid is None
+    assert {link.rate_mbps for link in fabric.links} == {10.0}
+
+
+def _set(*path: Any) -> Callable[[Obj], None]:
+    *keys, last, value = path
+
+    def change(obj: Obj) -> None:
+        at: Any = obj
+        for key in keys:
+            at = at[key]
+        at[last] = value
+
+    return change
+
+
+def _drop(*path: Any) -> Callable[[Obj], None]:
+    *keys, last = path
+
+    def change(obj: Obj) -> None:
+        at: Any = obj
+        for key in keys:
+            at = at[key]
+        del at[last]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_set("links", 0, "b", "s9"), "there is no switch 's9'"),
+        (_set("hosts", 0, "switch", "s9"), "host h1: there is no switch 's9'"),
+        (_set("links", 0, "b", "s1"), "connects a switch to itself"),
+        (_set("hosts", 1, "port", 2), "already used by host h2"),
+        (_set("links", 0, "a_port", 3), "port 3 of s1 is already used"),
+        (_set("links", 0, "a_port", 0), "a port must be 1 to 65279, not 0"),
+        (_set("hosts", 0, "port", 70000), "a port must be 1 to 65279, not 70000"),
+        (_set("hosts", 1, "mac", "02:00:00:00:01:01"), "already used by h1"),
+        (_set("hosts", 0, "mac", "02:00:00:00:01"), "is not a MAC"),
+        (_set("hosts", 0, "mac", "03:00:00:00:01:01"), "must not be zero or a multicast address"),
+        (_set("hosts", 0, "mac", "00:00:00:00:00:00"), "must not be zero or a multicast address"),
+        (_set("hosts", 1, "ip", "10.0.1.1"), "already used by h1"),
+        (_set("hosts", 0, "ip", "10.0.1"), "is not an IPv4 address"),
+        (_set("hosts", 0, "ip", "224.0.0.1"), "is not a unicast IPv4 address"),
+        (_set("switches", 1, "dpid", 1), "already used by s1"),
+        (_set("switches", 1, "dpid", 0), "dpid must be 1 to"),
+        (_set("switches", 1, "dpid", 2**64), "dpid must be 1 to"),
+        (_set("switches", 1, "dpid", True), "must be a whole number"),
+        (_set("switches", 1, "name", "s1"), "used twice"),
+        (_set("hosts", 0, "name", "s1"), "used twice"),
+        (_set("switches", 0, "name", "../s1"), "must be 1 to 63 letters"),
+        (_set("links", 0, "rate_mbps", 0), "rate_mbps must be above 0"),
+        (_set("links", 0, "rate_mbps", -1), "rate_mbps must be above 0"),
+        (_set("links", 0, "rate_mbps", float("nan")), "rate_mbps must be above 0"),
+        (_set("links", 0, "delay_us", float("inf")), "delay_us must be 0 to"),
+        (_set("links", 0, "rate_mbps", "10"), "must be a number"),
+        (_set("links", 0, "rate_mbps", 10**400), "far too large"),
+        (_set("hosts", []), "at least one host"),
+        (_set("switches", []), "at least one switch"),
+        (_set("hosts", 5), "must be a list"),
+        (_set("hosts", [5]), "hosts[0]: must be an object"),
+        (_set("links", 0, "rate_mpbs", 5), "did you mean 'rate_mbps'?"),
+        (_drop("hosts", 0, "mac"), "hosts[0]: mac is missing"),
+        (_drop("links"), "links is missing"),
+        (_set("links", []), "cannot be reached from s1"),
+        (_set("grid", "dims", [2, 3]), "grid 2x3 does not match"),
+        (_set("grid", "dims", [2, "a"]), "list of whole numbers"),
+        (_set("grid", "wrap", 1), "must be true or false"),
+        (_set("name", ""), "1 to 200 printable"),
+    ],
+)
+def test_an_inconsistent_fabric_is_refused(change: Callable[[Obj], None], said: str) -> None:
+    obj = copy.deepcopy(to_json(load("mesh,2,2")))
+    change(obj)
+    with pytest.raises(FabricError) as caught:
+        from_json(obj)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "not JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ("[]", "must be an object, not []"),
+        ('{"name": NaN}', "NaN is not a number"),
+        ('{"name": "a", "name": "b"}', "occurs twice"),
+        ("9" * 10_000, "not JSON"),
+    ],
+)
+def test_invalid_fabric_text_is_refused(text: str, said: str) -> None:
+    with pytest.raises(FabricError) as caught:
+        from_text(text)
+    assert said in str(caught.value)
+
+
+def test_the_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FabricError, match="No such file"):
+        load(str(tmp_path / "none.json"))
+    (tmp_path / "bad.json").write_bytes(b"\xff")
+    with pytest.raises(FabricError, match="not UTF-8"):
+        load(str(tmp_path / "bad.json"))
+    (tmp_path / "odd.json").write_text(json.dumps({"name": "x"}))
+    with pytest.raises(FabricError, match="odd.json: fabric: switches is missing"):
+        load(str(tmp_path / "odd.json"))

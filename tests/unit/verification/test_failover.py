@@ -1,0 +1,181 @@
+"""Backups: the choice, their rules, and what a controller makes of them. Failures: see property."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ryu.ofproto import ofproto_v1_3, ofproto_v1_3_parser
+
+from knotless.base.errors import PlanError, RuleError
+from knotless.controller.config import Config
+from knotless.controller.desired import Desired
+from knotless.controller.planning import Goal, Task, planned
+from knotless.controller.southbound.encode import encode
+from knotless.controller.southbound.entries import GroupEntry
+from knotless.controller.southbound.messages import change_message, found_group
+from knotless.controller.steps import FoundGroup, GroupChange
+from knotless.forwarding.from_plan import state_of_plan
+from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.forwarding.openflow.cubes import cubes
+from knotless.forwarding.openflow.ofctl_parser import parse
+from knotless.forwarding.openflow.ofctl_writer import write
+from knotless.forwarding.openflow.planes import Plane, joined, rules_in
+from knotless.forwarding.openflow.reader import Generation, state_of_rules
+from knotless.forwarding.openflow.rules import Group, Output, SwitchRules
+from knotless.routing.failover.reach import Reach
+from knotless.routing.plan import Plan, make_plan
+from knotless.topologies import load
+from knotless.topologies.failures import Failures
+from knotless.verification.changes.tiers import between_plans
+from knotless.verification.failover import coverage
+from tests.support.cycles import has_cycle
+from tests.support.openflow_messages import group_entry
+
+DATAPATH: Any = SimpleNamespace(ofproto=ofproto_v1_3, ofproto_parser=ofproto_v1_3_parser)
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return make_plan(load("torus,3,3,hosts=2"), "dl", vcs=2, protection="fast-failover")
+
+
+def test_rules_of_protected_plans_do_what_the_plan_says(plan: Plan) -> None:
+    rules = compile_rules(plan)
+    assert state_of_plan(plan).difference(state_of_rules(plan.fabric, rules)) == ""
+    plain = compile_rules(make_plan(plan.fabric, "dl", vcs=2))
+    assert plain.total < rules.total < 3 * plain.total
+    assert rules.groups > plain.groups
+    assert not rules.equal_columns(plain)
+    assert rules.equal_columns(compile_rules(plan))
+    assert rules.total == sum(len(of.rules) for of in rules.values())
+    assert rules.groups == sum(len(of.groups) for of in rules.values())
+
+
+def test_ofctl_text_is_read_back(plan: Plan) -> None:
+    watched = 0
+    for rules in compile_rules(plan).values():
+        flows, groups = write(rules)
+        assert parse(flows, groups) == rules
+        watched += groups.count("watch_port:")
+    assert watched > 0
+    with pytest.raises(RuleError, match="watch_port"):
+        parse("", "group_id=1,type=ff,bucket=actions=output:1")
+    dumped = "group_id=1,type=ff,bucket=bucket_id:0,watch_port:2,actions=output:2"
+    assert parse("", dumped).groups == (Group(1, ((Output(2),),), (2,)),)
+
+
+def test_groups_are_encoded_as_by_ryu_and_read_back(plan: Plan) -> None:
+    groups = {group for of in compile_rules(plan).values() for group in of.groups if group.watch}
+    assert groups
+    for group in groups:
+        for change in (GroupChange("add", group), GroupChange("delete", group)):
+            message = change_message(DATAPATH, change)
+            message.set_xid(7)
+            message.serialize()
+            assert encode(change, 7) == bytes(message.buf)
+        added = encode(GroupChange("add", group), 7)
+        assert added is not None
+        entry = GroupEntry.parser(group_entry(added), 0)
+        assert entry.type == ofproto_v1_3.OFPGT_FF
+        assert found_group(entry) == FoundGroup(group.group_id, group)
+
+
+def test_only_the_first_bucket_whose_port_is_up_is_applied() -> None:
+    group = Group(1, ((Output(2),), (Output(3),)), (2, 3))
+    assert group.live() == Group(1, ((Output(2),),))
+    assert group.live({2}) == Group(1, ((Output(3),),))
+    assert group.live({2, 3}) == Group(1, ())
+    plain = SwitchRules((), (Group(1, ((Output(2),),)),))
+    assert plain.live({2}) is plain
+
+
+def test_backups_move_to_another_plane_with_their_plan(plan: Plan) -> None:
+    rules = compile_rules(plan)
+    moved = rules_in(rules, Plane(1))
+    expected = coverage(plan.fabric, rules, "pfc")
+    assert expected.acyclic
+    assert expected.share == 1
+    assert coverage(plan.fabric, moved, "pfc") == expected
+    assert coverage(plan.fabric, joined(rules, moved), "pfc") == expected
+
+
+def test_plans_without_room_or_proof_are_refused() -> None:
+    with pytest.raises(PlanError, match="can deadlock, so no backup path"):
+        compile_rules(make_plan(load("ring,5"), "minimal", protection="fast-failover"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "options"),
+    [
+        ("ring,4", {"engine": "dl", "vcs": 2}),
+        ("torus,4,4", {"engine": "dor"}),
+        ("mesh,3,3", {"engine": "updown"}),
+    ],
+)
+def test_the_repair_takes_over_in_proven_steps(spec: str, options: dict[str, Any]) -> None:
+    config = Config.model_validate({**options, "protection": "fast-failover"})
+    desired = Desired.compute(config, load(spec))
+    assert desired.summary["failover_acyclic"] is True
+    flow_control = desired.plan.flow_control
+    for name in ("s1-s2", "s2"):
+        goal = Goal(desired, Failures.of(desired.fabric, [name]))
+        held = Generation(desired.rules)
+        change = planned(Task(goal, held, (), flow_control, desired.routed)).change
+        assert change.steps
+        for step in change.steps:
+            assert step.proof.acyclic
+            if change.tier < 3:
+                assert step.proof.lost == 0
+        first = change.steps[0].proof.generations[0].rules
+        neighbour = next(rules for at, rules in first.items() if rules != desired.rules[at])
+        assert not any(group.watch for group in neighbour.groups), "diverted packets count"
+        if change.tier == 2:
+            labelled = {r.key for of in desired.rules.values() for r in of.rules}
+            kept = {r.key for of in change.steps[0].rules.values() for r in of.rules}
+            assert labelled <= kept, "diverted packets find their rules until the last step"
+
+
+def test_masks_match_what_they_shall_and_nothing_else() -> None:
+    draw = random.Random(5)  # noqa: S311 - a sample, not a secret
+    for _ in range(200):
+        addresses = draw.sample(range(64), draw.randint(2, 20))
+        place = draw.randint(1, len(addresses) - 1)
+        wanted, unwanted = addresses[:place], addresses[place:]
+        found = cubes(wanted, unwanted)
+        assert len(found) <= len(wanted)
+
+        def matches(address: int, found: list[tuple[int, int]] = found) -> bool:
+            return any(address & mask == value for value, mask in found)
+
+        assert all(map(matches, wanted))
+        assert not any(map(matches, unwanted))
+
+
+def test_a_growing_graph_refuses_just_the_edges_that_close_a_cycle() -> None:
+    draw = random.Random(6)  # noqa: S311 - a sample, not a secret
+    for _ in range(50):
+        graph, edges = Reach.of(9, ()), set[tuple[int, int]]()
+        for _ in range(40):
+            edge = (draw.randrange(9), draw.randrange(9))
+            assert graph.closes(*edge) == has_cycle({*edges, edge})
+            if not graph.closes(*edge):
+                graph.add(*edge)
+                edges.add(edge)
+        assert Reach.of(9, edges).after == graph.after
+    with pytest.raises(ValueError, match="cycle"):
+        Reach.of(2, [(0, 1), (1, 0)])
+
+
+def test_a_change_leaves_room_for_the_priority_of_backups() -> None:
+    fabric = load("ring,5")
+    one, other = (
+        make_plan(fabric, engine, vcs=4, flow_control="pfc", protection="fast-failover")
+        for engine in ("sbp", "dl")
+    )
+    for old, new in ((one, other), (other, one)):
+        change = between_plans(old, new)
+        assert all(step.proof.acyclic for step in change.steps)
+        assert coverage(fabric, change.steps[-1].rules, "pfc").acyclic

@@ -1,0 +1,167 @@
+"""Repairs in place: what leads to a failed link is dropped, then the new routes are installed."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.forwarding.openflow.reader import Generation
+from knotless.forwarding.openflow.rules import VIRTUAL_CHANNEL
+from knotless.routing.common_routes import common_routes
+from knotless.routing.plan import Plan, make_plan
+from knotless.routing.repair import repair
+from knotless.topologies import load
+from knotless.topologies.failures import NO_FAILURES, Failures, parts, usable
+from knotless.verification.changes.change import Change, Installed
+from knotless.verification.changes.folder import write_steps
+from knotless.verification.changes.in_place import PRIORITY, common_rules
+from knotless.verification.changes.proof import Circumstances
+from knotless.verification.changes.tiers import plan_change
+from knotless.verification.check import check
+from tests.support.mixture_walker import CUT, MixtureWalker, Outcome
+from tests.support.random_fabrics import seeded, small_fabric
+
+
+def _repaired(plan: Plan, link: str) -> Plan:
+    return repair(plan, Failures.of(plan.fabric, [link])).plan
+
+
+def _change(plan: Plan, link: str, *, known: bool = True) -> Change:
+    fabric = usable(plan.fabric, Failures.of(plan.fabric, [link]))
+    rules, flow_control = compile_rules(plan), plan.flow_control
+    before = Installed(fabric, rules, flow_control, plan=plan if known else None)
+    return plan_change(before, _repaired(plan, link))
+
+
+def test_a_cut_of_a_torus_is_repaired_in_place() -> None:
+    fabric = load("torus,4,4,hosts=4")
+    plan = make_plan(fabric)
+    for link in fabric.links[:8]:
+        change = _change(plan, link.name)
+        assert (change.tier, change.proven) == (1, True), link.name
+        lost = check(change.before.fabric, change.before.rules).undelivered
+        for step in change.steps:
+            assert step.proof.mixed.outcome.undelivered <= lost, link.name
+        assert change.steps[-1].rules == compile_rules(_repaired(plan, link.name))
+        guards = [
+            rule
+            for step in change.steps[1:-1]
+            for switch in step.rules.values()
+            for rule in switch.rules
+            if rule.priority == PRIORITY
+        ]
+        assert bool(guards) == any(step.drain for step in change.steps)
+        assert all((of.table, of.actions, of.goto) == (VIRTUAL_CHANNEL, (), None) for of in guards)
+
+
+def test_turns_are_guarded_only_if_a_mixture_has_a_cycle() -> None:
+    plan = make_plan(load("torus,10,10"))
+    kinds = set()
+    for link in plan.fabric.links[:12]:
+        change, repaired = _change(plan, link.name), _repaired(plan, link.name)
+        common = common_rules(plan, repaired)
+        assert common is not None
+        every = (compile_rules(plan), common, compile_rules(repaired))
+        about = Circumstances(change.before.fabric, plan.flow_control)
+        has_cycle = not about.judge([Generation(rules) for rules in every]).outcome.acyclic
+        assert change.in_place
+        assert (len(change.steps) == 3) == has_cycle, link.name
+        kinds.add(has_cycle)
+    assert kinds == {True, False}
+
+
+def test_without_the_plan_of_the_installed_rules_two_planes_are_used() -> None:
+    plan = make_plan(load("torus,4,4,hosts=4"))
+    links = [link.name for link in plan.fabric.links[:8]]
+    in_place = [link for link in links if _change(plan, link).in_place]
+    assert in_place
+    assert _change(plan, in_place[0], known=False).tier == 2
+
+
+def test_a_link_that_returns_is_not_used_in_place() -> None:
+    """Entries that differ deliver frames now, so they must not drop."""
+    plan = make_plan(load("torus,4,4,hosts=4"))
+    for link in plan.fabric.links[:4]:
+        repaired = _repaired(plan, link.name)
+        rules, flow_control = compile_rules(repaired), plan.flow_control
+        before = Installed(plan.fabric, rules, flow_control, plan=repaired)
+        change = plan_change(before, plan)
+        assert not change.in_place
+        assert change.proven
+
+
+@pytest.mark.parametrize("engine", ["dor", "dl"])
+def test_common_routes_are_those_of_both_plans(engine: str) -> None:
+    plan = make_plan(load("torus,4,4"), engine)
+    other = _repaired(plan, plan.fabric.links[0].name)
+    routes = common_routes(plan.routes, other.routes)
+    assert routes is not None
+    switches = range(len(plan.fabric.switches))
+    for row in range(len(plan.row_switch)):
+        for to in switches:
+            old, new = (of.routes.path(row, to) for of in (plan, other))
+            if old == new:
+                assert routes.path(row, to) == old
+    kept = routes.tree_channels >= 0
+    assert (routes.tree_channels[kept] == other.routes.tree_channels[kept]).all()
+    assert not np.array_equal(routes.tree_channels, plan.routes.tree_channels)
+
+
+def test_plans_of_other_fabrics_or_forms_have_no_common_rules() -> None:
+    plan = make_plan(load("torus,4,4"), "dor")
+    assert common_rules(plan, make_plan(load("torus,4,4"), "dor")) is not None
+    assert common_rules(plan, make_plan(load("torus,4,4"), "dl")) is None
+    assert common_rules(plan, make_plan(load("mesh,4,4"), "dor")) is None
+
+
+def _walk(change: Change, folder: Path) -> None:
+    """Walk every rule set, and every mixture of rule sets between two drains."""
+    write_steps(change, folder)
+    alone = MixtureWalker([folder / "0"])
+    served = {pair for pair in alone.pairs() if alone.outcomes(*pair) == {(pair[1],)}}
+    first = 0
+    for number, step in enumerate(change.steps, 1):
+        for generations in ([number], list(range(first, number + 1))):
+            walker = MixtureWalker([folder / str(of) for of in generations])
+            for pair in walker.pairs():
+                fates = walker.outcomes(*pair)
+                allowed: set[Outcome] = {(pair[1],)}
+                if pair not in served:
+                    allowed |= {(), (CUT,)}
+                assert fates <= allowed, (pair, fates)
+            for host in walker.fabric["hosts"]:
+                for fate in walker.outcomes(host["name"], "all"):
+                    assert len(set(fate)) == len(fate), fate
+                    assert set(fate) <= {CUT, *(of["name"] for of in walker.fabric["hosts"])}
+            assert not walker.has_cycle(change.before.flow_control)
+        if step.drain:
+            first = number
+    last = MixtureWalker([folder / str(len(change.steps))])
+    assert all(last.outcomes(*pair) == {(pair[1],)} for pair in last.pairs())
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_every_mixture_of_a_repair_in_place_is_walked(block: int, tmp_path: Path) -> None:
+    walked = 0
+    for seed, pick in seeded(range(block * 40, block * 40 + 40)):
+        plan = _plan(pick)
+        link = pick.choice(plan.fabric.links)
+        failures = Failures.of(plan.fabric, [link.name])
+        if set(parts(usable(plan.fabric, failures), NO_FAILURES)) != {0}:
+            continue
+        change = _change(plan, link.name)
+        assert change.proven
+        if change.in_place:
+            walked += 1
+            _walk(change, tmp_path / str(seed))
+    assert walked >= 3
+
+
+def _plan(pick: random.Random) -> Plan:
+    if pick.random() < 0.4:
+        return make_plan(load(pick.choice(("ring,5", "torus,3,3", "mesh,3,3", "ring,6"))))
+    return make_plan(small_fabric(pick), pick.choice(("updown", "lturn", "dl", "lash")))

@@ -1,1 +1,0 @@
-"""Topology families, one module each; :mod:`topologies.registry` finds them."""

@@ -1,5 +1,0 @@
-"""Proven changes of rules: from what switches hold to a new plan, step by step.
-
-:func:`verification.changes.tiers.plan_change` returns the steps, each with all rules of the fabric
-and its proof; :func:`verification.changes.certificate.certificate` is what was proven, as JSON.
-"""
