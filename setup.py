@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import subprocess
 import tomllib
@@ -47,8 +48,10 @@ class Wheel(bdist_wheel):
         self.py_limited_api = "cp311"
 
     def get_tag(self) -> tuple[str, str, str]:
-        """Return the tag; the extension is not one that setuptools has built."""
-        return ("cp311", "abi3", super().get_tag()[2])
+        """Return the tag: any Python from 3.11 on, and this C library (PEP 600) or a newer one."""
+        _, version = platform.libc_ver()
+        libc = "_".join(version.split(".")[:2])
+        return ("cp311", "abi3", f"manylinux_{libc}_{platform.machine()}")
 
 
 class Binary(Distribution):

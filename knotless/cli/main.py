@@ -8,24 +8,33 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from knotless.base.errors import KnotlessError
 from knotless.base.files import reason
-from knotless.base.plugins import module_names
+from knotless.cli.catalogue import GROUPS, commands
+from knotless.cli.groups import SuggestingGroup
 
 
-class Commands(click.Group):
+class Commands(SuggestingGroup):
     """Imports a subcommand when it is used, so that each loads only the libraries it needs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all subcommands."""
         del ctx
-        return [name.replace("_", "-") for name in module_names("knotless.cli.commands")]
+        return commands()
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in groups, without loading them."""
+        del ctx
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([*group.items()], col_max=13)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the subcommand ``cmd_name``, or None if there is none."""
@@ -38,6 +47,16 @@ class Commands(click.Group):
         if not isinstance(command, click.Command):
             raise TypeError(f"knotless.cli.commands.{cmd_name}.command is no click command")
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer the commands, without loading them, and the options."""
+        items = [
+            CompletionItem(name, help=sentence)
+            for group in GROUPS.values()
+            for name, sentence in group.items()
+            if name.startswith(incomplete)
+        ]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def main(
         self,
@@ -73,6 +92,20 @@ class Commands(click.Group):
         sys.exit(result if isinstance(result, int) else 0)
 
 
+EXTRAS: Mapping[str, str] = {
+    **dict.fromkeys(("jinja2", "matplotlib", "pyarrow"), "results"),
+    **dict.fromkeys(("cryptography", "eventlet", "ovs", "prometheus_client", "ryu"), "controller"),
+    **dict.fromkeys(("dask", "distributed"), "sweeps"),
+    **dict.fromkeys(("starlette", "textual", "uvicorn"), "web"),
+}
+"""The extra of ``pyproject.toml`` that brings a module which not every command needs."""
+
+
+def extra_of(error: ModuleNotFoundError) -> str | None:
+    """Return the extra that is missing, or None if the module belongs to none."""
+    return EXTRAS.get((error.name or "").partition(".")[0])
+
+
 def _follows_an_interrupt(error: BaseException | None) -> bool:
     """Tell whether an error was raised while Ctrl-C was handled, such as by closing workers."""
     while error is not None:
@@ -90,6 +123,8 @@ def _end_by(error: Exception) -> NoReturn:
         _end(2, _one_line(error))
     if isinstance(error, BrokenPipeError):
         _end(1)
+    if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error)):
+        _end(2, f"{error.name} is not installed: pip install 'knotless[{extra}]'")
     if isinstance(error, MemoryError):
         _end(2, f"not enough memory: {error}".removesuffix(": "))
     if isinstance(error, OSError):
@@ -131,8 +166,24 @@ def _say(text: str) -> None:
     click.echo(f"knotless: {shown}", err=True)
 
 
+def _version(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:
+    if asked:
+        from knotless.base.package import commit, version
+
+        built_from = commit()
+        click.echo(f"knotless {version()}" + (f" (commit {built_from})" if built_from else ""))
+        context.exit()
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="knotless")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version and the commit, and exit.",
+)
 def main() -> None:
     """Design, prove, run and measure lossless Ethernet fabrics that cannot deadlock.
 

@@ -8,15 +8,17 @@ socket has already used. A body is iterated, so an empty tuple says 'nothing mor
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+
+TYPE_CHECKING = False  # typing would make every start of Python slower
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
 
 MODULE = "eventlet.wsgi"
 
 
-class AlreadyHandledFinder(MetaPathFinder):
+class AlreadyHandledFinder:
     """Finds ``eventlet.wsgi`` where it is, and completes it after it has been executed."""
 
     def find_spec(

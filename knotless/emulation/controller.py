@@ -100,7 +100,10 @@ def start(
     manager = Path(sys.executable).with_name("ryu-manager")
     command = str(manager) if manager.is_file() else shutil.which("ryu-manager")
     if command is None:
-        raise EmulationError("ryu-manager is not installed: run 'tools/setup.sh'")
+        raise EmulationError(
+            "ryu-manager is not installed: the extra 'knotless[controller]' brings it"
+            " (docs/start/install.md)"
+        )
     port = [f"--ofp-{'tcp' if tls is None else 'ssl'}-listen-port", str(at.openflow)]
     port += ["--wsapi-port", str(at.rest)] if number else []
     if tls is not None:

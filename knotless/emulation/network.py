@@ -219,7 +219,9 @@ class EmulatedFabric:
         if self.host_tags is not None:
             names.tags_file.write_text(json.dumps(self.host_tags), encoding="utf-8")
         if self.tls:
-            certificates.create(names.tls_directory)
+            from knotless.emulation import certificate_authority
+
+            certificate_authority.create(names.tls_directory)
         self._configure_controllers()
         if self.controller_clock == "real":
             self._start_controllers(runtime)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from knotless.emulation import certificates
+from knotless.emulation import certificate_authority
 from knotless.emulation.certificates import Certificates, Pair
 from knotless.emulation.names import Names
 from tests.integration.conftest import FREE_PORTS, Knotless
@@ -27,12 +27,12 @@ PORTS = 3
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return certificates.create(tmp_path_factory.mktemp("ours") / "tls")
+    return certificate_authority.create(tmp_path_factory.mktemp("ours") / "tls")
 
 
 @pytest.fixture(scope="module")
 def others(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return certificates.create(tmp_path_factory.mktemp("theirs") / "tls")
+    return certificate_authority.create(tmp_path_factory.mktemp("theirs") / "tls")
 
 
 @pytest.fixture

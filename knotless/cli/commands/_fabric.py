@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 import click
 
+from knotless.base.finite_range import FiniteRange
 from knotless.base.flow_control import AUTO
-from knotless.cli.commands._options import MAX_SLOW_DOWN, json_option
+from knotless.cli.commands._options import MAX_SLOW_DOWN, json_option, spec_argument
 from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.commands._watchdog import watchdog_options
 from knotless.emulation.limits import require_limits
 from knotless.emulation.options import MOST_PROCESSES, PORTS_OF_EACH, PORTS_OF_ONE
-from knotless.experiments.framework.options import FiniteRange
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.topologies import load
@@ -28,7 +28,7 @@ RATE = FiniteRange(min=0, min_open=True, max=MAX_RATE_MBPS)
 DELAY = FiniteRange(min=0, max=MAX_DELAY_US)
 
 _PARAMETERS = [
-    click.argument("spec"),
+    spec_argument,
     plan_options(),
     click.option("--allow-deadlock", is_flag=True, help="Start it even if its plan can deadlock."),
     click.option("--rate", type=RATE, metavar="MBPS", help="Rate of every link, Mbit/s."),

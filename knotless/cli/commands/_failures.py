@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from knotless.cli import complete
 from knotless.cli.commands._progress import Bar, terminated_as_interrupted
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric
@@ -50,7 +51,11 @@ def failure_options(command: Command) -> Command:
                 help="How routing reacts to a failure. Default: bgp for routers, else static.",
             ),
             click.option(
-                "--engine", default="auto", show_default=True, help="The engine of --react engine."
+                "--engine",
+                default="auto",
+                show_default=True,
+                shell_complete=complete.engines,
+                help="The engine of --react engine.",
             ),
             click.option("--seed", default=1, show_default=True, help="Seed of samples."),
             click.option(

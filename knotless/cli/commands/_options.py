@@ -10,7 +10,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from knotless.experiments.framework.options import FiniteRange
+from knotless.base.finite_range import FiniteRange
+from knotless.cli import complete
 from knotless.shown import formatted
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -19,7 +20,16 @@ MAX_SLOW_DOWN = 1e6
 """Largest K of ``--slow-down K``."""
 
 name_option = click.option(
-    "--name", default="default", show_default=True, help="Name of the running fabric."
+    "--name",
+    default="default",
+    show_default=True,
+    help="Name of the running fabric.",
+    shell_complete=complete.names,
+)
+spec_argument = click.argument("spec", shell_complete=complete.fabrics)
+link_argument = click.argument("link", shell_complete=complete.links)
+parts_argument = click.argument(
+    "parts", nargs=-1, required=True, metavar="PART...", shell_complete=complete.parts
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 

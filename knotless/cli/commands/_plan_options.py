@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from knotless.base.flow_control import AUTO, CHOICES
+from knotless.cli import complete
 from knotless.routing import engine_file
 from knotless.routing.graphs.task import MAX_VCS, SELECTIONS
 from knotless.routing.multicast import parse
@@ -36,28 +37,30 @@ def _default(name: str) -> Any:
     return PlanRequest.model_fields[name].default
 
 
-def _one_of(choices: tuple[str, ...]) -> str:
-    return "|".join(choices)
+def _one_of(choices: tuple[str, ...]) -> dict[str, Any]:
+    """Return how one of ``choices`` is shown and completed; PlanRequest checks it."""
+    return {"metavar": "|".join(choices), "shell_complete": complete.choices(choices)}
 
 
 _FLOW_CONTROL = "Links that pause (802.3x): none, host links, between switches, or all; or PFC"
 _OPTIONS: Mapping[str, dict[str, Any]] = {
     "engine": {
         "callback": _engine,
+        "shell_complete": complete.engines,
         "help": "Routing engine (? lists them); auto: the default of the fabric's family. A name"
         " that ends in .py is a file of yours that defines one.",
     },
     "vcs": {"type": int, "help": f"Virtual channels that the plan may use (1 to {MAX_VCS})."},
     "select": {
-        "metavar": _one_of(SELECTIONS),
+        **_one_of(SELECTIONS),
         "help": "Among equal paths: spread the hosts of a switch, or low-port first.",
     },
     "tagging": {
-        "metavar": _one_of(TAGGINGS),
+        **_one_of(TAGGINGS),
         "help": "Who adds the VLAN tag: switch (by its port) or host.",
     },
     "vlans": {
-        "metavar": _one_of(ASSIGNMENTS),
+        **_one_of(ASSIGNMENTS),
         "help": "Share a VLAN where next hops agree (default), or where links form a tree (tree).",
     },
     "max_vlans": {"type": int, "help": "VLANs that the plan may use."},
@@ -71,12 +74,12 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
         " 'all'; may be repeated. Frames to other groups go to all hosts.",
     },
     "flow_control": {
-        "metavar": _one_of(CHOICES),
+        **_one_of(CHOICES),
         "help": f"{_FLOW_CONTROL} on all. auto: pfc if the plan uses several virtual channels,"
         " else pause.",
     },
     "protection": {
-        "metavar": _one_of(PROTECTIONS),
+        **_one_of(PROTECTIONS),
         "help": "fast-failover: rules with proven backup paths for every single failure, which"
         " switches take without a controller.",
     },
@@ -85,6 +88,7 @@ without_option = click.option(
     "--without",
     multiple=True,
     metavar="LINK|SWITCH",
+    shell_complete=complete.parts,
     help="What has failed: a link, s1:2-s2:3 or s1-s2 (all between two), or a switch, s5. May be"
     " repeated.",
 )
@@ -92,7 +96,7 @@ flow_control_option = click.option(
     "--flow-control",
     default=AUTO,
     show_default=True,
-    metavar=_one_of(CHOICES),
+    **_one_of(CHOICES),
     help=f"{_FLOW_CONTROL} on all. auto: what the fabric uses with --live; else pfc if frames wait"
     " in several priorities between switches, else pause.",
 )

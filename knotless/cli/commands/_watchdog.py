@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from knotless.base.errors import KnotlessError
-from knotless.experiments.framework.options import FiniteRange
+from knotless.base.finite_range import FiniteRange
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

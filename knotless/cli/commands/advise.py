@@ -7,7 +7,7 @@ import sys
 import click
 
 from knotless.cli.commands._comparison import compared, print_comparison
-from knotless.cli.commands._options import json_option, print_json
+from knotless.cli.commands._options import json_option, print_json, spec_argument
 from knotless.cli.commands._plan_options import plan_options
 from knotless.routing.request import PlanRequest
 from knotless.topologies import load
@@ -16,7 +16,7 @@ from knotless.verification.comparison import ALL
 
 
 @click.command(name="advise")
-@click.argument("spec")
+@spec_argument
 @plan_options(engine=ALL)
 @json_option
 def command(spec: str, request: PlanRequest, as_json: bool) -> None:

@@ -9,7 +9,8 @@ import click
 import numpy as np
 
 from knotless.base.files import write_whole
-from knotless.cli.commands._options import json_option, print_json, print_table
+from knotless.cli import complete
+from knotless.cli.commands._options import json_option, print_json, print_table, spec_argument
 from knotless.cli.commands._plan_options import plan_options
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
@@ -22,12 +23,13 @@ _BUSIEST = 10
 
 
 @click.command(name="analyse")
-@click.argument("spec")
+@spec_argument
 @plan_options()
 @click.option(
     "--pattern",
     "pattern_name",
     required=True,
+    shell_complete=complete.patterns,
     help=f"Pattern: {', '.join(patterns())}, or shift:K.",
 )
 @click.option(

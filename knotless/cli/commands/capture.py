@@ -6,7 +6,13 @@ from pathlib import Path
 
 import click
 
-from knotless.cli.commands._options import duration_option, json_option, name_option, print_json
+from knotless.cli.commands._options import (
+    duration_option,
+    json_option,
+    link_argument,
+    name_option,
+    print_json,
+)
 from knotless.cli.commands._progress import Bar
 from knotless.emulation import captures
 from knotless.emulation.names import names_of
@@ -19,7 +25,7 @@ Example: knotless capture s1:2 s1.pcap
 
 
 @click.command("capture", epilog=EXAMPLE)
-@click.argument("link")
+@link_argument
 @click.argument("file", metavar="FILE.pcap")
 @duration_option(10.0)
 @name_option

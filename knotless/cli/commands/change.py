@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from knotless.base.errors import PlanError
+from knotless.cli import complete
 from knotless.cli.commands._options import print_json
 from knotless.cli.commands._plan_options import changed_plan_options
 from knotless.cli.commands._running import How, change_options, perform, show
@@ -27,7 +28,7 @@ Example: knotless change --engine dl --vcs 2 --dry-run
 
 
 @click.command("change", epilog=EXAMPLE)
-@click.argument("spec", required=False)
+@click.argument("spec", required=False, shell_complete=complete.fabrics)
 @changed_plan_options
 @click.option(
     "--from",

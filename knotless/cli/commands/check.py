@@ -8,7 +8,7 @@ from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import AUTO, accepted
 from knotless.cli.commands._failures import FailureOptions, evaluated, failure_options, of_engine
 from knotless.cli.commands._imported import check_imported
-from knotless.cli.commands._options import json_option
+from knotless.cli.commands._options import json_option, name_option
 from knotless.cli.commands._plan_options import flow_control_option
 from knotless.cli.commands._trace import follow
 from knotless.cli.commands._verdict import draw_cycle, print_verdict
@@ -28,7 +28,7 @@ from knotless.verification.rules_failures import rules_failures
 @click.command(name="check")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option("--live", is_flag=True, help="Check the rules in the switches of a running fabric.")
-@click.option("--name", default="default", show_default=True, help="The running fabric's name.")
+@name_option
 @click.option(
     "--pair",
     type=(str, str),

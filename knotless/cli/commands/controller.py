@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.cli.groups import SuggestingGroup
 from knotless.emulation.controller import restart
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
@@ -14,7 +15,7 @@ Example: knotless controller restart
 """
 
 
-@click.group("controller", epilog=EXAMPLE)
+@click.group("controller", cls=SuggestingGroup, epilog=EXAMPLE)
 def command() -> None:
     """Look after the controller of a running fabric."""
 

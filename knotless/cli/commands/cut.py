@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.cli.commands._options import json_option, link_argument, name_option, print_json
 from knotless.emulation.cuts import Cables
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
@@ -17,7 +17,7 @@ Example: knotless cut s1-s2
 
 
 @click.command("cut", epilog=EXAMPLE)
-@click.argument("link")
+@link_argument
 @click.option("--silent", is_flag=True, help="Drop the frames and leave the carrier up.")
 @click.option("--from", "sender", metavar="END", help="Drop only what this end sends (--silent).")
 @name_option

@@ -6,6 +6,7 @@ import json
 
 import click
 
+from knotless.cli import complete
 from knotless.cli.commands._options import json_option
 from knotless.emulation.names import DEFAULT_NAME, names_of, running_names
 from knotless.emulation.runtime import remove, require_root
@@ -17,7 +18,9 @@ Example: knotless down
 
 
 @click.command("down", epilog=EXAMPLE)
-@click.option("--name", help=f"Name of the fabric.  [default: {DEFAULT_NAME}]")
+@click.option(
+    "--name", shell_complete=complete.names, help=f"Name of the fabric.  [default: {DEFAULT_NAME}]"
+)
 @click.option("--all", "every", is_flag=True, help="All fabrics, whoever started them.")
 @json_option
 def command(name: str | None, every: bool, as_json: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from knotless.cli.commands._options import parts_argument
 from knotless.cli.commands._running import How, change_options, perform
 
 EXAMPLE = """\b
@@ -14,7 +15,7 @@ Example: knotless drain s1-s2
 
 
 @click.command("drain", epilog=EXAMPLE)
-@click.argument("parts", nargs=-1, required=True, metavar="PART...")
+@parts_argument
 @change_options
 def command(parts: tuple[str, ...], how: How) -> None:
     """Have the routes leave each PART, so that it may be touched: s5, s1-s2, s1:2-s2:3.

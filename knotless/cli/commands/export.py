@@ -8,7 +8,7 @@ import click
 
 from knotless.base.errors import KnotlessError, PlanError
 from knotless.base.files import make_folder, write_all
-from knotless.cli.commands._options import json_option, print_json, print_table
+from knotless.cli.commands._options import json_option, print_json, print_table, spec_argument
 from knotless.cli.commands._plan_options import plan_options
 from knotless.forwarding.dot1q.folder import README, files_of
 from knotless.forwarding.dot1q.from_plan import export
@@ -25,7 +25,7 @@ from knotless.verification.checked_plan import refuse_deadlock
 
 
 @click.command(name="export")
-@click.argument("spec")
+@spec_argument
 @plan_options(vlans="tree")
 @click.option(
     "--to",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from knotless.cli.commands._options import json_option, print_json, print_table
+from knotless.cli.commands._options import json_option, print_json, print_table, spec_argument
 from knotless.cli.commands._plan_options import plan_options
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.directory import write_dir
@@ -14,7 +14,7 @@ from knotless.topologies import load
 
 
 @click.command(name="flows")
-@click.argument("spec")
+@spec_argument
 @plan_options()
 @click.option("--out", required=True, metavar="DIR", help="Directory to write the files to.")
 @json_option

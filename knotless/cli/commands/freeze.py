@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
+from knotless.base.finite_range import FiniteRange
 from knotless.cli.commands._options import json_option, name_option, print_json
 from knotless.emulation.demonstration import FREEZE_LIMIT_S, freeze
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
-from knotless.experiments.framework.options import FiniteRange
 
 EXAMPLE = """\b
 Example: knotless up ring,4 --engine dor --vcs 1 --select low-port --allow-deadlock

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from knotless.base.errors import KnotlessError
-from knotless.cli.commands._options import json_option, print_json
+from knotless.cli.commands._options import json_option, name_option, print_json
 
 LABS = 10
 
@@ -21,7 +21,7 @@ Example: cp -r labs/02-read-a-proof/skeleton my-lab-2
 @click.command("lab-check", epilog=EXAMPLE)
 @click.argument("number", metavar="N", type=click.IntRange(1, LABS))
 @click.option("--work", default=".", show_default=True, metavar="DIR", help="The student's folder.")
-@click.option("--name", default="default", show_default=True, help="The running fabric's name.")
+@name_option
 @click.option(
     "--files-only", is_flag=True, help="Judge the files alone, without a fabric (for teachers)."
 )

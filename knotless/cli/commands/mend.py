@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.cli.commands._options import json_option, link_argument, name_option, print_json
 from knotless.emulation.cuts import Cables
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
@@ -15,7 +15,7 @@ Example: knotless mend s1-s2
 
 
 @click.command("mend", epilog=EXAMPLE)
-@click.argument("link")
+@link_argument
 @name_option
 @json_option
 def command(link: str, name: str, as_json: bool) -> None:

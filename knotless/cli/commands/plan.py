@@ -9,7 +9,7 @@ import click
 from knotless.base.errors import PlanError
 from knotless.base.files import write_whole
 from knotless.cli.commands._comparison import compared, print_comparison
-from knotless.cli.commands._options import json_option, print_json, print_table
+from knotless.cli.commands._options import json_option, print_json, print_table, spec_argument
 from knotless.cli.commands._plan_options import plan_options, without_option
 from knotless.routing.plan import make_plan
 from knotless.routing.plan_file import plan_to_json
@@ -26,7 +26,7 @@ MOST_NAMES = 10
 
 
 @click.command(name="plan")
-@click.argument("spec")
+@spec_argument
 @plan_options()
 @without_option
 @click.option("--out", metavar="F.json", help="Write the plan with every path to this file.")

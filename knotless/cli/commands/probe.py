@@ -7,9 +7,9 @@ import sys
 
 import click
 
-from knotless.cli.commands._options import json_option
+from knotless.cli.commands._options import json_option, name_option
 from knotless.cli.probes import Finding, named, names
-from knotless.emulation.names import DEFAULT_NAME, names_of
+from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
 from knotless.experiments.framework.options import choice
 
@@ -20,7 +20,7 @@ Example: knotless up torus,4,4 --engine dor; knotless probe; knotless down
 
 
 @click.command("probe", epilog=EXAMPLE)
-@click.option("--name", default=DEFAULT_NAME, show_default=True, help="The running fabric's name.")
+@name_option
 @click.option("--only", help=f"Some of {','.join(names())} (default: all).")
 @click.option(
     "--pair",

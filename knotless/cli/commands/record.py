@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from knotless.base.finite_range import FiniteRange
 from knotless.cli.commands._options import duration_option, json_option, name_option, print_json
 from knotless.cli.commands._progress import Bar
 from knotless.emulation import state
@@ -11,7 +12,6 @@ from knotless.emulation.daemon import Daemon
 from knotless.emulation.names import names_of
 from knotless.emulation.record import record
 from knotless.emulation.runtime import require_root
-from knotless.experiments.framework.options import FiniteRange
 from knotless.results import recording
 from knotless.results.recording import SUFFIX
 

@@ -14,8 +14,10 @@ from rich.console import Console
 from rich.table import Table
 
 from knotless.base.errors import KnotlessError
+from knotless.base.finite_range import FiniteRange
 from knotless.cli.commands._options import MAX_SLOW_DOWN
 from knotless.cli.commands._progress import Bar, terminated_as_interrupted
+from knotless.cli.groups import SuggestingGroup
 from knotless.experiments.framework import experiment as catalogue
 from knotless.experiments.framework import recorded
 from knotless.experiments.framework.campaign import Campaign as OnFabrics
@@ -28,7 +30,6 @@ from knotless.experiments.framework.experiment import (
     ExperimentError,
     Presentation,
 )
-from knotless.experiments.framework.options import FiniteRange
 from knotless.experiments.framework.routed import slow_down
 
 MAX_REPEATS = 1000
@@ -245,7 +246,7 @@ def _command_of_every() -> click.Command:
     )
 
 
-class Experiments(click.Group):
+class Experiments(SuggestingGroup):
     """Every experiment as a command."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

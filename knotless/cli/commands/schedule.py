@@ -8,7 +8,7 @@ from dataclasses import replace
 import click
 import numpy as np
 
-from knotless.cli.commands._options import json_option, print_table
+from knotless.cli.commands._options import json_option, print_table, spec_argument
 from knotless.cli.commands._plan_options import plan_options, without_option
 from knotless.routing.graphs.channels import Ints
 from knotless.routing.plan import make_plan
@@ -23,7 +23,7 @@ from knotless.traffic.schedules.search import Found, find_schedule, some_hosts
 
 
 @click.command(name="schedule")
-@click.argument("spec")
+@spec_argument
 @click.option(
     "--lattice",
     metavar="K,M",

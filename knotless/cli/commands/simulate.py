@@ -8,12 +8,13 @@ from typing import Any
 import click
 
 from knotless.base.files import write_whole
+from knotless.base.finite_range import FiniteRange
+from knotless.cli import complete
 from knotless.cli.commands._fabric import DELAY, RATE
-from knotless.cli.commands._options import json_option, print_json, print_table
+from knotless.cli.commands._options import json_option, print_json, print_table, spec_argument
 from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.commands._progress import Bar
 from knotless.cli.commands._watchdog import watchdog_options
-from knotless.experiments.framework.options import FiniteRange
 from knotless.results import recording
 from knotless.results.recording import SUFFIX
 from knotless.routing.plan import make_plan
@@ -41,9 +42,13 @@ DEADLOCKED = 3
 
 
 @click.command(name="simulate")
-@click.argument("spec")
+@spec_argument
 @plan_options()
-@click.option("--pattern", help=f"Pattern: {', '.join(patterns())}, or shift:K.")
+@click.option(
+    "--pattern",
+    shell_complete=complete.patterns,
+    help=f"Pattern: {', '.join(patterns())}, or shift:K.",
+)
 @click.option("--trace", metavar="F.csv", help="Messages at their times, or a recorded program.")
 @click.option(
     "--computing",

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from knotless.cli import complete
 from knotless.cli.commands._options import json_option
 from knotless.emulation.cuts import Cut
 from knotless.emulation.datapath import text_of
@@ -23,7 +24,7 @@ Example: knotless status
 
 
 @click.command("status", epilog=EXAMPLE)
-@click.option("--name", help="Only the fabric with this name.")
+@click.option("--name", help="Only the fabric with this name.", shell_complete=complete.names)
 @json_option
 def command(name: str | None, as_json: bool) -> None:
     """Show the running fabrics, whether their switches have their rules, and problems.

@@ -7,13 +7,13 @@ from collections import Counter
 import click
 
 from knotless.base.files import write_whole
-from knotless.cli.commands._options import json_option, print_table
+from knotless.cli.commands._options import json_option, print_table, spec_argument
 from knotless.topologies import load
 from knotless.topologies.formats.files import to_text
 
 
 @click.command(name="topology")
-@click.argument("spec")
+@spec_argument
 @click.option("--out", metavar="F.json", help="Write the fabric to this file as JSON.")
 @click.option("--draw", metavar="F.svg", help="Draw the fabric to this file (SVG, PNG or PDF).")
 @json_option

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
+from knotless.base.finite_range import FiniteRange
+from knotless.cli import complete
 from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.cli.groups import SuggestingGroup
 from knotless.emulation import running_traffic, state
 from knotless.emulation.names import names_of
 from knotless.emulation.running_traffic import LIMITS_MBPS, MAX_SEED, RunningTraffic
 from knotless.emulation.runtime import require_root
-from knotless.experiments.framework.options import FiniteRange
 
 EXAMPLE = """\b
 Example: knotless traffic start shift:2
@@ -18,13 +20,13 @@ Example: knotless traffic start shift:2
 """
 
 
-@click.group("traffic", epilog=EXAMPLE)
+@click.group("traffic", cls=SuggestingGroup, epilog=EXAMPLE)
 def command() -> None:
     """Start, stop or show traffic on a running fabric."""
 
 
 @command.command("start", epilog="Example: knotless traffic start shift:2 --rate 5")
-@click.argument("pattern")
+@click.argument("pattern", shell_complete=complete.patterns)
 @click.option(
     "--rate",
     "rate_mbps",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from knotless.cli.commands._options import parts_argument
 from knotless.cli.commands._running import How, change_options, perform
 
 EXAMPLE = """\b
@@ -12,7 +13,7 @@ Example: knotless undrain s5 s1-s2
 
 
 @click.command("undrain", epilog=EXAMPLE)
-@click.argument("parts", nargs=-1, required=True, metavar="PART...")
+@parts_argument
 @change_options
 def command(parts: tuple[str, ...], how: How) -> None:
     """Have the routes use each drained PART again: s5, s1-s2, s1:2-s2:3."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,19 +13,6 @@ LONGEST_QUOTE = 40
 """Largest number of characters of user input in an error message."""
 LEAST_EMULATED_DELAY_US, LONGEST_DELAY_US = 0.1, 1e6
 """Limits of link delays; below, virtual time would wait for Open vSwitch all the time."""
-
-
-class FiniteRange(click.FloatRange):
-    """Numbers within limits; :class:`click.FloatRange` would accept ``nan``."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the number; fails as click's own types do."""
-        number = float(super().convert(value, param, ctx))
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, ctx)
-        return number
 
 
 def within(value: float, limits: tuple[float, float], option: str, unit: str) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from knotless.experiments.framework.options import FiniteRange
+from knotless.base.finite_range import FiniteRange
 from knotless.messages.logp import PAPER_001, LogP
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from knotless.emulation import certificates
+from knotless.emulation import certificate_authority
 
 
 def test_keys_are_ours_alone_and_the_cas_is_not_kept(tmp_path: Path) -> None:
-    certificates.create(tmp_path / "tls")
+    certificate_authority.create(tmp_path / "tls")
     names = {path.name for path in (tmp_path / "tls").iterdir()}
     assert names == {
         *("ca.pem", "controller-key.pem", "controller-cert.pem"),
@@ -21,7 +21,7 @@ def test_keys_are_ours_alone_and_the_cas_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_the_ca_has_signed_both(tmp_path: Path) -> None:
-    found = certificates.create(tmp_path / "tls")
+    found = certificate_authority.create(tmp_path / "tls")
     authority = x509.load_pem_x509_certificate(found.authority.read_bytes())
     for pair in (found.controller, found.switches):
         own = x509.load_pem_x509_certificate(pair.certificate.read_bytes())
@@ -30,6 +30,6 @@ def test_the_ca_has_signed_both(tmp_path: Path) -> None:
 
 
 def test_existing_certificates_are_not_overwritten(tmp_path: Path) -> None:
-    certificates.create(tmp_path / "tls")
+    certificate_authority.create(tmp_path / "tls")
     with pytest.raises(FileExistsError):
-        certificates.create(tmp_path / "tls")
+        certificate_authority.create(tmp_path / "tls")

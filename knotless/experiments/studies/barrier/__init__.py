@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from knotless.base.finite_range import FiniteRange
 from knotless.emulation.wiring import wire
 from knotless.experiments.framework.experiment import (
     EMULATION,
@@ -24,7 +25,7 @@ from knotless.experiments.framework.experiment import (
     Record,
     shown_by,
 )
-from knotless.experiments.framework.options import FiniteRange, within
+from knotless.experiments.framework.options import within
 from knotless.experiments.workloads.barriers.case import Case, Settings, cases, members
 from knotless.experiments.workloads.barriers.row import SAMPLE_TYPES
 from knotless.experiments.workloads.logp_options import costs_of, logp_options

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from knotless.base.finite_range import FiniteRange
 from knotless.base.flow_control import FLOW_CONTROLS
 from knotless.experiments.framework.campaign import Campaign
 from knotless.experiments.framework.experiment import (
@@ -21,13 +22,7 @@ from knotless.experiments.framework.experiment import (
     ExperimentError,
     shown_by,
 )
-from knotless.experiments.framework.options import (
-    FiniteRange,
-    delay_of,
-    duration_of,
-    list_option,
-    within,
-)
+from knotless.experiments.framework.options import delay_of, duration_of, list_option, within
 from knotless.experiments.framework.routed import Measured
 from knotless.experiments.studies.deadlock import transfers
 from knotless.experiments.studies.deadlock.matrix import PROTOCOLS, ROUTES, Case, cases

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from knotless.base.finite_range import FiniteRange
 from knotless.emulation.wiring import wire
 from knotless.experiments.framework.experiment import (
     EMULATION,
@@ -20,7 +21,7 @@ from knotless.experiments.framework.experiment import (
     Progress,
     Record,
 )
-from knotless.experiments.framework.options import FiniteRange, within
+from knotless.experiments.framework.options import within
 from knotless.experiments.workloads.logp_options import costs_of, logp_options
 from knotless.messages.logp import ALGORITHMS, barrier_us
 

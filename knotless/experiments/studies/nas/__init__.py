@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from knotless.base.finite_range import FiniteRange
 from knotless.experiments.framework.experiment import (
     EMULATION,
     SIMULATION,
@@ -22,7 +23,6 @@ from knotless.experiments.framework.experiment import (
     ExperimentError,
     shown_by,
 )
-from knotless.experiments.framework.options import FiniteRange
 from knotless.experiments.workloads.program_campaign import ProgramCampaign, program_options
 
 if TYPE_CHECKING:
