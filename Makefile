@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests demo docs test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-datapath bench-priority bench-processes bench-ibdmchk bench-repair bench-large bench-takeover bench-controller bench-failover fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove prove-changes coverage lab-image clean
+.PHONY: help setup setup-checks setup-tests dist demo docs test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-datapath bench-priority bench-processes bench-ibdmchk bench-repair bench-large bench-takeover bench-controller bench-failover fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove prove-changes coverage lab-image clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,12 @@ setup-checks:
 
 setup-tests:  ## install this and what checks and tests need
 	@tools/setup.sh --tests
+
+dist: setup-tests  ## write the source distribution and the wheel to dist/
+	rm -rf dist docs/man
+	$(BIN)/python -m docs.generator.man docs/man
+	CARGO_TARGET_DIR=$(CURDIR)/core/target $(BIN)/python -m build --quiet --outdir dist . </dev/null
+	@ls -l dist
 
 demo: setup  ## run a fabric that deadlocks under PAUSE, and one that cannot
 	$(SUDO) $(BIN)/knotless run deadlock
@@ -138,6 +144,6 @@ page:  ## rebuild the bundle of the live page (needs Node.js and npm)
 	cd knotless/web/page && npm ci --ignore-scripts --no-audit --no-fund && npm run check && npm run build
 
 clean:  ## remove what setup and tests created here (not results/, not Debian packages)
-	rm -rf .venv build core/target *.egg-info \
+	rm -rf .venv build dist core/target knotless/_native knotless/_core.abi3.so *.egg-info \
 	    .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

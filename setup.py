@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from setuptools import Distribution, setup
+from setuptools import Distribution, find_packages, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
@@ -63,5 +63,13 @@ class Binary(Distribution):
 
 
 commands: dict[str, Any] = {"build_py": Build, "bdist_wheel": Wheel}
+manuals = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/man/*.1"))
 cargo = tomllib.loads((ROOT / "core" / "Cargo.toml").read_text(encoding="utf-8"))
-setup(version=cargo["workspace"]["package"]["version"], cmdclass=commands, distclass=Binary)
+setup(
+    version=cargo["workspace"]["package"]["version"],
+    cmdclass=commands,
+    distclass=Binary,
+    # The types of the extension are a folder without a module.
+    packages=[*find_packages(include=["knotless", "knotless.*"]), "knotless._core"],
+    data_files=[("share/man/man1", manuals)],
+)

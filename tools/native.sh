@@ -12,7 +12,8 @@ command -v cargo >/dev/null || die "cargo is missing: install a wheel of Knotles
     "compiler, or run tools/setup.sh"
 # The extension uses Python's stable ABI: which interpreter there is does not matter.
 export PYO3_NO_PYTHON=1
-cargo build --release --locked --quiet --manifest-path core/Cargo.toml </dev/null
+cargo build --release --locked --quiet --manifest-path core/Cargo.toml -p knotless-python \
+    -p emulator -p endpoint -p preload -p programs </dev/null
 
 release=${CARGO_TARGET_DIR:-core/target}/release
 # copy FILE TARGET: only if it has changed, and never into a file that a process executes.
@@ -30,6 +31,8 @@ for name in knotless-emulator knotless-barrier knotless-pingpong libknotless_vir
     copy "$name" "_native/$name"
 done
 cp -u core/messages/endpoint/include/knotless_endpoint.h knotless/_native/
-if commit=$(git rev-parse HEAD 2>/dev/null); then
-    [ "$(cat knotless/_native/commit 2>/dev/null)" = "$commit" ] || echo "$commit" >knotless/_native/commit
+# A source distribution brings its own.
+if [ -e .git ] && commit=$(git rev-parse HEAD 2>/dev/null); then
+    [ "$(cat knotless/_native/commit 2>/dev/null)" = "$commit" ] ||
+        echo "$commit" >knotless/_native/commit
 fi

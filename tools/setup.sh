@@ -202,4 +202,6 @@ install_package
 tools/native.sh
 .venv/bin/python -P -c 'import knotless._core' ||
     die "the Rust core does not load in Python: remove core/target and run this again"
+# For processes of root, which write no byte code: their user could not remove it.
+.venv/bin/python -m compileall -q knotless tests bench docs/generator
 say "ready"

@@ -43,6 +43,20 @@ def _below(command: click.Command, name: str) -> Iterator[tuple[str, click.Comma
             yield from _below(found, f"{name} {inner}")
 
 
+def command_pages() -> Iterator[click.Context]:
+    """Yield the context of the command itself, of all groups and of all commands."""
+    waiting = [click.Context(main, info_name="knotless")]
+    while waiting:
+        context = waiting.pop(0)
+        yield context
+        group = context.command
+        if isinstance(group, click.Group):
+            for name in group.list_commands(context):
+                inner = group.get_command(context, name)
+                if inner is not None and not inner.hidden:
+                    waiting.append(click.Context(inner, info_name=name, parent=context))
+
+
 def _sections(group: click.Group, context: click.Context, level: int) -> Iterator[str]:
     for name in group.list_commands(context):
         command = group.get_command(context, name)

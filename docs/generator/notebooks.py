@@ -12,7 +12,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 HEAD = """*This page is the notebook [{name}]({name}), with its outputs. To run it:*
 
 ```sh
-.venv/bin/pip install notebook && .venv/bin/jupyter notebook docs/notebooks/{name}
+.venv/bin/pip install '.[notebooks]' && .venv/bin/jupyter notebook docs/notebooks/{name}
 ```
 """
 

@@ -39,6 +39,7 @@ def pass_time(fabric: EmulatedFabric) -> None:
     until("virtual time", lambda: fabric.daemon.status()["uptime_s"] > end_s)
 
 
+@pytest.mark.long
 def test_the_controller_lives_in_virtual_time(fabric: EmulatedFabric, knotless: Knotless) -> None:
     link = fabric.cables.one("s1-s2")
     for _ in range(2):  # also after a restart

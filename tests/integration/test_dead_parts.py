@@ -35,6 +35,7 @@ def arrives(names: Names) -> bool:
     return subprocess.run([*words, there], check=False, capture_output=True).returncode == 0
 
 
+@pytest.mark.long
 def test_a_dead_part_is_named_and_the_fabric_can_be_started_again(
     names: Names, knotless: Knotless, remains: Remains
 ) -> None:

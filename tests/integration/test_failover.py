@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import time
 
 import pytest
 
@@ -22,12 +21,20 @@ FAILOVER = PlanRequest(engine="dl", vcs=2, protection="fast-failover")
 INTERVAL_S = 0.01
 
 
+def frames_from(fabric: EmulatedFabric, channel: str) -> int:
+    """Return how many frames a channel has carried."""
+    channels = fabric.daemon.counters()["channels"]
+    (found,) = (int(one["tx_frames"]) for one in channels if one["channel"] == channel)
+    return found
+
+
 def lost_while_cut(fabric: EmulatedFabric) -> int:
     """Cut s1-s2 while h1 pings h2, which is one link away; return the pings without answer."""
+    before = frames_from(fabric, "s1:2")
     ping = fabric.host("h1").popen(
         ["ping", "-c", "300", "-i", str(INTERVAL_S), "-W", "2", "10.0.2.1"], text=True
     )
-    time.sleep(0.5)  # some pings take the link first
+    until("some pings take the link", lambda: frames_from(fabric, "s1:2") > before + 10, 20)
     fabric.cables.cut(fabric.cables.one("s1-s2"))
     text, _ = ping.communicate(timeout=60)
     sent, received = map(int, re.findall(r"(\d+) (?:packets transmitted|received)", text))

@@ -48,7 +48,13 @@ def ask(controller: LoneController, text: bytes) -> bytes:
 
 
 @pytest.mark.usefixtures("many_files")
-@pytest.mark.parametrize("said", [b"", b"GET /status HTTP/1.1\r\nX: "], ids=["silent", "slow"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(b"", id="silent"),
+        pytest.param(b"GET /status HTTP/1.1\r\nX: ", id="slow", marks=pytest.mark.long),
+    ],
+)
 def test_thousands_of_slow_clients_keep_nobody_waiting(
     controller: LoneController, said: bytes
 ) -> None:

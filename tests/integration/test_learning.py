@@ -95,6 +95,7 @@ def test_a_fabric_is_learned_and_used() -> None:
         assert reaches_all(fabric)
 
 
+@pytest.mark.long
 def test_what_is_found_later_becomes_part_of_the_fabric_and_no_frame_is_lost() -> None:
     with BareFabric(RING) as fabric:
         file = fabric.directory / "learned.json"

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from knotless.base.package import NATIVE
 from knotless.emulation import namespaces, state
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
@@ -189,11 +190,10 @@ def test_mistakes_are_reported(veth: tuple[list[str], list[str]], script: str, w
 
 
 def test_c_programs_use_every_primitive(veth: tuple[list[str], list[str]], tmp_path: Path) -> None:
-    core = REPOSITORY / "core"
-    program, release = tmp_path / "primitives", core / "target" / "release"
-    source = core / "endpoint" / "tests" / "c" / "primitives.c"
-    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{core / 'endpoint' / 'include'}"]
-    library = [f"-L{release}", f"-Wl,-rpath,{release}", "-lknotless_endpoint"]
+    program = tmp_path / "primitives"
+    source = REPOSITORY / "core/messages/endpoint/tests/c/primitives.c"
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{NATIVE}"]
+    library = [f"-L{NATIVE}", f"-Wl,-rpath,{NATIVE}", "-lknotless_endpoint"]
     subprocess.run(["cc", *strict, source, "-o", program, *library], check=True)
     keeper, user = (
         subprocess.Popen(

@@ -22,6 +22,7 @@ def leftovers() -> list[str]:
     return [command for command in commands if "knotless-mpi-" in command]
 
 
+@pytest.mark.long
 def test_kernels_run_in_hosts(knotless: Knotless, tmp_path: Path) -> None:
     words = (
         "--kernels",

@@ -32,6 +32,7 @@ def counted(fabric: EmulatedFabric) -> float:
     raise AssertionError("no such metric")
 
 
+@pytest.mark.long
 def test_a_host_with_anothers_address_is_named(start: Start) -> None:
     fabric = start("ring,4")
     assert counted(fabric) == 0

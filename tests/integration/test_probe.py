@@ -20,7 +20,7 @@ def run(knotless: Knotless, *words: str, code: int = 0) -> Any:
     return json.loads(done.stdout) if "--json" in words and code in (0, 1) else done
 
 
-@pytest.mark.parametrize("flow_control", ["pause", "pfc"])
+@pytest.mark.parametrize("flow_control", [pytest.param("pause", marks=pytest.mark.long), "pfc"])
 def test_a_fabric_as_planned(knotless: Knotless, names: Names, flow_control: str) -> None:
     ports = ("--port", "0", "--rest-port", "0", "--name", names.name)
     vcs = {"pause": "1", "pfc": "2"}[flow_control]

@@ -70,6 +70,16 @@ def cut(fabric: EmulatedFabric, link: str, sender: str | None = None) -> float:
     return time.monotonic()
 
 
+def probes_sent(fabric: EmulatedFabric, to: str = "s") -> dict[str, int]:
+    """Return the frames since the reset, by channel to this switch or to any."""
+    channels = fabric.daemon.counters()["channels"]
+    return {
+        one["channel"]: one["tx_frames"]
+        for one in channels
+        if one["channel"].startswith("s") and one["to"].startswith(to)
+    }
+
+
 def test_a_silent_cut_is_found_and_repaired_and_the_link_returns(fabric: EmulatedFabric) -> None:
     assert faults(fabric) == {}
     began_s = cut(fabric, LINK)
@@ -108,11 +118,8 @@ def test_probes_are_not_counted_as_lost_and_are_no_rules_of_others(
     fabric: EmulatedFabric, knotless: Knotless
 ) -> None:
     fabric.daemon.reset()
-    time.sleep(1.0)
-    counters = fabric.daemon.counters()
-    assert counters["lost_frames"] == 0
-    between = [c for c in counters["channels"] if c["channel"].startswith("s")]
-    assert sum(channel["tx_frames"] for channel in between) > 0
+    until("probes on every channel", lambda: min(probes_sent(fabric).values()) >= 5, 20)
+    assert fabric.daemon.counters()["lost_frames"] == 0
     status = fabric.daemon.status()
     assert status["valid"], status["problems"]
     assert fabric.controller_status()["problems"] == []
@@ -126,7 +133,9 @@ def test_a_switch_without_controller_is_alive_until_its_neighbours_hear_nothing(
     # Without any controller, Open vSwitch would delete all rules.
     switch(fabric, "set-controller", "s3", "tcp:127.0.0.1:1")
     until("it has gone", lambda: not fabric.controller_status()["switches"]["s3"]["connected"], 20)
-    time.sleep(1.5)
+    fabric.daemon.reset()
+    # More than would be late, if it were taken for dead.
+    until("further probes", lambda: min(probes_sent(fabric, "s3").values()) >= 15, 20)
     assert faults(fabric) == {}
     assert fabric.controller_status()["switches_down"] == []
     links = [link.name for link in fabric.fabric.links if "s3" in (link.a, link.b)]

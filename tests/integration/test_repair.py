@@ -91,6 +91,7 @@ def test_routes_avoid_a_link_that_is_down_and_come_back(
         assert knotless("probe", "--name", fabric.name).returncode == 0
 
 
+@pytest.mark.long
 def test_repairs_are_planned_ahead_and_without_the_planner_when_needed(
     fabric: EmulatedFabric, knotless: Knotless, names: Names
 ) -> None:

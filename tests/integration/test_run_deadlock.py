@@ -7,13 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from knotless.emulation import state
+from knotless.emulation.names import RUN_DIRECTORY, names_of
 from knotless.results import results
+from tests.support.bare_fabric import until
 
 pytestmark = [
     pytest.mark.integration,
@@ -105,11 +107,13 @@ def test_the_results_are_whole(quick: dict[str, Any]) -> None:
     assert "exactly the knot" in Path(quick["report"]).read_text()
 
 
-def test_ctrl_c_keeps_what_was_measured_and_takes_the_fabric_down(tmp_path: Path) -> None:
-    def namespaces() -> set[str]:
-        return {path.name for path in Path("/run/netns").glob("kn-run-*")}
+def fabrics_of(pid: int) -> set[str]:
+    """Return the names of the running fabrics that this process owns."""
+    known = [state.read(names_of(path.name)) for path in RUN_DIRECTORY.glob("run-*")]
+    return {found.name for found in known if found is not None and found.owner.pid == pid}
 
-    before = namespaces()
+
+def test_ctrl_c_keeps_what_was_measured_and_takes_the_fabric_down(tmp_path: Path) -> None:
     args = ["run", "deadlock", "--routes", "cyclic", "--flow-control", "all", "--repeats", "50"]
     process = subprocess.Popen(
         [*KNOTLESS, *args, "--protocol", "udp", "--out", str(tmp_path)],
@@ -117,11 +121,14 @@ def test_ctrl_c_keeps_what_was_measured_and_takes_the_fabric_down(tmp_path: Path
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and process.poll() is None:
-        if any(json.loads(path.read_text())["rows"] for path in tmp_path.glob("*/run.json")):
-            break
-        time.sleep(0.2)
+    names: set[str] = set()
+
+    def measured() -> bool:
+        names.update(fabrics_of(process.pid))
+        files = tmp_path.glob("*/run.json")
+        return process.poll() is not None or any(json.loads(f.read_text())["rows"] for f in files)
+
+    until("a row", measured, 120)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
@@ -130,4 +137,6 @@ def test_ctrl_c_keeps_what_was_measured_and_takes_the_fabric_down(tmp_path: Path
     assert (run["status"], run["reason"]) == ("incomplete", "interrupted")
     assert run["rows"]
     assert "This run is incomplete" in (directory / "report.html").read_text()
-    assert namespaces() <= before
+    assert names
+    for name in names:
+        assert not state.existing_namespaces(names_of(name))

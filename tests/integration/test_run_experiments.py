@@ -32,6 +32,7 @@ def run(*args: str, out: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 def test_messages_come_back_over_every_distance_and_tagging(tmp_path: Path) -> None:
     case = ("--switches", "1,3", "--size", "1792", "--duration", "0.5")
     found = run("hops", *case, out=tmp_path)

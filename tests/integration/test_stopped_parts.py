@@ -51,8 +51,10 @@ def arrived(fabric: EmulatedFabric) -> int:
 
 
 def stop_for_a_while(pid: int) -> None:
+    """Stop a process for a time; how much longer it takes does not matter."""
     os.kill(pid, signal.SIGSTOP)
-    time.sleep(STOPPED_S)
+    end = time.monotonic() + STOPPED_S
+    until("real time", lambda: time.monotonic() > end)
     os.kill(pid, signal.SIGCONT)
 
 

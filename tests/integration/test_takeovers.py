@@ -97,6 +97,7 @@ def test_the_successor_finishes_a_change_and_no_frame_is_lost(
     assert (found["deadlock"], found["kernel_lost"], found["valid"]) == (None, 0, True)
 
 
+@pytest.mark.long
 def test_a_successor_knows_what_links_have_lost_and_is_reached_by_tls(
     start: Start, knotless: Knotless
 ) -> None:
@@ -131,6 +132,7 @@ def test_a_successor_knows_what_links_have_lost_and_is_reached_by_tls(
     assert knotless("probe", *name).returncode == 0
 
 
+@pytest.mark.long
 def test_the_successor_finishes_a_change_of_the_fabric_and_no_frame_is_lost(
     start: Start, knotless: Knotless
 ) -> None:

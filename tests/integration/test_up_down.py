@@ -94,8 +94,15 @@ def test_a_second_up_is_one_line(knotless: Knotless, names: Names) -> None:
     assert (code, found["phase"]) == (0, "ready")
 
 
+MORE_PARTS = ("ovsdb-server", "controller", "forwarder")
+
+
 @pytest.mark.parametrize(
-    "part", ["owner", "emulator", "ovs-vswitchd", "ovsdb-server", "controller", "forwarder"]
+    "part",
+    [
+        *("owner", "emulator", "ovs-vswitchd"),
+        *(pytest.param(name, marks=pytest.mark.long) for name in MORE_PARTS),
+    ],
 )
 def test_a_killed_part_is_reported_and_removed(
     part: str, knotless: Knotless, names: Names, remains: Remains

@@ -15,14 +15,17 @@ from bench.emulation_time import CLOSE
 from tests.kernel import machine
 from tests.kernel.fabrics import FOREIGN, LOST_FRAMES, cases
 
-pytestmark = pytest.mark.skipif(
-    not machine.installed(), reason="needs user-mode-linux: Debian has it for x86-64 alone"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        not machine.installed(), reason="needs user-mode-linux: Debian has it for x86-64 alone"
+    ),
+]
 DEADLINE_S = 900.0
 Found = dict[str, Any]
 
 
-@pytest.fixture(scope="module", params=["kernel", pytest.param("user", marks=pytest.mark.long)])
+@pytest.fixture(scope="module", params=["kernel", "user"])
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Found:
     """Return what tests/kernel/fabrics.py prints, and the datapath that it used."""
     words = (sys.executable, "-m", "tests.kernel.fabrics", request.param)

@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -100,6 +101,10 @@ class BareFabric:
         until("ovsdb-server", (self.directory / "db.sock").exists)
         self.vsctl("--no-wait", "init")
         self._daemon("ovs-vswitchd", f"unix:{self.directory}/db.sock")
+
+    def signal_switches(self, number: signal.Signals) -> None:
+        """Send a signal to Open vSwitch: SIGSTOP and SIGCONT pause all switches."""
+        self._daemons[-1].send_signal(number)
 
     def _daemon(self, *argv: str) -> None:
         self._daemons.append(self._spawn(argv, argv[0]))
