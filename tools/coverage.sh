@@ -28,7 +28,8 @@ python_coverage() {
     local tests=("$@")
     rm -f .coverage .coverage.*
     [ $# != 0 ] || { [ "$(id -u)" = 0 ] || tests=(-m "not integration"); }
-    "$PYTHON" -m coverage run -m pytest -p no:cacheprovider "${tests[@]}" || failed=1
+    "$PYTHON" -m coverage run -m pytest -p no:cacheprovider \
+        -n "$(nproc)" --dist loadfile "${tests[@]}" || failed=1
     "$PYTHON" -m coverage combine --quiet
     "$PYTHON" -m coverage report --sort=cover --skip-covered
     rm -f .coverage

@@ -15,7 +15,7 @@ from docs.generator.pages import WRITERS
 from knotless.cli.main import main
 from tests.support import REPOSITORY
 
-FOLDERS = ("labs", "controller", "topologies", "experiments", "tools")
+FOLDERS = ("labs", "controller", "topologies", "experiments", "tools", "tests")
 PAGES = sorted(
     [REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
     + list((REPOSITORY / "docs").rglob("*.md"))
