@@ -30,7 +30,8 @@ dist: setup-tests  ## write the source distribution and the wheel to dist/
 	CARGO_TARGET_DIR=$(CURDIR)/core/target $(BIN)/python -m build --quiet --outdir dist . </dev/null
 	@ls -l dist
 
-demo: setup  ## run a fabric that deadlocks under PAUSE, and one that cannot
+demo:  ## run a fabric that deadlocks under PAUSE, and one that cannot
+	@tools/setup.sh --demo
 	$(SUDO) $(BIN)/knotless run deadlock
 
 test: setup-tests lint  ## run every check, and every test except those of test-long

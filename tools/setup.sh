@@ -3,6 +3,7 @@
 # .venv, and the Rust programs and libraries in the package.
 #
 #   tools/setup.sh             what running needs
+#   tools/setup.sh --demo      what `make demo` needs, which is less
 #   tools/setup.sh --checks    what format, lint and type checks need; builds nothing
 #   tools/setup.sh --tests     what running and testing need
 #   tools/setup.sh --coverage  what `make coverage` needs: the same and LLVM's coverage tools
@@ -22,30 +23,33 @@ die() { echo "setup: $*" >&2; exit 1; }
 works() { [ -z "$listing" ] && "$@" >/dev/null 2>&1; }
 have() { works command -v "$1"; }
 
-# Set, or empty: whether to install for checks and tests, to build, to measure coverage, to list.
-checking='' building=1 coverage='' listing=''
+# Set, or empty: whether to install for the demo alone, for checks and tests, to build, to measure
+# coverage, to list.
+demo='' checking='' building=1 coverage='' listing=''
 case ${1-} in
     '') ;;
+    --demo) demo=1 ;;
     --checks) checking=1 building='' ;;
     --tests) checking=1 ;;
     --coverage) checking=1 coverage=1 ;;
     --packages) listing=1 ;;
-    *) die "unknown option $1: give --checks, --tests, --coverage, --packages or none" ;;
+    *) die "unknown option $1: give --demo, --checks, --tests, --coverage, --packages or none" ;;
 esac
 
 # --- Debian packages -------------------------------------------------------------------------
 
 # What is missing is found by what it provides, so that programs from elsewhere count too.
 missing_packages() {
-    local command
+    local command more=(tcpdump:tcpdump mpirun:openmpi-bin)
+    [ -z "$demo" ] || more=()
     for command in ovs-vswitchd:openvswitch-switch iperf3:iperf3 ethtool:ethtool socat:socat \
-        iptables:iptables ifconfig:net-tools tcpdump:tcpdump ip:iproute2 ping:iputils-ping \
-        git:git make:make cc:gcc mpirun:openmpi-bin; do
+        iptables:iptables ifconfig:net-tools ip:iproute2 ping:iputils-ping git:git make:make \
+        cc:gcc "${more[@]}"; do
         have "${command%%:*}" || echo "${command#*:}"
     done
     works has_jemalloc || echo libjemalloc2
     works /usr/bin/python3 -c 'import mininet' || echo mininet
-    works /usr/bin/python3 -c 'import mpi4py' || echo python3-mpi4py
+    [ "$demo" ] || works /usr/bin/python3 -c 'import mpi4py' || echo python3-mpi4py
     works /usr/bin/python3 -c 'import ensurepip' || echo python3-venv
     have rustup || rust_is_new_enough || echo rustc-web cargo-web
     [ -z "$checking" ] || missing_check_packages
@@ -96,8 +100,10 @@ install_packages() {
     say "installing ${packages[*]}"
     apt_get() {
         # --no-remove: a package of the user's that is in the way is the user's to remove.
+        # Nor is a copy of each package kept.
         "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y \
-            -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" </dev/null
+            -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 \
+            -o APT::Keep-Downloaded-Packages=false "$@" </dev/null
     }
     # The lists of packages may be absent or old: fetch them only if they are.
     if ! lists_are_new_enough "${packages[@]}" ||
@@ -110,15 +116,21 @@ install_packages() {
 
 # --- Python ----------------------------------------------------------------------------------
 
-python_inputs() {
-    # The path counts: the scripts of an environment that was moved do not run.
-    { pwd; /usr/bin/python3 --version
-      cat requirements.txt constraints.txt tools/setup.sh tools/compat/*.* knotless/controller/ryu_compat.py \
-          ${checking:+requirements-dev.txt}; } | sha256sum
+# The demo needs what stands before the extras sweeps and web.
+requirements() {
+    if [ "$demo" ]; then sed '/^# sweeps$/,$d' requirements.txt; else cat requirements.txt; fi
+    [ -z "$checking" ] || cat requirements-dev.txt
 }
 
-# What was installed, for running alone or for testing too.
-python_stamp() { echo ".venv/setup-stamp${checking:+-tests}"; }
+python_inputs() {
+    # The path counts: the scripts of an environment that was moved do not run.
+    { pwd; /usr/bin/python3 --version; requirements
+      cat constraints.txt tools/setup.sh tools/compat/*.* knotless/controller/ryu_compat.py; } |
+        sha256sum
+}
+
+# What was installed: for the demo, for running, for testing.
+python_stamp() { echo ".venv/setup-stamp${demo:+-demo}${checking:+-tests}"; }
 
 python_works() {
     [ "$(cat "$(python_stamp)" 2>/dev/null)" = "$(python_inputs)" ] &&
@@ -137,10 +149,11 @@ make_python() {
     # Debian's own interpreter with its packages: Mininet is one of them.
     /usr/bin/python3 -m venv --system-site-packages .venv
     PIP_CONSTRAINT=constraints.txt pip_install ./tools/compat \
-        -r requirements.txt ${checking:+-r requirements-dev.txt} -c constraints.txt
+        -r <(requirements) -c constraints.txt
     python_inputs >"$(python_stamp)"
-    # Tests need all that running needs.
+    # Tests need all that running needs, and that needs all that the demo needs.
     [ -z "$checking" ] || (checking='' && python_inputs >"$(python_stamp)")
+    [ "$demo" ] || (checking='' demo=1 && python_inputs >"$(python_stamp)")
 }
 
 # --- this package ----------------------------------------------------------------------------

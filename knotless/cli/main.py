@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 
 from knotless.base.errors import KnotlessError
 from knotless.base.files import reason
+from knotless.base.package import CHECKOUT
 from knotless.cli.catalogue import GROUPS, commands
 from knotless.cli.groups import SuggestingGroup
 
@@ -124,7 +125,8 @@ def _end_by(error: Exception) -> NoReturn:
     if isinstance(error, BrokenPipeError):
         _end(1)
     if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error)):
-        _end(2, f"{error.name} is not installed: pip install 'knotless[{extra}]'")
+        how = "tools/make setup" if CHECKOUT else f"pip install 'knotless[{extra}]'"
+        _end(2, f"{error.name} is not installed: {how}")
     if isinstance(error, MemoryError):
         _end(2, f"not enough memory: {error}".removesuffix(": "))
     if isinstance(error, OSError):
