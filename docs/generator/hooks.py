@@ -28,6 +28,7 @@ def sheets() -> list[str]:
 COPIED = {
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
+    "tests/README.md": "tests/README.md",
     **{name: name for name in ("labs/README.md", *sheets())},
     "sweeps/torus-load.yaml": "experiments/sweeps/torus-load.yaml",
     "monitoring/alerts.yaml": "controller/monitoring/alerts.yaml",

@@ -51,7 +51,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     """Show what the programs of the fabric of a failed test have said, while it still exists."""
     report = yield
-    names = getattr(item, "funcargs", {}).get("names")
+    arguments = getattr(item, "funcargs", {})
+    names = arguments.get("names") or getattr(arguments.get("fabric"), "names", None)
     if report.failed and names is not None:
         for file in sorted(names.directory.glob("*.log")):
             said = file.read_text(errors="replace").splitlines()[-SHOWN_LINES:]
@@ -59,10 +60,23 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     return report
 
 
+def new_names() -> Names:
+    """Return names that no other test has."""
+    return names_of(f"test-{os.getpid()}-{next(_COUNT)}")
+
+
+def new_fabric(
+    names: Names, spec: str, request: PlanRequest = ANY_PLAN, **settings: Any
+) -> EmulatedFabric:
+    """Return a fabric on free ports, which is not started yet."""
+    common: dict[str, Any] = {"openflow_port": 0, "rest_port": 0, "static_arp": True}
+    return EmulatedFabric(load(spec), request, name=names.name, **common, **settings)
+
+
 @pytest.fixture
 def names() -> Iterator[Names]:
     """Return the names of a fabric for this test only; it is removed afterwards."""
-    found = names_of(f"test-{os.getpid()}-{next(_COUNT)}")
+    found = new_names()
     yield found
     # A failed test may have left it running in this process.
     if left := state.read(found):
@@ -75,9 +89,7 @@ def start(names: Names) -> Iterator[Start]:
     with ExitStack() as running:
 
         def begin(spec: str, request: PlanRequest = ANY_PLAN, **settings: Any) -> EmulatedFabric:
-            common: dict[str, Any] = {"openflow_port": 0, "rest_port": 0, "static_arp": True}
-            fabric = EmulatedFabric(load(spec), request, name=names.name, **common, **settings)
-            return running.enter_context(fabric)
+            return running.enter_context(new_fabric(names, spec, request, **settings))
 
         yield begin
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,15 +13,32 @@ import pytest
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.topologies import load
-from tests.integration.conftest import Knotless, Start
+from tests.integration.conftest import Knotless, new_fabric, new_names
 from tests.support.bare_fabric import until
 
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture(params=[1, 3], ids=["one Open vSwitch", "three"])
-def fabric(start: Start, request: pytest.FixtureRequest) -> EmulatedFabric:
-    return start("ring,4", switch_processes=request.param)
+@pytest.fixture(scope="module", params=[1, 3], ids=["one Open vSwitch", "three"])
+def running(request: pytest.FixtureRequest) -> Iterator[EmulatedFabric]:
+    """Return a fabric that the tests of this file share."""
+    with new_fabric(new_names(), "ring,4", switch_processes=request.param) as fabric:
+        yield fabric
+
+
+@pytest.fixture
+def fabric(running: EmulatedFabric) -> Iterator[EmulatedFabric]:
+    """Return the fabric; what the test has left cut is mended."""
+    yield running
+    for cut in running.cables.cuts():
+        running.cables.mend(running.cables.one(cut.link))
+    until("an intact fabric", lambda: is_intact(running), 30)
+
+
+def is_intact(fabric: EmulatedFabric) -> bool:
+    """Tell whether the controller knows of no failure, and uses every link."""
+    found = fabric.controller_status()
+    return not (found["problems"] or found["routes"]["failed"] or found["routes"]["changing"])
 
 
 def port_states(fabric: EmulatedFabric, switch: str) -> dict[int, str]:

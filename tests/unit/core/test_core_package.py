@@ -2,13 +2,12 @@
 
 import ast
 import importlib
-from pathlib import Path
 
 import pytest
 
-import knotless._core
+from knotless.base.package import PACKAGE
 
-FOLDER = Path(knotless._core.__file__).parent
+FOLDER = PACKAGE / "_core"
 MODULES = sorted(path.stem for path in FOLDER.glob("[!_]*.pyi"))
 
 
