@@ -2,37 +2,51 @@
 # Build the Rust workspace once, and copy what Python and hosts use of it into the package, stripped.
 #
 # The wheel, `pip install -e .` and `tools/make setup` all go through this step. With nothing to do
-# it takes less than a second.
+# it takes no time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH=$PATH:$HOME/.cargo/bin
 
 die() { echo "native: $*" >&2; exit 1; }
-command -v cargo >/dev/null || die "cargo is missing: install a wheel of Knotless, which needs no" \
-    "compiler, or run tools/setup.sh"
-# The extension uses Python's stable ABI: which interpreter there is does not matter.
-export PYO3_NO_PYTHON=1
-cargo build --release --locked --quiet --manifest-path core/Cargo.toml -p knotless-python \
-    -p emulator -p endpoint -p preload -p programs </dev/null
 
-release=${CARGO_TARGET_DIR:-core/target}/release
-# copy FILE TARGET: only if it has changed, and never into a file that a process executes.
-copy() {
-    local source=$release/$1 target=knotless/$2
-    [ "$target" -nt "$source" ] && return
-    strip -o "$target.new" "$source"
-    chmod 755 "$target.new"
-    mv "$target.new" "$target"
-}
+# In _native/, beside the header for C; the extension lies in the package itself.
+programs=(knotless-emulator knotless-barrier knotless-pingpong libknotless_virtual_time.so
+    libknotless_endpoint.so)
+extension=knotless/_core.abi3.so
+header=core/messages/endpoint/include/knotless_endpoint.h
 mkdir -p knotless/_native
-copy lib_core.so _core.abi3.so
-for name in knotless-emulator knotless-barrier knotless-pingpong libknotless_virtual_time.so \
-    libknotless_endpoint.so; do
-    copy "$name" "_native/$name"
-done
-cp -u core/messages/endpoint/include/knotless_endpoint.h knotless/_native/
 # A source distribution brings its own.
 if [ -e .git ] && commit=$(git rev-parse HEAD 2>/dev/null); then
     [ "$(cat knotless/_native/commit 2>/dev/null)" = "$commit" ] ||
         echo "$commit" >knotless/_native/commit
 fi
+
+is_current() {
+    local file
+    for file in "$extension" "${programs[@]/#/knotless/_native/}"; do
+        [ -f "$file" ] || return 1
+    done
+    # The extension is copied last.
+    [ -z "$(find core tools/native.sh -path core/target -prune -o -newer "$extension" -type f -print -quit)" ]
+}
+! is_current || exit 0
+
+command -v cargo >/dev/null || die "cargo is missing: install a wheel of Knotless, which needs no" \
+    "compiler, or run tools/setup.sh"
+echo "native: building the Rust programs"
+# The extension uses Python's stable ABI: which interpreter there is does not matter.
+export PYO3_NO_PYTHON=1
+cargo build --release --locked --quiet --manifest-path core/Cargo.toml -p knotless-python \
+    -p emulator -p endpoint -p preload -p programs </dev/null
+
+# copy FILE TARGET: never into a file that a process executes.
+copy() {
+    strip -o "$2.new" "${CARGO_TARGET_DIR:-core/target}/release/$1"
+    chmod 755 "$2.new"
+    mv "$2.new" "$2"
+}
+for name in "${programs[@]}"; do
+    copy "$name" "knotless/_native/$name"
+done
+cp "$header" knotless/_native/
+copy lib_core.so "$extension"

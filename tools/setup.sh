@@ -100,10 +100,11 @@ install_packages() {
     say "installing ${packages[*]}"
     apt_get() {
         # --no-remove: a package of the user's that is in the way is the user's to remove.
-        # Nor is a copy of each package kept.
+        # Nor are copies of packages kept, or what apt computes from its lists.
         "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y \
             -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 \
-            -o APT::Keep-Downloaded-Packages=false "$@" </dev/null
+            -o APT::Keep-Downloaded-Packages=false -o Dir::Cache::pkgcache= \
+            -o Dir::Cache::srcpkgcache= "$@" </dev/null
     }
     # The lists of packages may be absent or old: fetch them only if they are.
     if ! lists_are_new_enough "${packages[@]}" ||
@@ -116,9 +117,9 @@ install_packages() {
 
 # --- Python ----------------------------------------------------------------------------------
 
-# The demo needs what stands before the extras sweeps and web.
+# The demo needs what stands before the line that says so.
 requirements() {
-    if [ "$demo" ]; then sed '/^# sweeps$/,$d' requirements.txt; else cat requirements.txt; fi
+    if [ "$demo" ]; then sed '/make demo does without/,$d' requirements.txt; else cat requirements.txt; fi
     [ -z "$checking" ] || cat requirements-dev.txt
 }
 
@@ -166,7 +167,7 @@ package_inputs() {
 install_package() {
     local stamp=.venv/package-stamp
     [ "$(cat $stamp 2>/dev/null)" = "$(package_inputs)" ] && [ -x .venv/bin/knotless ] && return
-    say "building and installing Knotless"
+    say "installing Knotless from here"
     pip_install --no-deps -e .
     package_inputs >$stamp
 }
@@ -205,14 +206,24 @@ rust_is_new_enough ||
 [ -z "$checking" ] || add_rust_components
 [ -z "$coverage" ] || add_llvm_tools
 
+# Compiling takes longest, and pip mostly waits.
+if [ "$building" ]; then
+    [ -d core/target ] || fresh_target=1
+    tools/native.sh &
+    native=$!
+    trap 'kill "$native" 2>/dev/null' EXIT
+fi
 if ! python_works; then
     make_python
     python_works || die "the Python environment does not work: remove .venv and run this again"
 fi
 [ "$building" ] || exit 0
 
+trap - EXIT
+wait "$native" || die "the Rust programs were not built (see above)"
 install_package
-tools/native.sh
+# The demo is for a look: it leaves none of what only the next build would use.
+[ -z "$demo" ] || [ -z "${fresh_target-}" ] || rm -rf core/target
 .venv/bin/python -P -c 'import knotless._core' ||
     die "the Rust core does not load in Python: remove core/target and run this again"
 # For processes of root, which write no byte code: their user could not remove it.
