@@ -9,47 +9,47 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.wheel import Environment, build
+from tests.support.wheel import Environment, build, installed
 
 pytestmark = pytest.mark.long
 NAME = f"test-wheel-{os.getpid()}"
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     wheel = build(tmp_path_factory.mktemp("wheel"))
     folder = tmp_path_factory.mktemp("installed")
-    made = Environment.make(folder, wheel, "[controller,results,web]", system=True)
-    yield made
-    made.knotless("down", "--name", NAME)
+    with installed(folder, wheel, "[controller,results,web]", system=True) as made:
+        yield made
+        made.knotless("down", "--name", NAME)
 
 
-def test_a_fabric_runs_and_ends(installed: Environment) -> None:
+def test_a_fabric_runs_and_ends(environment: Environment) -> None:
     options = ("--name", NAME, "--port", "0", "--rest-port", "0")
-    done = installed.knotless("up", "ring,4", "--engine", "updown", *options)
+    done = environment.knotless("up", "ring,4", "--engine", "updown", *options)
     assert done.returncode == 0, done.stderr
-    shown = installed.knotless("status", "--name", NAME, "--json")
+    shown = environment.knotless("status", "--name", NAME, "--json")
     assert shown.returncode == 0, shown.stderr
     (fabric,) = json.loads(shown.stdout)["fabrics"]
     assert fabric["controller"]["ready"] is True
-    checked = installed.knotless("check", "--live", "--name", NAME, "--json")
+    checked = environment.knotless("check", "--live", "--name", NAME, "--json")
     assert (checked.returncode, json.loads(checked.stdout)["acyclic"]) == (0, True)
-    assert installed.knotless("down", "--name", NAME).returncode == 0
+    assert environment.knotless("down", "--name", NAME).returncode == 0
     assert not Path("/run/knotless", NAME).exists()
 
 
-def test_the_prompt_opens(installed: Environment, tmp_path: Path) -> None:
+def test_the_prompt_opens(environment: Environment, tmp_path: Path) -> None:
     commands = tmp_path / "commands"
     commands.write_text("pingall\ndeadlock\n")
     options = f"--name {NAME} --port 0 --rest-port 0"
     script = f"knotless lab ring,4 --engine updown {options} <{commands}"
-    done = installed.run(["sh", "-c", script])
+    done = environment.run(["sh", "-c", script])
     assert done.returncode == 0, done.stderr
     assert "0% dropped (12/12 received)" in done.stdout + done.stderr
 
 
-def test_an_experiment_runs(installed: Environment, tmp_path: Path) -> None:
-    done = installed.knotless("run", "deadlock", "--quick", "--json", cwd=tmp_path)
+def test_an_experiment_runs(environment: Environment, tmp_path: Path) -> None:
+    done = environment.knotless("run", "deadlock", "--quick", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["rows"]
     assert {row["deadlock"] for row in rows} == {True, False}

@@ -6,7 +6,8 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,46 +29,23 @@ def build(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment; its programs see neither this checkout nor a compiler.
+    """A virtual environment whose programs see neither this checkout nor a compiler.
 
-    That takes a mount namespace, so only root and users who may have user namespaces can run them.
+    They run in the mount namespace of the process ``hiding``.
     """
 
     folder: Path
-
-    @classmethod
-    def make(
-        cls, folder: Path, wheel: Path, extras: str = "", *, system: bool = False
-    ) -> Environment:
-        """Make an environment with the wheel; ``system``: with the packages of Debian too."""
-        own = ["--system-site-packages"] if system else []
-        subprocess.run(["/usr/bin/python3", "-m", "venv", *own, folder], check=True)
-        made = cls(folder)
-        pip = ["install", "--quiet", "--disable-pip-version-check", "--use-pep517"]
-        constraints = REPOSITORY / "constraints.txt"
-        done = made.run(
-            [folder / "bin/python", "-m", "pip", *pip, "-c", constraints, f"{wheel}{extras}"],
-            PIP_CONSTRAINT=str(constraints) if extras else "",
-            hidden=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return made
+    hiding: int
 
     def run(
-        self,
-        command: Sequence[str | Path],
-        cwd: Path | None = None,
-        hidden: bool = True,
-        **environment: str,
+        self, command: Sequence[str | Path], cwd: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run a command with the programs of the environment first in its path."""
-        if hidden:
-            command = [*_NAMESPACE, "sh", "-c", _HIDE, *command]
-        path = f"{self.folder / 'bin'}:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
+        own = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
+        where = [*own, "--mount", f"--target={self.hiding}", f"--wd={cwd or self.folder}"]
         return subprocess.run(
-            [str(word) for word in command],
-            cwd=cwd or self.folder,
-            env={"PATH": path, "HOME": os.environ["HOME"], "LANG": "C.UTF-8", **environment},
+            ["nsenter", *where, "--", *(str(word) for word in command)],
+            env=_environment(self.folder),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -91,7 +69,43 @@ class Environment:
         )
 
 
-_NAMESPACE = ["unshare", "--mount", *(() if os.geteuid() == 0 else ("--map-root-user",))]
+@contextmanager
+def installed(
+    folder: Path, wheel: Path, extras: str = "", *, system: bool = False
+) -> Iterator[Environment]:
+    """Install the wheel into a new environment; ``system``: with the packages of Debian too.
+
+    Raises OSError where mount namespaces cannot be made.
+    """
+    own = ["--system-site-packages"] if system else []
+    subprocess.run(["/usr/bin/python3", "-m", "venv", *own, folder], check=True)
+    constraints = REPOSITORY / "constraints.txt"
+    pip = ["pip", "install", "--quiet", "--disable-pip-version-check", "--use-pep517"]
+    subprocess.run(
+        [folder / "bin/python", "-m", *pip, "-c", constraints, f"{wheel}{extras}"],
+        env={**_environment(folder), **({"PIP_CONSTRAINT": str(constraints)} if extras else {})},
+        check=True,
+    )
+    mapped = [] if os.geteuid() == 0 else ["--map-root-user"]
+    with subprocess.Popen(
+        ["unshare", "--mount", *mapped, "sh", "-c", _HIDE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as hiding:
+        if hiding.stdin is None or hiding.stdout is None:  # pragma: no cover - both are pipes
+            raise ValueError("no pipes")
+        if hiding.stdout.readline() != "hidden\n":
+            raise OSError("no mount namespaces can be made here")
+        yield Environment(folder, hiding.pid)
+        hiding.stdin.close()
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    path = f"{folder / 'bin'}:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
+    return {"PATH": path, "HOME": os.environ["HOME"], "LANG": "C.UTF-8"}
+
+
 _HIDE = "\n".join(
     [
         "set -e",
@@ -103,6 +117,7 @@ _HIDE = "\n".join(
         '    file=$(command -v "$name") || continue',
         '    mount --bind /dev/null "$(readlink -f "$file")"',
         "done",
-        'exec "$0" "$@"',
+        "echo hidden",
+        "exec cat",  # until standard input is closed
     ]
 )
