@@ -28,6 +28,8 @@ from knotless.topologies import load
 from knotless.topologies.fabric import Fabric
 from knotless.traffic import theory
 
+pytestmark = pytest.mark.alone
+
 SLOW_DOWNS = (1.0, 50.0)
 RATE_MBPS, DELAY_US, LONG_DELAY_US = 10.0, 500.0, 10_000.0
 """At slow-down 1. Round trips are measured with long delays, so that wake-up times matter less."""
@@ -45,6 +47,7 @@ MPI_HEADER_BYTES = 64
 MPI_PROGRAM = """
 import json, sys
 from mpi4py import MPI
+
 world, data = MPI.COMM_WORLD, bytearray(int(sys.argv[1]))
 times = []
 for _ in range(int(sys.argv[2])):
